@@ -1,0 +1,38 @@
+# Each target sets up what it needs; a fresh machine has Python >= 3.11 with venv, and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/ready
+
+.PHONY: setup demo test test-long bench vectors clean
+
+# Made again when what is installed changes; reused otherwise.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "halftruth needs Python 3.11 or newer")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[aggregator,dev]'
+	@touch $@
+
+setup: $(READY)
+
+demo: $(READY)
+	$(BIN)/halftruth demo --out demo-output
+
+test: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: $(READY)
+	$(BIN)/python -m pytest -m long
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+# Write the test vectors anew; `make test` only checks that they are current.
+vectors: $(READY)
+	$(BIN)/python -m tests.vectors.generate
+
+clean:
+	rm -rf $(VENV) demo-output

@@ -1,0 +1,1 @@
+"""The analyst's desk: author campaigns, verify uploads, turn reports into distributions."""

@@ -1,0 +1,1 @@
+"""From a tally to a distribution: decoders, estimators, intervals, queries."""

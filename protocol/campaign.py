@@ -1,0 +1,249 @@
+"""The campaign: one signed question, its channel, and the promise it makes (SPEC 7).
+
+One idea: a ``Campaign`` cannot exist without a certificate. The same constructor runs when an author makes one
+and when a device or a study decodes one, so a claim is audited wherever it arrives, on the integers that
+will be sampled.
+
+Immutable: the campaign id is a hash of the signed bytes, and parameters are never repeated outside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from protocol import channels, codec, domain, envelope, keys, notions
+from protocol.channels import Channel
+from protocol.domain import Domain
+from protocol.envelope import Kind
+from protocol.errors import CampaignError, CodecError, OutsideSchedule
+from protocol.notions import Certificate, Information, Notion
+
+CAMPAIGN_ID_BYTES = 16
+MAX_CAMPAIGN = 2**16
+"""Bytes of a signed campaign; a LIP campaign may have ``PRIOR_BYTES`` more for each value of its prior."""
+PRIOR_BYTES = 32
+
+MAX_TEXT = 2000
+MAX_TITLE = 200
+MAX_ANSWERS_PER_PERIOD = 4096
+MAX_PERIODS = 2**20
+MAX_TIME = 2**40
+
+ENROLMENTS = ("open", "enrolled")
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """The terms under which a device answers.
+
+    Attributes:
+        title, question, purpose, organisation: what the person is told; the title also names the campaign.
+        domain, notion, channel: what can be answered, what is promised, and the law that keeps the promise.
+        mechanism: the recipe that made the channel; told, never computed with.
+        opens, closes: UTC seconds; open from ``opens`` until just before ``closes``.
+        period_seconds: length of a period; period p begins at opens + p * period_seconds, the last may be shorter.
+        answers_per_period: the most outputs of one device in one period.
+        minimum_reports: below this many outputs, nothing is estimated.
+        enrolment: "open" (any key that introduces itself) or "enrolled" (keys the study was told of).
+        certificate: what the channel's integers prove; computed here, never carried.
+    """
+
+    title: str
+    question: str
+    purpose: str
+    organisation: str
+    domain: Domain
+    notion: Notion
+    mechanism: str
+    channel: Channel
+    opens: int
+    closes: int
+    period_seconds: int
+    answers_per_period: int
+    minimum_reports: int
+    enrolment: str
+    certificate: Certificate = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name, limit in (("title", MAX_TITLE), ("question", MAX_TEXT), ("organisation", MAX_TITLE)):
+            if not getattr(self, name).strip():
+                raise CampaignError(f"a campaign has a {name}: the person is told it before consenting")
+            _require_text(getattr(self, name), name, limit)
+        _require_text(self.purpose, "purpose", MAX_TEXT)
+        _require_text(self.mechanism, "mechanism", MAX_TITLE)
+        if self.channel.inputs != self.domain.size:
+            raise CampaignError(f"the channel has {self.channel.inputs} inputs, the domain {self.domain.size} values")
+        if not 0 <= self.opens < self.closes <= MAX_TIME:
+            raise CampaignError("a campaign opens before it closes")
+        if not 1 <= self.period_seconds <= MAX_TIME or self.periods > MAX_PERIODS:
+            raise CampaignError(f"a campaign has 1 to {MAX_PERIODS} periods of at least a second")
+        if not 1 <= self.answers_per_period <= MAX_ANSWERS_PER_PERIOD:
+            raise CampaignError(f"a device answers 1 to {MAX_ANSWERS_PER_PERIOD} times a period")
+        if not 1 <= self.minimum_reports <= 2**40:
+            raise CampaignError("the minimum number of reports is at least 1")
+        if self.enrolment not in ENROLMENTS:
+            raise CampaignError(f"enrolment is {' or '.join(ENROLMENTS)}, not {self.enrolment[:40]!r}")
+        object.__setattr__(self, "certificate", notions.certify(self.channel, self.notion))
+
+    @property
+    def periods(self) -> int:
+        """Number of periods, the last perhaps shorter."""
+        return -(-(self.closes - self.opens) // self.period_seconds)
+
+    @property
+    def most_draws(self) -> int:
+        """The most fresh draws a device can ever make.
+
+        A value is drawn for once and its output kept, so there are no more draws than values, nor than reports.
+        """
+        return min(self.domain.size, self.periods * self.answers_per_period)
+
+    @property
+    def worst_case(self) -> int:
+        """Nanonats that all fresh draws together cost at most; reserved when the person consents."""
+        return self.certificate.cost * self.most_draws
+
+    def period_at(self, now: int) -> int:
+        """The period that ``now`` (UTC seconds) lies in.
+
+        Raises:
+            OutsideSchedule: before it opens, or from its closing on.
+        """
+        if now < self.opens:
+            raise OutsideSchedule(f"{self.title!r} opens in {_span(self.opens - now)}")
+        if now >= self.closes:
+            raise OutsideSchedule(f"{self.title!r} closed {_span(now - self.closes)} ago")
+        return (now - self.opens) // self.period_seconds
+
+    def encode(self) -> bytes:
+        """The payload of its envelope (SPEC 7)."""
+        return codec.encode([
+            self.title, self.question, self.purpose, self.organisation,
+            self.domain.encode(), self.notion.encode(), self.mechanism, self.channel.encode(),
+            self.opens, self.closes, self.period_seconds, self.answers_per_period,
+            self.minimum_reports, ENROLMENTS.index(self.enrolment),
+        ])  # fmt: skip
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Campaign:
+        """The campaign of a payload, audited.
+
+        Raises:
+            BadData: at the stage that fails: codec, domain, notion, channel, certificate or campaign.
+        """
+        value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
+        parts = codec.fields(value, 14, "a campaign", CampaignError)
+        title, question, purpose, organisation, asked, notion, mechanism, channel = parts[:8]
+        opens, closes, period_seconds, answers, minimum, enrolment = codec.integers(
+            parts[8:], "a campaign's number", CampaignError
+        )
+        return cls(
+            codec.text(title, "a title", CampaignError),
+            codec.text(question, "a question", CampaignError),
+            codec.text(purpose, "a purpose", CampaignError),
+            codec.text(organisation, "an organisation", CampaignError),
+            domain.decode(asked),
+            notions.decode(notion),
+            codec.text(mechanism, "a mechanism", CampaignError),
+            channels.decode(channel),
+            opens,
+            closes,
+            period_seconds,
+            answers,
+            minimum,
+            ENROLMENTS[codec.integer(enrolment, "enrolment", CampaignError, 0, len(ENROLMENTS) - 1)],
+        )
+
+
+@dataclass(frozen=True)
+class SignedCampaign:
+    """A campaign whose signature was verified, with the bytes that carry it.
+
+    Attributes:
+        id: the first 16 bytes of SHA-256 of ``data``.
+        author: public key it verified under.
+        data: the signed envelope.
+    """
+
+    terms: Campaign
+    id: bytes
+    author: bytes
+    data: bytes
+
+
+def seal_campaign(terms: Campaign, key: keys.SigningKey) -> bytes:
+    """The signed campaign file.
+
+    Raises:
+        CampaignError: longer than a campaign may be.
+    """
+    data = envelope.seal(Kind.CAMPAIGN, key, terms.encode())
+    _require_size(terms, data)
+    return data
+
+
+def campaign_id(data: bytes) -> bytes:
+    """The id of the signed campaign ``data``."""
+    return hashlib.sha256(data).digest()[:CAMPAIGN_ID_BYTES]
+
+
+def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
+    """Verify, then parse, then audit a signed campaign.
+
+    Args:
+        trusted: public keys of authors; the campaign must be signed by one of them.
+    Raises:
+        BadData: at the stage that fails.
+    """
+    sealed = _sealed(data)
+    author = next((public for public in trusted if keys.key_id(public) == sealed.key_id), None)
+    if author is None:
+        raise CampaignError(
+            f"no trusted author has key {sealed.key_id.hex()}: trust the author's public key, or refuse the campaign"
+        )
+    terms = Campaign.decode(sealed.open(author))
+    _require_size(terms, data)
+    return SignedCampaign(terms, campaign_id(data), author, data)
+
+
+def unverified_campaign(data: bytes) -> Campaign:
+    """What a campaign file claims, audited but from nobody in particular: for auditors, never for answering."""
+    terms = Campaign.decode(_sealed(data).unverified)
+    _require_size(terms, data)
+    return terms
+
+
+def _sealed(data: bytes) -> envelope.Envelope:
+    try:
+        sealed = envelope.decode(data)
+    except CodecError as error:
+        raise type(error)(f"not a campaign file: {error}") from None
+    if sealed.kind is not Kind.CAMPAIGN:
+        raise CampaignError(f"the envelope carries a {sealed.kind.name.lower()}, not a campaign")
+    return sealed
+
+
+def _require_size(terms: Campaign, data: bytes) -> None:
+    prior = len(terms.notion.prior) if isinstance(terms.notion, Information) else 0
+    limit = MAX_CAMPAIGN + PRIOR_BYTES * prior
+    if len(data) > limit:
+        raise CampaignError(
+            f"a signed campaign like this has at most {limit} bytes, not {len(data)}: shorten its texts"
+        )
+
+
+def _require_text(value: str, name: str, limit: int) -> None:
+    if len(value) > limit:
+        raise CampaignError(f"the {name} has at most {limit} characters, not {len(value)}")
+    if any(not character.isprintable() and character != "\n" for character in value):
+        raise CampaignError(f"the {name} has characters that cannot be printed")
+
+
+def _span(seconds: int) -> str:
+    """A stretch of time in its largest sensible unit."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} seconds"

@@ -1,0 +1,32 @@
+"""The channels: conditional laws Q(y given x) with integer probabilities (SPEC 5).
+
+``channel`` holds what all families share; each other file is one family. ``decode`` is the only place that
+knows them all.
+"""
+
+from __future__ import annotations
+
+from protocol import codec
+from protocol.channels.channel import Channel, Loss
+from protocol.channels.hadamard import Hadamard
+from protocol.channels.response import RandomizedResponse
+from protocol.channels.table import Table
+from protocol.errors import ChannelError
+
+__all__ = ["Channel", "Hadamard", "Loss", "RandomizedResponse", "Table", "decode"]
+
+FAMILIES: dict[str, type[Channel]] = {family.family: family for family in (Table, RandomizedResponse, Hadamard)}
+
+
+def decode(value: codec.Value) -> Channel:
+    """The channel of a wire form (SPEC 5).
+
+    Raises:
+        ChannelError: unknown family, wrong fields, or numbers that are not a channel.
+    """
+    if not isinstance(value, list) or not value:
+        raise ChannelError("a channel is an array that begins with its family")
+    family = FAMILIES.get(codec.text(value[0], "a channel's family", ChannelError))
+    if family is None:
+        raise ChannelError(f"a channel's family is one of {', '.join(FAMILIES)}")
+    return family.from_wire(value)

@@ -1,0 +1,125 @@
+"""What every channel can do: be weighed, be sampled, be audited, be written.
+
+One idea: the integers that ``weight`` names are the ones ``sample`` compares random bits with and the ones
+``loss`` takes the ratio of. There is no other place a probability could come from.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from protocol import codec, exact
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The worst ratio of two probabilities, as integers, and where it is reached.
+
+    Attributes:
+        numerator, denominator: the ratio; a denominator of 0 is an infinite loss.
+        x: the input that makes the output likely.
+        other: the input that makes it unlikely; None where the comparison is with the prior.
+        y: the output.
+    """
+
+    numerator: int
+    denominator: int
+    x: int
+    other: int | None
+    y: int
+
+    @property
+    def level(self) -> int | None:
+        """The smallest level this ratio provably keeps, nanonats, rounded up; None where it is infinite."""
+        return exact.level_of(self.numerator, self.denominator)
+
+    def worse_than(self, other: Loss) -> bool:
+        """Whether this ratio is strictly the larger one."""
+        return self.numerator * other.denominator > other.numerator * self.denominator
+
+
+class Channel(ABC):
+    """A conditional law Q(y given x) over ``inputs`` x ``outputs``, in integers over 2^``scale``.
+
+    Immutable and valid at birth: every row sums to exactly 2^scale.
+    """
+
+    family: ClassVar[str]
+    inputs: int
+    outputs: int
+
+    @property
+    def output_bits(self) -> int:
+        """Bits of one output on the wire, ceil(log2 outputs)."""
+        return (self.outputs - 1).bit_length()
+
+    @property
+    @abstractmethod
+    def scale(self) -> int:
+        """log2 of the common denominator of all weights."""
+
+    @property
+    @abstractmethod
+    def rand_bytes(self) -> int:
+        """Random bytes that one ``sample`` consumes, whatever the input."""
+
+    @abstractmethod
+    def weight(self, x: int, y: int) -> int:
+        """2^scale * Q(y given x)."""
+
+    @abstractmethod
+    def sample(self, x: int, rand: bytes) -> int:
+        """Draw an output: y with probability exactly ``weight(x, y)`` / 2^scale over uniform ``rand``.
+
+        Args:
+            rand: exactly ``rand_bytes`` bytes from the operating system, drawn before x is looked at.
+        Raises:
+            ValueError: x outside 0 .. inputs - 1, or another number of bytes.
+        """
+
+    @abstractmethod
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        """The worst Q(y given x) / Q(y given x') over y, x in ``first``, x' in ``second``.
+
+        Where x = x' the ratio is 1, so overlapping sequences are fine.
+        """
+
+    def loss_against_prior(self, prior: Sequence[int]) -> Loss:
+        """The worst of Q(y given x) / P(y) and P(y) / Q(y given x), for the prior ``prior`` / sum(prior).
+
+        Args:
+            prior: ``inputs`` positive integers.
+        """
+        total = sum(prior)
+        worst = Loss(1, 1, 0, None, 0)
+        for y in range(self.outputs):
+            column = [self.weight(x, y) for x in range(self.inputs)]
+            marginal = sum(p * q for p, q in zip(prior, column, strict=True))
+            if marginal == 0:
+                continue  # no input emits y, so nobody ever sees it
+            largest, smallest = max(column), min(column)
+            for candidate in (
+                Loss(largest * total, marginal, column.index(largest), None, y),
+                Loss(marginal, smallest * total, column.index(smallest), None, y),
+            ):
+                if candidate.worse_than(worst):
+                    worst = candidate
+        return worst
+
+    @abstractmethod
+    def encode(self) -> codec.Value:
+        """The wire form (SPEC 5)."""
+
+    @classmethod
+    @abstractmethod
+    def from_wire(cls, value: codec.Value) -> Channel:
+        """The channel of a wire form; runs the same constructor as the author's."""
+
+    def _require_draw(self, x: int, rand: bytes) -> None:
+        if not 0 <= x < self.inputs:
+            raise ValueError(f"an input lies in 0 .. {self.inputs - 1}")
+        if len(rand) != self.rand_bytes:
+            raise ValueError(f"one draw takes {self.rand_bytes} random bytes, not {len(rand)}")

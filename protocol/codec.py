@@ -1,0 +1,194 @@
+"""One codec: a canonical subset of msgpack (SPEC 1).
+
+Integers, UTF-8 text, byte strings and arrays; nothing else. Every value has exactly one encoding, so whatever
+``decode`` accepts, ``encode`` gives back byte for byte. General msgpack decoders accept long-form integers,
+duplicate map keys, NaN, extension types and 600-deep nesting in silence; this one reads only the shortest
+form, counts depth, and compares every claimed length with the bytes that are there before it allocates.
+
+What an array means is not decided here: see envelope, campaign and report.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgpack
+
+from protocol.errors import CodecError, Truncated
+
+Value: TypeAlias = "int | str | bytes | list[Value]"
+
+MAX_DEPTH = 8
+_MIN_INT = -(2**63)
+_MAX_INT = 2**64 - 1
+
+# Marker: (bytes of the big-endian number that follows, smallest number that needs this form).
+_UINT = {0xCC: (1, 2**7), 0xCD: (2, 2**8), 0xCE: (4, 2**16), 0xCF: (8, 2**32)}
+# Marker: (bytes, largest number that needs this form); signed forms carry negative numbers only.
+_NEGATIVE = {0xD0: (1, -33), 0xD1: (2, -(2**7) - 1), 0xD2: (4, -(2**15) - 1), 0xD3: (8, -(2**31) - 1)}
+_TEXT = {0xD9: (1, 2**5), 0xDA: (2, 2**8), 0xDB: (4, 2**16)}
+_BYTES = {0xC4: (1, 0), 0xC5: (2, 2**8), 0xC6: (4, 2**16)}
+_ARRAY = {0xDC: (2, 2**4), 0xDD: (4, 2**16)}
+
+
+def encode(value: Value) -> bytes:
+    """Encode ``value`` in its one canonical form.
+
+    Raises:
+        TypeError: a type outside the subset (booleans, floats, None, dicts among them).
+        ValueError: an integer outside -2^63 .. 2^64 - 1, or nesting deeper than ``MAX_DEPTH``.
+    """
+    _require_encodable(value, MAX_DEPTH)
+    packed: bytes = msgpack.packb(value, use_bin_type=True)
+    return packed
+
+
+def _require_encodable(value: Value, depth: int) -> None:
+    kind = type(value)
+    if kind is list:
+        if depth == 0:
+            raise ValueError(f"arrays nest at most {MAX_DEPTH} deep")
+        for item in value:  # type: ignore[union-attr]  # kind is exactly list here
+            _require_encodable(item, depth - 1)
+    elif kind is int:
+        if not _MIN_INT <= value <= _MAX_INT:  # type: ignore[operator]  # kind is exactly int here
+            raise ValueError("an integer on the wire lies in -2^63 .. 2^64 - 1")
+    elif kind is not bytes and kind is not str:
+        raise TypeError(f"the wire carries int, str, bytes and list, not {kind.__name__}")
+
+
+def decode(data: bytes, *, limit: int) -> Value:
+    """Decode exactly one value that fills ``data``.
+
+    Args:
+        limit: the most bytes to look at, checked first.
+    Raises:
+        CodecError: anything but one canonical value, trailing bytes included.
+    """
+    if len(data) > limit:
+        raise CodecError(f"{len(data)} bytes where at most {limit} are allowed")
+    value, end = _read(data, 0, MAX_DEPTH)
+    if end != len(data):
+        raise CodecError(f"{len(data) - end} bytes after the end of the value")
+    return value
+
+
+def decode_first(data: bytes, start: int) -> tuple[Value, int]:
+    """Decode the value that begins at ``start``; return it and the offset just after it.
+
+    Raises:
+        Truncated: ``data`` ends inside the value.
+        CodecError: the bytes are not canonical.
+    """
+    return _read(data, start, MAX_DEPTH)
+
+
+def _read(data: bytes, at: int, depth: int) -> tuple[Value, int]:
+    if at >= len(data):
+        raise Truncated("the bytes end where a value should begin")
+    marker = data[at]
+    at += 1
+    if marker < 0x80:
+        return marker, at
+    if marker >= 0xE0:
+        return marker - 0x100, at
+    if marker in _UINT:
+        return _number(data, at, _UINT[marker])
+    if marker in _NEGATIVE:
+        width, largest = _NEGATIVE[marker]
+        _require(data, at, width)
+        number = int.from_bytes(data[at : at + width], "big", signed=True)
+        if number > largest:
+            raise CodecError("an integer is not in its shortest form")
+        return number, at + width
+    if marker in _BYTES:
+        length, at = _number(data, at, _BYTES[marker])
+        _require(data, at, length)
+        return data[at : at + length], at + length
+    if 0xA0 <= marker < 0xC0:
+        return _text(data, at, marker - 0xA0)
+    if marker in _TEXT:
+        length, at = _number(data, at, _TEXT[marker])
+        return _text(data, at, length)
+    if 0x90 <= marker < 0xA0:
+        return _array(data, at, marker - 0x90, depth)
+    if marker in _ARRAY:
+        length, at = _number(data, at, _ARRAY[marker])
+        return _array(data, at, length, depth)
+    raise CodecError(f"type byte 0x{marker:02x} is not allowed: only integers, text, bytes and arrays are")
+
+
+def _require(data: bytes, at: int, length: int) -> None:
+    if length > len(data) - at:
+        raise Truncated("a length reaches past the end of the bytes")
+
+
+def _number(data: bytes, at: int, form: tuple[int, int]) -> tuple[int, int]:
+    width, smallest = form
+    _require(data, at, width)
+    number = int.from_bytes(data[at : at + width], "big")
+    if number < smallest:
+        raise CodecError("an integer or length is not in its shortest form")
+    return number, at + width
+
+
+def _text(data: bytes, at: int, length: int) -> tuple[str, int]:
+    _require(data, at, length)
+    try:
+        return data[at : at + length].decode("utf-8"), at + length
+    except UnicodeDecodeError:
+        raise CodecError("text is not UTF-8") from None
+
+
+def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], int]:
+    if depth == 0:
+        raise CodecError(f"arrays nest deeper than {MAX_DEPTH}")
+    _require(data, at, length)  # every element takes at least one byte
+    items: list[Value] = []
+    for _ in range(length):
+        item, at = _read(data, at, depth - 1)
+        items.append(item)
+    return items, at
+
+
+# Readers of decoded fields: each takes the error class of the stage that asks.
+
+
+def fields(value: Value, count: int, what: str, error: type[Exception]) -> list[Value]:
+    """``value`` as an array of exactly ``count`` elements; unknown or missing fields are refused."""
+    if not isinstance(value, list) or len(value) != count:
+        got = f"{len(value)} fields" if isinstance(value, list) else type(value).__name__
+        raise error(f"{what} is an array of {count} fields, not {got}")
+    return value
+
+
+def integer(value: Value, what: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> int:
+    """``value`` as an integer in ``low .. high``."""
+    if not isinstance(value, int):
+        raise error(f"{what} is an integer, not {type(value).__name__}")
+    if not low <= value <= high:
+        raise error(f"{what} lies in {low} .. {high}, not {value}")
+    return value
+
+
+def text(value: Value, what: str, error: type[Exception]) -> str:
+    """``value`` as text."""
+    if not isinstance(value, str):
+        raise error(f"{what} is text, not {type(value).__name__}")
+    return value
+
+
+def octets(value: Value, what: str, error: type[Exception], length: int | None = None) -> bytes:
+    """``value`` as a byte string, of exactly ``length`` bytes where that is given."""
+    if not isinstance(value, bytes):
+        raise error(f"{what} is a byte string, not {type(value).__name__}")
+    if length is not None and len(value) != length:
+        raise error(f"{what} is {length} bytes, not {len(value)}")
+    return value
+
+
+def integers(value: Value, what: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> tuple[int, ...]:
+    """``value`` as an array of integers in ``low .. high``."""
+    if not isinstance(value, list):
+        raise error(f"{what} is an array of integers, not {type(value).__name__}")
+    return tuple(integer(item, what, error, low, high) for item in value)

@@ -1,0 +1,301 @@
+"""What can be answered: finite domains of k inputs 0 .. k - 1 (SPEC 4).
+
+One idea: a domain turns what an app or sensor has (a label, a position, a number) into an input index, exactly.
+Numbers are compared as rationals, so a border belongs to the same cell on every machine.
+
+What an input does to the report is the channel's business, not the domain's.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, TypeAlias
+
+from protocol import codec, exact
+from protocol.errors import DomainError, NotInDomain
+
+Number: TypeAlias = int | float | str | Decimal | Fraction
+Answer: TypeAlias = str | Number | tuple[Number, Number]
+"""What an app hands over: a label, a number, or (latitude, longitude)."""
+
+MAX_VALUES = 2**20
+MAX_LABEL = 200
+DITHER_BYTES = 8
+MICRODEGREES = 10**6
+
+
+class Domain(ABC):
+    """A finite set of inputs with names."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """k, the number of inputs, at least 2."""
+
+    @abstractmethod
+    def index(self, answer: Answer, dither: bytes) -> int:
+        """The input for ``answer``.
+
+        Args:
+            dither: ``DITHER_BYTES`` random bytes, drawn once per device and campaign and never again, so that
+                the same answer is always the same input. Only ``Buckets`` looks at them.
+        Raises:
+            NotInDomain: the domain has no such answer.
+        """
+
+    @abstractmethod
+    def label(self, x: int) -> str:
+        """The name of input ``x``; ``parse`` of it leads back to ``x``."""
+
+    @abstractmethod
+    def parse(self, text: str) -> Answer:
+        """The answer that ``text`` (from a command line or a file) spells.
+
+        Raises:
+            NotInDomain: ``text`` is not of this domain's form.
+        """
+
+    @abstractmethod
+    def encode(self) -> codec.Value:
+        """The wire form (SPEC 4)."""
+
+
+@dataclass(frozen=True)
+class Values(Domain):
+    """A list of labels, in the order the author gave them."""
+
+    labels: tuple[str, ...]
+    kind: ClassVar[str] = "values"
+
+    def __post_init__(self) -> None:
+        _require_size(len(self.labels))
+        for label in self.labels:
+            if not label or len(label) > MAX_LABEL or not label.isprintable() or label != label.strip():
+                raise DomainError(
+                    f"a value is 1 to {MAX_LABEL} printable characters without blanks at its ends, not {label[:40]!r}"
+                )
+        if len(self._index) != len(self.labels):
+            repeated = next(label for label in self.labels if self.labels.count(label) > 1)
+            raise DomainError(f"value {repeated!r} is listed more than once")
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {label: x for x, label in enumerate(self.labels)}
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    def index(self, answer: Answer, dither: bytes) -> int:
+        x = self._index.get(answer) if isinstance(answer, str) else None
+        if x is None:
+            raise NotInDomain(f"the answer is not one of the campaign's {self.size} values")
+        return x
+
+    def label(self, x: int) -> str:
+        return self.labels[x]
+
+    def parse(self, text: str) -> Answer:
+        return text
+
+    def encode(self) -> codec.Value:
+        return [self.kind, list(self.labels)]
+
+
+@dataclass(frozen=True)
+class Grid(Domain):
+    """Square cells of a latitude and longitude box; input = row * columns + column, from the south-west corner.
+
+    All fields are integer microdegrees. The box is closed: its northern and eastern border belong to the last
+    row and column.
+    """
+
+    south: int
+    north: int
+    west: int
+    east: int
+    step: int
+    kind: ClassVar[str] = "grid"
+
+    def __post_init__(self) -> None:
+        if not -90 * MICRODEGREES <= self.south < self.north <= 90 * MICRODEGREES:
+            raise DomainError("a grid needs -90 <= south < north <= 90 degrees")
+        if not -180 * MICRODEGREES <= self.west < self.east <= 180 * MICRODEGREES:
+            raise DomainError("a grid needs -180 <= west < east <= 180 degrees")
+        if self.step <= 0:
+            raise DomainError("a grid's step is above 0 degrees")
+        if (self.north - self.south) % self.step or (self.east - self.west) % self.step:
+            raise DomainError("a grid's step divides its height and its width without remainder")
+        _require_size(self.size)
+
+    @property
+    def rows(self) -> int:
+        """Number of cells from south to north."""
+        return (self.north - self.south) // self.step
+
+    @property
+    def columns(self) -> int:
+        """Number of cells from west to east."""
+        return (self.east - self.west) // self.step
+
+    @property
+    def size(self) -> int:
+        return self.rows * self.columns
+
+    def index(self, answer: Answer, dither: bytes) -> int:
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise NotInDomain("a grid is answered with (latitude, longitude) in degrees")
+        latitude, longitude = (_number(degrees) * MICRODEGREES for degrees in answer)
+        if not (self.south <= latitude <= self.north and self.west <= longitude <= self.east):
+            raise NotInDomain("the position lies outside the campaign's box")
+        row = min(math.floor((latitude - self.south) / self.step), self.rows - 1)
+        column = min(math.floor((longitude - self.west) / self.step), self.columns - 1)
+        return row * self.columns + column
+
+    def label(self, x: int) -> str:
+        row, column = divmod(x, self.columns)
+        latitude = Fraction(2 * self.south + (2 * row + 1) * self.step, 2 * MICRODEGREES)
+        longitude = Fraction(2 * self.west + (2 * column + 1) * self.step, 2 * MICRODEGREES)
+        return f"{_decimal(latitude)},{_decimal(longitude)}"
+
+    def parse(self, text: str) -> Answer:
+        parts = text.split(",")
+        if len(parts) != 2:
+            raise NotInDomain('a grid is answered with "latitude,longitude" in degrees')
+        return _number(parts[0]), _number(parts[1])
+
+    def encode(self) -> codec.Value:
+        return [self.kind, self.south, self.north, self.west, self.east, self.step]
+
+
+@dataclass(frozen=True)
+class Buckets(Domain):
+    """Numbers between the first and the last edge; the inputs are the edges themselves.
+
+    A number between two edges is rounded to one of them, up with the probability that keeps its expectation:
+    means and sums over many devices are unbiased, which fixed buckets with midpoints are not. The random
+    threshold is drawn once per device and campaign, so an unchanged number gives an unchanged input
+    (alpha-point rounding: Ding, Kulkarni, Yekhanin 2017, sec. 4).
+
+    Attributes:
+        scaled: the edges times 10^places, as increasing integers.
+        places: decimal places, the smallest number that makes all edges integers.
+    """
+
+    scaled: tuple[int, ...]
+    places: int
+    kind: ClassVar[str] = "buckets"
+
+    def __post_init__(self) -> None:
+        _require_size(len(self.scaled))
+        if any(low >= high for low, high in zip(self.scaled, self.scaled[1:], strict=False)):
+            raise DomainError("bucket edges increase from one to the next")
+        if any(abs(edge) >= 2**62 for edge in self.scaled):
+            raise DomainError("bucket edges stay below 2^62 in units of their last decimal place")
+        if not 0 <= self.places <= 18 or (self.places and all(edge % 10 == 0 for edge in self.scaled)):
+            raise DomainError("bucket edges carry the fewest decimal places that write them exactly, at most 18")
+
+    @classmethod
+    def of(cls, edges: Sequence[Number]) -> Buckets:
+        """Buckets from edges as a person writes them, such as ``[0, 2.5, 10]``."""
+        try:
+            exact_edges = [exact.rational(edge) for edge in edges]
+        except ValueError:
+            raise DomainError("bucket edges are finite decimal numbers") from None
+        for places in range(19):
+            scaled = [edge * 10**places for edge in exact_edges]
+            if all(edge.denominator == 1 for edge in scaled):
+                return cls(tuple(edge.numerator for edge in scaled), places)
+        raise DomainError("bucket edges have at most 18 decimal places")
+
+    @cached_property
+    def edges(self) -> tuple[Fraction, ...]:
+        """The number each input stands for."""
+        return tuple(Fraction(edge, 10**self.places) for edge in self.scaled)
+
+    @property
+    def size(self) -> int:
+        return len(self.scaled)
+
+    def index(self, answer: Answer, dither: bytes) -> int:
+        if len(dither) != DITHER_BYTES:
+            raise ValueError(f"dither is {DITHER_BYTES} bytes")
+        if isinstance(answer, tuple):
+            raise NotInDomain("this campaign is answered with one number")
+        number = _number(answer)
+        if not self.edges[0] <= number <= self.edges[-1]:
+            raise NotInDomain("the number lies outside the campaign's edges")
+        lower = min(sum(edge <= number for edge in self.edges), self.size - 1) - 1
+        share = (number - self.edges[lower]) / (self.edges[lower + 1] - self.edges[lower])
+        return lower + (int.from_bytes(dither, "big") < share * (1 << 8 * DITHER_BYTES))
+
+    def label(self, x: int) -> str:
+        return _decimal(self.edges[x])
+
+    def parse(self, text: str) -> Answer:
+        return _number(text)
+
+    def encode(self) -> codec.Value:
+        return [self.kind, self.places, list(self.scaled)]
+
+
+def decode(value: codec.Value) -> Domain:
+    """The domain of a wire form (SPEC 4).
+
+    Raises:
+        DomainError: unknown kind, wrong fields, or a domain that cannot be.
+    """
+    if not isinstance(value, list) or not value:
+        raise DomainError("a domain is an array that begins with its kind")
+    kind = codec.text(value[0], "a domain's kind", DomainError)
+    if kind == Values.kind:
+        _, labels = codec.fields(value, 2, "a values domain", DomainError)
+        if not isinstance(labels, list):
+            raise DomainError("the values are an array of texts")
+        return Values(tuple(codec.text(label, "a value", DomainError) for label in labels))
+    if kind == Grid.kind:
+        numbers = codec.fields(value, 6, "a grid domain", DomainError)[1:]
+        return Grid(*codec.integers(numbers, "a grid's microdegrees", DomainError, -(2**31), 2**31))
+    if kind == Buckets.kind:
+        _, places, edges = codec.fields(value, 3, "a buckets domain", DomainError)
+        return Buckets(
+            codec.integers(edges, "a bucket edge", DomainError, -(2**62), 2**62),
+            codec.integer(places, "decimal places", DomainError, 0, 18),
+        )
+    raise DomainError(f"a domain's kind is values, grid or buckets, not {kind[:40]!r}")
+
+
+def _require_size(size: int) -> None:
+    if size < 2:
+        raise DomainError(f"a domain has at least two values, not {size}: one value leaves nothing to ask")
+    if size > MAX_VALUES:
+        raise DomainError(f"a domain has at most {MAX_VALUES} values, not {size}")
+
+
+def _number(value: Answer) -> Fraction:
+    if isinstance(value, tuple):
+        raise NotInDomain("one number is expected")
+    try:
+        return exact.rational(value)
+    except ValueError as error:
+        raise NotInDomain(str(error)) from None
+
+
+def _decimal(number: Fraction) -> str:
+    """A decimal fraction written out exactly, without trailing zeros."""
+    places = 0
+    while (number * 10**places).denominator != 1:
+        places += 1
+    scaled = (number * 10**places).numerator
+    if not places:
+        return str(scaled)
+    digits = str(abs(scaled)).rjust(places + 1, "0")
+    return f"{'-' if scaled < 0 else ''}{digits[:-places]}.{digits[-places:]}"

@@ -1,0 +1,90 @@
+"""What can be wrong with bytes, claims and values that come from outside.
+
+One idea: an error says who is at fault and at which stage of SPEC.md it was found, because the negative test
+vectors name that stage. A mistake of the calling programmer is a plain ``ValueError`` or ``TypeError``.
+No error text contains a person's value, prior or key.
+"""
+
+from __future__ import annotations
+
+
+class HalftruthError(Exception):
+    """Anything halftruth refuses. The text says what was expected, what was got, and what to do."""
+
+
+class BadData(HalftruthError):
+    """Bytes or declarations from outside that SPEC.md does not allow."""
+
+    stage = "data"
+
+
+class CodecError(BadData):
+    """Not in the canonical subset of msgpack (SPEC 1)."""
+
+    stage = "codec"
+
+
+class Truncated(CodecError):
+    """The bytes end before the value does; more bytes could complete it."""
+
+
+class KeyRefused(BadData):
+    """A public key that must not be used: wrong length, not canonical, or of small order (SPEC 2)."""
+
+    stage = "key"
+
+
+class SignatureRefused(BadData):
+    """A signature that does not verify, whatever library looks at it (SPEC 2)."""
+
+    stage = "signature"
+
+
+class EnvelopeError(BadData):
+    """Canonical msgpack, but not an envelope (SPEC 3)."""
+
+    stage = "envelope"
+
+
+class DomainError(BadData):
+    """A domain that cannot be asked about: one value, repeated labels, edges out of order (SPEC 4)."""
+
+    stage = "domain"
+
+
+class ChannelError(BadData):
+    """Numbers that are not a channel: rows that do not sum to one, a block of one value (SPEC 5)."""
+
+    stage = "channel"
+
+
+class NotionError(BadData):
+    """A privacy notion without meaning: a level of zero, a prior with a zero (SPEC 6)."""
+
+    stage = "notion"
+
+
+class Uncertified(BadData):
+    """The channel's integers do not keep the level that its notion declares (SPEC 6)."""
+
+    stage = "certificate"
+
+
+class CampaignError(BadData):
+    """A campaign whose parts do not fit together, or that nobody trusted has signed (SPEC 7)."""
+
+    stage = "campaign"
+
+
+class ReportError(BadData):
+    """A report or enrolment that is not one, or does not fit its campaign (SPEC 8)."""
+
+    stage = "report"
+
+
+class OutsideSchedule(HalftruthError):
+    """The campaign is not open at this time."""
+
+
+class NotInDomain(HalftruthError, ValueError):
+    """The value is not one the question allows. The text names the domain, never the value."""

@@ -1,0 +1,102 @@
+"""Exact arithmetic: levels as integers, rational bounds of e^level, decimals without floats.
+
+One idea: a privacy level is an integer number of nanonats (10^-9 nat), so levels add and compare without
+rounding, and a ratio of probabilities is proved to keep a level by comparing it with a rational LOWER bound of
+e^level. An upper bound would prove nothing; it serves only to say how tight the lower one is.
+
+Floats appear twice, and decide nothing: as a first guess that integers then correct, and in ``nats`` for print.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+NANONATS = 10**9
+"""Nanonats in a nat."""
+
+MIN_LEVEL = NANONATS // 1000
+MAX_LEVEL = 20 * NANONATS
+"""A campaign's level lies in 0.001 .. 20 nats. Above 20, 64-bit probabilities no longer reach their level closely."""
+
+EXP_BITS = 96
+"""``exp_lower`` and ``exp_upper`` are integers over 2^96."""
+
+_GUARD_BITS = 64
+
+
+@lru_cache(maxsize=256)
+def exp_lower(level: int) -> int:
+    """The largest provable N with N / 2^96 <= e^(level / 10^9): Taylor's series, every term rounded down.
+
+    Args:
+        level: nanonats, not negative.
+    """
+    if level < 0:
+        raise ValueError("a level is not negative")
+    term = total = 1 << (EXP_BITS + _GUARD_BITS)
+    index = 0
+    while term:
+        index += 1
+        term = term * level // (NANONATS * index)
+        total += term
+    return total >> _GUARD_BITS
+
+
+def exp_upper(level: int) -> int:
+    """An N with e^(level / 10^9) <= N / 2^96, one unit above ``exp_lower``.
+
+    A unit lost in one term grows by at most e^20 < 2^29 in the later ones, and fewer than 2^10 terms are summed:
+    all losses together stay below the 2^64 of one guarded unit.
+    """
+    if level > MAX_LEVEL:
+        raise ValueError(f"the error bound holds up to {nats(MAX_LEVEL)} nats")
+    return exp_lower(level) + 1
+
+
+def keeps(numerator: int, denominator: int, level: int) -> bool:
+    """Whether numerator / denominator <= e^level is proved. A denominator of 0 keeps no level."""
+    return numerator << EXP_BITS <= exp_lower(level) * denominator
+
+
+def level_of(numerator: int, denominator: int) -> int | None:
+    """The smallest level, in nanonats, that numerator / denominator provably keeps; None where that is infinite.
+
+    Rounds up: the level is never below ln(numerator / denominator).
+    """
+    if denominator == 0:
+        return None
+    if numerator <= denominator:
+        return 0
+    level = max(0, math.floor((math.log(numerator) - math.log(denominator)) * NANONATS))
+    while not keeps(numerator, denominator, level):
+        level += 1
+    while level and keeps(numerator, denominator, level - 1):
+        level -= 1
+    return level
+
+
+def nats(level: int) -> float:
+    """A level in nats, for print and plots only."""
+    return level / NANONATS
+
+
+def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
+    """The number a person wrote, exactly: a float stands for its shortest decimal form, so 0.1 is 1/10.
+
+    Raises:
+        ValueError: not a finite number. The text does not repeat the value: it may be a person's answer.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal, Fraction)):
+        raise ValueError(f"a number is expected, not {type(value).__name__}")
+    try:
+        return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        raise ValueError("a finite decimal number is expected") from None
+
+
+def level_from(value: int | float | str | Decimal | Fraction) -> int:
+    """A level in nanonats from nats; what lies below a nanonat is dropped, which errs towards privacy."""
+    return math.floor(rational(value) * NANONATS)

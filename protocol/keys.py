@@ -1,0 +1,163 @@
+"""Ed25519 keys and signatures, with one verdict whatever library computes it (SPEC 2).
+
+One idea: libraries disagree only on inputs that nobody honest produces (small-order points, non-canonical
+encodings, S >= L), so those are refused by looking at bytes, before any library is asked.
+
+The curve itself is the ``cryptography`` package's. Where a secret is kept is not decided here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from protocol.errors import KeyRefused, SignatureRefused
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+SECRET_BYTES = PUBLIC_BYTES = 32
+SIGNATURE_BYTES = 64
+KEY_ID_BYTES = 8
+
+FIELD = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+# The points whose order divides 8 have y in {1, -1, 0} or one of the two of order exactly 8.
+_ORDER_8_Y = 2707385501144840649318225287225658788936804267575313519463743609750303402022
+SMALL_ORDER_Y = frozenset({0, 1, FIELD - 1, _ORDER_8_Y, FIELD - _ORDER_8_Y})
+_SECRET_LINE = re.compile(r"halftruth-secret-key:([0-9a-f]{64})")
+_PUBLIC_LINE = re.compile(r"halftruth-public-key:([0-9a-f]{64})")
+
+
+def require_point(encoded: bytes, what: str, error: type[Exception]) -> None:
+    """Refuse an encoded curve point that is not canonical or of small order.
+
+    Raises:
+        error
+    """
+    y = int.from_bytes(encoded, "little") & (2**255 - 1)
+    if y >= FIELD:
+        raise error(f"{what} is not canonical: its y is not below 2^255 - 19")
+    if y in SMALL_ORDER_Y:
+        raise error(f"{what} is a point of small order, under which forgeries verify")
+
+
+def require_public(public: bytes) -> None:
+    """Refuse a public key no signature should be trusted under.
+
+    Raises:
+        KeyRefused
+    """
+    if len(public) != PUBLIC_BYTES:
+        raise KeyRefused(f"a public key is {PUBLIC_BYTES} bytes, not {len(public)}")
+    require_point(public, "the public key", KeyRefused)
+
+
+def key_id(public: bytes) -> bytes:
+    """The first 8 bytes of SHA-256 of a public key."""
+    return hashlib.sha256(public).digest()[:KEY_ID_BYTES]
+
+
+def verify(public: bytes, signature: bytes, message: bytes) -> None:
+    """Return if ``signature`` over ``message`` verifies under ``public``.
+
+    Raises:
+        KeyRefused: the key must not be used at all.
+        SignatureRefused: lengths, S >= L, R not canonical or of small order, or the equation does not hold.
+    """
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    require_public(public)
+    if len(signature) != SIGNATURE_BYTES:
+        raise SignatureRefused(f"a signature is {SIGNATURE_BYTES} bytes, not {len(signature)}")
+    if int.from_bytes(signature[32:], "little") >= ORDER:
+        raise SignatureRefused("the signature's S is not below the group order")
+    require_point(signature[:32], "the signature's R", SignatureRefused)
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        raise SignatureRefused("the signature does not verify: altered bytes or another key") from None
+
+
+@dataclass(frozen=True)
+class SigningKey:
+    """An Ed25519 secret key of 32 bytes. Its repr shows no secret."""
+
+    secret: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.secret) != SECRET_BYTES:
+            raise ValueError(f"a secret key is {SECRET_BYTES} bytes")
+
+    def __repr__(self) -> str:
+        return f"SigningKey(id={self.id.hex()})"
+
+    @classmethod
+    def for_campaign(cls, device_secret: bytes, campaign_id: bytes) -> SigningKey:
+        """The key of one device in one campaign: HMAC-SHA256(device secret, context, campaign id).
+
+        Keys of two campaigns are independent to everybody without the device secret, so reports of one device
+        cannot be joined across campaigns.
+        """
+        message = b"halftruth/1/device-key" + campaign_id
+        return cls(hmac.new(device_secret, message, hashlib.sha256).digest())
+
+    @cached_property
+    def _key(self) -> Ed25519PrivateKey:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        return Ed25519PrivateKey.from_private_bytes(self.secret)
+
+    @cached_property
+    def public(self) -> bytes:
+        """The public key, 32 bytes."""
+        return self._key.public_key().public_bytes_raw()
+
+    @cached_property
+    def id(self) -> bytes:
+        """The key id, 8 bytes."""
+        return key_id(self.public)
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature of ``message``, 64 bytes; the same every time."""
+        return self._key.sign(message)
+
+    def line(self) -> str:
+        """The text form of a secret key file. Whoever reads it can sign in the owner's name."""
+        return f"halftruth-secret-key:{self.secret.hex()}\n"
+
+    @classmethod
+    def from_line(cls, text: str) -> SigningKey:
+        """The key of a secret key file.
+
+        Raises:
+            KeyRefused: not of that form. The text of the error does not repeat the file's.
+        """
+        match = _SECRET_LINE.fullmatch(text.strip())
+        if match is None:
+            raise KeyRefused("a secret key file is one line: halftruth-secret-key: and 64 lower-case hex digits")
+        return cls(bytes.fromhex(match[1]))
+
+
+def public_line(public: bytes) -> str:
+    """The text form of a public key file."""
+    return f"halftruth-public-key:{public.hex()}\n"
+
+
+def public_from_line(text: str) -> bytes:
+    """The public key of a public key file.
+
+    Raises:
+        KeyRefused: not of that form, or a key that must not be used.
+    """
+    match = _PUBLIC_LINE.fullmatch(text.strip())
+    if match is None:
+        raise KeyRefused("a public key file is one line: halftruth-public-key: and 64 lower-case hex digits")
+    public = bytes.fromhex(match[1])
+    require_public(public)
+    return public

@@ -1,0 +1,158 @@
+"""Reports and enrolments: what a device sends (SPEC 8).
+
+One idea: a report places its outputs in numbered slots of a period. A slot of a device is filled once, so a
+replay, a duplicate and an answer over the quota are all seen without anybody counting.
+
+How an output was drawn: channels. Who may send: the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from protocol import codec, envelope, keys
+from protocol.campaign import CAMPAIGN_ID_BYTES, MAX_ANSWERS_PER_PERIOD, Campaign
+from protocol.envelope import Envelope, Kind
+from protocol.errors import ReportError
+
+MAX_PERIOD = 2**32 - 1
+MAX_SLOT = 2**16 - 1
+
+
+@dataclass(frozen=True)
+class Report:
+    """Outputs of one device for one campaign and period, in slots ``slot``, ``slot`` + 1, ...
+
+    Attributes:
+        campaign_id: 16 bytes.
+        period: counted from 0.
+        slot: of the first output, counted from 0 within the period.
+        count: number of outputs, at least 1.
+        packed: the outputs, each in the channel's ``output_bits``, most significant bit first, zero-padded to
+            whole bytes.
+    """
+
+    campaign_id: bytes
+    period: int
+    slot: int
+    count: int
+    packed: bytes
+
+    @classmethod
+    def of(cls, campaign_id: bytes, terms: Campaign, period: int, slot: int, outputs: Sequence[int]) -> Report:
+        """The report of ``outputs``.
+
+        Raises:
+            ReportError: it does not fit the campaign.
+        """
+        report = cls(campaign_id, period, slot, len(outputs), pack(outputs, terms.channel.output_bits))
+        report.outputs(terms)
+        if period >= terms.periods or slot + len(outputs) > terms.answers_per_period:
+            raise ReportError("a report lies within the campaign's periods and quota")
+        return report
+
+    def encode(self) -> bytes:
+        """The payload of its envelope."""
+        return codec.encode([self.campaign_id, self.period, self.slot, self.count, self.packed])
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Report:
+        """The report of a payload; whether it fits its campaign is not looked at.
+
+        Raises:
+            CodecError, ReportError
+        """
+        value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.REPORT])
+        campaign_id, period, slot, count, packed = codec.fields(value, 5, "a report", ReportError)
+        return cls(
+            codec.octets(campaign_id, "a campaign id", ReportError, CAMPAIGN_ID_BYTES),
+            codec.integer(period, "a period", ReportError, 0, MAX_PERIOD),
+            codec.integer(slot, "a slot", ReportError, 0, MAX_SLOT),
+            codec.integer(count, "a number of outputs", ReportError, 1, MAX_ANSWERS_PER_PERIOD),
+            codec.octets(packed, "the outputs", ReportError),
+        )
+
+    def outputs(self, terms: Campaign) -> tuple[int, ...]:
+        """The outputs, unpacked.
+
+        Raises:
+            ReportError: wrong length, padding that is not zero, or an output the channel does not have.
+        """
+        outputs = unpack(self.packed, self.count, terms.channel.output_bits)
+        if max(outputs) >= terms.channel.outputs:
+            raise ReportError(f"an output of this campaign lies below {terms.channel.outputs}")
+        return outputs
+
+    def seal(self, key: keys.SigningKey) -> bytes:
+        """The signed envelope."""
+        return envelope.seal(Kind.REPORT, key, self.encode())
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """A device introduces its public key for one campaign, signed with that very key."""
+
+    campaign_id: bytes
+    public: bytes
+
+    def encode(self) -> bytes:
+        """The payload of its envelope."""
+        return codec.encode([self.campaign_id, self.public])
+
+    def seal(self, key: keys.SigningKey) -> bytes:
+        """The signed envelope; ``key`` is the secret half of ``public``."""
+        return envelope.seal(Kind.ENROLMENT, key, self.encode())
+
+    @classmethod
+    def open(cls, sealed: Envelope) -> Enrolment:
+        """The enrolment of an envelope, its signature verified under the key it introduces.
+
+        Raises:
+            BadData: at the stage that fails: codec, report, key, envelope or signature.
+        """
+        if sealed.kind is not Kind.ENROLMENT:
+            raise ReportError(f"the envelope carries a {sealed.kind.name.lower()}, not an enrolment")
+        value = codec.decode(sealed.unverified, limit=envelope.MAX_PAYLOAD[Kind.ENROLMENT])
+        campaign_id, public = codec.fields(value, 2, "an enrolment", ReportError)
+        public = codec.octets(public, "a public key", ReportError, keys.PUBLIC_BYTES)
+        sealed.open(public)
+        return cls(codec.octets(campaign_id, "a campaign id", ReportError, CAMPAIGN_ID_BYTES), public)
+
+
+def packed_bytes(count: int, bits: int) -> int:
+    """Bytes that ``count`` outputs of ``bits`` bits take."""
+    return (count * bits + 7) // 8
+
+
+def pack(outputs: Sequence[int], bits: int) -> bytes:
+    """Outputs of ``bits`` bits each, most significant bit first, zero-padded at the end.
+
+    Raises:
+        ReportError: an output that does not fit.
+    """
+    number = 0
+    for output in outputs:
+        if not 0 <= output < 1 << bits:
+            raise ReportError(f"an output of this campaign has {bits} bits")
+        number = number << bits | output
+    length = packed_bytes(len(outputs), bits)
+    return (number << (8 * length - bits * len(outputs))).to_bytes(length, "big")
+
+
+def unpack(packed: bytes, count: int, bits: int) -> tuple[int, ...]:
+    """The inverse of ``pack``.
+
+    Raises:
+        ReportError: another length, or padding that is not zero.
+    """
+    length = packed_bytes(count, bits)
+    if len(packed) != length:
+        raise ReportError(f"{count} outputs of {bits} bits take {length} bytes, not {len(packed)}")
+    number = int.from_bytes(packed, "big")
+    padding = 8 * length - bits * count
+    if number & ((1 << padding) - 1):
+        raise ReportError("the padding after the last output is not zero")
+    number >>= padding
+    mask = (1 << bits) - 1
+    return tuple(number >> bits * (count - 1 - place) & mask for place in range(count))
