@@ -1,0 +1,33 @@
+"""The decoders: how the counts of each channel family are turned back into shares.
+
+``decoder`` holds what all families share; each other file is one family, as in ``protocol.channels``. ``decoder_of``
+is the only place that knows them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aggregator.estimate.decoders.decoder import Decoder, NotInvertible, Staircase
+from aggregator.estimate.decoders.hadamard import HadamardDecoder
+from aggregator.estimate.decoders.response import ResponseDecoder
+from aggregator.estimate.decoders.table import TableDecoder
+from protocol.channels import Channel, Hadamard, RandomizedResponse, Table
+
+__all__ = ["Decoder", "NotInvertible", "Staircase", "decoder_of"]
+
+
+def decoder_of(channel: Channel, reference: Sequence[float] | None = None) -> Decoder:
+    """The decoder of ``channel``.
+
+    Args:
+        reference: the shares of the inputs at which the decoder's error should be least, where there is a choice;
+            uniform where nothing is known. It changes the error only, never what is estimated.
+    """
+    if isinstance(channel, Hadamard):
+        return HadamardDecoder(channel)
+    if isinstance(channel, RandomizedResponse):
+        return ResponseDecoder(channel)
+    if isinstance(channel, Table):
+        return TableDecoder(channel, reference)
+    raise ValueError(f"there is no decoder for {channel.family} channels")

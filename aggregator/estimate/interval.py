@@ -1,0 +1,84 @@
+"""How sure an estimate is: standard errors and intervals for every value.
+
+One idea: what one report adds to a value's estimate takes few numbers, so the estimate is a staircase of binomial
+counts and each count has an exact interval (Clopper, Pearson 1934). Exact intervals of several steps add up to one
+that is too wide, so there the normal one takes over as soon as enough reports bear on the value.
+
+Intervals are for the shares in the population that the reports are drawn from. For a fixed set of people the counts
+vary less (Hoeffding 1956), so they hold there too and are wider than they must be. They are not clipped here.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from aggregator.estimate.decoders import Decoder, Staircase
+from aggregator.estimate.decoders.decoder import Floats
+
+Interval: TypeAlias = tuple[Floats, Floats]
+
+LEAST_COUNT = 50
+"""The normal interval needs at least this many reports that bear on the value."""
+
+
+def standard_errors(decoder: Decoder, share: Floats, raw: Floats, reports: int) -> Floats:
+    """(k,) standard error of each raw estimate: sqrt((sum over y of share[y] L[y, x]^2 - raw[x]^2) / n)."""
+    return np.sqrt(np.maximum(decoder.second_moment(share) - raw**2, 0) / reports)
+
+
+def quantile(alpha: float) -> float:
+    """z, with probability ``alpha`` outside -z .. z under the normal law."""
+    return float(-special.ndtri(alpha / 2))
+
+
+def clopper_pearson(count: NDArray[np.int64], reports: int, alpha: float) -> Interval:
+    """The probabilities under which neither tail at ``count`` of ``reports`` has less than ``alpha`` / 2.
+
+    Source: Clopper, Pearson 1934, as quantiles of the beta law.
+    """
+    distinct, place = np.unique(count, return_inverse=True)
+    some, gap = np.maximum(distinct, 1), np.maximum(reports - distinct, 1)  # 0 and n are set below
+    low = special.betaincinv(some, reports - some + 1, alpha / 2)
+    high = special.betainccinv(reports - gap + 1, gap, alpha / 2)
+    low[distinct == 0] = 0
+    high[distinct == reports] = 1
+    return low[place].reshape(count.shape), high[place].reshape(count.shape)
+
+
+def intervals(stairs: Staircase, raw: Floats, se: Floats, alpha: float) -> Interval:
+    """(k,) lower and upper ends; each interval misses its share with probability ``alpha`` at most.
+
+    One step: exact. Several: normal where enough reports bear on the value, otherwise exact at ``alpha`` divided by
+    the steps, which is honest (Boole) and up to 1.6 times as wide for two steps.
+
+    For the intervals of all k values to hold together, divide ``alpha`` by k (Bonferroni).
+    """
+    z = quantile(alpha)
+    low, high = raw - z * se, raw + z * se
+    stepwise = (stairs.steps == 1) | ~_enough(stairs, raw, se, z)
+    for steps in np.unique(stairs.steps[stepwise]):
+        chosen = stepwise & (stairs.steps == steps)
+        low[chosen], high[chosen] = _exact(stairs.of(chosen), alpha / steps)
+    return low, high
+
+
+def _exact(stairs: Staircase, alpha: float) -> Interval:
+    low, high = clopper_pearson(stairs.counts, stairs.reports, alpha)
+    return stairs.base + (stairs.heights * low).sum(axis=0), stairs.base + (stairs.heights * high).sum(axis=0)
+
+
+def _enough(stairs: Staircase, raw: Floats, se: Floats, z: float) -> NDArray[np.bool_]:
+    """Whether each value's estimate is normal enough to trust its tails beyond ``z``.
+
+    N = (standard deviation of one report / its largest deviation)^2 * n is the count for a rare binomial and the
+    reports of the block for a block channel; the skewness of the mean is at most 1 / sqrt(N). Edgeworth's first term
+    multiplies a tail by about exp(z^3 skewness / 6), which is below 4/3 where N >= z^6 / 3.
+    """
+    furthest = np.maximum(stairs.base + stairs.heights.sum(axis=0) - raw, raw - stairs.base)
+    bearing = (stairs.reports * se / furthest) ** 2
+    enough: NDArray[np.bool_] = bearing >= max(LEAST_COUNT, z**6 / 3)
+    return enough

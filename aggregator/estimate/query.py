@@ -1,0 +1,181 @@
+"""Questions whose answer is linear in the shares: a value, a mean, a sum, any weighted sum.
+
+One idea: with a number a[x] for each value, a report y adds phi(y) = sum over x of a[x] L[y, x] to the answer. So the
+answer is a mean of phi over the reports and its error is the ordinary one of a mean, whatever the mechanism (MATH 6.2).
+
+Since the shares sum to one, a constant may be taken off all a[x] before and added after. The shares' raw estimates
+need not sum to one, so this changes the error: ages between 60 and 90 are far better known as 75 plus or minus 15. The
+constant is the one that is best if all values are equally common (or as common as the prior says), so that it does not
+depend on the reports and the answer stays unbiased.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aggregator.estimate import distribution, interval
+from aggregator.estimate.decoders import Decoder, NotInvertible, decoder_of
+from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.result import estimate, prior_of, require_enough
+from aggregator.estimate.tally import Tally
+from protocol.campaign import Campaign
+from protocol.domain import Buckets
+from protocol.errors import HalftruthError
+
+
+class NotANumber(HalftruthError, ValueError):
+    """A mean was asked of values that are not numbers."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One number about the population.
+
+    ``estimate``, ``se`` and the interval are NaN where the channel of a LIP campaign has no unbiased estimate.
+
+    Attributes:
+        what: what was asked, in words.
+        estimate: unbiased.
+        se: its standard error.
+        low, high: its interval.
+        level: of the interval.
+        mmse: the estimate that leans on the prior of a LIP campaign; None for every other.
+    """
+
+    what: str
+    estimate: float
+    se: float
+    low: float
+    high: float
+    level: float
+    mmse: float | None
+
+    def times(self, factor: float, what: str) -> Answer:
+        """The same answer in another unit, such as people instead of shares."""
+        mmse = None if self.mmse is None else self.mmse * factor
+        ends = sorted((self.low * factor, self.high * factor))
+        return Answer(what, self.estimate * factor, self.se * abs(factor), ends[0], ends[1], self.level, mmse)
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        numbers = {"estimate": self.estimate, "se": self.se, "low": self.low, "high": self.high}
+        known = {name: None if math.isnan(number) else number for name, number in numbers.items()}
+        return {"query": self.what} | known | {"confidence": self.level, "mmse": self.mmse}
+
+
+def weighted(
+    terms: Campaign,
+    tally: Tally,
+    weights: Sequence[float] | Floats,
+    *,
+    offset: float = 0.0,
+    level: float = 0.95,
+    what: str = "weighted mean",
+) -> Answer:
+    """The mean over people of weights[x] + offset, x their value.
+
+    Args:
+        weights: one number for each value.
+    Raises:
+        NotEnough: fewer reports than the campaign's minimum.
+        NotInvertible: no unbiased estimate exists, and the campaign has no prior.
+    """
+    require_enough(terms, tally)
+    a = np.asarray(weights, dtype=np.float64)
+    if a.shape != (terms.domain.size,):
+        raise ValueError(f"one weight for each of {terms.domain.size} values is expected, not {a.shape}")
+    prior = prior_of(terms)
+    reference = np.full(len(a), 1 / len(a)) if prior is None else prior
+    decoder = decoder_of(terms.channel, reference.tolist())
+    share = tally.counts / tally.reports
+    mmse = None if prior is None else float(a @ distribution.posterior_mean(decoder, share, prior)) + offset
+    try:
+        phi = _steady(decoder, a, reference)
+    except NotInvertible:
+        if prior is None:
+            raise
+        return Answer(what, math.nan, math.nan, math.nan, math.nan, level, mmse)
+    raw = float(share @ phi)
+    se = math.sqrt(float(share @ (phi - raw) ** 2) / tally.reports)
+    half, centre = interval.quantile(1 - level) * se, raw + offset
+    return Answer(what, centre, se, centre - half, centre + half, level, mmse)
+
+
+def mean(terms: Campaign, tally: Tally, *, level: float = 0.95) -> Answer:
+    """The mean of a campaign that asks for a number. Unbiased: the rounding on the device keeps expectations.
+
+    Raises:
+        NotANumber: the values are not numbers.
+        NotEnough, NotInvertible
+    """
+    if not isinstance(terms.domain, Buckets):
+        raise NotANumber(f"{terms.title!r} asks for {terms.domain.kind}, which have no mean; a buckets domain has")
+    return weighted(terms, tally, [float(edge) for edge in terms.domain.edges], level=level, what="mean")
+
+
+def total(terms: Campaign, tally: Tally, *, population: int | None = None, level: float = 0.95) -> Answer:
+    """The sum over people of a campaign that asks for a number.
+
+    Args:
+        population: how many people the reports stand for; None: as many as reports.
+    Raises:
+        NotANumber, NotEnough, NotInvertible
+    """
+    return mean(terms, tally, level=level).times(population or tally.reports, "sum")
+
+
+def weighted_sum(
+    terms: Campaign,
+    tally: Tally,
+    weights: Sequence[float] | Floats,
+    *,
+    offset: float = 0.0,
+    population: int | None = None,
+    level: float = 0.95,
+) -> Answer:
+    """The sum over people of weights[x] + offset, x their value   (Jiang, Li, Tandon 2020: weighted summation).
+
+    Args:
+        population: how many people the reports stand for; None: as many as reports.
+    Raises:
+        NotEnough, NotInvertible
+    """
+    answer = weighted(terms, tally, weights, offset=offset, level=level)
+    return answer.times(population or tally.reports, "weighted sum")
+
+
+def survey(terms: Campaign, tally: Tally, x: int, *, level: float = 0.95) -> Answer:
+    """The share of people whose value is ``x``; ``times`` the population gives people.
+
+    The same estimate and interval as the histogram shows for ``x``.
+
+    Raises:
+        NotEnough, NotInvertible
+    """
+    if not 0 <= x < terms.domain.size:
+        raise ValueError(f"a value's index lies in 0 .. {terms.domain.size - 1}")
+    whole = estimate(terms, tally, level=level)
+    mmse = float(whole.share[x]) if whole.method == "mmse" else None
+    return Answer(
+        f"share of {whole.label(x)}", float(whole.raw[x]), float(whole.se[x]),
+        float(whole.low[x]), float(whole.high[x]), level, mmse,
+    )  # fmt: skip
+
+
+def _steady(decoder: Decoder, a: Floats, reference: Floats) -> Floats:
+    """phi(y) - c (g(y) - 1), where g(y) is what y adds to the sum of all shares and c makes the error least.
+
+    c = cov(phi, g) / var(g) under the reference law; 0 where the raw shares always sum to one.
+    """
+    phi = decoder.adjoint(a)
+    excess = decoder.adjoint(np.ones_like(a)) - 1
+    law = decoder.forward(reference)
+    spread = float(law @ excess**2)
+    if spread < 1e-18:
+        return phi
+    return phi - float(law @ (phi * excess)) / spread * excess

@@ -1,0 +1,163 @@
+"""Pictures of an estimate: bars for a list of values, a map for a grid.
+
+One idea: no number without its doubt. A bar carries its interval. On a map, cells that may well be empty are pale, and
+where intervals are not equally wide another panel says how wide. Of thousands of cells some are large by chance, so a
+map goes by the intervals that hold for all together.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import warnings
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.interval import quantile
+from aggregator.estimate.result import Estimate
+from aggregator.present.table import decimals, ends, interval_name, largest, percent, subtitle
+from protocol.domain import MICRODEGREES, Grid
+
+BARS = 40
+"""More values than this, and only the largest are drawn."""
+
+UNEVEN = 1.2
+"""A map shows the widths of its intervals where the widest is this many times the narrowest."""
+
+LABEL = 34
+FADED = 0.3
+DOTS_PER_INCH = 150
+INK, SHARE, TRUTH, FAINT = "#1f2933", "#8fb8de", "#c2410c", "#d9dee4"
+
+
+def draw(found: Estimate, path: Path, truth: Floats | None = None) -> None:
+    """Draw an estimate to a PNG file.
+
+    Args:
+        truth: the true shares to set beside it, in rehearsals.
+    """
+    grid = found.terms.domain
+    figure = _map(found, grid, truth) if isinstance(grid, Grid) else _bars(found, truth)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
+        FigureCanvasAgg(figure)
+        figure.savefig(path, format="png")
+
+
+def _bars(found: Estimate, truth: Floats | None) -> Figure:
+    shown = largest(found, BARS)
+    note = f" · the {len(shown)} largest of {found.size:,} values" if len(shown) < found.size else ""
+    figure = Figure(figsize=(8.0, 1.9 + 0.27 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
+    axes = figure.add_subplot()
+    places = np.arange(len(shown))
+    share = found.share[shown]
+    axes.barh(places, share, height=0.72, color=SHARE, label="share")
+    low, high = (limit[shown] for limit in ends(found, len(shown)))
+    raw = found.raw[shown]
+    known = ~np.isnan(low)
+    if known.any():
+        axes.hlines(places[known], low[known], high[known], color=INK, lw=1.3, label=interval_name(found, len(shown)))
+        for limit in (low, high):
+            axes.vlines(limit[known], places[known] - 0.16, places[known] + 0.16, color=INK, lw=1.3)
+        axes.plot(raw[known], places[known], "o", ms=3, color=INK, label="unbiased estimate")
+    if truth is not None:
+        axes.plot(truth[shown], places, "D", ms=5.5, mfc="none", mec=TRUTH, mew=1.5, ls="none", label="truth")
+    _write_shares(axes, found, shown, truth)
+    axes.set_yticks(places, [_shorten(found.label(x)) for x in shown])
+    axes.invert_yaxis()
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.axvline(0, color=INK, lw=0.8)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7))
+    axes.xaxis.set_major_formatter(FuncFormatter(_percent_tick))
+    axes.grid(axis="x", color=FAINT, lw=0.7)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8.5)
+    _entitle(figure, found, len(shown), note)
+    return figure
+
+
+def _write_shares(axes: Axes, found: Estimate, shown: list[int], truth: Floats | None) -> None:
+    """Each share in figures, right of everything drawn in its row."""
+    places = min(decimals(found, shown), 2)
+    rows = [found.share, ends(found, len(shown))[1], found.raw] + ([] if truth is None else [truth])
+    right = np.nanmax([row[shown] for row in rows], axis=0)
+    left = float(np.nanmin([0.0, *found.raw[shown]]))
+    span = float(right.max()) - left or 1.0
+    for place, x in enumerate(shown):
+        axes.text(right[place] + 0.012 * span, place, percent(found.share[x], places), va="center", size=8.5, color=INK)
+    axes.set_xlim(left - 0.02 * span, right.max() + 0.11 * span)
+
+
+def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
+    panels = [("share", found.share, "GnBu")]
+    if truth is not None:
+        panels.append(("truth", truth, "GnBu"))
+    half = quantile((1 - found.level) / found.size) * found.se
+    if half.max() > UNEVEN * half.min():
+        panels.append(("± of the simultaneous interval", half, "Greys"))
+    south, north, west, east = (degrees / MICRODEGREES for degrees in (grid.south, grid.north, grid.west, grid.east))
+    stretch = 1 / max(math.cos(math.radians((south + north) / 2)), 0.05)  # a degree of longitude is shorter
+    tall = (north - south) * stretch / (east - west)
+    stacked = tall < 0.8
+    width = 8.0 if stacked else 1.2 + 4.2 * len(panels)
+    height = 0.9 + len(panels) * (0.6 + 6.4 * tall) if stacked else 1.7 + min(3.0 * tall, 9.0)
+    figure = Figure(figsize=(width, min(height, 18.0)), dpi=DOTS_PER_INCH, layout="compressed")
+    shape = (len(panels), 1) if stacked else (1, len(panels))
+    top = float(max(found.share.max(), 0.0 if truth is None else truth.max())) or 1.0
+    doubtful = ~(found.all_low > 0)
+    for axes, (name, numbers, colours) in zip(figure.subplots(*shape, squeeze=False).flat, panels, strict=True):
+        faded = doubtful if name == "share" else np.zeros_like(doubtful)
+        image = axes.imshow(
+            numbers.reshape(grid.rows, grid.columns),
+            origin="lower",
+            extent=(west, east, south, north),
+            aspect=stretch,
+            interpolation="nearest",
+            alpha=np.where(faded, FADED, 1.0).reshape(grid.rows, grid.columns),
+            cmap=colours,
+            norm=PowerNorm(0.5, 0, top) if name in ("share", "truth") else None,
+        )
+        bar = figure.colorbar(
+            ScalarMappable(image.norm, image.cmap), ax=axes, pad=0.02, format=FuncFormatter(_percent_tick)
+        )
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=8)
+        text = f"{name}; pale: {int(doubtful.sum()):,} of {grid.size:,} cells\nthat may be empty"
+        text = text.replace("\n", " ") if stacked else text
+        axes.set_title(text if name == "share" else name, size=9.5, loc="left", color=INK)
+        axes.tick_params(labelsize=8)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if stacked else 3))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda degrees, place: f"{degrees:g}°"))
+    _entitle(figure, found, 0, "")
+    return figure
+
+
+def _entitle(figure: Figure, found: Estimate, shown: int, note: str) -> None:
+    title = textwrap.fill(_plain(found.terms.title), 80)
+    figure.suptitle(f"{title}\n{subtitle(found, shown)}{note}", size=11, x=0.01, ha="left", color=INK)
+
+
+def _shorten(label: str) -> str:
+    return _plain(label if len(label) <= LABEL else label[: LABEL - 1] + "…")
+
+
+def _plain(text: str) -> str:
+    """Text that matplotlib does not read as a formula."""
+    return text.replace("$", r"\$")
+
+
+def _percent_tick(share: float, place: int | None) -> str:
+    return f"{100 * share:.4g}%"

@@ -1,0 +1,262 @@
+"""Laws of the decoders: each fast form against matrices written out from the channel's own integers."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from aggregator.design import mechanisms
+from aggregator.estimate.decoders import NotInvertible, decoder_of
+from aggregator.estimate.walsh import walsh
+from protocol.channels import Hadamard, RandomizedResponse, Table
+from protocol.exact import NANONATS
+
+RNG = np.random.default_rng(20260101)
+
+
+def random_table(inputs, outputs, seed):
+    rows = np.random.default_rng(seed).integers(1, 100, (inputs, outputs))
+    return Table.nearest([[Fraction(int(cell), int(row.sum())) for cell in row] for row in rows])
+
+
+def as_table(channel):
+    """The same law as an explicit table."""
+    return Table.nearest(
+        [
+            [Fraction(channel.weight(x, y), 1 << channel.scale) for y in range(channel.outputs)]
+            for x in range(channel.inputs)
+        ]
+    )
+
+
+PLAIN = {
+    f"hadamard k={k} eps={eps}": mechanisms.hadamard(k, int(eps * NANONATS))
+    for k in (2, 3, 5, 16)
+    for eps in (0.5, 1, 4)
+}
+MIXED = {
+    "one block and open inputs": mechanisms.block_hadamard([0, 0, 0, 1, 2, 0], NANONATS),
+    "blocks of unequal sizes": mechanisms.block_hadamard([0] * 7 + [1] * 2 + [2] * 3 + [1] * 2, NANONATS),
+    "interleaved blocks of one order, and open inputs": mechanisms.block_hadamard(
+        [0, 1, 2, 0, 1, 0, 3, 1], 2 * NANONATS
+    ),
+    "high-low": mechanisms.high_low_hadamard(9, [1, 2, 5], NANONATS),
+    "high-low, one open": mechanisms.high_low_hadamard(5, [0, 1, 2, 4], NANONATS // 2),
+    "high-low, one sensitive": mechanisms.high_low_hadamard(4, [2], NANONATS),
+}
+RESPONSE = {
+    **{f"response k={k}": mechanisms.randomized_response(k, NANONATS) for k in (2, 3, 5, 16)},
+    "response with an uneven cover": RandomizedResponse(4, (2**61, 2**60, 2**59 + 1, 0)),
+    "lip response": mechanisms.lip_response((50, 30, 15, 5), NANONATS),
+}
+TABLES = {
+    "square table": random_table(4, 4, 1),
+    "wide table": random_table(5, 9, 2),
+    "binary table": random_table(2, 2, 3),
+    "table with an output nobody emits": Table(((2**62 - 1, 1, 0), (1, 2**62 - 1, 0))),
+}
+CHANNELS = PLAIN | MIXED | RESPONSE | TABLES
+
+
+@pytest.fixture(params=CHANNELS.values(), ids=CHANNELS.keys())
+def channel(request):
+    return request.param
+
+
+def dense(channel):
+    """Q, (k, m), from the weights alone."""
+    one = 1 << channel.scale
+    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
+
+
+def left_inverse(channel):
+    """L, (m, k): ``adjoint`` of every unit vector."""
+    decoder = decoder_of(channel)
+    return np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
+
+
+@pytest.mark.parametrize("order", [1, 2, 4, 32])
+def test_the_fast_transform_is_sylvesters_matrix(order):
+    """walsh(v) = H v with H[r, c] = (-1)^popcount(r & c), exactly on integers, also for several vectors at once."""
+    matrix = np.array([[(-1) ** (r & c).bit_count() for c in range(order)] for r in range(order)])
+    vectors = RNG.integers(-1000, 1000, (3, order))
+    assert np.array_equal(walsh(vectors), vectors @ matrix)
+    assert walsh(vectors).dtype == vectors.dtype
+
+
+def test_the_transform_refuses_other_orders():
+    """An order that is no power of two is a programmer's mistake."""
+    with pytest.raises(ValueError, match="power of two"):
+        walsh(np.zeros(6))
+
+
+def test_forward_and_backward_multiply_with_the_channel(channel):
+    """forward(p) = p Q, backward(w) = Q w and forward_squares(p) = p Q^2 with Q from the channel's weights."""
+    Q, decoder = dense(channel), decoder_of(channel)
+    p, w = RNG.normal(size=channel.inputs), RNG.normal(size=channel.outputs)
+    np.testing.assert_allclose(decoder.forward(p), p @ Q, atol=1e-9)
+    np.testing.assert_allclose(decoder.backward(w), Q @ w, atol=1e-9)
+    np.testing.assert_allclose(decoder.forward_squares(p), p @ Q**2, atol=1e-9)
+
+
+def test_the_decoder_is_a_left_inverse(channel):
+    """Q L = 1: the expected estimate is the truth, whatever it is."""
+    np.testing.assert_allclose(dense(channel) @ left_inverse(channel), np.eye(channel.inputs), atol=1e-9)
+
+
+def test_all_forms_multiply_with_one_left_inverse(channel):
+    """invert, adjoint, second_moment and weight speak of the same matrix L."""
+    L, decoder = left_inverse(channel), decoder_of(channel)
+    share = RNG.dirichlet(np.ones(channel.outputs))
+    v = RNG.normal(size=channel.inputs)
+    np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-9)
+    np.testing.assert_allclose(decoder.adjoint(v), L @ v, atol=1e-9)
+    np.testing.assert_allclose(decoder.second_moment(share), share @ L**2, rtol=1e-9, atol=1e-9)
+    assert decoder.weight == pytest.approx(np.abs(L).max(), rel=1e-9)
+
+
+def test_no_output_is_more_probable_than_its_ceiling(channel):
+    """The ceiling is the largest weight of each output, or above it where no row of a Hadamard block is +1."""
+    largest, ceiling = dense(channel).max(axis=0), decoder_of(channel).ceiling
+    assert (ceiling >= largest - 1e-12).all()
+    if channel.family != "hadamard":
+        np.testing.assert_allclose(ceiling, largest)
+
+
+def test_the_staircase_climbs_to_the_estimate(channel):
+    """base + sum of heights * counts / n is the raw estimate, and every count lies in 0 .. n."""
+    counts = RNG.multinomial(5000, RNG.dirichlet(np.ones(channel.outputs)))
+    decoder = decoder_of(channel)
+    stairs = decoder.staircase(counts)
+    climbed = stairs.base + (stairs.heights * stairs.counts / stairs.reports).sum(axis=0)
+    np.testing.assert_allclose(climbed, decoder.invert(counts / 5000), atol=1e-8)
+    assert stairs.counts.min() >= 0
+    assert stairs.counts.max() <= stairs.reports == 5000
+    assert (stairs.heights >= 0).all()
+
+
+def test_every_step_counts_one_set_of_outputs(channel):
+    """What single reports reach: the counts of a sum of reports are the sum of theirs, 0 or 1 each."""
+    decoder = decoder_of(channel)
+    singles = np.array([decoder.staircase(report).counts for report in np.eye(channel.outputs, dtype=np.int64)])
+    assert set(np.unique(singles)) <= {0, 1}
+    counts = RNG.integers(0, 50, channel.outputs)
+    assert np.array_equal(decoder.staircase(counts).counts, np.tensordot(counts, singles, 1))
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *RESPONSE, "binary table"])
+def test_support_channels_have_one_step_with_the_stated_probabilities(name):
+    """p* and q* are the probabilities, summed from the weights, that an input's own report and another's reach S_x."""
+    channel = CHANNELS[name]
+    Q, stairs = dense(channel), decoder_of(channel).staircase(np.ones(channel.outputs, dtype=np.int64))
+    reach = np.array(
+        [decoder_of(channel).staircase(report).counts[-1] for report in np.eye(channel.outputs, dtype=np.int64)]
+    )
+    assert (stairs.steps == 1).all()
+    inside = Q @ reach  # [x', x]: probability that x' reaches S_x
+    for x in range(channel.inputs):
+        assert inside[x, x] == pytest.approx(stairs.inside[x], abs=1e-9)
+        others = np.delete(inside[:, x], x)
+        np.testing.assert_allclose(others, stairs.outside[x], atol=1e-9)
+
+
+def test_known_supports():
+    """(p*, q*) is (truth, 1/2) for plain Hadamard, (c + t, c) for a response, (1 - cover, 0) for an open input."""
+    plain = mechanisms.hadamard(5, NANONATS)
+    stairs = decoder_of(plain).staircase(np.ones(plain.outputs, dtype=np.int64))
+    np.testing.assert_allclose(stairs.inside, plain.truth / 2**64)
+    np.testing.assert_allclose(stairs.outside, 0.5)
+    uneven = RandomizedResponse(4, (2**61, 2**60, 2**59 + 1, 0))
+    stairs = decoder_of(uneven).staircase(np.ones(4, dtype=np.int64))
+    np.testing.assert_allclose(stairs.inside, [(cover + uneven.truth) / 2**64 for cover in uneven.cover])
+    np.testing.assert_allclose(stairs.outside, [cover / 2**64 for cover in uneven.cover], atol=1e-12)
+    mixed = mechanisms.high_low_hadamard(5, [0, 3], NANONATS)
+    stairs = decoder_of(mixed).staircase(np.ones(mixed.outputs, dtype=np.int64))
+    assert stairs.steps.tolist() == [2, 1, 1, 2, 1]
+    assert np.isnan(stairs.inside[[0, 3]]).all()
+    np.testing.assert_allclose(stairs.inside[[1, 2, 4]], 1 - mixed.cover / 2**64)
+    np.testing.assert_allclose(stairs.outside[[1, 2, 4]], 0)
+
+
+def test_the_published_formulas_are_the_one_formula():
+    """Acharya et al. 2020, eq. 15-16 and 19, evaluated as printed, give the decoder's estimate."""
+    for channel in (mechanisms.high_low_hadamard(9, [1, 2, 5], NANONATS), MIXED["blocks of unequal sizes"]):
+        counts = RNG.multinomial(1000, RNG.dirichlet(np.ones(channel.outputs)))
+        share = counts / counts.sum()
+        pi, tau = channel.truth / 2**64, channel.cover / 2**64
+        raw = decoder_of(channel).invert(share)
+        for x in range(channel.inputs):
+            block = channel.block_of[x]
+            if block == 0:
+                assert raw[x] == pytest.approx(share[channel.offsets[0] + channel.place_of[x]] / (1 - tau))
+                continue
+            columns = range(channel.orders[block])
+            in_block = share[channel.offsets[block] :][: channel.orders[block]]
+            supporting = [((channel.place_of[x] + 1) & column).bit_count() % 2 == 0 for column in columns]
+            t_x, t_block = in_block[supporting].sum(), in_block.sum()
+            if channel.cover:
+                p_A = (t_block - tau) / (1 - tau)
+                printed = (t_x - p_A / 2 - (1 - p_A) * tau / 2) / (pi - 0.5)
+            else:
+                printed = (t_x - t_block / 2) / (pi - 0.5)
+            assert raw[x] == pytest.approx(printed, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [*RESPONSE, "square table"])
+def test_a_square_channel_has_one_inverse(name):
+    """Written out as a table, a channel with as many outputs as inputs has the same decoder, whatever the reference."""
+    channel = CHANNELS[name]
+    table = as_table(channel)
+    share = RNG.dirichlet(np.ones(channel.outputs))
+    for reference in (None, RNG.dirichlet(np.ones(channel.inputs)).tolist()):
+        np.testing.assert_allclose(
+            decoder_of(table, reference).invert(share), decoder_of(channel).invert(share), atol=1e-9
+        )
+
+
+def test_the_table_decoder_has_the_least_error_at_its_reference():
+    """No other left inverse of a table has less error at the reference law; shares of the estimate sum to one."""
+    channel = TABLES["wide table"]
+    Q, reference = dense(channel), RNG.dirichlet(np.ones(channel.inputs))
+    decoder = decoder_of(channel, reference.tolist())
+    L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
+    law = reference @ Q
+    null = np.linalg.svd(Q)[2][channel.inputs :].T  # Q null = 0
+    for _ in range(20):
+        other = L + null @ RNG.normal(size=(null.shape[1], channel.inputs)) / 10
+        assert (law @ other**2).sum() > (law @ L**2).sum()
+    np.testing.assert_allclose(L.sum(axis=1), 1)
+
+
+def test_a_channel_that_confuses_inputs_is_refused():
+    """A table of rank below k, and a response that never tells the truth, say what to do instead."""
+    half = 2**61
+    confused = Table(((half, half), (half, half), (2**62, 0)))
+    with pytest.raises(NotInvertible, match="rank 2"):
+        decoder_of(confused).invert(np.array([0.5, 0.5]))
+    with pytest.raises(NotInvertible, match="higher level"):
+        decoder_of(RandomizedResponse(2, (2**63,))).invert(np.array([0.5, 0.5]))
+    assert decoder_of(confused).forward(np.full(3, 1 / 3)).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("size", "people"), [(16, 9.7), (64, 37.7), (256, 149)])
+def test_one_report_of_randomised_response_counts_for_many_people(size, people):
+    """At eps = 1 the weight of a report is 9.7, 37.7 and 149 people at k = 16, 64 and 256."""
+    assert decoder_of(mechanisms.randomized_response(size, NANONATS)).weight == pytest.approx(people, rel=0.005)
+
+
+def test_hadamard_reports_weigh_the_same_at_every_size():
+    """At eps = 1 the weight of a Hadamard report is (e + 1) / (e - 1) = 2.16 people, whatever k."""
+    for size in (2, 300):
+        assert decoder_of(mechanisms.hadamard(size, NANONATS)).weight == pytest.approx((np.e + 1) / (np.e - 1))
+
+
+def test_a_channel_without_a_decoder_is_a_programmers_mistake():
+    """A family that nobody decodes is a ValueError."""
+
+    class Strange(Hadamard):
+        pass
+
+    with pytest.raises(ValueError, match="no decoder"):
+        decoder_of(object.__new__(type("Odd", (), {"family": "odd"})))
+    assert decoder_of(Strange(2**63 + 1, 0, ((1, 2),))).inputs == 2

@@ -1,0 +1,344 @@
+"""Laws of an estimate: what it carries, when it is refused, and what it warns of."""
+
+import json
+
+import numpy as np
+import pytest
+
+from aggregator.design import mechanisms
+from aggregator.estimate import distribution, query
+from aggregator.estimate.decoders import NotInvertible, decoder_of
+from aggregator.estimate.result import MethodRefused, NotEnough, estimate
+from aggregator.estimate.tally import Tally
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.channels import Table
+from protocol.domain import Buckets, Values
+from protocol.exact import NANONATS
+from protocol.keys import SigningKey
+from protocol.notions import Information, Ldp
+
+RNG = np.random.default_rng(7)
+PRIOR = (50, 30, 15, 5)
+
+
+def terms(channel, notion=None, domain=None, minimum=100):
+    domain = domain or Values(tuple(f"v{x}" for x in range(channel.inputs)))
+    return Campaign("T", "Q?", "", "O", domain, notion or Ldp(NANONATS), "any", channel,
+                    10**9, 2 * 10**9, 86400, 1, minimum, "open")  # fmt: skip
+
+
+def tally(channel, p, n, rejected=None, version=None):
+    law = decoder_of(channel).forward(np.asarray(p, dtype=float))
+    return Tally(RNG.multinomial(n, law / law.sum()), rejected or {}, version)
+
+
+LDP = terms(mechanisms.randomized_response(4, NANONATS))
+LIP = terms(mechanisms.lip_response(PRIOR, NANONATS), Information(NANONATS, PRIOR))
+half = 2**61
+SINGULAR = terms(
+    Table(((2**62 - half - 1, half + 1), (half, 2**62 - half), (half, 2**62 - half))), Information(NANONATS, (1, 1, 1))
+)
+
+
+# ---- the distribution
+
+
+@pytest.mark.parametrize("k", [2, 3, 10, 1000])
+def test_projection_is_the_nearest_distribution(k):
+    """The projection is a distribution, and its distance obeys (raw - p) . (q - p) <= 0 for every distribution q."""
+    for _ in range(20):
+        raw = RNG.normal(1 / k, 1 / np.sqrt(k), k)
+        p = distribution.project(raw)
+        assert p.min() >= 0
+        assert p.sum() == pytest.approx(1)
+        corners = np.eye(k)[:50]
+        assert ((corners - p) @ (raw - p) <= 1e-9).all()
+
+
+def test_projection_leaves_distributions_alone():
+    """A distribution is nearest to itself, zeros included."""
+    p = np.array([0.5, 0.0, 0.3, 0.2])
+    np.testing.assert_allclose(distribution.project(p), p, atol=1e-15)
+
+
+def test_the_mmse_estimate_is_the_mean_posterior_and_one_step_of_em():
+    """P_x sum over y of share Q(y|x) / P(y), summed by hand, is the mean of everybody's posterior   (MATH 2.9)."""
+    channel = LIP.channel
+    P = np.array(PRIOR) / 100
+    Q = np.array([[channel.weight(x, y) / 2**64 for y in range(4)] for x in range(4)])
+    counts = np.array([10, 20, 30, 40])
+    by_hand = sum(count * P * Q[:, y] / (P @ Q[:, y]) for y, count in enumerate(counts)) / 100
+    np.testing.assert_allclose(distribution.posterior_mean(decoder_of(channel), counts / 100, P), by_hand)
+
+
+def test_a_right_prior_helps_and_a_wrong_one_stays_wrong():
+    """A right prior is confirmed; with a wrong one the MMSE estimate stays off at any n, the posterior mode does not.
+
+    n = 10^7 reports of a fixed seed; the raw estimate is known to 0.2%.
+    """
+    decoder, P = decoder_of(LIP.channel), np.array(PRIOR) / 100
+    right = decoder.forward(P)
+    np.testing.assert_allclose(distribution.posterior_mean(decoder, right, P), P)
+    truth = np.array([0.2, 0.3, 0.3, 0.2])
+    share = tally(LIP.channel, truth, 10**7).counts / 10**7
+    mean = distribution.posterior_mean(decoder, share, P)
+    mode = distribution.posterior_mode(decoder, share, P)
+    assert np.abs(mean - truth).sum() > 0.1
+    assert np.abs(mode - truth).sum() < np.abs(mean - truth).sum() / 3
+    for found in (mean, mode):
+        assert found.sum() == pytest.approx(1)
+
+
+# ---- the estimate
+
+
+def test_the_json_form_keeps_its_contract():
+    """Every key of the contract is there, numbers are plain, values come in order, and JSON takes it without NaN."""
+    found = estimate(LDP, tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000, {"replayed": 3}, version=9))
+    document = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert {"campaign", "reports", "values", "rejected", "influence"} <= document.keys()
+    assert [row["value"] for row in document["values"]] == ["v0", "v1", "v2", "v3"]
+    assert {"value", "estimate", "raw", "se", "low", "high"} <= document["values"][0].keys()
+    assert document["reports"] == 5000
+    assert document["rejected"] == {"replayed": 3}
+    assert document["table_version"] == 9
+    assert document["epsilon"] == 1
+    assert sum(row["estimate"] for row in document["values"]) == pytest.approx(1)
+
+
+def test_an_estimate_says_what_it_is_made_of():
+    """Raw shares are the decoder's, the consistent ones their projection, and intervals lie in 0 .. 1 around them."""
+    counted = tally(LDP.channel, [0.7, 0.3, 0, 0], 300)
+    found = estimate(LDP, counted)
+    np.testing.assert_array_equal(found.raw, decoder_of(LDP.channel).invert(counted.counts / 300))
+    np.testing.assert_array_equal(found.share, distribution.project(found.raw))
+    assert (found.all_low <= found.low).all()
+    assert (found.high <= found.all_high).all()
+    assert found.all_low.min() >= 0
+    assert found.all_high.max() <= 1
+    assert found.method == "projection"
+
+
+def test_simultaneous_intervals_are_those_of_a_kth_of_the_risk():
+    """The intervals for all k values together are each value's own at alpha / k   (Bonferroni)."""
+    counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
+    together, alone = estimate(LDP, counted, level=0.96), estimate(LDP, counted, level=0.99)
+    np.testing.assert_allclose(together.all_low, alone.low)
+    np.testing.assert_allclose(together.all_high, alone.high)
+
+
+def test_a_wider_level_gives_wider_intervals():
+    """99% intervals contain 90% intervals."""
+    counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
+    wide, narrow = (estimate(LDP, counted, level=level) for level in (0.99, 0.9))
+    assert (wide.low < narrow.low).all()
+    assert (wide.high > narrow.high).all()
+
+
+def test_a_signed_campaign_is_named_by_its_id():
+    """An estimate of a signed campaign carries its id."""
+    key = SigningKey(bytes(range(32)))
+    signed = open_campaign(seal_campaign(LDP, key), [key.public])
+    found = estimate(signed, tally(LDP.channel, [0.25] * 4, 500))
+    assert found.as_json()["campaign_id"] == signed.id.hex()
+
+
+def test_below_the_minimum_nothing_is_estimated():
+    """One report short of the campaign's minimum is refused, the minimum itself is not; queries do the same."""
+    few, enough = (Tally(np.array([n, 0, 0, 0])) for n in (99, 100))
+    for ask in (estimate, lambda *given: query.weighted(*given, [1, 2, 3, 4])):
+        with pytest.raises(NotEnough, match="waits for 100 reports and has 99"):
+            ask(LDP, few)
+        ask(LDP, enough)
+
+
+def test_a_tally_of_another_channel_is_a_programmers_mistake():
+    """Counts that are not one for each output are a ValueError."""
+    with pytest.raises(ValueError, match="4 outputs"):
+        estimate(LDP, Tally(np.array([1000, 0, 0])))
+
+
+def test_methods_are_refused_where_they_make_no_sense():
+    """An unknown method, and a prior's method without a prior, say what to use."""
+    counted = tally(LDP.channel, [0.25] * 4, 500)
+    with pytest.raises(MethodRefused, match="projection"):
+        estimate(LDP, counted, method="guess")
+    for method in ("mmse", "map"):
+        with pytest.raises(MethodRefused, match="prior of a LIP campaign"):
+            estimate(LDP, counted, method=method)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        estimate(LDP, counted, level=95)
+
+
+def test_lip_campaigns_default_to_their_prior():
+    """A LIP campaign is estimated by MMSE unless asked otherwise, with intervals that do not use the prior."""
+    counted = tally(LIP.channel, np.array(PRIOR) / 100, 20_000)
+    found = {method: estimate(LIP, counted, method=method) for method in (None, "mmse", "map", "projection", "linear")}
+    assert found[None].method == "mmse"
+    np.testing.assert_array_equal(found[None].share, found["mmse"].share)
+    np.testing.assert_array_equal(found["linear"].share, found["linear"].raw)
+    for each in found.values():
+        np.testing.assert_array_equal(each.low, found[None].low)
+        assert not each.warnings
+
+
+def test_a_wrong_prior_is_noticed():
+    """Where the reports contradict the prior, the MMSE estimate comes with a warning, the projection without."""
+    counted = tally(LIP.channel, [0.1, 0.2, 0.3, 0.4], 50_000)
+    assert "prior looks wrong" in estimate(LIP, counted).warnings[0]
+    assert not estimate(LIP, counted, method="projection").warnings
+
+
+def test_a_singular_lip_channel_is_estimated_without_error_bars():
+    """Where no unbiased estimate exists, MMSE and MAP still answer, say so, and leave the error bars empty."""
+    counted = tally(SINGULAR.channel, [1 / 3] * 3, 1000)
+    for method in ("mmse", "map"):
+        found = estimate(SINGULAR, counted, method=method)
+        assert "without error bars" in found.warnings[0]
+        assert found.share.sum() == pytest.approx(1)
+        document = json.loads(json.dumps(found.as_json(), allow_nan=False))
+        assert document["values"][0]["se"] is None
+        assert document["influence"]["people_per_report"] is None
+    with pytest.raises(NotInvertible):
+        estimate(SINGULAR, counted, method="projection")
+    answer = query.weighted(SINGULAR, counted, [0, 1, 2])
+    assert answer.as_json()["estimate"] is None
+    assert 0 < answer.mmse < 2
+
+
+@pytest.mark.parametrize("asked", [LDP, LIP, terms(mechanisms.hadamard(6, NANONATS))])
+def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
+    """Ten forged reports among 1,010, all alike, raise no raw share by more than the stated influence."""
+    decoder = decoder_of(asked.channel)
+    honest = tally(asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000).counts
+    found = estimate(asked, Tally(honest + 10 * np.eye(asked.channel.outputs, dtype=np.int64)[-1]))
+    assert found.influence.share_of(10) == pytest.approx(10 * decoder.weight / 1010)
+    gains = [
+        (decoder.invert((honest + 10 * report) / 1010) - decoder.invert(honest / 1000)).max()
+        for report in np.eye(asked.channel.outputs, dtype=np.int64)
+    ]
+    assert 0.8 * found.influence.share_of(10) <= max(gains) <= found.influence.share_of(10) * 1.0001
+    crowds = found.as_json()["influence"]["forged"]
+    assert [crowd["reports"] for crowd in crowds] == [1, 2, 11]
+    assert crowds[2]["people"] == pytest.approx(11 * decoder.weight)
+
+
+def test_a_tally_of_43750_values_is_estimated():
+    """A large domain goes the same way as a small one; how fast is the benchmark's question."""
+    channel = mechanisms.hadamard(43_750, NANONATS)
+    asked = terms(channel, domain=Buckets(tuple(range(43_750)), 0))
+    found = estimate(asked, tally(channel, np.full(43_750, 1 / 43_750), 1_000_000))
+    assert found.share.sum() == pytest.approx(1)
+    assert (found.all_high >= found.high).all()
+
+
+# ---- queries
+
+
+def simulated(asked, p, n, batches, ask):
+    return [ask(asked, tally(asked.channel, p, n)) for _ in range(batches)]
+
+
+AGES = terms(mechanisms.hadamard(7, NANONATS), domain=Buckets.of([0, 20, 30, 40.5, 60, 80, 100]))
+AGE_SHARES = np.array([0.05, 0.1, 0.2, 0.3, 0.2, 0.1, 0.05])
+
+
+def test_means_are_unbiased_and_their_intervals_hold():
+    """Over 1,000 batches the mean is right within 4 standard errors, its se within 7%, and 95% intervals cover 93-97%.
+
+    n = 2,000; coverage is known to 0.7% (alpha 0.5%, fixed by the generator), the spread to 2.2%.
+    """
+    true = float(AGE_SHARES @ [0, 20, 30, 40.5, 60, 80, 100])
+    answers = simulated(AGES, AGE_SHARES, 2000, 1000, query.mean)
+    found = np.array([answer.estimate for answer in answers])
+    assert abs(found.mean() - true) < 4 * found.std() / np.sqrt(1000)
+    assert np.mean([answer.se for answer in answers]) == pytest.approx(found.std(), rel=0.07)
+    assert 0.93 <= np.mean([answer.low <= true <= answer.high for answer in answers]) <= 0.97
+
+
+def test_a_query_equals_its_dense_twin():
+    """The estimate is a . raw plus a multiple of (sum of raw - 1), and without that freedom exactly a . raw."""
+    counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 3000)
+    a = np.array([3.0, -1.0, 0.5, 2.0])
+    answer = query.weighted(LDP, counted, a, offset=10)
+    raw = decoder_of(LDP.channel).invert(counted.counts / 3000)
+    assert answer.estimate == pytest.approx(float(a @ raw) + 10)
+    assert answer.mmse is None
+
+
+def test_a_constant_has_no_error():
+    """The mean of the same number for everybody is that number, without error, in every mechanism."""
+    for asked in (LDP, AGES, LIP):
+        counted = tally(asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000)
+        answer = query.weighted(asked, counted, [5.0] * asked.domain.size, offset=1)
+        assert answer.estimate == pytest.approx(6)
+        assert answer.se == pytest.approx(0, abs=1e-6)
+
+
+def test_taking_a_constant_off_the_weights_changes_nothing():
+    """Weights a + c with offset -c have the same answer and the same error as a."""
+    counted = tally(AGES.channel, AGE_SHARES, 3000)
+    a = np.array([0, 20, 30, 40.5, 60, 80, 100])
+    plain, moved = query.weighted(AGES, counted, a), query.weighted(AGES, counted, a + 1000, offset=-1000)
+    assert moved.estimate == pytest.approx(plain.estimate)
+    assert moved.se == pytest.approx(plain.se)
+    decoder = decoder_of(AGES.channel)
+    phi, share = decoder.adjoint(a), counted.counts / 3000
+    naive = np.sqrt((share @ phi**2 - (share @ phi) ** 2) / 3000)
+    assert plain.se < 0.75 * naive
+
+
+def test_sums_scale_the_mean():
+    """A sum is the mean times the reports, or times the population."""
+    counted = tally(AGES.channel, AGE_SHARES, 3000)
+    mean = query.mean(AGES, counted)
+    for population in (None, 10_000):
+        total = query.total(AGES, counted, population=population)
+        factor = population or 3000
+        assert total.estimate == pytest.approx(mean.estimate * factor)
+        assert (total.low, total.high) == pytest.approx((mean.low * factor, mean.high * factor))
+    weights = [1.0, 0, 0, 0, 0, 0, 2.0]
+    whole = query.weighted_sum(AGES, counted, weights, offset=0.5, population=10)
+    assert whole.estimate == pytest.approx(10 * query.weighted(AGES, counted, weights, offset=0.5).estimate)
+
+
+def test_negative_factors_keep_intervals_in_order():
+    """Low stays below high when an answer is turned around."""
+    turned = query.mean(AGES, tally(AGES.channel, AGE_SHARES, 3000)).times(-1, "debt")
+    assert turned.low < turned.estimate < turned.high
+    assert turned.se > 0
+
+
+def test_a_survey_is_one_row_of_the_histogram():
+    """The share of one value is the histogram's, with the same interval; people are the share times the population."""
+    counted = tally(LIP.channel, np.array(PRIOR) / 100, 3000)
+    found = estimate(LIP, counted)
+    answer = query.survey(LIP, counted, 2)
+    assert (answer.estimate, answer.low, answer.high) == (found.raw[2], found.low[2], found.high[2])
+    assert answer.mmse == found.share[2]
+    assert answer.times(1000, "people").estimate == pytest.approx(1000 * answer.estimate)
+    with pytest.raises(ValueError, match="a value's index"):
+        query.survey(LIP, counted, 4)
+
+
+def test_a_mean_needs_numbers():
+    """Labels have no mean, and the error says which domain has."""
+    with pytest.raises(query.NotANumber, match="buckets"):
+        query.mean(LDP, tally(LDP.channel, [0.25] * 4, 500))
+
+
+def test_weights_are_one_for_each_value():
+    """Another number of weights is a programmer's mistake."""
+    with pytest.raises(ValueError, match="4 values"):
+        query.weighted(LDP, tally(LDP.channel, [0.25] * 4, 500), [1, 2])
+
+
+def test_no_interval_shrinks_to_a_point_at_the_border():
+    """A value whose raw share is far below zero still has an interval of a standard error: noise is not certainty."""
+    unlucky = terms(mechanisms.hadamard(16, NANONATS))
+    agree = np.array([y % 2 == 0 for y in range(unlucky.channel.outputs)])  # the columns that support value 0
+    found = estimate(unlucky, Tally(np.where(agree, 80, 120)))
+    assert found.raw[0] + 3 * found.se[0] < 0
+    assert found.low[0] == 0
+    assert found.high[0] == pytest.approx(found.se[0])
+    assert found.all_high[0] >= found.high[0]

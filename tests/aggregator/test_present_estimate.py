@@ -1,0 +1,154 @@
+"""Laws of tables, documents and pictures of estimates."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from aggregator.design import mechanisms
+from aggregator.estimate import query
+from aggregator.estimate.decoders import decoder_of
+from aggregator.estimate.result import estimate
+from aggregator.estimate.tally import Tally
+from aggregator.present.document import answer_csv, estimate_csv, estimate_json
+from aggregator.present.plot import draw
+from aggregator.present.table import answer_table, bar, estimate_table, percent
+from protocol.campaign import Campaign
+from protocol.channels import Table
+from protocol.domain import Buckets, Grid, Values
+from protocol.exact import NANONATS
+from protocol.notions import Information, Ldp
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def found(domain, p=None, n=2000, title="Colours", rejected=None):
+    channel = mechanisms.hadamard(domain.size, NANONATS)
+    terms = Campaign(title, "Q?", "", "O", domain, Ldp(NANONATS), "hadamard", channel,
+                     10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
+    decoder = decoder_of(channel)
+    law = decoder.forward(np.full(domain.size, 1 / domain.size) if p is None else np.asarray(p))
+    counts = np.random.default_rng(4).multinomial(n, law / law.sum())
+    return estimate(terms, Tally(counts, rejected or {}))
+
+
+def printed(table, width=120):
+    console = Console(width=width, file=io.StringIO())
+    console.print(table)
+    return console.file.getvalue()
+
+
+COLOURS = Values(("red", "green", "blue"))
+MANY = Values(tuple(f"item {x}" for x in range(200)))
+TITLE_AND_LABELS_WITH_MARKUP = Values(("[bold]yes[/bold]", "[/] no $x_1$", "€ 10 to $20", "日本"))
+
+
+def test_the_table_shows_percentages_intervals_and_what_was_refused():
+    """Each value has its share and interval in percent; the caption says how many, how private and what was refused."""
+    text = printed(estimate_table(found(COLOURS, [0.7, 0.2, 0.1], rejected={"replayed": 2, "signature": 1})))
+    for part in (
+        "Colours",
+        "red",
+        "% to ",
+        "95% interval",
+        "2,000 reports",
+        "epsilon 1 (ldp)",
+        "3 refused",
+        "2 replayed",
+    ):
+        assert part in text
+    assert "forged" in text
+
+
+def test_a_long_table_says_what_it_leaves_out():
+    """Of 200 values 25 are shown, the largest by share, under simultaneous intervals, and the caption says so."""
+    shown = found(MANY, np.eye(200)[7] * 0.5 + 0.5 / 200)
+    text = printed(estimate_table(shown))
+    assert "the 25 largest of 200 values" in text
+    assert "simultaneous 95% interval" in text
+    assert sum(line.strip().startswith("item") for line in text.splitlines()) == 25
+    first = next(line for line in text.splitlines() if line.strip().startswith("item"))
+    assert "item 7 " in first
+    assert percent(float(shown.all_low[7]), 1) in first
+
+
+def test_texts_are_never_read_as_markup(tmp_path):
+    """Brackets and dollars of a label or title are shown as they are, in tables and in pictures."""
+    shown = found(TITLE_AND_LABELS_WITH_MARKUP, title="[red]$T$[/red]")
+    text = printed(estimate_table(shown))
+    assert "[bold]yes[/bold]" in text
+    assert "[red]$T$[/red]" in text
+    draw(shown, tmp_path / "labels.png")
+
+
+def test_the_truth_of_a_rehearsal_stands_beside_the_estimate():
+    """A truth column appears where the truth is given, and only there."""
+    shown = found(COLOURS)
+    assert "truth" not in printed(estimate_table(shown))
+    text = printed(estimate_table(shown, np.array([0.125, 0.5, 0.375])))
+    assert "truth" in text
+    assert "12.5%" in text
+
+
+@pytest.mark.parametrize(("part", "drawn"), [(0, ""), (1, "█" * 24), (0.5, "█" * 12), (1 / 192, "▏"), (2, "█" * 24)])
+def test_bars_are_drawn_in_eighths(part, drawn):
+    """A bar is as long as its part of 24 characters, in eighths."""
+    assert bar(part) == drawn
+
+
+def test_the_csv_has_every_value_and_fractions_in_full():
+    """The CSV has a row a value, in order, with the numbers of the JSON; a comma in a label is quoted."""
+    shown = found(Grid(0, 2_000_000, 0, 2_000_000, 1_000_000))
+    rows = list(csv.DictReader(io.StringIO(estimate_csv(shown))))
+    assert [row["value"] for row in rows] == ["0.5,0.5", "0.5,1.5", "1.5,0.5", "1.5,1.5"]
+    assert [float(row["raw"]) for row in rows] == shown.raw.tolist()
+    assert [float(row["estimate"]) for row in rows] == shown.share.tolist()
+    document = json.loads(estimate_json(shown))
+    assert [float(row["low"]) for row in rows] == [value["low"] for value in document["values"]]
+
+
+def test_one_number_is_printed_with_its_interval():
+    """A mean shows estimate, error and interval, rounded to two digits of the error; the CSV has them in full."""
+    shown = found(Buckets.of([0, 10, 20]))
+    answer = query.mean(shown.terms, Tally(np.array([300, 400, 200, 100])))
+    text = printed(answer_table(answer, shown.terms, 1000))
+    assert f"{answer.estimate:.2f}" in text
+    assert f"{answer.low:.2f} to {answer.high:.2f}" in text
+    (row,) = csv.DictReader(io.StringIO(answer_csv(answer)))
+    assert float(row["estimate"]) == answer.estimate
+
+
+@pytest.mark.parametrize(
+    ("domain", "p"),
+    [
+        (COLOURS, [1, 0, 0]),
+        (Values(("a" * 200, "b" * 200, "c")), None),
+        (MANY, None),
+        (Buckets.of([-1.5, 0, 2.5]), None),
+        (Grid(0, 10_000_000, 0, 30_000_000, 1_000_000), None),
+        (Grid(40_000_000, 70_000_000, 0, 10_000_000, 2_000_000), None),
+    ],
+    ids=["few", "long labels", "many", "buckets", "wide grid", "tall grid"],
+)
+@pytest.mark.parametrize("rehearsal", [False, True])
+def test_every_kind_of_domain_is_drawn(tmp_path, domain, p, rehearsal):
+    """A picture is a PNG, with and without the truth, without any warning."""
+    shown = found(domain, p)
+    draw(shown, tmp_path / "it.png", np.full(domain.size, 1 / domain.size) if rehearsal else None)
+    assert (tmp_path / "it.png").read_bytes().startswith(PNG)
+
+
+def test_an_estimate_without_error_bars_is_still_shown(tmp_path):
+    """Where no unbiased estimate exists, table, CSV and picture show shares alone."""
+    third = 2**62 // 3
+    channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
+    terms = Campaign("T", "Q?", "", "O", COLOURS, Information(NANONATS, (1, 1, 1)), "table", channel,
+                     10**9, 2 * 10**9, 86400, 1, 1, "open")  # fmt: skip
+    shown = estimate(terms, Tally(np.array([40, 60])))
+    assert "33.3%   - " in printed(estimate_table(shown))
+    assert ",,,," in estimate_csv(shown)
+    draw(shown, tmp_path / "it.png")
+    assert "-" in printed(answer_table(query.survey(terms, Tally(np.array([40, 60])), 0), terms, 100))
