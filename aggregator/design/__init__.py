@@ -1,0 +1,1 @@
+"""What an author does: from a draft in TOML to the integers of a signed campaign."""

@@ -1,0 +1,245 @@
+"""Laws of drafts and recipes: what an author writes becomes integers that keep the level, or one clear error."""
+
+import random
+import tomllib
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.design import mechanisms
+from aggregator.design.draft import DraftError, campaign_of, read_draft
+from protocol import exact
+from protocol.channels import Hadamard, RandomizedResponse, Table
+from protocol.errors import BadData, Uncertified
+from protocol.notions import Block, HighLow, Information, Ldp, certify
+
+EPSILONS = (0.001, 0.1, 1.0, 2.5, 8.0, 20.0)
+
+DRAFT = """
+title = "Highest education"
+question = "What is it?"
+purpose = "Plan evening classes."
+organisation = "Town library"
+[domain]
+kind = "values"
+values = ["none", "primary", "secondary", "bachelor"]
+[privacy]
+notion = "ldp"
+epsilon = 1.0
+[schedule]
+opens = 2026-12-01
+closes = 2027-03-01
+period_days = 7
+"""
+
+
+def drafted(text):
+    return campaign_of(tomllib.loads(text, parse_float=Decimal), Path())
+
+
+def changed(old, new):
+    assert old in DRAFT
+    return DRAFT.replace(old, new)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("size", [2, 3, 4, 7, 8, 16, 1000])
+def test_ldp_recipes_reach_their_level_and_no_more(size, epsilon):
+    """Each LDP recipe is certified, and its audited level is the declared one to the nanonat."""
+    level = exact.level_from(epsilon)
+    for recipe in (mechanisms.randomized_response, mechanisms.hadamard):
+        certificate = certify(recipe(size, level), Ldp(level))
+        # 64-bit probabilities lose less than 1e-9 nat up to 20 nats (MATH 7.2); rounding up may hide that.
+        assert level - 1 <= certificate.audited <= level
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("sensitive", [(0,), (3,), (0, 1, 2), tuple(range(8)), tuple(range(1, 17))])
+def test_high_low_recipe_keeps_its_notion(sensitive, epsilon):
+    """High-low Hadamard response keeps its level for every sensitive set, one value and all but one among them."""
+    level = exact.level_from(epsilon)
+    notion = HighLow(level, 17, sensitive)
+    certificate = certify(mechanisms.high_low_hadamard(17, sensitive, level), notion)
+    assert level - 1 <= certificate.audited <= level
+    assert certificate.ldp is None
+
+
+@pytest.mark.parametrize("blocks", [[0, 0, 1, 1], [0, 1, 0, 1, 2], [0] * 9 + [1] * 2 + [2], [1, 1, 0]])
+def test_block_recipe_keeps_its_notion(blocks):
+    """Block Hadamard response keeps its level for blocks of unequal size, of one value, and not in a row."""
+    notion = Block.over(exact.NANONATS, blocks)
+    certificate = certify(mechanisms.block_hadamard(blocks, exact.NANONATS), notion)
+    assert certificate.audited == exact.NANONATS
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(st.integers(1, 10**6), min_size=2, max_size=30),
+    st.integers(exact.MIN_LEVEL, 12 * exact.NANONATS),
+)
+def test_lip_recipe_is_legal_and_tight_for_every_prior(prior, level):
+    """The repaired LIP channel keeps its level under every prior, reaches it, and is at most 2 eps-LDP."""
+    certificate = certify(mechanisms.lip_response(prior, level), Information(level, tuple(prior)))
+    assert level - 1 <= certificate.audited <= level
+    assert certificate.ldp <= 2 * level + 1
+
+
+def test_lip_recipe_is_the_binary_optimum_in_both_regimes():
+    """For two values the recipe gives the closed forms of the binary optimum (MATH 2.3).
+
+    A rounding to 2^-64 is all that may separate them.
+    """
+    for epsilon, p in ((1.0, Fraction(1, 100)), (1.0, Fraction(1, 10)), (2.0, Fraction(3, 10)), (1.0, Fraction(2, 5))):
+        level = exact.level_from(epsilon)
+        E = Fraction(exact.exp_lower(level), 1 << exact.EXP_BITS)
+        prior = (p.numerator, p.denominator - p.numerator)
+        channel = mechanisms.lip_response(prior, level)
+        if p < 1 / (E + 1):
+            own, other = E / (E + 1), (1 - E * p) / ((E + 1) * (1 - p))
+        else:
+            own, other = 1 - (1 - p) / E, p / E
+        assert abs(Fraction(channel.weight(0, 0), 1 << 64) - own) < Fraction(2, 1 << 64)
+        assert abs(Fraction(channel.weight(1, 0), 1 << 64) - other) < Fraction(2, 1 << 64)
+
+
+def test_lip_recipe_equals_the_published_channel_where_that_is_legal():
+    """Where every prior share is at least 1 / (e^eps + 1) the two recipes agree; elsewhere the published is refused."""
+    dice = random.Random(7)
+    legal = 0
+    for _ in range(300):
+        prior = tuple(dice.randint(1, 50) for _ in range(dice.choice((2, 3, 5))))
+        level = dice.randint(exact.NANONATS // 10, 5 * exact.NANONATS)
+        published, repaired = mechanisms.published_lip_response(prior, level), mechanisms.lip_response(prior, level)
+        if all(w * (exact.exp_lower(level) + mechanisms.D) >= sum(prior) * mechanisms.D for w in prior):
+            legal += 1
+            certify(published, Information(level, prior))
+            for y in range(len(prior)):
+                assert abs(published.cover_of(y) - repaired.cover_of(y)) <= 1
+        else:
+            with pytest.raises(Uncertified):
+                certify(published, Information(level, prior))
+    assert 30 < legal < 270
+
+
+def test_a_draft_becomes_the_campaign_it_describes(tmp_path):
+    """Every entry of a draft is found in the campaign, and defaults are those of the guide."""
+    (tmp_path / "d.toml").write_text(DRAFT, encoding="utf-8")
+    terms = read_draft(tmp_path / "d.toml")
+    assert (terms.title, terms.organisation, terms.domain.size) == ("Highest education", "Town library", 4)
+    assert terms.notion == Ldp(exact.NANONATS)
+    assert (terms.period_seconds, terms.periods) == (7 * 86400, 13)
+    assert (terms.answers_per_period, terms.minimum_reports, terms.enrolment) == (1, 100, "open")
+    assert terms.certificate.audited == exact.NANONATS
+
+
+def test_auto_takes_the_recipe_of_smaller_error():
+    """`auto` is k-ary response where k is small against e^eps, Hadamard response where it is large."""
+    assert drafted(DRAFT).mechanism == "randomized-response"
+    many = ", ".join(f'"{x}"' for x in range(100))
+    assert drafted(changed('"none", "primary", "secondary", "bachelor"', many)).mechanism == "hadamard"
+
+
+@pytest.mark.parametrize(
+    ("entries", "family"),
+    [
+        ('notion = "high-low"\nepsilon = 1\nsensitive = ["none"]', Hadamard),
+        ('notion = "block"\nepsilon = 1\nblocks = [["none", "bachelor"], ["primary"], ["secondary"]]', Hadamard),
+        ('notion = "lip"\nepsilon = 1\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]', RandomizedResponse),
+        ('notion = "lip"\nepsilon = 1\n[prior]\ncounts = [1, 20, 3, 40]', RandomizedResponse),
+        (
+            'notion = "ldp"\nepsilon = 2\n[mechanism]\nname = "table"\n'
+            "rows = [[0.4,0.2,0.2,0.2],[0.2,0.4,0.2,0.2],[0.2,0.2,0.4,0.2],[0.2,0.2,0.2,0.4]]",
+            Table,
+        ),
+    ],
+)
+def test_every_notion_has_a_recipe(entries, family):
+    """A draft of every notion becomes a certified campaign of the family meant for it."""
+    assert isinstance(drafted(changed('notion = "ldp"\nepsilon = 1.0', entries)).channel, family)
+
+
+def test_grid_blocks_tile_the_grid():
+    """Blocks of a grid are rectangles of the asked size, cut off at its borders."""
+    terms = drafted(
+        changed('kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]',
+                'kind = "grid"\nsouth = 0\nnorth = 1\nwest = 0\neast = 1.25\nstep = 0.25')
+        .replace('notion = "ldp"', 'notion = "block"\nblock_rows = 2\nblock_columns = 2')
+    )  # fmt: skip
+    assert sorted(len(members) for members in terms.notion.classes) == [2, 2, 4, 4, 4, 4]
+
+
+def test_pairwise_levels_come_from_a_file(tmp_path):
+    """A matrix of levels is read beside the draft; infinity means no bound; the channel keeps the smallest."""
+    rows = [["0" if x == y else ("inf" if x == 3 else "1.5") for y in range(4)] for x in range(4)]
+    (tmp_path / "levels.csv").write_text("\n".join(",".join(row) for row in rows), encoding="utf-8")
+    (tmp_path / "d.toml").write_text(
+        changed('notion = "ldp"\nepsilon = 1.0', 'notion = "pairwise"\nmatrix = "levels.csv"'), encoding="utf-8"
+    )
+    assert read_draft(tmp_path / "d.toml").certificate.audited == exact.level_from(1.5)
+
+
+@pytest.mark.parametrize(
+    ("draft", "named"),
+    [
+        ("title = 'a'\ntitle = 'b'", "not TOML"),
+        (changed('title = "Highest education"', ""), "title is missing"),
+        (changed('title = "Highest education"', "title = 3"), "title"),
+        (changed("[domain]", "colour = 1\n[domain]"), "colour"),
+        (changed("epsilon = 1.0", "epsilon = 1.0\nepsilom = 2"), "epsilom"),
+        (changed("epsilon = 1.0", "epsilon = 0"), "epsilon"),
+        (changed("epsilon = 1.0", "epsilon = -1"), "epsilon"),
+        (changed("epsilon = 1.0", "epsilon = inf"), "epsilon"),
+        (changed("epsilon = 1.0", "epsilon = nan"), "epsilon"),
+        (changed("epsilon = 1.0", "epsilon = 1000"), "epsilon"),
+        (changed("epsilon = 1.0", 'epsilon = "1"'), "epsilon"),
+        (changed("epsilon = 1.0", "epsilon = true"), "epsilon"),
+        (changed('"none", "primary", "secondary", "bachelor"', '"none"'), "two values"),
+        (changed('"primary"', '"none"'), "more than once"),
+        (changed('"primary"', '" primary"'), "blanks"),
+        (changed('kind = "values"', 'kind = "colours"'), "kind"),
+        (changed("closes = 2027-03-01", "closes = 2026-11-01"), "closes"),
+        (changed("period_days = 7", "period_days = 0"), "period_days"),
+        (changed("period_days = 7", "period_days = 0.00001"), "period_days"),
+        (changed("opens = 2026-12-01", 'opens = "soon"'), "opens"),
+        (changed('notion = "ldp"', 'notion = "lip"'), "weights"),
+        (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.1, 0.2, 0.3, 0.3]", "sum to 0.9"),
+        (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.0, 0.2, 0.4, 0.4]", "entry 1"),
+        (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.5, 0.5]", "2 entries"),
+        (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [nan, 0.2, 0.4, 0.4]", "finite"),
+        (DRAFT + "[prior]\nweights = [0.1, 0.2, 0.3, 0.4]", "[prior] weights is not an entry"),
+        (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["blue"]'), "'blue'"),
+        (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = []'), "sensitive"),
+        (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none"], ["none"]]'), "two places"),
+        (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none", "primary"]]'), "in no block"),
+        (DRAFT + '[mechanism]\nname = "magic"', "name is one of"),
+        (DRAFT + '[mechanism]\nname = "lip"', "does not serve"),
+        (DRAFT + '[mechanism]\nname = "table"\nrows = [[1, 0], [0, 1]]', "2 rows"),
+        (DRAFT + '[limits]\nminimum_reports = 0', "minimum_reports"),
+        (DRAFT + '[limits]\nenrolment = "some"', "enrolment"),
+    ],
+)  # fmt: skip
+def test_a_wrong_entry_is_named(tmp_path, draft, named):
+    """Whatever is wrong with a draft, the error is bad data and names the entry."""
+    (tmp_path / "d.toml").write_text(draft, encoding="utf-8")
+    with pytest.raises(BadData) as refused:
+        read_draft(tmp_path / "d.toml")
+    assert named in str(refused.value)
+
+
+def test_the_published_lip_channel_is_refused_where_it_breaks_its_definition():
+    """`lip-published` is refused, with the reason, for a prior below 1 / (e^eps + 1), and made where it is legal."""
+    skewed = changed('notion = "ldp"', 'notion = "lip"') + '[mechanism]\nname = "lip-published"\n[prior]\n'
+    with pytest.raises(DraftError, match="breaks its own definition"):
+        drafted(skewed + "weights = [0.1, 0.2, 0.3, 0.4]")
+    assert drafted(skewed.replace("epsilon = 1.0", "epsilon = 3.0") + "weights = [0.1, 0.2, 0.3, 0.4]")
+
+
+def test_a_table_above_its_level_is_refused():
+    """A table whose level is above the declared one never becomes a campaign."""
+    rows = "rows = [[0.7,0.1,0.1,0.1],[0.1,0.7,0.1,0.1],[0.1,0.1,0.7,0.1],[0.1,0.1,0.1,0.7]]"
+    with pytest.raises(Uncertified):
+        drafted(DRAFT + f'[mechanism]\nname = "table"\n{rows}')
