@@ -17,7 +17,7 @@ from protocol import channels, codec, domain, envelope, keys, notions
 from protocol.channels import Channel
 from protocol.domain import Domain
 from protocol.envelope import Kind
-from protocol.errors import CampaignError, CodecError, OutsideSchedule
+from protocol.errors import CampaignError, CodecError, EnvelopeError, NotOpen, OutsideSchedule
 from protocol.notions import Certificate, Information, Notion
 
 CAMPAIGN_ID_BYTES = 16
@@ -67,12 +67,13 @@ class Campaign:
     certificate: Certificate = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, limit in (("title", MAX_TITLE), ("question", MAX_TEXT), ("organisation", MAX_TITLE)):
+        for name in ("title", "question", "organisation"):
             if not getattr(self, name).strip():
                 raise CampaignError(f"a campaign has a {name}: the person is told it before consenting")
-            _require_text(getattr(self, name), name, limit)
-        _require_text(self.purpose, "purpose", MAX_TEXT)
-        _require_text(self.mechanism, "mechanism", MAX_TITLE)
+        for name in ("title", "organisation", "mechanism"):
+            _require_text(getattr(self, name), name, MAX_TITLE)
+        for name in ("question", "purpose"):
+            _require_text(getattr(self, name).replace("\n", " "), name, MAX_TEXT)
         if self.channel.inputs != self.domain.size:
             raise CampaignError(f"the channel has {self.channel.inputs} inputs, the domain {self.domain.size} values")
         if not 0 <= self.opens < self.closes <= MAX_TIME:
@@ -109,10 +110,11 @@ class Campaign:
         """The period that ``now`` (UTC seconds) lies in.
 
         Raises:
-            OutsideSchedule: before it opens, or from its closing on.
+            NotOpen: before it opens.
+            OutsideSchedule: from its closing on.
         """
         if now < self.opens:
-            raise OutsideSchedule(f"{self.title!r} opens in {_span(self.opens - now)}")
+            raise NotOpen(f"{self.title!r} opens in {_span(self.opens - now)}")
         if now >= self.closes:
             raise OutsideSchedule(f"{self.title!r} closed {_span(now - self.closes)} ago")
         return (now - self.opens) // self.period_seconds
@@ -218,7 +220,7 @@ def unverified_campaign(data: bytes) -> Campaign:
 def _sealed(data: bytes) -> envelope.Envelope:
     try:
         sealed = envelope.decode(data)
-    except CodecError as error:
+    except (CodecError, EnvelopeError) as error:
         raise type(error)(f"not a campaign file: {error}") from None
     if sealed.kind is not Kind.CAMPAIGN:
         raise CampaignError(f"the envelope carries a {sealed.kind.name.lower()}, not a campaign")
@@ -237,8 +239,8 @@ def _require_size(terms: Campaign, data: bytes) -> None:
 def _require_text(value: str, name: str, limit: int) -> None:
     if len(value) > limit:
         raise CampaignError(f"the {name} has at most {limit} characters, not {len(value)}")
-    if any(not character.isprintable() and character != "\n" for character in value):
-        raise CampaignError(f"the {name} has characters that cannot be printed")
+    if not codec.readable(value):
+        raise CampaignError(f"the {name} has control characters, or line breaks where it is one line")
 
 
 def _span(seconds: int) -> str:

@@ -10,6 +10,7 @@ What an array means is not decided here: see envelope, campaign and report.
 
 from __future__ import annotations
 
+import re
 from typing import TypeAlias
 
 import msgpack
@@ -73,14 +74,23 @@ def decode(data: bytes, *, limit: int) -> Value:
     return value
 
 
-def decode_first(data: bytes, start: int) -> tuple[Value, int]:
-    """Decode the value that begins at ``start``; return it and the offset just after it.
+def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exception]) -> tuple[int, int]:
+    """Where the content of the byte string written at ``start`` begins and ends; nothing is copied.
 
     Raises:
-        Truncated: ``data`` ends inside the value.
-        CodecError: the bytes are not canonical.
+        error: no byte string, or one that claims more than ``most`` bytes, however many are there.
+        Truncated: ``data`` ends inside it.
+        CodecError: its length is not in its shortest form.
     """
-    return _read(data, start, MAX_DEPTH)
+    _require(data, start, 1)
+    form = _BYTES.get(data[start])
+    if form is None:
+        raise error(f"{what} is a byte string")
+    length, begin = _number(data, start + 1, form)
+    if length > most:
+        raise error(f"{what} has at most {most} bytes, not {length}")
+    _require(data, begin, length)
+    return begin, begin + length
 
 
 def _read(data: bytes, at: int, depth: int) -> tuple[Value, int]:
@@ -149,6 +159,16 @@ def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], 
         item, at = _read(data, at, depth - 1)
         items.append(item)
     return items, at
+
+
+# Control characters, line and paragraph separators, and the marks that reorder a line. Listed rather than asked of
+# the machine's Unicode tables, which differ from one version to the next.
+_UNREADABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def readable(value: str) -> bool:
+    """Whether ``value`` can be shown to a person on one line as it is (SPEC 1.3)."""
+    return _UNREADABLE.search(value) is None
 
 
 # Readers of decoded fields: each takes the error class of the stage that asks.

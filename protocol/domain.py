@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -78,13 +79,14 @@ class Values(Domain):
     def __post_init__(self) -> None:
         _require_size(len(self.labels))
         for label in self.labels:
-            if not label or len(label) > MAX_LABEL or not label.isprintable() or label != label.strip():
+            if not label or len(label) > MAX_LABEL or not codec.readable(label) or label != label.strip():
                 raise DomainError(
-                    f"a value is 1 to {MAX_LABEL} printable characters without blanks at its ends, not {label[:40]!r}"
+                    f"a value is 1 to {MAX_LABEL} readable characters without blanks at its ends, not {label[:40]!r}"
                 )
         if len(self._index) != len(self.labels):
-            repeated = next(label for label in self.labels if self.labels.count(label) > 1)
-            raise DomainError(f"value {repeated!r} is listed more than once")
+            # The index holds the last place of a repeated label.
+            repeated = next(label for x, label in enumerate(self.labels) if self._index[label] != x)
+            raise DomainError(f"value {repeated[:40]!r} is listed more than once")
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -225,16 +227,24 @@ class Buckets(Domain):
     def size(self) -> int:
         return len(self.scaled)
 
-    def index(self, answer: Answer, dither: bytes) -> int:
-        if len(dither) != DITHER_BYTES:
-            raise ValueError(f"dither is {DITHER_BYTES} bytes")
+    def place(self, answer: Answer) -> tuple[int, Fraction]:
+        """The last edge at or below a number, the last but one at most, and how far it is from there to the next.
+
+        Raises:
+            NotInDomain
+        """
         if isinstance(answer, tuple):
             raise NotInDomain("this campaign is answered with one number")
         number = _number(answer)
         if not self.edges[0] <= number <= self.edges[-1]:
             raise NotInDomain("the number lies outside the campaign's edges")
-        lower = min(sum(edge <= number for edge in self.edges), self.size - 1) - 1
-        share = (number - self.edges[lower]) / (self.edges[lower + 1] - self.edges[lower])
+        lower = min(bisect_right(self.edges, number), self.size - 1) - 1
+        return lower, (number - self.edges[lower]) / (self.edges[lower + 1] - self.edges[lower])
+
+    def index(self, answer: Answer, dither: bytes) -> int:
+        if len(dither) != DITHER_BYTES:
+            raise ValueError(f"dither is {DITHER_BYTES} bytes")
+        lower, share = self.place(answer)
         return lower + (int.from_bytes(dither, "big") < share * (1 << 8 * DITHER_BYTES))
 
     def label(self, x: int) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from protocol import codec, keys
-from protocol.errors import BadData, CodecError, EnvelopeError
+from protocol.errors import BadData, CodecError, EnvelopeError, Truncated
 
 VERSION = 1
 
@@ -29,8 +29,10 @@ class Kind(IntEnum):
 MAX_PAYLOAD = {Kind.CAMPAIGN: 4 * 2**20, Kind.ENROLMENT: 128, Kind.REPORT: 2**16}
 """Bytes of payload, by kind; checked before the payload is decoded."""
 
-# An envelope begins with an array of five, the version, and one of three kinds; a reader finds its place again here.
+# The codec leaves one way to write an envelope: 95 01 kind, c4 08 key id, payload, c4 40 signature (SPEC 3.1).
 _PREFIX = bytes([0x95, VERSION])
+_KEY_ID = bytes([0xC4, keys.KEY_ID_BYTES])
+_SIGNATURE = bytes([0xC4, keys.SIGNATURE_BYTES])
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,17 @@ class Envelope:
         """The payload, once the signature verifies under ``public``.
 
         Raises:
+            EnvelopeError: it names another key.
             KeyRefused, SignatureRefused
         """
         if keys.key_id(public) != self.key_id:
             raise EnvelopeError("the envelope names another key than the one it is opened with")
         keys.verify(public, self.signature, signed_message(self.kind, self.key_id, self.unverified))
         return self.unverified
+
+    def encode(self) -> bytes:
+        """The bytes it was decoded from."""
+        return codec.encode([VERSION, int(self.kind), self.key_id, self.unverified, self.signature])
 
 
 def signed_message(kind: Kind, key_id: bytes, payload: bytes) -> bytes:
@@ -64,8 +71,7 @@ def seal(kind: Kind, key: keys.SigningKey, payload: bytes) -> bytes:
     """An envelope of ``payload`` signed with ``key``."""
     if len(payload) > MAX_PAYLOAD[kind]:
         raise ValueError(f"a payload of kind {kind.name.lower()} has at most {MAX_PAYLOAD[kind]} bytes")
-    signature = key.sign(signed_message(kind, key.id, payload))
-    return codec.encode([VERSION, int(kind), key.id, payload, signature])
+    return Envelope(kind, key.id, payload, key.sign(signed_message(kind, key.id, payload))).encode()
 
 
 def decode(data: bytes) -> Envelope:
@@ -87,26 +93,61 @@ def decode_first(data: bytes, start: int) -> tuple[Envelope, int]:
         Truncated: more bytes could complete it.
         CodecError, EnvelopeError: no bytes could.
     """
-    value, end = codec.decode_first(data, start)
-    version, kind, key_id, payload, signature = codec.fields(value, 5, "an envelope", EnvelopeError)
-    codec.integer(version, "an envelope's version", EnvelopeError, VERSION, VERSION)
-    kind = Kind(codec.integer(kind, "an envelope's kind", EnvelopeError, min(Kind), max(Kind)))
-    payload = codec.octets(payload, "an envelope's payload", EnvelopeError)
-    if len(payload) > MAX_PAYLOAD[kind]:
-        raise EnvelopeError(f"a payload of kind {kind.name.lower()} has at most {MAX_PAYLOAD[kind]} bytes")
-    return Envelope(
-        kind,
-        codec.octets(key_id, "a key id", EnvelopeError, keys.KEY_ID_BYTES),
-        payload,
-        codec.octets(signature, "a signature", EnvelopeError, keys.SIGNATURE_BYTES),
-    ), end
+    place = _locate(data, start)
+    return place.read(data), place.after
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the parts of an envelope stand. Looking for envelopes among damage copies nothing."""
+
+    kind: Kind
+    key_at: int
+    payload_at: int
+    payload_end: int
+    signature_at: int
+    after: int
+
+    def read(self, data: bytes) -> Envelope:
+        key_id = data[self.key_at : self.key_at + keys.KEY_ID_BYTES]
+        payload = data[self.payload_at : self.payload_end]
+        return Envelope(self.kind, key_id, payload, data[self.signature_at : self.after])
+
+
+def _locate(data: bytes, start: int) -> _Place:
+    at = _expect(data, start, _PREFIX, "an envelope begins with an array of five fields and version 1")
+    if at == len(data):
+        raise Truncated("the bytes end before the envelope's kind")
+    if data[at] not in MAX_PAYLOAD:
+        raise EnvelopeError(f"an envelope's kind is one byte, 1 to {max(Kind)}")
+    kind = Kind(data[at])
+    key_at = _expect(data, at + 1, _KEY_ID, f"a key id is {keys.KEY_ID_BYTES} bytes")
+    payload_at, payload_end = codec.locate_bytes(
+        data, key_at + keys.KEY_ID_BYTES, MAX_PAYLOAD[kind], f"a payload of kind {kind.name.lower()}", EnvelopeError
+    )
+    signature_at = _expect(data, payload_end, _SIGNATURE, f"a signature is {keys.SIGNATURE_BYTES} bytes")
+    after = signature_at + keys.SIGNATURE_BYTES
+    if after > len(data):
+        raise Truncated("the bytes end inside the envelope's signature")
+    return _Place(kind, key_at, payload_at, payload_end, signature_at, after)
+
+
+def _expect(data: bytes, at: int, expected: bytes, rule: str) -> int:
+    """The offset after ``expected``, which stands at ``at``."""
+    found = data[at : at + len(expected)]
+    if found == expected:
+        return at + len(expected)
+    if expected.startswith(found):
+        raise Truncated("the bytes end inside an envelope")
+    raise EnvelopeError(rule)
 
 
 def read_batch(data: bytes) -> Iterator[Envelope | BadData]:
-    """The envelopes of a batch, one after another; a run of bytes that is none comes as one error.
+    """The envelopes of a batch, one after another; a run of bytes that is none comes as one error (SPEC 3.3).
 
-    After bytes that are no envelope, reading goes on at the next offset where a whole envelope is found, so one
-    damaged report never takes its neighbours with it. Every byte belongs to exactly one item.
+    After bytes that are no envelope, reading goes on at the next offset where a whole envelope is found, so an
+    altered report never takes its neighbours with it, and one that lost bytes takes the next one at most. Every
+    byte belongs to exactly one item.
     """
     at = 0
     while at < len(data):
@@ -123,7 +164,7 @@ def find_envelope(data: bytes, start: int) -> int:
     at = data.find(_PREFIX, start)
     while at >= 0:
         try:
-            decode_first(data, at)
+            _locate(data, at)
         except BadData:
             at = data.find(_PREFIX, at + 1)
         else:

@@ -86,5 +86,13 @@ class OutsideSchedule(HalftruthError):
     """The campaign is not open at this time."""
 
 
+class NotYet(HalftruthError):
+    """Nothing is wrong; the same request may be granted later."""
+
+
+class NotOpen(OutsideSchedule, NotYet):
+    """The campaign has not opened yet."""
+
+
 class NotInDomain(HalftruthError, ValueError):
     """The value is not one the question allows. The text names the domain, never the value."""

@@ -4,12 +4,14 @@ One idea: a privacy level is an integer number of nanonats (10^-9 nat), so level
 rounding, and a ratio of probabilities is proved to keep a level by comparing it with a rational LOWER bound of
 e^level. An upper bound would prove nothing; it serves only to say how tight the lower one is.
 
-Floats appear twice, and decide nothing: as a first guess that integers then correct, and in ``nats`` for print.
+Floats appear twice, and decide nothing: in ``rough_log``, as a guess that integers then correct, and in ``nats``
+for print.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -25,6 +27,7 @@ EXP_BITS = 96
 """``exp_lower`` and ``exp_upper`` are integers over 2^96."""
 
 _GUARD_BITS = 64
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
 @lru_cache(maxsize=256)
@@ -70,12 +73,17 @@ def level_of(numerator: int, denominator: int) -> int | None:
         return None
     if numerator <= denominator:
         return 0
-    level = max(0, math.floor((math.log(numerator) - math.log(denominator)) * NANONATS))
+    level = max(0, math.floor(rough_log(numerator, denominator) * NANONATS))
     while not keeps(numerator, denominator, level):
         level += 1
     while level and keeps(numerator, denominator, level - 1):
         level -= 1
     return level
+
+
+def rough_log(numerator: int, denominator: int) -> float:
+    """ln(numerator / denominator) of positive integers as floating point goes: a first guess, no proof."""
+    return math.log(numerator) - math.log(denominator)
 
 
 def nats(level: int) -> float:
@@ -92,9 +100,15 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal, Fraction)):
         raise ValueError(f"a number is expected, not {type(value).__name__}")
     try:
-        return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
-    except (ValueError, OverflowError, ZeroDivisionError):
-        raise ValueError("a finite decimal number is expected") from None
+        if isinstance(value, (int, Fraction)):
+            return Fraction(value)
+        text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
+        # Three digits of exponent hold every float; more would let a short text become a number of gigabytes.
+        if _DECIMAL.fullmatch(text):
+            return Fraction(text)
+    except ValueError:
+        pass  # thousands of digits
+    raise ValueError("a finite decimal number is expected")
 
 
 def level_from(value: int | float | str | Decimal | Fraction) -> int:

@@ -104,6 +104,8 @@ class SigningKey:
         Keys of two campaigns are independent to everybody without the device secret, so reports of one device
         cannot be joined across campaigns.
         """
+        if len(device_secret) != SECRET_BYTES:
+            raise ValueError(f"a device secret is {SECRET_BYTES} bytes")
         message = b"halftruth/1/device-key" + campaign_id
         return cls(hmac.new(device_secret, message, hashlib.sha256).digest())
 

@@ -120,24 +120,24 @@ class Pairwise(Notion):
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         classes = self.classes or [range(channel.inputs)]
-        kept, audited, witness = True, 0, None
-        tightest = 0
+        worst = witness = None
+        nearest = (False, 0.0)
         for first, second, bound in self.bounds():
             loss = channel.loss(classes[first], classes[second])
-            level = loss.level
-            if level is None:
+            if loss.denominator == 0:
                 raise Uncertified(
                     f"{self.name} bounds input {loss.x} against {loss.other}, but only the first can answer {loss.y}"
                 )
-            kept = kept and exact.keeps(loss.numerator, loss.denominator, bound)
-            audited = max(audited, level)
-            # Nearest to its bound, in parts of 2^32; an exceeded bound always comes first.
-            closeness = (level << 32) // bound if bound else level << 64
-            if witness is None or closeness > tightest:
-                tightest, witness = closeness, loss
-        if witness is None:
+            if worst is None or loss.worse_than(worst):
+                worst = loss
+            exceeded = not exact.keeps(loss.numerator, loss.denominator, bound)
+            # The witness is for people to read, so a float may choose it among bounds that are all kept.
+            nearness = (exceeded, exact.rough_log(loss.numerator, loss.denominator) / max(bound, 1))
+            if witness is None or nearness > nearest:
+                nearest, witness = nearness, loss
+        if worst is None or witness is None or worst.level is None:
             raise NotionError(f"{self.name} bounds no pair of values: it would protect nothing")
-        return kept, audited, witness
+        return not nearest[0], worst.level, witness
 
 
 @dataclass(frozen=True)

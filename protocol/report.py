@@ -39,6 +39,14 @@ class Report:
     count: int
     packed: bytes
 
+    def __post_init__(self) -> None:
+        if len(self.campaign_id) != CAMPAIGN_ID_BYTES:
+            raise ReportError(f"a campaign id is {CAMPAIGN_ID_BYTES} bytes, not {len(self.campaign_id)}")
+        if not (0 <= self.period <= MAX_PERIOD and 0 <= self.slot <= MAX_SLOT):
+            raise ReportError(f"a period lies in 0 .. {MAX_PERIOD}, a slot in 0 .. {MAX_SLOT}")
+        if not 1 <= self.count <= MAX_ANSWERS_PER_PERIOD:
+            raise ReportError(f"a report carries 1 to {MAX_ANSWERS_PER_PERIOD} outputs, not {self.count}")
+
     @classmethod
     def of(cls, campaign_id: bytes, terms: Campaign, period: int, slot: int, outputs: Sequence[int]) -> Report:
         """The report of ``outputs``.
@@ -66,10 +74,10 @@ class Report:
         value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.REPORT])
         campaign_id, period, slot, count, packed = codec.fields(value, 5, "a report", ReportError)
         return cls(
-            codec.octets(campaign_id, "a campaign id", ReportError, CAMPAIGN_ID_BYTES),
-            codec.integer(period, "a period", ReportError, 0, MAX_PERIOD),
-            codec.integer(slot, "a slot", ReportError, 0, MAX_SLOT),
-            codec.integer(count, "a number of outputs", ReportError, 1, MAX_ANSWERS_PER_PERIOD),
+            codec.octets(campaign_id, "a campaign id", ReportError),
+            codec.integer(period, "a period", ReportError),
+            codec.integer(slot, "a slot", ReportError),
+            codec.integer(count, "a number of outputs", ReportError),
             codec.octets(packed, "the outputs", ReportError),
         )
 

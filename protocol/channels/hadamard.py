@@ -11,8 +11,8 @@ probability ``cover`` hides among the outputs of the one block instead.
     high-low                         the sensitive inputs are the one block, the others open with
                                      cover = 2 (1 - truth)                       (Acharya et al. 2020, eq. 13-14)
 
-A block of one input has nothing to hide among, so it may not be written as a block (its paper draws it from two
-outputs, which adds noise and no privacy).
+Without a cover, an input alone in its block has nothing to hide among and must be open: its paper draws it from two
+outputs, which adds noise and no privacy.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Hadamard(Channel):
 
     Attributes:
         truth: 2^64 times the probability to answer where the own row is +1; above 2^63.
-        cover: 2^64 times the probability that an open input hides in block 1.
+        cover: 2^64 times the probability that an open input hides in block 1; even, so that every weight is whole.
         runs: (block, length) pairs in input order; block 0 is open, the others are numbered from 1 in order of
             first appearance; neighbouring runs differ in their block.
         sizes: number of inputs of each block; entry 0 counts the open ones.
@@ -75,14 +75,14 @@ class Hadamard(Channel):
             block_of.extend(array("L", [block]) * length)
             place_of.extend(range(sizes[block], sizes[block] + length))
             sizes[block] += length
-        if any(size == 1 for size in sizes[1:]):
-            raise ChannelError("a block has at least two inputs; a value alone in its block is open")
+        if not self.cover and any(size == 1 for size in sizes[1:]):
+            raise ChannelError("a value alone in its block has nothing to hide among: it is open")
         if self.cover and len(sizes) != 2:
             raise ChannelError("open inputs can hide only where there is exactly one block")
         if self.cover and not sizes[OPEN]:
             raise ChannelError("a cover without open inputs")
-        if not 0 <= self.cover < ONE:
-            raise ChannelError("a cover probability lies below 1")
+        if not 0 <= self.cover < ONE or self.cover % 2:
+            raise ChannelError("a cover probability lies below 1 and is an even number of 2^64ths")
         orders = (0, *(1 << size.bit_length() for size in sizes[1:]))
         ends = tuple(accumulate(orders))
         derived = {
@@ -148,20 +148,22 @@ class Hadamard(Channel):
         self._require_draw(x, rand)
         draw = int.from_bytes(rand[:8], "big")
         uniform = int.from_bytes(rand[8:], "big")
-        block = self.block_of[x]
-        if block == OPEN:
-            hidden = uniform & (self.orders[1] - 1)
-            return (self.offsets[OPEN] + self.place_of[x], hidden)[draw < self.cover]
+        # Open inputs and those of a block go the same way to the end, and one of two outputs is chosen there.
+        is_open = self.block_of[x] == OPEN
+        block = self.block_of[x] or 1
         row = self.place_of[x] + 1
         column = uniform & (self.orders[block] - 1)
         # Flipping the lowest bit of the row moves a uniform column to a uniform one of the other sign.
         wrong = ((row & column).bit_count() & 1) ^ (draw >= self.truth)
-        return self.offsets[block] + (column ^ (row & -row) * wrong)
+        told = self.offsets[block] + (column ^ (row & -row) * wrong)
+        own_or_hidden = (self.offsets[OPEN] + row - 1, column)[draw < self.cover]
+        return (told, own_or_hidden)[is_open]
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         worst = Loss(1, 1, first[0], second[0], 0)
-        for x in _first_of_each_block(self.block_of, first):
-            for other in _first_of_each_block(self.block_of, second, besides=x):
+        # Two of a block: where ``second`` holds the first of them alone, the other one makes the pair.
+        for x in _of_each_block(self.block_of, first, 2):
+            for other in _of_each_block(self.block_of, second, 1, besides=x):
                 candidate = self._pair_loss(x, other)
                 if candidate.worse_than(worst):
                     worst = candidate
@@ -198,12 +200,13 @@ class Hadamard(Channel):
         )
 
 
-def _first_of_each_block(block_of: Sequence[int], inputs: Sequence[int], besides: int = -1) -> Iterator[int]:
-    """The first of ``inputs`` in each block they touch, ``besides`` left out."""
-    seen = set()
+def _of_each_block(block_of: Sequence[int], inputs: Sequence[int], most: int, besides: int = -1) -> Iterator[int]:
+    """The first ``most`` different ``inputs`` of each block they touch, ``besides`` left out."""
+    seen: dict[int, set[int]] = {}
     for x in inputs:
-        if x != besides and block_of[x] not in seen:
-            seen.add(block_of[x])
+        found = seen.setdefault(block_of[x], set())
+        if x != besides and len(found) < most and x not in found:
+            found.add(x)
             yield x
 
 

@@ -51,8 +51,9 @@ class Table(Channel):
     def nearest(cls, rows: Sequence[Sequence[Fraction]]) -> Table:
         """The table nearest to rational rows that each sum to one.
 
-        Every cell but the row's largest is rounded up, the largest takes what is left: small probabilities grow
-        and the largest shrinks, so ratios shrink, which errs towards privacy.
+        Every cell but the row's largest is rounded up, the largest takes what is left. That mostly errs towards
+        privacy, but two cells rounded up may come to a larger ratio: an author leaves a billionth of the level as
+        room, and the audit decides.
         """
         rounded = []
         for x, row in enumerate(rows):
@@ -89,7 +90,7 @@ class Table(Channel):
             x = max(first, key=lambda x: self.rows[x][y])
             other = min(second, key=lambda x: self.rows[x][y])
             candidate = Loss(self.rows[x][y], self.rows[other][y], x, other, y)
-            if candidate.numerator and candidate.worse_than(worst):
+            if candidate.worse_than(worst):
                 worst = candidate
         return worst
 

@@ -1,0 +1,209 @@
+"""The laws of campaigns (SPEC 7)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import codec, domain, envelope, exact, notions
+from protocol.campaign import Campaign, campaign_id, open_campaign, seal_campaign, unverified_campaign
+from protocol.channels import Hadamard, RandomizedResponse
+from protocol.envelope import Kind
+from protocol.errors import BadData, CampaignError, OutsideSchedule, Uncertified
+from protocol.keys import SigningKey
+from tests.vectors.generate import OPENS, WEEK, cover_of, terms, truth_of
+
+KEY = SigningKey(bytes(range(32)))
+OTHER = SigningKey(bytes(32))
+NAT = exact.NANONATS
+
+
+def made(**changes: Any) -> Campaign:
+    return terms(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"purpose": "", "mechanism": ""},
+        {"question": "Two\nlines?", "purpose": "Three\n\nlines."},
+        {"enrolment": "enrolled", "answers_per_period": 4096, "minimum_reports": 2**40},
+        {"opens": 0, "closes": 1, "period_seconds": 2**40},
+        {"domain": domain.Grid(0, 5, 0, 1, 1)},
+        {"domain": domain.Buckets((0, 1, 2, 3, 5), 1)},
+        {"notion": notions.HighLow(2 * NAT, 5, (0, 4))},
+        {"channel": RandomizedResponse(5, (cover_of(NAT, 5),))},
+    ],
+)
+def test_round_trip(changes: dict[str, Any]) -> None:
+    """decode(encode(c)) = c, certificate included, and the signed file opens to it under its author's key."""
+    campaign = made(**changes)
+    again = Campaign.decode(campaign.encode())
+    assert again == campaign
+    assert again.certificate == campaign.certificate
+    data = seal_campaign(campaign, KEY)
+    signed = open_campaign(data, [OTHER.public, KEY.public])
+    assert (signed.terms, signed.author, signed.data) == (campaign, KEY.public, data)
+    assert signed.id == campaign_id(data) == hashlib.sha256(data).digest()[:16]
+    assert unverified_campaign(data) == campaign
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"title": ""},
+        {"title": " "},
+        {"title": "t" * 201},
+        {"title": "two\nlines"},
+        {"question": "\n \n"},
+        {"question": "\x07"},
+        {"question": "q" * 2001},
+        {"purpose": "p" * 2001},
+        {"organisation": ""},
+        {"organisation": "a\u2028b"},
+        {"mechanism": "\x1b[2J"},
+        {"domain": domain.Values(("a", "b", "c", "d"))},
+        {"opens": -1},
+        {"closes": OPENS},
+        {"closes": 2**40 + 1},
+        {"period_seconds": 0},
+        {"period_seconds": 1},
+        {"period_seconds": 2**40 + 1},
+        {"answers_per_period": 0},
+        {"answers_per_period": 4097},
+        {"minimum_reports": 0},
+        {"minimum_reports": 2**40 + 1},
+        {"enrolment": "closed"},
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
+    """No campaign exists whose fields are outside their limits: the constructor refuses it."""
+    with pytest.raises(CampaignError):
+        made(**changes)
+
+
+def test_there_is_no_campaign_without_a_certificate() -> None:
+    """A channel one unit above its level makes no campaign, and a certificate cannot be handed in or changed."""
+    with pytest.raises(Uncertified):
+        made(channel=Hadamard(truth_of(NAT) + 1, 0, ((1, 5),)))
+    with pytest.raises(TypeError):
+        made(certificate=made().certificate)
+    with pytest.raises(FrozenInstanceError):
+        made().opens = 0  # type: ignore[misc]
+
+
+def test_fields_are_counted() -> None:
+    """A campaign with a field more or less is refused, so nothing can be smuggled past an older reader."""
+    fields = codec.decode(made().encode(), limit=2**16)
+    assert isinstance(fields, list)
+    for wrong in (fields[:-1], [*fields, 0], [*fields, []]):
+        with pytest.raises(CampaignError, match="14 fields"):
+            Campaign.decode(codec.encode(wrong))
+
+
+@pytest.mark.parametrize("place", range(14))
+@pytest.mark.parametrize("wrong", [b"bytes", -1, [], [[]], [1], "", 2**64 - 1])
+def test_every_field_is_typed(place: int, wrong: codec.Value) -> None:
+    """A field of another type is refused as BadData, never by another exception, unless it is a legal value."""
+    fields = codec.decode(made().encode(), limit=2**16)
+    assert isinstance(fields, list)
+    fields[place] = wrong
+    legal = place in (2, 6) and wrong == ""
+    if legal:
+        assert Campaign.decode(codec.encode(fields))
+    else:
+        with pytest.raises(BadData):
+            Campaign.decode(codec.encode(fields))
+
+
+def test_no_bit_can_be_flipped() -> None:
+    """Whichever bit of a signed campaign is flipped, it does not open, and unverified reading meets BadData only."""
+    data = seal_campaign(made(), KEY)
+    for bit in range(8 * len(data)):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(BadData):
+            open_campaign(bytes(changed), [KEY.public])
+        try:
+            unverified_campaign(bytes(changed))
+        except BadData:
+            continue
+
+
+@given(st.data())
+def test_mutated_campaigns_raise_bad_data(data: st.DataObject) -> None:
+    """A payload with bytes changed, lost and inserted is a campaign or BadData, never another exception."""
+    payload = made().encode()
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(payload) - 1))
+        payload = payload[:at] + data.draw(st.binary(max_size=2)) + payload[at + data.draw(st.integers(0, 2)) :]
+    try:
+        campaign = Campaign.decode(payload)
+    except BadData:
+        return
+    assert campaign.encode() == payload
+    assert campaign.certificate.audited <= campaign.notion.level
+
+
+def test_only_trusted_authors_and_campaigns_open() -> None:
+    """An unknown author, another kind of envelope, and one author's payload under another's key id are refused."""
+    data = seal_campaign(made(), KEY)
+    with pytest.raises(CampaignError, match="no trusted author"):
+        open_campaign(data, [OTHER.public])
+    with pytest.raises(CampaignError, match="carries a report"):
+        open_campaign(envelope.seal(Kind.REPORT, KEY, made().encode()), [KEY.public])
+    swapped = data.replace(KEY.id, OTHER.id)
+    with pytest.raises(BadData) as refused:
+        open_campaign(swapped, [KEY.public, OTHER.public])
+    assert refused.value.stage == "signature"
+
+
+def test_verify_comes_before_parse() -> None:
+    """A payload that is no campaign is not looked at while its signature does not verify."""
+    data = bytearray(envelope.seal(Kind.CAMPAIGN, KEY, b"\xc1"))
+    data[-1] ^= 1
+    with pytest.raises(BadData) as refused:
+        open_campaign(bytes(data), [KEY.public])
+    assert refused.value.stage == "signature"
+
+
+def test_size_limit() -> None:
+    """A signed campaign has at most 64 KiB, and 32 bytes more for each weight of a LIP prior; on both sides."""
+    size = 4000
+    labels = domain.Values(tuple(f"{x:020d}" for x in range(size)))
+    flat = RandomizedResponse(size, (cover_of(NAT, size),))
+    large = made(domain=labels, channel=flat)
+    with pytest.raises(CampaignError, match="65536 bytes"):
+        seal_campaign(large, KEY)
+    with pytest.raises(CampaignError, match="65536 bytes"):
+        open_campaign(envelope.seal(Kind.CAMPAIGN, KEY, large.encode()), [KEY.public])
+    with_prior = made(domain=labels, channel=flat, notion=notions.Information(NAT, (1,) * size))
+    assert open_campaign(seal_campaign(with_prior, KEY), [KEY.public]).terms == with_prior
+
+
+@given(st.integers(0, 2**30), st.integers(1, 2**20), st.integers(1, 2**20), st.data())
+def test_periods(opens: int, length: int, period: int, data: st.DataObject) -> None:
+    """Every second of the campaign lies in one period 0 .. periods - 1, and no second outside it in any."""
+    campaign = made(opens=opens, closes=opens + length, period_seconds=period)
+    assert campaign.period_at(opens) == 0
+    assert campaign.period_at(opens + length - 1) == campaign.periods - 1
+    now = data.draw(st.integers(opens, opens + length - 1))
+    found = campaign.period_at(now)
+    assert opens + found * period <= now < opens + (found + 1) * period
+    for outside in (opens - 1, opens + length, opens + length + period):
+        with pytest.raises(OutsideSchedule):
+            campaign.period_at(outside)
+
+
+def test_worst_case() -> None:
+    """A device pays at most min(k, periods * answers) draws, each at the certificate's cost."""
+    assert made().periods == 5
+    assert made().worst_case == 5 * NAT
+    assert made(closes=OPENS + WEEK, answers_per_period=2).worst_case == 2 * NAT
+    assert made(closes=OPENS + 3600).most_draws == 2

@@ -1,0 +1,338 @@
+"""Every channel x every law, against brute force (SPEC 5)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from protocol import channels, codec, exact, notions
+from protocol.channels import Channel, Hadamard, Loss, RandomizedResponse, Table
+from protocol.errors import ChannelError, Uncertified
+from tests.vectors.generate import CHANNELS, ONE, cover_of, high_low, truth_of
+
+NAT = exact.NANONATS
+SEED = 20260101
+
+
+def random_table(inputs: int, outputs: int, seed: int) -> Table:
+    draw = random.Random(seed)
+    weights = [[draw.randrange(0 if y % 3 else 1, 50) for y in range(outputs)] for _ in range(inputs)]
+    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
+
+
+GRID: dict[str, Channel] = {
+    **CHANNELS,
+    "random table": random_table(5, 7, SEED),
+    "table of two": random_table(2, 2, SEED),
+    "response, one weight of zero": RandomizedResponse(3, (0, ONE // 4, ONE // 2)),
+    "response, unequal and nothing left": RandomizedResponse(3, (ONE // 4, ONE // 4, ONE // 2)),
+    **{f"Hadamard, k = {k}": Hadamard(truth_of(NAT), 0, ((1, k),)) for k in (2, 3, 7, 8)},
+    **{f"response, k = {k}": RandomizedResponse(k, (cover_of(NAT, k),)) for k in (2, 3, 7, 8)},
+    "Hadamard, open inputs between blocks": Hadamard.over(truth_of(NAT // 10), 0, [0, 1, 1, 0, 2, 2, 2, 0]),
+    "Hadamard, interleaved blocks": Hadamard.over(truth_of(3 * NAT), 0, [1, 2, 1, 2, 1, 2, 2]),
+    "high-low, all but one sensitive": high_low(NAT, [1, 1, 1, 0, 1]),
+    "high-low, two sensitive": high_low(2 * NAT, [0, 1, 0, 0, 1]),
+    "high-low, no cover": Hadamard.over(truth_of(NAT), 0, [0, 1, 1]),
+}
+grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
+
+
+def weights(channel: Channel) -> list[list[int]]:
+    """The dense matrix, the slow twin of every structure."""
+    return [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+
+
+@grid
+def test_rows_sum_to_one(channel: Channel) -> None:
+    """The weights of every input are not negative and sum to 2^scale exactly."""
+    for row in weights(channel):
+        assert min(row) >= 0
+        assert sum(row) == 1 << channel.scale
+
+
+def brute_loss(matrix: list[list[int]], first: Sequence[int], second: Sequence[int]) -> Fraction | None:
+    """The worst ratio over all pairs and outputs; None for infinite."""
+    worst = Fraction(1)
+    for x in first:
+        for other in second:
+            for mine, theirs in zip(matrix[x], matrix[other], strict=True):
+                if mine and not theirs:
+                    return None
+                if mine:
+                    worst = max(worst, Fraction(mine, theirs))
+    return worst
+
+
+def check_loss(channel: Channel, matrix: list[list[int]], first: Sequence[int], second: Sequence[int]) -> None:
+    loss, expected = channel.loss(first, second), brute_loss(matrix, first, second)
+    assert (loss.denominator == 0) == (expected is None)
+    assert loss.x in first
+    assert loss.other in second
+    mine, theirs = matrix[loss.x][loss.y], matrix[loss.other][loss.y]
+    if expected is None:
+        assert mine > 0 == theirs
+    else:
+        assert Fraction(loss.numerator, loss.denominator) == expected
+        assert mine * loss.denominator == theirs * loss.numerator or expected == 1
+
+
+@grid
+def test_loss_is_brute_force(channel: Channel) -> None:
+    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and many sets."""
+    matrix = weights(channel)
+    everything = range(channel.inputs)
+    check_loss(channel, matrix, everything, everything)
+    for x in everything:
+        for other in everything:
+            check_loss(channel, matrix, [x], [other])
+    draw = random.Random(SEED)
+    for _ in range(60):
+        first, second = (draw.sample(everything, draw.randint(1, channel.inputs)) for _ in range(2))
+        check_loss(channel, matrix, first, second)
+        check_loss(channel, matrix, second[:1] * 2, second)
+
+
+def brute_prior_loss(matrix: list[list[int]], prior: Sequence[int]) -> Fraction | None:
+    """The worst of Q(y|x) / P(y) and P(y) / Q(y|x), in fractions."""
+    total, scale = sum(prior), sum(matrix[0])
+    worst = Fraction(1)
+    for y in range(len(matrix[0])):
+        column = [Fraction(row[y], scale) for row in matrix]
+        marginal = sum((Fraction(p, total) * q for p, q in zip(prior, column, strict=True)), Fraction())
+        if not marginal:
+            continue
+        if not min(column):
+            return None
+        worst = max(worst, max(column) / marginal, marginal / min(column))
+    return worst
+
+
+@grid
+def test_loss_against_prior_is_brute_force(channel: Channel) -> None:
+    """loss_against_prior is the worst lift, either way, in exact fractions, for flat, skewed and random priors."""
+    matrix = weights(channel)
+    draw = random.Random(SEED)
+    k = channel.inputs
+    priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1)]
+    priors += [[draw.randint(1, 1000) for _ in range(k)] for _ in range(20)]
+    for prior in priors:
+        loss, expected = channel.loss_against_prior(prior), brute_prior_loss(matrix, prior)
+        got = Fraction(loss.numerator, loss.denominator) if loss.denominator else None
+        assert got == expected
+
+
+def cumulative_law(channel: Table | RandomizedResponse, x: int) -> list[int]:
+    """The number of 64-bit draws up to each output, from ``sample`` alone: below the cover outputs rise."""
+    stop = channel.covered if isinstance(channel, RandomizedResponse) else ONE
+    ends = []
+    for y in range(channel.outputs):
+        low, high = 0, stop
+        while low < high:
+            middle = (low + high) // 2
+            if channel.sample(x, middle.to_bytes(8, "big")) <= y:
+                low = middle + 1
+            else:
+                high = middle
+        ends.append(low)
+    return ends
+
+
+@pytest.mark.parametrize("name", [name for name, made in GRID.items() if not isinstance(made, Hadamard)])
+def test_sample_has_the_weights_of_a_table_or_response(name: str) -> None:
+    """Draws fall into intervals in the order of the outputs, whose lengths, found by bisection, are the weights; the
+    draws of a response from its cover on are the input. Both sides of every threshold are looked at."""
+    channel = GRID[name]
+    assert isinstance(channel, Table | RandomizedResponse)
+    unit = 4 if isinstance(channel, Table) else 1
+    for x in range(channel.inputs):
+        ends = cumulative_law(channel, x)
+        counts = [end - start for start, end in zip([0, *ends], ends, strict=False)]
+        if isinstance(channel, RandomizedResponse):
+            counts[x] += ONE - channel.covered
+            for draw in {channel.covered, ONE - 1} - {ONE}:
+                if draw >= channel.covered:
+                    assert channel.sample(x, draw.to_bytes(8, "big")) == x
+        assert counts == [unit * channel.weight(x, y) for y in range(channel.outputs)]
+        for end in ends:
+            for draw in (end - 1, end, end + 1):
+                if 0 <= draw < ONE and (unit == 4 or draw < channel.covered):  # type: ignore[union-attr]
+                    expected = next(y for y, stop in enumerate(ends) if draw < stop)
+                    assert channel.sample(x, draw.to_bytes(8, "big")) == expected
+
+
+@pytest.mark.parametrize("name", [name for name, made in GRID.items() if isinstance(made, Hadamard)])
+def test_sample_has_the_weights_of_a_hadamard_channel(name: str) -> None:
+    """Over all 256 values of the uniform byte and both sides of the one threshold, the counts are the weights."""
+    channel = GRID[name]
+    assert isinstance(channel, Hadamard)
+    assert channel.rand_bytes == 9
+    for x in range(channel.inputs):
+        threshold = channel.truth if channel.block_of[x] else channel.cover
+        law: Counter[int] = Counter()
+        for low, high in ((0, threshold), (threshold, ONE)):
+            if low == high:
+                continue
+            for tail in range(256):
+                outputs = {channel.sample(x, draw.to_bytes(8, "big") + bytes([tail])) for draw in (low, high - 1)}
+                assert len(outputs) == 1
+                law[outputs.pop()] += high - low
+        assert [law[y] << channel.scale - 64 for y in range(channel.outputs)] == [
+            256 * channel.weight(x, y) for y in range(channel.outputs)
+        ]
+
+
+@grid
+def test_a_draw_is_whole(channel: Channel) -> None:
+    """Another number of random bytes, or an input that is none, is refused."""
+    rand = bytes(channel.rand_bytes)
+    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
+        with pytest.raises(ValueError, match=r"random bytes|input"):
+            channel.sample(x, given_rand)
+
+
+@grid
+def test_wire_round_trip(channel: Channel) -> None:
+    """A channel decodes to itself, with the same derived numbers."""
+    again = channels.decode(codec.decode(codec.encode(channel.encode()), limit=2**20))
+    assert again == channel
+    assert weights(again) == weights(channel)
+
+
+def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
+    """The p-value of ``draws`` outputs of ``x`` against the weights."""
+    source = random.Random(seed)
+    seen = Counter(channel.sample(x, source.randbytes(channel.rand_bytes)) for _ in range(draws))
+    expected = {y: draws * channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)}
+    expected = {y: mean for y, mean in expected.items() if mean}
+    assert set(seen) <= set(expected)
+    if len(expected) == 1:
+        return 1.0
+    result = stats.chisquare([seen[y] for y in expected], list(expected.values()))
+    return float(result.pvalue)
+
+
+LARGE: dict[str, Channel] = {
+    "table": random_table(20, 400, SEED),
+    "response": RandomizedResponse(1000, (cover_of(6 * NAT, 1000),)),
+    "Hadamard": Hadamard(truth_of(NAT), 0, ((1, 1000),)),
+    "Hadamard in blocks": Hadamard.over(truth_of(NAT), 0, [1] * 300 + [2] * 500 + [0] * 10),
+    "high-low": high_low(NAT, [1] * 700 + [0] * 300),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_channels_draw_their_weights(name: str) -> None:
+    """Chi-square of n = 10^5 draws, alpha = 10^-6 an input; a failure would mean outputs of another law."""
+    channel = LARGE[name]
+    assert chi_square(channel, channel.inputs // 2, 10**5, SEED) > 1e-6
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LARGE)
+def test_large_channels_draw_their_weights_long(name: str) -> None:
+    """Chi-square of n = 10^6 draws for three inputs, alpha = 10^-6 each; a failure would mean another law."""
+    channel = LARGE[name]
+    for x in (0, channel.inputs // 2, channel.inputs - 1):
+        assert chi_square(channel, x, 10**6, SEED + x) > 1e-6
+
+
+SIZES = sorted({2, 3, 4, 5, 7, 8, 15, 16, 17, 100, 255, 256, 1000, 1023, 1024})
+
+
+@pytest.mark.parametrize("k", SIZES)
+@pytest.mark.parametrize("family", ["response", "Hadamard"])
+def test_declared_level_is_audited_level(family: str, k: int) -> None:
+    """For random levels: the audited level is the declared one; one unit more and 0.1% more are refused."""
+    draw = random.Random(k)
+    for _ in range(4):
+        level = draw.randrange(10**7, 8 * NAT)
+        more = level + level // 1000
+        if family == "response":
+            cover = cover_of(level, k)
+            good: Channel = RandomizedResponse(k, (cover,))
+            bad: list[Channel] = [RandomizedResponse(k, (cover - 1,)), RandomizedResponse(k, (cover_of(more, k),))]
+        else:
+            truth = truth_of(level)
+            good = Hadamard(truth, 0, ((1, k),))
+            bad = [Hadamard(truth + 1, 0, ((1, k),)), Hadamard(truth_of(more), 0, ((1, k),))]
+        certificate = notions.certify(good, notions.Ldp(level))
+        assert certificate.audited == certificate.ldp == certificate.cost == level
+        for channel in bad:
+            with pytest.raises(Uncertified):
+                notions.certify(channel, notions.Ldp(level))
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 7, 8, 1023, 1024])
+def test_hadamard_order_is_strictly_larger(k: int) -> None:
+    """The order is the smallest power of two above k, so the row of ones belongs to nobody."""
+    (_, order), (_, size) = (
+        (made.orders, made.sizes)[place] for made in [Hadamard(truth_of(NAT), 0, ((1, k),))] for place in (0, 1)
+    )
+    assert size == k
+    assert order // 2 <= k < order
+    assert order & (order - 1) == 0
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=24), st.integers(ONE // 2 + 1, ONE - 1))
+def test_hadamard_over_any_blocks(blocks: list[int], truth: int) -> None:
+    """Any assignment of inputs to blocks is a channel with whole weights and brute-force losses, or is refused."""
+    counts = Counter(blocks)
+    sizes = [count for block, count in counts.items() if block]
+    if not sizes or 1 in sizes:
+        with pytest.raises(ChannelError):
+            Hadamard.over(truth, 0, blocks)
+        return
+    channel = Hadamard.over(truth, 0, blocks)
+    matrix = weights(channel)
+    assert all(sum(row) == 1 << channel.scale for row in matrix)
+    for block in counts:
+        members = [x for x, other in enumerate(blocks) if other == block]
+        check_loss(channel, matrix, members, members)
+        check_loss(channel, matrix, members, members[:1])
+    assert channels.decode(channel.encode()) == channel
+
+
+@given(st.integers(2, 12), st.data())
+def test_responses_of_any_cover(k: int, data: st.DataObject) -> None:
+    """Any cover that sums to at most 2^64 is a channel with brute-force losses."""
+    cover = data.draw(st.lists(st.integers(0, ONE // k), min_size=k, max_size=k))
+    channel = RandomizedResponse(k, (cover[0],) if len(set(cover)) == 1 else tuple(cover))
+    matrix = weights(channel)
+    assert all(sum(row) == ONE for row in matrix)
+    first, second = (data.draw(st.lists(st.integers(0, k - 1), min_size=1)) for _ in range(2))
+    check_loss(channel, matrix, first, second)
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4).filter(any), min_size=2, max_size=6))
+def test_nearest_table(shares: list[list[int]]) -> None:
+    """Every cell of the nearest table is the probability, rounded up but for one, which gives what that takes."""
+    rows = [[Fraction(share, sum(row)) for share in row] for row in shares]
+    table = Table.nearest(rows)
+    for wanted, got in zip(rows, table.rows, strict=True):
+        errors = sorted(weight - probability * 2**62 for probability, weight in zip(wanted, got, strict=True))
+        assert -4 < errors[0] <= 0
+        assert all(0 <= error < 1 for error in errors[1:])
+
+
+def test_table_of_rows_that_do_not_sum_to_one() -> None:
+    """Rows that are no probabilities are refused before they are rounded."""
+    half = Fraction(1, 2)
+    for row in ([half, half, half], [Fraction(3, 2), -half, Fraction(0)]):
+        with pytest.raises(ChannelError):
+            Table.nearest([row, [half, half, Fraction(0)]])
+
+
+def test_infinite_is_worse_than_anything() -> None:
+    """A ratio over 0 is strictly worse than any finite ratio, and not worse than another infinite one."""
+    infinite, finite = Loss(1, 0, 0, 1, 0), Loss(2**64, 1, 0, 1, 0)
+    assert infinite.worse_than(finite)
+    assert not finite.worse_than(infinite)
+    assert not infinite.worse_than(infinite)
+    assert infinite.level is None

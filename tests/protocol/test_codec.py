@@ -1,0 +1,164 @@
+"""The laws of the codec (SPEC 1)."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import msgpack
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from protocol import codec
+from protocol.errors import CodecError, Truncated
+
+LIMIT = 2**20
+
+
+def text_without_surrogates() -> st.SearchStrategy[str]:
+    return st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
+
+
+def values() -> st.SearchStrategy[codec.Value]:
+    edges = [
+        sign * 2**power + step for power in (5, 7, 8, 15, 16, 31, 32, 63) for sign in (1, -1) for step in (-1, 0, 1)
+    ]
+    integers = st.integers(-(2**63), 2**64 - 1) | st.sampled_from([edge for edge in edges if edge >= -(2**63)])
+    scalars = integers | text_without_surrogates() | st.binary(max_size=300)
+    return st.recursive(scalars, lambda inner: st.lists(inner, max_size=20), max_leaves=30)
+
+
+def depth(value: codec.Value) -> int:
+    return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
+
+
+@given(values().filter(lambda value: depth(value) <= codec.MAX_DEPTH))
+def test_round_trip(value: codec.Value) -> None:
+    """decode(encode(v)) = v for every value of the subset."""
+    assert codec.decode(codec.encode(value), limit=LIMIT) == value
+
+
+def twin(data: bytes) -> object:
+    """What the msgpack package reads."""
+    return msgpack.unpackb(data, raw=False, strict_map_key=False)
+
+
+def accepted(data: bytes) -> None:
+    """One law on any bytes: they are refused, or re-encode to themselves and mean what msgpack says they mean."""
+    try:
+        value = codec.decode(data, limit=LIMIT)
+    except CodecError:
+        return
+    assert codec.encode(value) == data
+    assert twin(data) == value
+
+
+@given(st.binary(max_size=40))
+@example(b"\xcc\x80")
+@example(b"\xd0\xdf")
+@example(b"\x91" * 8 + b"\x00")
+def test_what_decodes_encodes_to_the_same_bytes(data: bytes) -> None:
+    """Random bytes are refused, or are the one encoding of the value that msgpack reads too."""
+    accepted(data)
+
+
+@given(values().filter(lambda value: depth(value) <= codec.MAX_DEPTH), st.data())
+def test_mutations_of_valid_bytes(value: codec.Value, data: st.DataObject) -> None:
+    """A valid encoding with a byte changed, lost or inserted is refused, or is the one encoding of another value."""
+    encoded = codec.encode(value)
+    at = data.draw(st.integers(0, len(encoded) - 1))
+    byte = data.draw(st.binary(max_size=1))
+    skipped = data.draw(st.integers(0, 1))
+    accepted(encoded[:at] + byte + encoded[at + skipped :])
+
+
+@pytest.mark.parametrize("markers", [(0xCC, 0xCD, 0xCE, 0xCF), (0xD0, 0xD1, 0xD2, 0xD3)])
+@given(number=st.integers(-(2**63), 2**63 - 1))
+def test_every_long_form_of_an_integer_is_refused(markers: tuple[int, ...], number: int) -> None:
+    """Of all forms that can hold an integer, only the shortest decodes; signed forms hold no positive number."""
+    canonical = codec.encode(number)
+    signed = markers[0] == 0xD0
+    for marker, width in zip(markers, (1, 2, 4, 8), strict=True):
+        try:
+            form = bytes([marker]) + number.to_bytes(width, "big", signed=signed)
+        except OverflowError:
+            continue
+        if form == canonical:
+            assert codec.decode(form, limit=9) == number
+        else:
+            with pytest.raises(CodecError):
+                codec.decode(form, limit=9)
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 31, 32, 255, 256, 65_535, 65_536])
+def test_every_long_form_of_a_length_is_refused(length: int) -> None:
+    """Of all forms of a text, byte string or array, only the shortest decodes."""
+    for markers, content, value in (
+        (((0xD9, 1), (0xDA, 2), (0xDB, 4)), b"a" * length, "a" * length),
+        (((0xC4, 1), (0xC5, 2), (0xC6, 4)), b"a" * length, b"a" * length),
+        (((0xDC, 2), (0xDD, 4)), b"\x01" * length, [1] * length),
+    ):
+        canonical = codec.encode(value)
+        for marker, width in markers:
+            if length >= 1 << 8 * width:
+                continue
+            form = bytes([marker]) + length.to_bytes(width, "big") + content
+            if form == canonical:
+                continue
+            with pytest.raises(CodecError, match="shortest"):
+                codec.decode(form, limit=LIMIT)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xdb" + b"\xff" * 4, b"\xc6" + b"\xff" * 5, b"\xdd" + b"\xff" * 5, b"\xdd\xff\xff\xff\xff\xc0"]
+)
+def test_claimed_lengths_are_not_allocated(data: bytes) -> None:
+    """Five bytes that claim four gigabytes, or four billion elements, are refused within a few kilobytes."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(Truncated):
+            codec.decode(data, limit=LIMIT)
+        assert tracemalloc.get_traced_memory()[1] < 2**14
+    finally:
+        tracemalloc.stop()
+
+
+def test_depth() -> None:
+    """Eight arrays nest; nine are refused on both sides, however deep the bytes go on."""
+    value: codec.Value = []
+    for _ in range(codec.MAX_DEPTH - 1):
+        value = [value]
+    assert codec.decode(codec.encode(value), limit=LIMIT) == value
+    with pytest.raises(ValueError, match="deep"):
+        codec.encode([value])
+    for levels in (codec.MAX_DEPTH, 600, 100_000):
+        with pytest.raises(CodecError, match="deep"):
+            codec.decode(b"\x91" * levels + b"\x90", limit=LIMIT)
+
+
+def test_the_limit_comes_first() -> None:
+    """Bytes over the limit are refused before they are looked at."""
+    assert codec.decode(b"\xc4\x01\x00", limit=3) == b"\0"
+    with pytest.raises(CodecError, match="at most 2"):
+        codec.decode(b"\xc1\xc1\xc1", limit=2)
+
+
+@pytest.mark.parametrize("value", [True, None, 1.0, {}, (1, 2), {1}, bytearray(b"a"), [1, [None]]])
+def test_other_types_are_not_encoded(value: object) -> None:
+    """What is outside the subset is a TypeError of the programmer, at any depth."""
+    with pytest.raises(TypeError):
+        codec.encode(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, [2**64]])
+def test_other_integers_are_not_encoded(value: codec.Value) -> None:
+    """Integers that no form holds are a ValueError of the programmer."""
+    with pytest.raises(ValueError, match="integer"):
+        codec.encode(value)
+
+
+def test_readable() -> None:
+    """A text is readable unless it holds one of the code points that SPEC 1.3 lists."""
+    ranges = ((0, 0x1F), (0x7F, 0x9F), (0x2028, 0x202E), (0x2066, 0x2069), (0xD800, 0xDFFF))
+    unreadable = {point for low, high in ranges for point in range(low, high + 1)}
+    assert {point for point in range(0x110000) if not codec.readable(chr(point))} == unreadable

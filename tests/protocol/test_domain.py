@@ -1,0 +1,192 @@
+"""The laws of domains (SPEC 4)."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import codec, domain
+from protocol.domain import DITHER_BYTES, Answer, Buckets, Domain, Grid, Values
+from protocol.errors import DomainError, NotInDomain
+
+ZERO, MOST = bytes(DITHER_BYTES), b"\xff" * DITHER_BYTES
+STEPS = 2 ** (8 * DITHER_BYTES)
+
+labels = st.lists(
+    st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=12).filter(
+        lambda label: codec.readable(label) and label == label.strip()
+    ),
+    min_size=2,
+    max_size=12,
+    unique=True,
+).map(lambda found: Values(tuple(found)))
+grids = st.builds(
+    lambda south, west, step, rows, columns: Grid(south, south + rows * step, west, west + columns * step, step),
+    st.integers(-90_000_000, 80_000_000),
+    st.integers(-180_000_000, 170_000_000),
+    st.integers(1, 1_000_000),
+    st.integers(1, 9),
+    st.integers(2, 9),
+)
+edges = st.lists(st.decimals(-(10**6), 10**6, places=4), min_size=2, max_size=9, unique=True)
+buckets = edges.map(lambda found: Buckets.of(sorted(found)))
+domains: st.SearchStrategy[Domain] = labels | grids | buckets
+
+
+@given(domains, st.sampled_from([ZERO, MOST]))
+def test_labels_lead_back(asked: Domain, dither: bytes) -> None:
+    """index(parse(label(x))) = x for every input of every domain, under every dither; labels are all different."""
+    names = [asked.label(x) for x in range(asked.size)]
+    assert [asked.index(asked.parse(name), dither) for name in names] == list(range(asked.size))
+    assert len(set(names)) == asked.size
+
+
+@given(domains)
+def test_wire_round_trip(asked: Domain) -> None:
+    """A domain decodes to itself."""
+    assert domain.decode(codec.decode(codec.encode(asked.encode()), limit=2**20)) == asked
+
+
+@given(grids, st.data())
+def test_every_point_of_the_box_has_the_cell_around_it(asked: Grid, data: st.DataObject) -> None:
+    """A cell holds its southern and western border; the box's northern and eastern one belong to the last cell."""
+    latitude, longitude = (
+        Fraction(data.draw(st.integers(10 * low, 10 * high)), 10)
+        for low, high in ((asked.south, asked.north), (asked.west, asked.east))
+    )
+    row, column = divmod(asked.index((latitude / 10**6, longitude / 10**6), ZERO), asked.columns)
+    for place, count, start, value in (
+        (row, asked.rows, asked.south, latitude),
+        (column, asked.columns, asked.west, longitude),
+    ):
+        low = start + place * asked.step
+        assert low <= value < low + asked.step or (place == count - 1 and value == low + asked.step)
+
+
+@given(grids)
+def test_corners_of_the_box(asked: Grid) -> None:
+    """The four corners belong to the four corner cells."""
+    south, north, west, east = (Fraction(side, 10**6) for side in (asked.south, asked.north, asked.west, asked.east))
+    last_row, last = asked.size - asked.columns, asked.size - 1
+    corners = [(south, west), (south, east), (north, west), (north, east)]
+    assert [asked.index(corner, ZERO) for corner in corners] == [0, asked.columns - 1, last_row, last]
+
+
+@given(grids)
+def test_outside_the_box_is_outside(asked: Grid) -> None:
+    """The smallest step over any border, in decimals no float could hold, is refused."""
+    hair = Fraction(1, 10**25)
+    south, north, west, east = (Fraction(side, 10**6) for side in (asked.south, asked.north, asked.west, asked.east))
+    for answer in ((south - hair, west), (north + hair, west), (south, west - hair), (south, east + hair)):
+        with pytest.raises(NotInDomain):
+            asked.index(answer, ZERO)
+
+
+def test_floats_are_their_shortest_decimals() -> None:
+    """0.1 degrees is on the border of the second cell, though the binary fraction behind 0.3 is below 3/10."""
+    asked = Grid(0, 1_000_000, 0, 1_000_000, 100_000)
+    for tenths in range(10):
+        degrees = tenths / 10
+        assert asked.index((degrees, degrees), ZERO) == tenths * 11
+        assert asked.index((Decimal(str(degrees)), str(degrees)), ZERO) == tenths * 11
+    assert Buckets.of([0.1, 0.2, 0.3]).scaled == (1, 2, 3)
+    assert Buckets.of(["0.10", 0.2, Fraction(3, 10)]) == Buckets((1, 2, 3), 1)
+
+
+def ups(asked: Buckets, answer: Fraction) -> int:
+    """How many of the 2^64 dithers take ``answer`` up: the least dither that does not, found by bisection."""
+    lower = asked.index(answer, MOST)
+    low, high = 0, STEPS
+    while low < high:
+        middle = (low + high) // 2
+        if asked.index(answer, middle.to_bytes(DITHER_BYTES, "big")) > lower:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@given(buckets, st.fractions(0, 1, max_denominator=10**9).filter(lambda share: share < 1))
+def test_buckets_are_unbiased(asked: Buckets, share: Fraction) -> None:
+    """Over a uniform dither the expected edge is the number, to 2^-64 of the bucket (exactly, for whole 2^64ths)."""
+    x = asked.size // 2 - 1 if asked.size > 2 else 0
+    low, high = asked.edges[x], asked.edges[x + 1]
+    answer = low + share * (high - low)
+    assert ups(asked, answer) == math.ceil(share * STEPS)
+    whole = Fraction(math.floor(share * STEPS), STEPS)
+    assert ups(asked, low + whole * (high - low)) == whole * STEPS
+
+
+@given(buckets, st.data())
+def test_buckets_keep_order_and_answer(asked: Buckets, data: st.DataObject) -> None:
+    """Under one dither a larger number never gives a smaller input, and the input is an edge next to the number."""
+    numbers = st.fractions(asked.edges[0], asked.edges[-1], max_denominator=10**6)
+    first, second = sorted((data.draw(numbers), data.draw(numbers)))
+    dither = data.draw(st.binary(min_size=DITHER_BYTES, max_size=DITHER_BYTES))
+    low, high = asked.index(first, dither), asked.index(second, dither)
+    assert low <= high
+    neighbours = [x for x in range(asked.size) if x + 1 < asked.size and asked.edges[x] <= first <= asked.edges[x + 1]]
+    assert any(low in (x, x + 1) for x in neighbours)
+
+
+SECRETS: list[tuple[Domain, Answer]] = [
+    (Values(("yes", "no")), "perhaps-s3cret"),
+    (Grid(0, 10, 0, 10, 1), ("s3cret", "1")),
+    (Grid(0, 10, 0, 10, 1), (Fraction(83_117, 1), Fraction(1))),
+    (Grid(0, 10, 0, 10, 1), "83117.25"),
+    (Buckets((0, 1), 0), "s3cret"),
+    (Buckets((0, 1), 0), 83_117),
+    (Buckets((0, 1), 0), Decimal("83117")),
+    (Buckets((0, 1), 0), (83_117, 83_117)),
+    (Buckets((0, 1), 0), float("nan")),
+    (Buckets((0, 1), 0), "83117" * 2000),
+]
+
+
+@pytest.mark.parametrize(("asked", "answer"), SECRETS)
+def test_errors_do_not_repeat_the_answer(asked: Domain, answer: Answer) -> None:
+    """Neither the text of NotInDomain nor the errors behind it contain the answer."""
+    with pytest.raises(NotInDomain) as refused:
+        asked.index(answer, ZERO)
+    chain: list[BaseException] = [refused.value]
+    for error in chain:
+        chain.extend(cause for cause in (error.__cause__, error.__context__) if cause is not None)
+    told = "".join(traceback.format_exception_only(error)[0] for error in chain)
+    assert "s3cret" not in told
+    assert "83117" not in told
+
+
+@pytest.mark.parametrize("text", ["s3cret", "83117,s3cret", "1,2,83117"])
+def test_parsing_does_not_repeat_the_answer(text: str) -> None:
+    """The same holds of a text that cannot be read as an answer."""
+    for asked in (Grid(0, 10, 0, 10, 1), Buckets((0, 1), 0)):
+        with pytest.raises(NotInDomain) as refused:
+            asked.index(asked.parse(text), ZERO)
+        assert "s3cret" not in str(refused.value)
+        assert "83117" not in str(refused.value)
+
+
+def test_the_dither_is_whole() -> None:
+    """Buckets take exactly eight bytes of dither: fewer would bias the edges."""
+    with pytest.raises(ValueError, match="8 bytes"):
+        Buckets((0, 1), 0).index(0, b"")
+
+
+def test_a_repeated_label_is_found_at_once() -> None:
+    """A million labels of which the last is repeated are refused, naming it, without comparing all pairs."""
+    many = (*map(str, range(domain.MAX_VALUES - 1)), "5")
+    with pytest.raises(DomainError, match="'5' is listed"):
+        Values(many)
+
+
+def test_edges_of_other_kinds_are_refused() -> None:
+    """Edges that no 18 decimal places write, or that are no numbers, are no buckets."""
+    for wrong in ([Fraction(1, 3), 1], ["0", "1e-19"], [0, math.inf], [0, "x"], [0], [1, 0], [0, 2**62]):
+        with pytest.raises(DomainError):
+            Buckets.of(wrong)  # type: ignore[arg-type]  # mixed lists, as a person writes them

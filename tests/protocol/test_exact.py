@@ -1,0 +1,143 @@
+"""The laws of exact arithmetic (SPEC 6.1)."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import exact
+from protocol.exact import EXP_BITS, MAX_LEVEL, NANONATS
+
+ratios = st.tuples(st.integers(1, 2**117), st.integers(1, 2**117))
+
+
+@given(st.integers(0, MAX_LEVEL))
+def test_exp_lower_and_upper_enclose(level: int) -> None:
+    """exp_lower <= 2^96 e^level < exp_upper = exp_lower + 1, against 80 decimal digits."""
+    with localcontext() as context:
+        context.prec = 80
+        truth = (Decimal(level) / NANONATS).exp() * 2**EXP_BITS
+    assert exact.exp_lower(level) <= truth <= exact.exp_upper(level)
+    assert exact.exp_upper(level) - exact.exp_lower(level) == 1
+
+
+@given(st.integers(MAX_LEVEL, 90 * NANONATS))
+def test_exp_lower_stays_below_far_out(level: int) -> None:
+    """exp_lower is a lower bound, and within 2^-60 of the truth, at levels that only an audit can meet."""
+    with localcontext() as context:
+        context.prec = 100
+        truth = (Decimal(level) / NANONATS).exp() * 2**EXP_BITS
+        assert exact.exp_lower(level) <= truth < exact.exp_lower(level) * (1 + Decimal(2) ** -60)
+
+
+def test_exp_of_nothing() -> None:
+    """e^0 is 1 exactly, a negative level is a mistake, and the upper bound ends where its proof does."""
+    assert exact.exp_lower(0) == 1 << EXP_BITS
+    with pytest.raises(ValueError, match="negative"):
+        exact.exp_lower(-1)
+    with pytest.raises(ValueError, match="up to 20"):
+        exact.exp_upper(MAX_LEVEL + 1)
+
+
+@given(ratios, st.integers(0, MAX_LEVEL))
+def test_keeps_is_the_rational_comparison(ratio: tuple[int, int], level: int) -> None:
+    """keeps(n, d, level) says n/d <= exp_lower(level) / 2^96."""
+    kept = Fraction(*ratio) <= Fraction(exact.exp_lower(level), 1 << EXP_BITS)
+    assert exact.keeps(*ratio, level) is kept
+
+
+@given(ratios)
+def test_level_of_is_the_smallest_kept(ratio: tuple[int, int]) -> None:
+    """level_of(n, d) is kept, and the nanonat below it is not."""
+    level = exact.level_of(*ratio)
+    assert level is not None
+    assert exact.keeps(*ratio, level)
+    assert level == 0 or not exact.keeps(*ratio, level - 1)
+
+
+@given(st.integers(1, 2**64), st.integers(1, 2**20))
+def test_level_of_ratios_next_to_one(number: int, step: int) -> None:
+    """A ratio above 1 by less than a float can tell has level 1 or more, never 0."""
+    level = exact.level_of(2**64 * number + step, 2**64 * number)
+    assert level is not None
+    assert level >= 1
+    assert exact.level_of(number, number) == exact.level_of(number, number + step) == 0
+
+
+def test_no_level_is_infinite() -> None:
+    """A denominator of 0 has no level and keeps none."""
+    assert exact.level_of(1, 0) is None
+    assert not exact.keeps(1, 0, MAX_LEVEL)
+
+
+@given(st.decimals(0, 25, places=15))
+def test_level_from_rounds_down(nats: Decimal) -> None:
+    """level_from drops what lies below a nanonat, so a level is never above what was written."""
+    level = exact.level_from(nats)
+    assert 0 <= Fraction(nats) * NANONATS - level < 1
+    assert exact.level_from(str(nats)) == level
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_is_its_shortest_decimal(value: float) -> None:
+    """rational(f) is the decimal that repr(f) shows, not the binary fraction behind it."""
+    assert exact.rational(value) == Fraction(repr(value))
+
+
+def test_floats_of_other_kinds() -> None:
+    """A subclass of float with a repr of its own, as numpy's, is read as a float all the same."""
+
+    class Boastful(float):
+        def __repr__(self) -> str:
+            return "the number 0.1"
+
+    assert exact.rational(Boastful(0.1)) == Fraction(1, 10)
+    assert exact.level_from(0.1) == NANONATS // 10
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        math.inf,
+        -math.inf,
+        math.nan,
+        "nan",
+        "inf",
+        "",
+        " ",
+        ".",
+        "1/2",
+        "1_0",
+        "0x1",
+        "1e1000",
+        "--1",
+        "٣",
+        True,
+        None,
+        b"1",
+    ],
+)
+def test_what_is_no_number_is_refused_in_silence(value: object) -> None:
+    """Infinities, NaN, fractions, other scripts and other types are refused in a text that does not repeat them."""
+    with pytest.raises(ValueError, match=r"number is expected") as refused:
+        exact.rational(value)  # type: ignore[arg-type]
+    if isinstance(value, str) and value.strip(" .-"):
+        assert value not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["1e999999999", Decimal("1e999999999"), "9" * 100_000, Decimal("Infinity")])
+def test_a_short_text_is_no_huge_number(value: str | Decimal) -> None:
+    """An exponent or a length that would take gigabytes or minutes is refused at once."""
+    with pytest.raises(ValueError, match="finite decimal number"):
+        exact.rational(value)
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=9, min_value=-(10**9), max_value=10**9))
+def test_decimals_are_exact(value: Decimal) -> None:
+    """A decimal, its text and its fraction are one number."""
+    assert exact.rational(value) == exact.rational(f" {value} ") == exact.rational(Fraction(value)) == Fraction(value)

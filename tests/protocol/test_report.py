@@ -1,0 +1,132 @@
+"""The laws of reports and enrolments (SPEC 8, 11)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import envelope, exact, notions
+from protocol.campaign import campaign_id, seal_campaign
+from protocol.channels import Hadamard
+from protocol.domain import Grid
+from protocol.envelope import Kind
+from protocol.errors import BadData, ReportError
+from protocol.keys import SigningKey
+from protocol.report import Enrolment, Report, pack, packed_bytes, unpack
+from tests.vectors.generate import ANALYST, OPENS, terms, truth_of
+
+TERMS = terms()
+ID = campaign_id(seal_campaign(TERMS, ANALYST))
+KEY = SigningKey.for_campaign(bytes(32), ID)
+
+
+def test_round_trip() -> None:
+    """A report seals, opens, decodes to itself and gives back its outputs."""
+    report = Report.of(ID, TERMS, 3, 0, [7, 2])
+    sealed = envelope.decode(report.seal(KEY))
+    assert sealed.kind is Kind.REPORT
+    again = Report.decode(sealed.open(KEY.public))
+    assert again == report
+    assert again.outputs(TERMS) == (7, 2)
+
+
+@given(st.integers(1, 22), st.data())
+def test_packing(bits: int, data: st.DataObject) -> None:
+    """unpack(pack(outputs)) = outputs, in the fewest bytes, as the bits written one after another say."""
+    outputs = data.draw(st.lists(st.integers(0, 2**bits - 1), max_size=40))
+    packed = pack(outputs, bits)
+    assert unpack(packed, len(outputs), bits) == tuple(outputs)
+    assert len(packed) == packed_bytes(len(outputs), bits)
+    written = "".join(f"{output:0{bits}b}" for output in outputs)
+    assert "".join(f"{byte:08b}" for byte in packed) == written.ljust(8 * len(packed), "0")
+
+
+@given(st.integers(1, 22), st.integers(1, 40), st.binary(max_size=20))
+def test_packing_has_one_form(bits: int, count: int, packed: bytes) -> None:
+    """Bytes unpack only if packing what they say gives the same bytes."""
+    try:
+        outputs = unpack(packed, count, bits)
+    except ReportError:
+        return
+    assert pack(outputs, bits) == packed
+
+
+@pytest.mark.parametrize(
+    ("period", "slot", "outputs"),
+    [(5, 0, [1]), (-1, 0, [1]), (0, 2, [1]), (0, 1, [1, 1]), (0, -1, [1]), (0, 0, []), (0, 0, [8]), (0, 0, [-1])],
+)
+def test_what_does_not_fit_the_campaign_is_no_report(period: int, slot: int, outputs: list[int]) -> None:
+    """A device cannot make a report outside the campaign's periods, quota or outputs."""
+    with pytest.raises(ReportError):
+        Report.of(ID, TERMS, period, slot, outputs)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (b"", 0, 0, 1),
+        (ID, -1, 0, 1),
+        (ID, 2**32, 0, 1),
+        (ID, 0, 2**16, 1),
+        (ID, 0, -1, 1),
+        (ID, 0, 0, 0),
+        (ID, 0, 0, 4097),
+    ],
+)
+def test_reports_are_valid_at_birth(fields: tuple[bytes, int, int, int]) -> None:
+    """The constructor refuses what decoding refuses."""
+    with pytest.raises(ReportError):
+        Report(*fields, packed=b"")
+
+
+def test_no_bit_can_be_flipped() -> None:
+    """Whichever bit of a sealed report or enrolment is flipped, it does not open, and only BadData is raised."""
+    report = Report.of(ID, TERMS, 0, 0, [3]).seal(KEY)
+    enrolment = Enrolment(ID, KEY.public).seal(KEY)
+    for data, opened in (
+        (report, lambda changed: Report.decode(envelope.decode(changed).open(KEY.public))),
+        (enrolment, lambda changed: Enrolment.open(envelope.decode(changed))),
+    ):
+        for bit in range(8 * len(data)):
+            changed = bytearray(data)
+            changed[bit // 8] ^= 1 << bit % 8
+            with pytest.raises(BadData):
+                opened(bytes(changed))
+
+
+@given(st.binary(max_size=60))
+def test_any_payload(payload: bytes) -> None:
+    """Any payload is a report that encodes to it again, or BadData."""
+    try:
+        report = Report.decode(payload)
+    except BadData:
+        return
+    assert report.encode() == payload
+
+
+def test_an_enrolment_proves_the_key_it_introduces() -> None:
+    """An enrolment opens only if it is signed with the key inside it."""
+    assert Enrolment.open(envelope.decode(Enrolment(ID, KEY.public).seal(KEY))) == Enrolment(ID, KEY.public)
+    for stolen in (Enrolment(ID, ANALYST.public).seal(KEY), Enrolment(ID, KEY.public).seal(ANALYST)):
+        with pytest.raises(BadData):
+            Enrolment.open(envelope.decode(stolen))
+
+
+def test_published_sizes() -> None:
+    """Reports of 43,750 values have the sizes that SPEC 11 publishes."""
+    k = 43_750
+    large = terms(
+        domain=Grid(0, 175, 0, 250, 1),
+        notion=notions.Ldp(exact.NANONATS),
+        channel=Hadamard(truth_of(exact.NANONATS), 0, ((1, k),)),
+        answers_per_period=64,
+        period_seconds=1,
+        closes=OPENS + 2**20,
+    )
+    sizes = {period: len(Report.of(ID, large, period, 0, [k]).seal(KEY)) for period in (0, 127, 128, 255, 256, 2**16)}
+    assert sizes == {0: 107, 127: 107, 128: 108, 255: 108, 256: 109, 2**16: 111}
+    bundle = len(Report.of(ID, large, 0, 0, [k] * 64).seal(KEY))
+    assert bundle == 233
+    assert bundle < 4 * 64
+    assert len(Enrolment(ID, KEY.public).seal(KEY)) == 134

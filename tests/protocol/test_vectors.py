@@ -1,0 +1,257 @@
+"""The test vectors are current, and the code does what each of them says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import nacl.bindings
+import nacl.exceptions
+import pytest
+
+from protocol import channels, codec, domain, envelope, exact, keys, notions
+from protocol.campaign import open_campaign
+from protocol.errors import BadData, KeyRefused, NotInDomain, SignatureRefused
+from protocol.keys import SigningKey
+from protocol.report import Enrolment, Report, pack, unpack
+from tests.vectors import generate
+
+VECTORS = Path(generate.__file__).parent
+Case = dict[str, Any]
+
+
+def read(topic: str) -> list[Case]:
+    cases: list[Case] = json.loads((VECTORS / f"{topic}.json").read_text(encoding="utf-8"))["cases"]
+    return cases
+
+
+def value_of(written: Any) -> codec.Value:
+    if isinstance(written, list):
+        return [value_of(item) for item in written]
+    if isinstance(written, dict):
+        return bytes.fromhex(written["bytes"]) if "bytes" in written else int(written["integer"])
+    return written
+
+
+def wire(text: str) -> codec.Value:
+    return codec.decode(bytes.fromhex(text), limit=2**22)
+
+
+# One reader a topic: it does with a case what its fields ask for. A negative case raises on the way.
+
+
+def check_codec(case: Case) -> None:
+    data = bytes.fromhex(case["bytes"])
+    value = codec.decode(data, limit=case.get("limit", 2**16))
+    assert value == value_of(case["value"])
+    assert codec.encode(value) == data
+
+
+def check_keys(case: Case) -> None:
+    if "device_secret" in case:
+        key = SigningKey.for_campaign(bytes.fromhex(case["device_secret"]), bytes.fromhex(case["campaign_id"]))
+        assert (key.secret.hex(), key.public.hex()) == (case["secret"], case["public"])
+        return
+    if "public_file" in case:
+        public = keys.public_from_line(case["public_file"])
+        assert public.hex() == case["public"]
+    if "secret_file" in case:
+        key = SigningKey.from_line(case["secret_file"])
+        assert (key.public.hex(), key.id.hex()) == (case["public"], case["id"])
+        assert key.sign(bytes.fromhex(case["message"])).hex() == case["signature"]
+    keys.verify(bytes.fromhex(case["public"]), bytes.fromhex(case["signature"]), bytes.fromhex(case["message"]))
+
+
+def check_envelope(case: Case) -> None:
+    sealed = envelope.decode(bytes.fromhex(case["envelope"]))
+    payload = sealed.open(bytes.fromhex(case["public"]))
+    assert (int(sealed.kind), sealed.key_id.hex(), payload.hex()) == (case["kind"], case["key_id"], case["payload"])
+    assert envelope.signed_message(sealed.kind, sealed.key_id, payload).hex() == case["signed_message"]
+
+
+def check_batch(case: Case) -> None:
+    data = bytes.fromhex(case["batch"])
+    assert data.hex() == "".join(item.get("envelope") or item["bytes"] for item in case["items"])
+    found = [
+        {"stage": item.stage} if isinstance(item, BadData) else {"envelope": sealed_again(item).hex()}
+        for item in envelope.read_batch(data)
+    ]
+    assert found == [{name: item[name] for name in item if name != "bytes"} for item in case["items"]]
+
+
+def sealed_again(item: envelope.Envelope) -> bytes:
+    return codec.encode([envelope.VERSION, int(item.kind), item.key_id, item.unverified, item.signature])
+
+
+def check_domain(case: Case) -> None:
+    asked = domain.decode(wire(case["wire"]))
+    assert asked.size == case["size"]
+    assert [asked.label(x) for x in range(asked.size)] == case["labels"]
+    for inside in case["inside"]:
+        assert asked.index(asked.parse(inside["answer"]), bytes.fromhex(inside["dither"])) == inside["input"], inside
+    for answer in case["outside"]:
+        with pytest.raises(NotInDomain):
+            asked.index(asked.parse(answer), bytes(8))
+
+
+def check_channel(case: Case) -> None:
+    channel = channels.decode(wire(case["wire"]))
+    for name in ("inputs", "outputs", "output_bits", "scale", "rand_bytes"):
+        assert getattr(channel, name) == case[name], name
+    for x, row in enumerate(case.get("weights", [])):
+        assert [str(channel.weight(x, y)) for y in range(channel.outputs)] == row
+    for cell in case.get("some_weights", []):
+        assert str(channel.weight(cell["input"], cell["output"])) == cell["weight"]
+    for draw in case["draws"]:
+        assert channel.sample(draw["input"], bytes.fromhex(draw["rand"])) == draw["output"], draw
+
+
+def check_level(case: Case) -> None:
+    if "exp_lower" in case:
+        assert str(exact.exp_lower(case["level"])) == case["exp_lower"]
+    else:
+        assert exact.level_of(int(case["numerator"]), int(case["denominator"])) == case["level"]
+
+
+def check_certificate(case: Case) -> None:
+    notion = notions.decode(wire(case["notion"]))
+    certificate = notions.certify(channels.decode(wire(case["channel"])), notion)
+    for name in ("declared", "audited", "ldp", "cost"):
+        assert getattr(certificate, name) == case[name], name
+
+
+def check_campaign(case: Case) -> None:
+    data = bytes.fromhex(case["campaign"])
+    signed = open_campaign(data, [bytes.fromhex(public) for public in case["trusted"]])
+    assert (signed.id.hex(), signed.data, signed.terms.title) == (case["id"], data, case["title"])
+    assert (signed.terms.periods, signed.terms.channel.inputs) == (case["periods"], case["inputs"])
+    assert signed.terms.certificate.audited == case["audited"]
+    assert signed.terms.worst_case == int(case["worst_case"])
+
+
+def check_report(case: Case) -> None:
+    if "packed" in case:
+        assert pack(case["outputs"], case["bits"]).hex() == case["packed"]
+        assert list(unpack(bytes.fromhex(case["packed"]), len(case["outputs"]), case["bits"])) == case["outputs"]
+        return
+    signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
+    report = Report.decode(envelope.decode(bytes.fromhex(case["report"])).open(bytes.fromhex(case["public"])))
+    outputs = report.outputs(signed.terms)
+    # The author's constructor holds what a decoded report is compared with.
+    assert Report.of(report.campaign_id, signed.terms, report.period, report.slot, outputs) == report
+    assert report.campaign_id == signed.id
+    assert (report.period, report.slot, list(outputs)) == (case["period"], case["slot"], case["outputs"])
+
+
+def check_enrolment(case: Case) -> None:
+    enrolment = Enrolment.open(envelope.decode(bytes.fromhex(case["enrolment"])))
+    assert (enrolment.campaign_id.hex(), enrolment.public.hex()) == (case["campaign_id"], case["public"])
+
+
+CHECKS: dict[str, Callable[[Case], None]] = {
+    "codec": check_codec,
+    "keys": check_keys,
+    "envelope": check_envelope,
+    "batch": check_batch,
+    "domain": check_domain,
+    "channel": check_channel,
+    "level": check_level,
+    "certificate": check_certificate,
+    "campaign": check_campaign,
+    "report": check_report,
+    "enrolment": check_enrolment,
+}
+CASES = [(topic, case) for topic in CHECKS for case in read(topic)]
+
+
+@pytest.mark.parametrize(("topic", "case"), CASES, ids=[f"{topic}: {case['name']}" for topic, case in CASES])
+def test_vector_holds(topic: str, case: Case) -> None:
+    """Every vector gives what it says, or is refused at the stage it names."""
+    if "stage" not in case:
+        CHECKS[topic](case)
+        return
+    with pytest.raises(BadData) as refused:
+        CHECKS[topic](case)
+    assert refused.value.stage == case["stage"], str(refused.value)
+
+
+def test_vectors_are_current() -> None:
+    """The committed files are what the generator writes, byte for byte, and there are no others."""
+    written = generate.written()
+    assert {path.name for path in VECTORS.glob("*.json")} == {*written, "wycheproof_ed25519.json"}
+    for name, text in written.items():
+        assert (VECTORS / name).read_text(encoding="utf-8") == text, f"{name} is stale: run make vectors"
+
+
+def test_half_of_the_vectors_are_negative() -> None:
+    """At least half of all vectors must be refused, every stage among them, and names are unique in their file."""
+    negative = [case for _, case in CASES if "stage" in case]
+    assert 2 * len(negative) >= len(CASES)
+    stages = {error.stage for error in _all_errors(BadData)} - {"data"}
+    assert {case["stage"] for case in negative} == stages
+    for topic in CHECKS:
+        names = [case["name"] for case in read(topic)]
+        assert len(set(names)) == len(names), topic
+
+
+def _all_errors(error: type[BadData]) -> set[type[BadData]]:
+    return {error}.union(*(_all_errors(narrower) for narrower in error.__subclasses__()))
+
+
+WYCHEPROOF = [
+    (bytes.fromhex(group["publicKey"]["pk"]), test)
+    for group in json.loads((VECTORS / "wycheproof_ed25519.json").read_text(encoding="utf-8"))["testGroups"]
+    for test in group["tests"]
+]
+
+
+def openssl_accepts(public: bytes, signature: bytes, message: bytes) -> bool:
+    try:
+        keys.verify(public, signature, message)
+    except (KeyRefused, SignatureRefused):
+        return False
+    return True
+
+
+def libsodium_accepts(public: bytes, signature: bytes, message: bytes) -> bool:
+    """The verdict of libsodium after the byte checks of SPEC 2.1."""
+    if len(signature) != keys.SIGNATURE_BYTES or int.from_bytes(signature[32:], "little") >= keys.ORDER:
+        return False
+    try:
+        keys.require_public(public)
+        keys.require_point(signature[:32], "R", SignatureRefused)
+        nacl.bindings.crypto_sign_open(signature + message, public)
+    except (KeyRefused, SignatureRefused, nacl.exceptions.BadSignatureError):
+        return False
+    return True
+
+
+def test_wycheproof() -> None:
+    """OpenSSL and libsodium, after the byte checks, give Wycheproof's verdict on all its 151 Ed25519 cases."""
+    assert len(WYCHEPROOF) == 151
+    for public, test in WYCHEPROOF:
+        signature, message = bytes.fromhex(test["sig"]), bytes.fromhex(test["msg"])
+        expected = test["result"] == "valid"
+        assert openssl_accepts(public, signature, message) is expected, test
+        assert libsodium_accepts(public, signature, message) is expected, test
+
+
+def test_libraries_agree_on_own_vectors() -> None:
+    """OpenSSL and libsodium give one verdict on every signature of the key vectors and on every one-bit change."""
+    for case in read("keys"):
+        if "signature" not in case:
+            continue
+        public, signature, message = (bytes.fromhex(case[name]) for name in ("public", "signature", "message"))
+        expected = "stage" not in case
+        assert openssl_accepts(public, signature, message) is expected, case["name"]
+        assert libsodium_accepts(public, signature, message) is expected, case["name"]
+    key = generate.ANALYST
+    signature = key.sign(b"message")
+    for bit in chain(range(0, 512, 3), (255, 511)):
+        changed = bytearray(signature)
+        changed[bit // 8] ^= 1 << bit % 8
+        assert not openssl_accepts(key.public, bytes(changed), b"message")
+        assert not libsodium_accepts(key.public, bytes(changed), b"message")

@@ -1,0 +1,121 @@
+"""What may import what, what the ground may not touch, and what nothing may be called."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("protocol", "edge_sdk", "aggregator", "demo_app")
+MAY_IMPORT = {
+    "protocol": {"protocol"},
+    "edge_sdk": {"edge_sdk", "protocol"},
+    "aggregator": {"aggregator", "protocol"},
+    "demo_app": {"demo_app", "edge_sdk"},
+}
+DEVICE_NEEDS = {"cryptography", "msgpack"}
+"""All that a device installs; `[project] dependencies` in pyproject.toml."""
+
+
+def sources(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Full names of the modules and objects a file imports, at any depth, under TYPE_CHECKING too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute: a reader sees the package"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def tops(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imports(ast.parse(path.read_text(encoding="utf-8")))}
+
+
+FILES = [(package, path) for package in PACKAGES for path in sources(package)]
+each_file = pytest.mark.parametrize(("package", "path"), FILES, ids=[str(path.relative_to(ROOT)) for _, path in FILES])
+
+
+@each_file
+def test_direction_of_imports(package: str, path: Path) -> None:
+    """demo_app -> edge_sdk -> protocol <- aggregator, and no other arrow; nothing imports the tests."""
+    own = set(PACKAGES) | {"tests", "benchmarks"}
+    assert tops(path) & own <= MAY_IMPORT[package]
+
+
+@pytest.mark.parametrize("package", ["protocol", "edge_sdk"])
+def test_a_device_needs_nothing_more(package: str) -> None:
+    """protocol and edge_sdk import the standard library, cryptography and msgpack, and nothing else."""
+    for path in sources(package):
+        foreign = tops(path) - set(sys.stdlib_module_names) - set(PACKAGES)
+        assert foreign <= DEVICE_NEEDS, path
+
+
+EFFECTS = {
+    "asyncio", "datetime", "io", "logging", "multiprocessing", "os", "pathlib", "random", "secrets", "shutil", "signal",
+    "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib", "http", "uuid",
+}  # fmt: skip
+"""Modules of the standard library through which files, network, clock and chance come in."""
+
+
+@pytest.mark.parametrize("path", sources("protocol"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_ground_is_pure(path: Path) -> None:
+    """protocol opens no file, asks no clock, no network and no chance: all of them are arguments."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert not tops(path) & EFFECTS
+    forbidden = {"open", "input", "print", "exec", "eval", "compile", "__import__"}
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    assert not called & forbidden
+
+
+@pytest.mark.parametrize("package", ["protocol", "edge_sdk"])
+def test_importing_a_device_imports_no_numpy(package: str) -> None:
+    """A phone without numpy can import the device's packages and every module in them."""
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in sources(package)
+        if path.name != "__main__.py"
+    ]
+    heavy = ("numpy", "scipy", "click", "rich", "deltalake", "pyarrow", "nacl", "matplotlib", "kivy", "aggregator")
+    program = (
+        f"import sys, {', '.join(modules)}\n"
+        f"print(*sorted({{name.split('.')[0] for name in sys.modules}} & set({heavy!r})))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
+
+
+BANNED = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
+
+
+@each_file
+def test_no_file_is_called_after_nothing(package: str, path: Path) -> None:
+    """A module's name says what it is about; utils, helpers, manager and base say nothing."""
+    words = {word for part in path.relative_to(ROOT).with_suffix("").parts for word in part.lower().split("_")}
+    assert not words & BANNED
+
+
+@each_file
+def test_words_are_the_fields_own(package: str, path: Path) -> None:
+    """No class or function is called a helper, manager, util or universe: STYLE has one word for each thing."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    names = [node.name.lower() for node in ast.walk(tree) if isinstance(node, kinds)]
+    assert not [name for name in names if any(word in name for word in ("helper", "manager", "util", "universe"))]
+
+
+@each_file
+def test_every_file_opens_with_its_purpose(package: str, path: Path) -> None:
+    """A module begins with a docstring whose first line is a sentence."""
+    purpose = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert purpose
+    assert purpose.splitlines()[0].endswith((".", "?", "!", ":"))

@@ -1,0 +1,5 @@
+"""Test vectors of the wire protocol: one file a topic, named cases, the negative ones with the stage that must fail.
+
+Bytes are hexadecimal. Integers that a double cannot hold are decimal strings. ``generate`` writes the files; they are
+committed, and a test checks that they are what it writes.
+"""
