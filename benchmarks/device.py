@@ -1,0 +1,143 @@
+"""The device: what an answer costs beyond what it cannot do without, and how small it stays.
+
+One idea: a ratio of two things timed in turns in the same run means the same on a fast machine and a slow one. The
+unavoidable part of an answer is one Ed25519 signature and one commit that is on the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from edge_sdk import BudgetPolicy, Device
+from protocol import exact
+from protocol.campaign import Campaign, seal_campaign
+from protocol.channels import Hadamard
+from protocol.domain import Grid
+from protocol.keys import SigningKey, public_line
+from protocol.notions import Ldp
+
+AUTHOR = SigningKey(bytes(range(32)))
+OPENS, PERIOD, PERIODS = 1_000_000, 60, 100_000
+DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
+ANSWERS, IMPORTS = 300, 15
+
+
+def campaign(opens: int = OPENS) -> bytes:
+    """A signed campaign over 43,750 cells of a grid, at 1 nat."""
+    numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
+    channel = Hadamard((numerator << 64) // (numerator + one), 0, ((1, DOMAIN.size),))
+    closes = opens + PERIOD * PERIODS
+    terms = Campaign(
+        "Where",
+        "Where are you?",
+        "",
+        "Town",
+        DOMAIN,
+        Ldp(10**9),
+        "hadamard",
+        channel,
+        opens,
+        closes,
+        PERIOD,
+        1,
+        1,
+        "open",
+    )
+    return seal_campaign(terms, AUTHOR)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long ``work`` takes once."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def answers(folder: Path) -> tuple[float, float]:
+    """Median seconds of a fresh ``Device.answer``, and of a bare signature with a bare durable commit."""
+    now = [OPENS]
+    bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
+    bare.execute("PRAGMA journal_mode = WAL")
+    bare.execute("PRAGMA synchronous = FULL")
+    bare.execute("CREATE TABLE report (number INTEGER PRIMARY KEY, envelope BLOB)")
+    key = Ed25519PrivateKey.generate()
+    full, least = [], []
+
+    def sign_and_commit() -> None:
+        signature = key.sign(bytes(64))
+        bare.execute("INSERT INTO report VALUES (NULL, ?)", (signature + bytes(42),))
+
+    with Device.open(folder / "store", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda: now[0]) as device:
+        campaign_id = device.join(campaign()).campaign_id
+        device.consent(campaign_id)
+        values = [device.parse(campaign_id, DOMAIN.label(x)) for x in range(ANSWERS)]
+        for period, value in enumerate(values):
+            now[0] = OPENS + period * PERIOD
+            least.append(seconds(sign_and_commit))
+            full.append(seconds(lambda value=value: device.answer(campaign_id, value)))
+    bare.close()
+    return statistics.median(full), statistics.median(least)
+
+
+def imports() -> tuple[float, float]:
+    """Median seconds that ``import edge_sdk``, and the first use of ``Device``, add to a bare Python."""
+    found: dict[str, list[float]] = {"pass": [], "import edge_sdk": [], "from edge_sdk import BudgetPolicy, Device": []}
+    for _ in range(IMPORTS):
+        for statement, times in found.items():
+            run = [sys.executable, "-c", statement]
+            times.append(seconds(lambda run=run: subprocess.run(run, check=True)))  # noqa: S603  # our own statements
+    bare, module, names = (statistics.median(times) for times in found.values())
+    return module - bare, names - bare
+
+
+def command(folder: Path) -> tuple[float, float]:
+    """Peak resident megabytes and seconds of a whole ``python -m edge_sdk answer`` over 43,750 values."""
+    (folder / "c.campaign").write_bytes(campaign(int(time.time()) - PERIOD))
+    (folder / "author.pub").write_text(public_line(AUTHOR.public))
+    run = [sys.executable, "-m", "edge_sdk", "--store", str(folder / "unit")]
+    for arguments in (
+        ["budget", "--lifetime", "1e5"],
+        ["join", str(folder / "c.campaign"), "--trust", str(folder / "author.pub")],
+        ["consent", ""],
+    ):
+        subprocess.run([*run, *arguments], stdout=subprocess.DEVNULL, check=True)  # noqa: S603  # our own command
+    start = time.perf_counter()
+    answer = subprocess.Popen([*run, "answer", "", DOMAIN.label(7)], stdout=subprocess.DEVNULL)  # noqa: S603  # our own
+    _, status, usage = os.wait4(answer.pid, 0)
+    answer.returncode = os.waitstatus_to_exitcode(status)
+    if answer.returncode:
+        raise RuntimeError("the answer failed")
+    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is bytes there, kibibytes elsewhere
+    return usage.ru_maxrss * unit / 2**20, time.perf_counter() - start
+
+
+def run() -> list[tuple[str, str]]:
+    """Rows of (what, how much and how much it should be)."""
+    with tempfile.TemporaryDirectory(dir=".") as made:
+        folder = Path(made)
+        full, least = answers(folder)
+        module, names = imports()
+        peak, whole = command(folder)
+    return [
+        ("Device.answer / (signature + durable commit)", f"{full / least:.2f} (target 2.5)"),
+        ("Device.answer, k = 43,750", f"{full * 1e3:.2f} ms, of which {least * 1e3:.2f} ms cannot be avoided"),
+        ("import edge_sdk", f"{module * 1e3:.0f} ms more than bare Python (target 60)"),
+        ("from edge_sdk import BudgetPolicy, Device", f"{names * 1e3:.0f} ms more than bare Python"),
+        ("python -m edge_sdk answer, peak memory", f"{peak:.1f} MB (target 35)"),
+        ("python -m edge_sdk answer, whole run", f"{whole * 1e3:.0f} ms"),
+    ]
+
+
+if __name__ == "__main__":
+    for name, text in run():
+        print(f"{name:50} {text}")

@@ -1,0 +1,330 @@
+"""``python -m edge_sdk``: the device on a command line, for cron jobs, daemons and the curious.
+
+One idea: a thin skin. Each command is one call of ``Device``, printed for a person or, with ``--json``, for a
+script. An error is one line on stderr that never repeats a value.
+
+Exit codes: 0 done, 1 refused or failed, 2 usage, 65 bad data, 75 not yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from edge_sdk.budget import BudgetPolicy
+from edge_sdk.device import Device
+from edge_sdk.errors import UnknownCampaign
+from edge_sdk.terms import Terms
+from protocol import exact, keys
+from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
+
+DONE, FAILED, USAGE, BAD_DATA, NOT_YET = 0, 1, 2, 65, 75
+MOST_CAMPAIGN_BYTES = 4 * 2**20 + 1024
+"""Longer files are not read to their end: no campaign is as long."""
+
+Printed = dict[str, object]
+
+
+class _Usage(HalftruthError):
+    """Arguments that are well-formed and mean nothing."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse repeats the arguments it does not understand, and one of them may be the person's answer."""
+
+    def error(self, message: str) -> NoReturn:
+        if self.prog.endswith((" answer", " preview")) or "unrecognized arguments" in message:
+            message = "the arguments do not fit; write -- before a value that begins with a dash, and quote blanks"
+        super().error(message)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], Printed] = options.run
+    try:
+        printed = run(options)
+    except _Usage as error:
+        return _fail(str(error), USAGE)
+    except NotYet as error:
+        return _fail(str(error), NOT_YET)
+    except (BadData, NotInDomain) as error:
+        return _fail(str(error), BAD_DATA)
+    except HalftruthError as error:
+        return _fail(str(error), FAILED)
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), FAILED)
+    print(json.dumps(printed) if options.json else "\n".join(_lines(printed)))
+    return DONE
+
+
+def _fail(text: str, code: int) -> int:
+    print(f"edge_sdk: {text}", file=sys.stderr)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m edge_sdk",
+        description="Answer signed questions with half-truths: what leaves is noisy, and what it costs is counted.",
+        epilog="An ID is a campaign's id in hex, or the beginning of it. Exit codes: 0 done, 1 refused or failed, "
+        "2 usage, 65 bad data, 75 not open yet.",
+    )
+    parser.add_argument("--store", required=True, metavar="DIR", help="the device's own folder, made if missing")
+    parser.add_argument("--json", action="store_true", help="print for a script")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], Printed], text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text, parents=[_json_anywhere()])
+        made.set_defaults(run=run)
+        return made
+
+    def campaign(made: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        made.add_argument("id", metavar="ID", help="the campaign's id, or the beginning of it")
+        return made
+
+    join = command("join", _join, "verify and audit a signed campaign, and show its terms")
+    join.add_argument("file", metavar="FILE", type=Path)
+    join.add_argument("--trust", metavar="PUB", type=Path, action="append", default=[], help="the author's public key")
+    campaign(command("consent", _consent, "agree to a campaign: reserve what it can cost at worst"))
+    answer = campaign(command("answer", _answer, "draw, charge, sign and queue one answer"))
+    answer.add_argument("value", metavar="VALUE", help="the answer; - reads it from standard input")
+    outbox = command("outbox", _outbox, "what waits to leave")
+    outbox.add_argument("verb", choices=["export"], nargs="?", help="write it to a new file, and take it off the queue")
+    outbox.add_argument("file", metavar="FILE", type=Path, nargs="?")
+    command("ledger", _ledger, "what was reserved and spent, and what remains")
+    preview = campaign(command("preview", _preview, "what would leave, and what it could tell; nothing is drawn"))
+    preview.add_argument(
+        "value", metavar="VALUE", nargs="?", help="an answer to preview; - reads it from standard input"
+    )
+    forget = command("forget", _forget, "delete a campaign, or all: answers, queue and consent; what was spent stays")
+    forget.add_argument("id", metavar="ID", nargs="?")
+    enrolment = campaign(command("enrolment", _enrolment, "write the file that enrols this device for a campaign"))
+    enrolment.add_argument("file", metavar="FILE", type=Path)
+    budget = command("budget", _budget, "show the caps, or tighten them; a cap is never raised")
+    budget.add_argument("--lifetime", type=float, metavar="NATS", help="for everything this device ever answers")
+    budget.add_argument("--per-campaign", type=float, metavar="NATS", help="for one campaign")
+    budget.add_argument("--window", nargs=2, metavar=("SECONDS", "NATS"), help="for any stretch of so many seconds")
+    command("doctor", _doctor, "where the secret is kept, and what this store can and cannot promise")
+    return parser
+
+
+def _json_anywhere() -> _Parser:
+    """``--json`` after the command as well as before it."""
+    parent = _Parser(add_help=False)
+    parent.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print for a script")
+    return parent
+
+
+def _join(options: argparse.Namespace) -> Printed:
+    trust = [keys.public_from_line(_text(path)) for path in options.trust]
+    with options.file.open("rb") as file:
+        data = file.read(MOST_CAMPAIGN_BYTES)
+    with Device.open(options.store, trust) as device:
+        return _terms(device.join(data))
+
+
+def _consent(options: argparse.Namespace) -> Printed:
+    with Device.open(options.store) as device:
+        campaign_id = _find(device, options.id)
+        device.consent(campaign_id)
+        terms, budget = device.terms(campaign_id), device.budget
+        printed: Printed = {
+            "campaign": campaign_id.hex(),
+            "reserved": terms.worst_case,
+            "remaining": budget.remaining,
+            "enrolment": terms.enrolment,
+        }
+        if terms.enrolment == "enrolled":
+            printed["next"] = "hand the organisation this device's enrolment: enrolment ID FILE"
+        return printed
+
+
+def _answer(options: argparse.Namespace) -> Printed:
+    with Device.open(options.store) as device:
+        campaign_id = _find(device, options.id)
+        receipt = device.answer(campaign_id, device.parse(campaign_id, _value(options.value)))
+        return {
+            "campaign": campaign_id.hex(),
+            "period": receipt.period,
+            "slot": receipt.slot,
+            "bytes": len(receipt.envelope),
+            "cost": receipt.cost,
+            "repeated": receipt.repeated,
+            "queued": len(device.outbox),
+        }
+
+
+def _outbox(options: argparse.Namespace) -> Printed:
+    with Device.open(options.store) as device:
+        if options.verb is None:
+            return {"queued": len(device.outbox), "bytes": device.outbox.bytes}
+        if options.file is None:
+            raise _Usage("name the file to write: outbox export FILE")
+        return {"exported": device.outbox.export(options.file), "file": str(options.file)}
+
+
+def _ledger(options: argparse.Namespace) -> Printed:
+    with Device.open(options.store) as device:
+        budget = device.budget
+        titles = {campaign_id: device.terms(campaign_id).title for campaign_id in device.campaigns}
+        return {
+            "spent": budget.spent,
+            "reserved": budget.reserved,
+            "remaining": budget.remaining,
+            "campaigns": [
+                {"campaign": campaign_id.hex(), "title": title, "consented": device.consented(campaign_id)}
+                for campaign_id, title in titles.items()
+            ],
+            "entries": [
+                {
+                    "time": entry.time,
+                    "campaign": entry.campaign_id.hex(),
+                    "kind": entry.kind.name.lower(),
+                    "nats": entry.nats,
+                }
+                for entry in device.ledger
+            ],
+        }
+
+
+def _preview(options: argparse.Namespace) -> Printed:
+    with Device.open(options.store) as device:
+        campaign_id = _find(device, options.id)
+        value = None if options.value is None else device.parse(campaign_id, _value(options.value))
+        preview = device.preview(campaign_id, value)
+        return {
+            "campaign": campaign_id.hex(),
+            "bytes": preview.report_bytes,
+            "cost": preview.cost,
+            "truth": preview.truth,
+            "other": 1 - preview.truth,
+            "belief_before": preview.belief.before,
+            "belief_after": preview.belief.after,
+            "notion": device.terms(campaign_id).notion,
+        }
+
+
+def _forget(options: argparse.Namespace) -> Printed:
+    with Device.open(options.store) as device:
+        if options.id is None:
+            gone = device.campaigns
+            device.forget()
+        else:
+            gone = [_find(device, options.id)]
+            device.forget(gone[0])
+        return {"forgotten": [campaign_id.hex() for campaign_id in gone], "spent": device.budget.spent}
+
+
+def _enrolment(options: argparse.Namespace) -> Printed:
+    with Device.open(options.store) as device:
+        data = device.enrolment(_find(device, options.id))
+    with options.file.open("xb") as file:
+        file.write(data)
+    return {"file": str(options.file), "bytes": len(data)}
+
+
+def _budget(options: argparse.Namespace) -> Printed:
+    try:
+        window = (int(options.window[0]), float(options.window[1])) if options.window else None
+        policy = BudgetPolicy(options.lifetime, options.per_campaign, window)
+    except ValueError as error:
+        raise _Usage(f"no such cap: {error}") from None
+    with Device.open(options.store, budget=policy) as device:
+        return {
+            "caps": [
+                {"kind": cap.kind, "seconds": cap.seconds, "nats": exact.nats(cap.nanonats)}
+                for cap in device.budget.caps
+            ],
+            "spent": device.budget.spent,
+            "reserved": device.budget.reserved,
+            "remaining": device.budget.remaining,
+        }
+
+
+def _doctor(options: argparse.Namespace) -> Printed:
+    with Device.open(options.store) as device:
+        return {**device.doctor()}
+
+
+def _find(device: Device, beginning: str) -> bytes:
+    """The one joined campaign whose id begins with the hex digits ``beginning``."""
+    found = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
+    if len(found) != 1:
+        what = "more than one joined campaign begins" if found else "no joined campaign begins"
+        raise UnknownCampaign(f"{what} with the given id: the ledger command lists them")
+    return found[0]
+
+
+def _value(text: str) -> str:
+    """The value given; read so that no error can repeat it."""
+    return sys.stdin.buffer.readline().decode(errors="replace").rstrip("\r\n") if text == "-" else text
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes()[:1024].decode("ascii", "replace")
+
+
+def _terms(terms: Terms) -> Printed:
+    return {
+        "campaign": terms.campaign_id.hex(),
+        "title": terms.title,
+        "question": terms.question,
+        "purpose": terms.purpose,
+        "organisation": terms.organisation,
+        "opens": terms.opens,
+        "closes": terms.closes,
+        "period_seconds": terms.period_seconds,
+        "answers_per_period": terms.answers_per_period,
+        "enrolment": terms.enrolment,
+        "level": terms.level,
+        "cost": terms.cost,
+        "worst_case": terms.worst_case,
+        "notion": terms.notion,
+        "answers": terms.answers,
+        "values": list(terms.values),
+    }
+
+
+NATS = {"cost", "level", "worst_case", "spent", "reserved", "remaining", "nats"}
+TIMES = {"opens", "closes", "time"}
+SHARES = {"truth", "other", "belief_before", "belief_after"}
+
+
+def _lines(printed: Printed) -> list[str]:
+    """For people: a name and what it is on each line, rows of a list indented."""
+    lines = []
+    for name, value in printed.items():
+        if isinstance(value, list):
+            lines.append(f"{name}: {'none' if not value else ''}".rstrip())
+            lines += [f"  {_row(item)}" for item in value]
+        else:
+            lines.append(f"{name.replace('_', ' ')}: {_shown(name, value)}")
+    return lines
+
+
+def _row(item: object) -> str:
+    if not isinstance(item, dict):
+        return str(item)
+    return "  ".join(f"{name} {_shown(name, value)}" for name, value in item.items())
+
+
+def _shown(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name in NATS:
+        return f"{value:g} nats"
+    if name in TIMES and isinstance(value, int):
+        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(value))
+    if name in SHARES and isinstance(value, float):
+        return f"{value:.1%}"
+    return str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

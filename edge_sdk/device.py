@@ -1,0 +1,514 @@
+"""The device: joins campaigns, asks the owner's consent and budget, and answers.
+
+One idea: an answer is one transaction. Charge, draw, memo, sign, enqueue and prior are on the disk together before
+anything is handed out, so a crash may cost one report and never hides one.
+
+What the level protects is which values a person holds. THAT an answer changed between two periods, and that it
+changed back, can be seen by whoever sees all periods, because an unchanged answer repeats its output.
+
+Whether, when and how much a device sends does not depend on the answer: the worst case was reserved at consent, the
+random bytes are drawn before the value is looked at and are always as many, and all reports of a campaign are
+equally long. Within one period the same value again is the same report again, which is what makes a retry safe; so in a
+campaign of several answers a period, the number of reports of a period tells how many different values it had.
+
+How a report is drawn and sealed: joined. What fits the caps: budget. Where rows are kept: store.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from edge_sdk.budget import (
+    DEFAULT_LIFETIME,
+    LIFETIME,
+    Budget,
+    BudgetPolicy,
+    Cap,
+    Commitment,
+    Standing,
+    require_kept,
+    require_room,
+)
+from edge_sdk.errors import ConsentMissing, QuotaReached, StoreError, UnknownCampaign
+from edge_sdk.ledger import Entry, Kind, Ledger
+from edge_sdk.memo import Kept, Memo
+from edge_sdk.outbox import Outbox
+from edge_sdk.store import Store
+from protocol import exact
+from protocol.errors import BadData, CampaignError, OutsideSchedule
+
+if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledger needs no audit
+    from edge_sdk.joined import Joined
+    from edge_sdk.prior import Belief
+    from edge_sdk.terms import Terms
+    from protocol.domain import Answer
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of an answer. Its repr does not tell what the answer was.
+
+    Attributes:
+        campaign_id, period, slot: the place of the report.
+        envelope: the signed report, as it was queued.
+        cost_nanonats: what was charged now.
+        repeated: whether this very report was queued before, and nothing was now.
+    """
+
+    campaign_id: bytes
+    period: int
+    slot: int
+    envelope: bytes
+    cost_nanonats: int
+    repeated: bool
+
+    @property
+    def cost(self) -> float:
+        """Nats that were charged now."""
+        return exact.nats(self.cost_nanonats)
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What would leave, and what it could tell. Computed on the device, for the person alone.
+
+    Attributes:
+        report_bytes: length of the report, whatever the answer; the early ones are a few bytes shorter.
+        truth: probability that the output is one of those the answer makes likeliest; for the answer the audit found
+            most exposed, where none was given.
+        belief: what an observer who knew this person's history could believe.
+        cost_nanonats: what would be charged; for a fresh answer, where none was given.
+    """
+
+    report_bytes: int
+    truth: float
+    belief: Belief
+    cost_nanonats: int
+
+    @property
+    def cost(self) -> float:
+        """Nats that would be charged."""
+        return exact.nats(self.cost_nanonats)
+
+
+class Device:
+    """One device's store, open. Use it in a ``with`` statement, or ``close`` it."""
+
+    def __init__(
+        self, store: Store, trust: tuple[bytes, ...], clock: Callable[[], float], urandom: Callable[[int], bytes]
+    ) -> None:
+        self._store = store
+        self._trust = trust
+        self._clock = clock
+        self._urandom = urandom
+        self._ledger = Ledger(store)
+        self._memo = Memo(store)
+        self._opened: dict[bytes, Joined] = {}
+        self.outbox = Outbox(store)
+
+    @classmethod
+    def open(
+        cls,
+        place: str | os.PathLike[str],
+        trust: Iterable[bytes] = (),
+        budget: BudgetPolicy | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        urandom: Callable[[int], bytes] = os.urandom,
+    ) -> Self:
+        """The device whose store is the folder ``place``, made if there is none.
+
+        Args:
+            place: a folder of its own, or ":memory:" for a device that ends with the process.
+            trust: public keys, 32 bytes each, of the authors whose campaigns may be joined in this session.
+            budget: the owner's caps. They are kept, and can only be tightened: the lower of two caps holds.
+        Raises:
+            KeyRefused: a key nobody should trust.
+            StoreError
+        """
+        trusted = tuple(trust)
+        if trusted:
+            from protocol.keys import require_public
+
+            for public in trusted:
+                require_public(public)
+        device = cls(Store.open(place, urandom), trusted, clock, urandom)
+        try:
+            if budget is not None:
+                device.tighten(budget)
+        except BaseException:
+            device.close()
+            raise
+        return device
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # The owner's caps and what became of them
+
+    def tighten(self, policy: BudgetPolicy) -> None:
+        """Add caps; where there is one already, the lower one holds.
+
+        A cap below what is reserved already holds at once: nothing more is answered until a campaign is forgotten.
+        """
+        with self._store.transaction():
+            for cap in policy.caps():
+                self._store.execute(
+                    "INSERT INTO cap VALUES (?, ?, ?) "
+                    "ON CONFLICT DO UPDATE SET nanonats = min(nanonats, excluded.nanonats)",
+                    cap.kind,
+                    cap.seconds,
+                    cap.nanonats,
+                )
+
+    @property
+    def budget(self) -> Budget:
+        """The caps in force, what was spent, and what remains."""
+        spent = self._ledger.spent()
+        return Budget(self._caps(), spent, self._ledger.committed() - spent)
+
+    @property
+    def ledger(self) -> list[Entry]:
+        """Everything that was reserved, spent, released or carried, oldest first."""
+        return self._ledger.entries()
+
+    # Campaigns
+
+    def join(self, data: bytes) -> Terms:
+        """Verify and audit a signed campaign, check it against the owner's caps, and keep it.
+
+        Joining again changes nothing. A campaign may be joined before it opens.
+
+        Raises:
+            BadData: at the stage that fails; not signed by an author this session trusts, for one.
+            OutsideSchedule: it is over.
+            BudgetRefused: its worst case does not fit under the caps.
+        """
+        from edge_sdk.joined import Joined
+        from protocol.campaign import campaign_id
+
+        now = self._now()
+        try:
+            joined = self._joined(campaign_id(data))
+        except UnknownCampaign:
+            if not self._trust:
+                raise CampaignError(
+                    "this session trusts no author: name the public key of the campaign's author (trust)"
+                ) from None
+            joined = Joined.open(data, self._trust, self._store.secret)
+        _require_not_over(joined, now)
+        with self._store.transaction():
+            self._store.execute("INSERT OR IGNORE INTO known (id) VALUES (?)", joined.signed.id)
+            campaign = self._number(joined.signed.id)
+            if not self._is_joined(campaign):
+                self._require_room(campaign, joined.commitment, now)
+                self._store.execute("INSERT INTO joined VALUES (?, ?, ?)", campaign, joined.signed.author, data)
+        self._opened[joined.signed.id] = joined
+        return joined.terms
+
+    @property
+    def campaigns(self) -> list[bytes]:
+        """Ids of the joined campaigns, in the order they were first joined."""
+        rows = self._store.rows("SELECT id FROM joined JOIN known ON campaign = number ORDER BY number")
+        return [campaign_id for (campaign_id,) in rows]
+
+    def terms(self, campaign_id: bytes) -> Terms:
+        """What the person is told about a joined campaign."""
+        return self._joined(campaign_id).terms
+
+    def parse(self, campaign_id: bytes, text: str) -> Answer:
+        """The answer that ``text`` spells in a joined campaign.
+
+        Raises:
+            NotInDomain
+        """
+        return self._joined(campaign_id).campaign.domain.parse(text)
+
+    def consented(self, campaign_id: bytes) -> bool:
+        """Whether the person agreed to a joined campaign."""
+        return self._consent(self._number(campaign_id)) is not None
+
+    def consent(self, campaign_id: bytes) -> None:
+        """The person agrees: reserve the campaign's worst case, and introduce the device where anyone may answer.
+
+        Agreeing again changes nothing.
+
+        Raises:
+            BudgetRefused: the worst case does not fit under the caps.
+            OutsideSchedule: it is over.
+        """
+        joined = self._joined(campaign_id)
+        now = self._now()
+        _require_not_over(joined, now)
+        from protocol.domain import DITHER_BYTES
+
+        dither = self._urandom(DITHER_BYTES)
+        with self._store.transaction():
+            campaign = self._require_joined(campaign_id)
+            if self._consent(campaign) is not None:
+                return
+            commitment = joined.commitment
+            self._require_room(campaign, commitment, now)
+            self._ledger.add(campaign, Kind.RESERVE, now, commitment.worst_case)
+            self._store.execute(
+                "INSERT INTO consent VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                campaign,
+                now,
+                dither,
+                commitment.cost,
+                commitment.inputs,
+                commitment.answers_per_period,
+                commitment.period_seconds,
+                commitment.periods,
+            )
+            if joined.campaign.enrolment == "open":
+                self.outbox.enqueue(campaign, joined.enrolment())
+
+    def enrolment(self, campaign_id: bytes) -> bytes:
+        """The sealed enrolment of a campaign agreed to, to be handed to the organisation."""
+        joined = self._joined(campaign_id)
+        if not self.consented(campaign_id):
+            raise _no_consent(joined)
+        return joined.enrolment()
+
+    # Answers
+
+    def answer(self, campaign_id: bytes, value: Answer) -> Receipt:
+        """Draw, charge, sign and queue one answer, in one transaction.
+
+        The same value again in the same period is the same report again: the same bytes, no cost, nothing queued.
+        The same value in a later period is a new report of the same output, at no cost.
+
+        Raises:
+            NotInDomain: the question does not allow this value. The text does not repeat it.
+            OutsideSchedule: the campaign is not open (``NotOpen`` before it opens), or the clock went back before
+                the consent.
+            ConsentMissing, QuotaReached
+            BudgetRefused: the owner lowered a cap below what is reserved, whatever the value.
+            StoreError: nothing was charged and nothing left.
+        """
+        joined = self._joined(campaign_id)
+        now = self._now()
+        period = joined.campaign.period_at(now)
+        rand = self._urandom(joined.channel.rand_bytes)  # before the value is looked at, needed or not
+        with self._store.transaction():
+            campaign = self._require_joined(campaign_id)
+            consent = self._consent(campaign)
+            if consent is None:
+                raise _no_consent(joined)
+            since, dither = consent
+            if now < since:
+                raise OutsideSchedule("the clock shows a time before the consent: set it right, and answer again")
+            require_kept(self._caps(), self._standing(campaign))
+            x = joined.campaign.domain.index(value, dither)
+            kept = self._memo.recall(campaign, x)
+            if kept is not None and kept.period == period:
+                envelope = joined.report(period, kept.slot, kept.packed)
+                return Receipt(campaign_id, period, kept.slot, envelope, 0, repeated=True)
+            slot = self._take_slot(joined, campaign, period)
+            drawn = joined.draw(x, rand)
+            cost = 0 if kept else joined.commitment.cost
+            if cost:
+                self._ledger.add(campaign, Kind.CHARGE, now, cost)
+            packed = kept.packed if kept else drawn
+            envelope = joined.report(period, slot, packed)
+            self.outbox.enqueue(campaign, envelope)
+            self._memo.keep(campaign, x, Kept(packed, period, slot))
+        return Receipt(campaign_id, period, slot, envelope, cost, repeated=False)
+
+    def preview(self, campaign_id: bytes, value: Answer | None = None) -> Preview:
+        """What would leave and what it could tell; nothing is drawn, charged or kept.
+
+        Raises:
+            NotInDomain
+        """
+        from edge_sdk.prior import belief
+        from protocol.domain import DITHER_BYTES
+
+        joined = self._joined(campaign_id)
+        campaign = self._number(campaign_id)
+        channel, certificate = joined.channel, joined.campaign.certificate
+        x = cost = None
+        if value is not None:
+            consent = self._consent(campaign)
+            # Before the consent there is no dither, and any will do: the memo is empty.
+            x = joined.campaign.domain.index(value, bytes(DITHER_BYTES) if consent is None else consent[1])
+            cost = 0 if self._memo.recall(campaign, x) else certificate.cost
+        exposed = certificate.witness.x if x is None else x
+        weights = [channel.weight(exposed, y) for y in range(channel.outputs)]
+        likeliest = max(weights)
+        truth = sum(weight for weight in weights if weight == likeliest) / (1 << channel.scale)
+        return Preview(
+            joined.longest_report,
+            truth,
+            belief(channel, certificate.ldp, self._memo.counts(campaign), x),
+            certificate.cost if cost is None else cost,
+        )
+
+    def prior(self, campaign_id: bytes) -> dict[str, int]:
+        """How many reports were of each value: the person's own history, which never leaves the device."""
+        domain = self._joined(campaign_id).campaign.domain
+        return {domain.label(x): times for x, times in sorted(self._memo.counts(self._number(campaign_id)).items())}
+
+    # Opting out
+
+    def forget(self, campaign_id: bytes | None = None) -> None:
+        """Delete a campaign, or all: answers, prior, memo, queue and consent, and their bytes in the store's files.
+
+        What was spent stays counted and what was reserved beyond it is released; the slots already used stay used, so
+        joining again neither refills a budget nor answers a period twice.
+
+        Raises:
+            UnknownCampaign
+            StoreError: deleted, but old bytes could not be cleared yet.
+        """
+        now = self._now()
+        with self._store.transaction():
+            if campaign_id is None:
+                numbers = [number for (number,) in self._store.rows("SELECT campaign FROM joined")]
+            else:
+                numbers = [self._number(campaign_id)]
+            for campaign in numbers:
+                self._ledger.fold(campaign, now)
+                self._memo.forget(campaign)
+                self.outbox.forget(campaign)
+                self._store.execute("DELETE FROM consent WHERE campaign = ?", campaign)
+                self._store.execute("DELETE FROM joined WHERE campaign = ?", campaign)
+        self._opened = {known: joined for known, joined in self._opened.items() if campaign_id not in (None, known)}
+        self._store.compact()
+
+    def doctor(self) -> dict[str, str | int | float]:
+        """What the owner should know about this store, by name."""
+        folder = self._store.folder
+        budget = self.budget
+        found: dict[str, str | int | float] = {
+            "folder": str(folder) if folder else "in memory: everything ends with the process",
+            "campaigns joined": len(self.campaigns),
+            "envelopes queued": len(self.outbox),
+            "spent, nats": budget.spent,
+            "reserved, nats": budget.reserved,
+            "remaining, nats": budget.remaining,
+        }
+        if folder:
+            from edge_sdk.store import DATABASE_FILE, SECRET_FILE
+
+            for path in (folder, folder / SECRET_FILE, folder / DATABASE_FILE):
+                mode = path.stat().st_mode & 0o777
+                found[f"mode of {path.name}"] = f"{mode:04o}" + (" (others can read it)" if mode & 0o077 else "")
+            found["device secret"] = f"a plain file, {folder / SECRET_FILE}: protected by its mode, not encrypted"
+        found |= self._store.settings()
+        found["rollback"] = (
+            "a secret and a store that do not belong together are refused; a whole folder restored from a backup or "
+            "copied to another machine cannot be noticed here, and would spend again what is not in the copy: "
+            "leave the folder out of backups"
+        )
+        return found
+
+    # Rows
+
+    def _now(self) -> int:
+        return int(self._clock())
+
+    def _caps(self) -> tuple[Cap, ...]:
+        caps = tuple(Cap(*row) for row in self._store.rows("SELECT kind, seconds, nanonats FROM cap"))
+        named = any(cap.kind == LIFETIME for cap in caps)
+        return caps if named else (Cap(LIFETIME, 0, DEFAULT_LIFETIME), *caps)
+
+    def _standing(self, campaign: int) -> Standing:
+        rows = self._store.rows("SELECT cost, inputs, answers, period_seconds, periods FROM consent")
+        return Standing(
+            self._ledger.committed(),
+            self._ledger.committed(campaign),
+            [Commitment(*row) for row in rows],
+        )
+
+    def _require_room(self, campaign: int, asked: Commitment, now: int) -> None:
+        require_room(self._caps(), self._standing(campaign), self._ledger.carried(), asked, now)
+
+    def _number(self, campaign_id: bytes) -> int:
+        """The store's number of a campaign that is, or once was, joined."""
+        row = self._store.row("SELECT number FROM known WHERE id = ?", campaign_id)
+        if row is None:
+            raise _unknown(campaign_id)
+        return int(row[0])
+
+    def _is_joined(self, campaign: int) -> bool:
+        return self._store.row("SELECT 1 FROM joined WHERE campaign = ?", campaign) is not None
+
+    def _require_joined(self, campaign_id: bytes) -> int:
+        campaign = self._number(campaign_id)
+        if not self._is_joined(campaign):  # forgotten by another process
+            raise _unknown(campaign_id)
+        return campaign
+
+    def _joined(self, campaign_id: bytes) -> Joined:
+        """A joined campaign, verified and audited once in each process."""
+        joined = self._opened.get(campaign_id)
+        if joined is None:
+            from edge_sdk.joined import Joined
+
+            row = self._store.row(
+                "SELECT author, data FROM joined JOIN known ON campaign = number WHERE id = ?", campaign_id
+            )
+            if row is None:
+                raise _unknown(campaign_id)
+            author, data = row
+            try:
+                joined = Joined.open(data, [author], self._store.secret)
+            except BadData as error:
+                raise StoreError(f"the store's copy of campaign {campaign_id.hex()} is damaged: {error}") from None
+            self._opened[campaign_id] = joined
+        return joined
+
+    def _consent(self, campaign: int) -> tuple[int, bytes] | None:
+        """Time and dither of the consent."""
+        row = self._store.row("SELECT time, dither FROM consent WHERE campaign = ?", campaign)
+        return None if row is None else (int(row[0]), bytes(row[1]))
+
+    def _take_slot(self, joined: Joined, campaign: int, period: int) -> int:
+        """The next free slot of the period; used for good, even if the campaign is forgotten."""
+        row = self._store.row("SELECT slots FROM used WHERE campaign = ? AND period = ?", campaign, period)
+        slot = 0 if row is None else int(row[0])
+        terms = joined.campaign
+        if slot >= terms.answers_per_period:
+            following = terms.opens + (period + 1) * terms.period_seconds
+            again = (
+                f"the next begins in {following - self._now()} seconds"
+                if following < terms.closes
+                else "it was the last"
+            )
+            raise QuotaReached(f"{terms.title!r} takes {terms.answers_per_period} answers a period; {again}")
+        self._store.execute(
+            "INSERT INTO used VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET slots = excluded.slots",
+            campaign,
+            period,
+            slot + 1,
+        )
+        return slot
+
+
+def _require_not_over(joined: Joined, now: int) -> None:
+    if now >= joined.campaign.closes:
+        joined.campaign.period_at(now)
+
+
+def _no_consent(joined: Joined) -> ConsentMissing:
+    return ConsentMissing(f"nobody agreed to {joined.campaign.title!r} yet: consent first")
+
+
+def _unknown(campaign_id: bytes) -> UnknownCampaign:
+    return UnknownCampaign(f"campaign {campaign_id.hex()} is not joined: join its file first")

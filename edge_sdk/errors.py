@@ -1,0 +1,35 @@
+"""What only a device refuses.
+
+One idea: each error is one decision of the device's owner, of the campaign's terms, or of the machine underneath,
+so that an app can act on the class and show the text. No text contains a person's value, prior or key.
+
+What is wrong with bytes from outside: ``protocol.errors``.
+"""
+
+from __future__ import annotations
+
+from protocol.errors import HalftruthError
+
+
+class BudgetRefused(HalftruthError):
+    """The owner's caps leave no room. Names the cap and both numbers."""
+
+
+class ConsentMissing(HalftruthError):
+    """The person has not agreed to this campaign."""
+
+
+class QuotaReached(HalftruthError):
+    """All answers of this period are given."""
+
+
+class UnknownCampaign(HalftruthError):
+    """No campaign of this id was joined, or more than one begins with it."""
+
+
+class NothingQueued(HalftruthError):
+    """The outbox is empty."""
+
+
+class StoreError(HalftruthError):
+    """The store cannot be used as it is: full, locked, read-only, damaged, or of another version."""

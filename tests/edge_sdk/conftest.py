@@ -1,0 +1,113 @@
+"""Small signed campaigns, and a device whose clock and randomness the test owns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from edge_sdk import BudgetPolicy, Device
+from protocol import exact
+from protocol.campaign import Campaign, seal_campaign
+from protocol.channels import RandomizedResponse
+from protocol.domain import Domain, Values
+from protocol.keys import SigningKey
+from protocol.notions import Ldp
+
+AUTHOR = SigningKey(bytes(range(32)))
+LABELS = ("none", "primary", "secondary", "bachelor", "master", "doctorate")
+OPENS, WEEK = 1_000_000, 7 * 86_400
+
+
+def response(k: int, level: int) -> RandomizedResponse:
+    """k-ary randomised response at ``level`` nanonats."""
+    numerator, one = exact.exp_lower(level), 1 << exact.EXP_BITS
+    return RandomizedResponse(k, (-(-(one << 64) // (numerator + (k - 1) * one)),))
+
+
+def campaign(
+    title: str = "Highest education",
+    domain: Domain | None = None,
+    level: int = 10**9,
+    opens: int = OPENS,
+    periods: int = 10,
+    period_seconds: int = WEEK,
+    answers: int = 1,
+    enrolment: str = "open",
+    author: SigningKey = AUTHOR,
+) -> bytes:
+    """A signed campaign of randomised response."""
+    domain = domain or Values(LABELS)
+    terms = Campaign(
+        title,
+        "What is the highest level of education you have completed?",
+        "Plan evening classes.",
+        "Town library",
+        domain,
+        Ldp(level),
+        "randomized-response",
+        response(domain.size, level),
+        opens,
+        opens + periods * period_seconds,
+        period_seconds,
+        answers,
+        100,
+        enrolment,
+    )
+    return seal_campaign(terms, author)
+
+
+class Clock:
+    """A clock that shows what it is told."""
+
+    def __init__(self) -> None:
+        self.now = float(OPENS)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Dice:
+    """Seeded randomness that counts what is asked of it."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self._generator = random.Random(seed)
+        self.asked: list[int] = []
+        self.given: list[bytes] = []
+
+    def __call__(self, count: int) -> bytes:
+        self.asked.append(count)
+        self.given.append(self._generator.randbytes(count))
+        return self.given[-1]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Shows the moment the campaigns open."""
+    return Clock()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where a store may be made."""
+    return tmp_path / "app-data" / "halftruth"
+
+
+@pytest.fixture
+def open_device(clock: Clock) -> Iterator[Callable[..., Device]]:
+    """Opens devices that trust ``AUTHOR`` and closes them after the test."""
+    opened = []
+
+    def make(place: object = ":memory:", lifetime: float | None = 1000, **options: object) -> Device:
+        options.setdefault("clock", clock)
+        options.setdefault("trust", [AUTHOR.public])
+        options.setdefault("budget", BudgetPolicy(lifetime=lifetime))
+        device = Device.open(place, **options)
+        opened.append(device)
+        return device
+
+    yield make
+    for device in opened:
+        device.close()

@@ -1,0 +1,100 @@
+"""Kill a device at random moments, again and again, and count what left against what was charged.
+
+One idea: a child answers new values in a loop and dies, half of the time by a signal from outside after a random
+delay, half of the time by its own hand just before a random SQL statement; then the store is opened again.
+Run in a process of its own, because it forks: ``python -m tests.edge_sdk.crash_run RUNS SEED DIR``. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+
+from edge_sdk import BudgetPolicy, Device
+from protocol import envelope
+from protocol.domain import Grid
+from protocol.envelope import Kind
+from tests.edge_sdk.conftest import AUTHOR, OPENS, campaign
+
+DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
+PERIOD = 60
+MOST_ANSWERS = 12
+MOST_STATEMENTS = 120
+
+
+def answer_until_killed(place: Path, campaign_id: bytes, first: int, now: int, pipe: int, dies_at: int | None) -> None:
+    """The child: hand each envelope out as soon as ``answer`` returns it."""
+    with Device.open(place, clock=lambda: now) as device:
+        if dies_at is not None:
+            countdown = iter(range(dies_at, -1, -1))
+
+            def die(statement: str) -> None:
+                if next(countdown) == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            device._store._connection.set_trace_callback(die)
+        for x in range(first, first + MOST_ANSWERS):
+            receipt = device.answer(campaign_id, device.parse(campaign_id, DOMAIN.label(x)))
+            os.write(pipe, receipt.envelope)
+
+
+def run(runs: int, seed: int, place: Path) -> dict[str, int]:
+    """All runs; counts of what left, what was charged and what was queued."""
+    dice = random.Random(seed)
+    data = campaign("Where", DOMAIN, periods=runs + 1, period_seconds=PERIOD, answers=MOST_ANSWERS)
+    with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=10**6), clock=lambda: OPENS) as device:
+        campaign_id = device.join(data).campaign_id
+        device.consent(campaign_id)
+    left = charged = killed = lost = undercharged = overcharged = 0
+    for turn in range(runs):
+        reading, writing = os.pipe()
+        dies_at = dice.randrange(MOST_STATEMENTS) if turn % 2 else None
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            try:
+                answer_until_killed(place, campaign_id, charged, OPENS + turn * PERIOD, writing, dies_at)
+            finally:
+                os._exit(0)
+        os.close(writing)
+        if dies_at is None:
+            select.select([reading], [], [])  # the first answer is out
+            time.sleep(dice.random() * 0.01)
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        killed += os.WIFSIGNALED(status)
+        returned = b""
+        while chunk := os.read(reading, 2**16):
+            returned += chunk
+        os.close(reading)
+        fresh = list(envelope.read_batch(returned))
+        with Device.open(place, clock=lambda: OPENS) as device:
+            before, charged = charged, round(device.budget.spent)
+            queued = device._store.rows("SELECT envelope FROM outbox ORDER BY number DESC LIMIT ?", 2 * MOST_ANSWERS)
+        left += len(fresh)
+        lost += sum(not any(item.signature in row for (row,) in queued) for item in fresh)
+        undercharged += charged - before < len(fresh)
+        overcharged += charged - before > len(fresh) + 1
+    with Device.open(place) as device:
+        everything = device._store.rows("SELECT envelope FROM outbox")
+    reports = sum(envelope.decode(row).kind is Kind.REPORT for (row,) in everything)
+    return {
+        "runs": runs,
+        "killed": killed,
+        "left": left,
+        "charged": charged,
+        "queued": reports,
+        "lost": lost,
+        "undercharged": undercharged,
+        "overcharged": overcharged,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))))

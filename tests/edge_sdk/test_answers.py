@@ -1,0 +1,256 @@
+"""An answer: what it draws, what it costs, what it repeats, and what it gives away by its manner."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from edge_sdk import BudgetPolicy
+from edge_sdk.errors import ConsentMissing, QuotaReached, UnknownCampaign
+from protocol import envelope
+from protocol.campaign import open_campaign
+from protocol.domain import DITHER_BYTES, Buckets
+from protocol.errors import HalftruthError, NotInDomain, NotOpen, OutsideSchedule
+from protocol.keys import SigningKey
+from protocol.report import Enrolment, Report
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
+
+
+def agreed(device, data):
+    """The id of a campaign the device joined and agreed to."""
+    campaign_id = device.join(data).campaign_id
+    device.consent(campaign_id)
+    return campaign_id
+
+
+def test_a_report_verifies_under_the_campaign_key_and_tells_its_place(open_device, clock):
+    """What leaves is a report of the campaign, its period and slot, signed with the device's key for the campaign."""
+    device = open_device(urandom=Dice(3))
+    campaign_id = agreed(device, campaign())
+    clock.now += 2 * WEEK + 5
+    receipt = device.answer(campaign_id, "bachelor")
+    key = SigningKey.for_campaign(Dice(3)(32), campaign_id)
+    report = Report.decode(envelope.decode(receipt.envelope).open(key.public))
+    assert (report.campaign_id, report.period, report.slot, report.count) == (campaign_id, 2, 0, 1)
+
+
+def test_injected_bytes_give_the_channels_own_draw(open_device, clock):
+    """With the random bytes given, an answer is exactly what the channel draws from them."""
+    data = campaign()
+    signed = open_campaign(data, [AUTHOR.public])
+    for seed, (x, label) in itertools.product(range(20), enumerate(LABELS)):
+        dice = Dice(seed)
+        device = open_device(urandom=dice)
+        receipt = device.answer(agreed(device, data), label)
+        report = Report.decode(envelope.decode(receipt.envelope).unverified)
+        secret, dither, rand = dice.given
+        assert (len(secret), len(dither), len(rand)) == (32, DITHER_BYTES, signed.terms.channel.rand_bytes)
+        assert report.outputs(signed.terms) == (signed.terms.channel.sample(x, rand),)
+        device.close()
+
+
+def test_asking_200_times_yields_one_report(open_device, clock):
+    """The same answer in one period is the same bytes 200 times, is charged once and queued once (promise 8)."""
+    device = open_device()
+    campaign_id = agreed(device, campaign(answers=4))
+    waiting = len(device.outbox)
+    receipts = [device.answer(campaign_id, "master") for _ in range(200)]
+    assert {receipt.envelope for receipt in receipts} == {receipts[0].envelope}
+    assert [receipt.cost for receipt in receipts] == [1.0] + [0.0] * 199
+    assert [receipt.repeated for receipt in receipts] == [False] + [True] * 199
+    assert len(device.outbox) == waiting + 1
+    assert device.prior(campaign_id) == {"master": 1}
+
+
+def test_an_unchanged_answer_repeats_its_output_across_periods(open_device, clock):
+    """In 200 periods an unchanged answer has one output and one charge (promise 8)."""
+    device = open_device()
+    data = campaign(periods=200, period_seconds=60)
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    campaign_id = agreed(device, data)
+    outputs = set()
+    for period in range(200):
+        clock.now = OPENS + 60 * period
+        report = Report.decode(envelope.decode(device.answer(campaign_id, "none").envelope).unverified)
+        assert report.period == period
+        outputs |= set(report.outputs(terms))
+    assert len(outputs) == 1
+    assert device.budget.spent == 1.0
+
+
+def test_the_memo_survives_a_restart(open_device, clock, place):
+    """A retry after a restart sends the same bytes at no cost."""
+    with open_device(place) as device:
+        campaign_id = agreed(device, campaign())
+        first = device.answer(campaign_id, "none")
+    with open_device(place, trust=[]) as device:
+        again = device.answer(campaign_id, "none")
+        assert (again.envelope, again.cost, again.repeated) == (first.envelope, 0.0, True)
+        assert device.budget.spent == 1.0
+
+
+@pytest.mark.parametrize("value", LABELS)
+def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock, value):
+    """For every answer: as many random bytes in the same order, as long a report, the same cost (promise 9)."""
+    dice = Dice()
+    device = open_device(urandom=dice)
+    receipt = device.answer(agreed(device, campaign()), value)
+    assert dice.asked == [32, DITHER_BYTES, 8]
+    assert (len(receipt.envelope), receipt.cost) == (106, 1.0)
+
+
+def test_whether_a_device_sends_never_depends_on_what_it_answered(open_device):
+    """Whatever was answered before, the same periods are sent with the same lengths until the same end (promise 9)."""
+    seen = set()
+    for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4]:
+        clock, dice = Clock(), Dice()
+        device = open_device(lifetime=6.5, clock=clock, urandom=dice)
+        campaign_id = agreed(device, campaign(periods=8))
+        other = campaign("Another question", level=10**9 // 2)
+        manner = []
+        for value in history:
+            manner.append(len(device.answer(campaign_id, value).envelope))
+            try:
+                device.join(other)
+            except HalftruthError as error:
+                manner.append(str(error))
+            clock.now += WEEK
+        with pytest.raises(OutsideSchedule):
+            device.answer(campaign_id, history[0])
+        seen.add((tuple(manner), tuple(dice.asked), len(device.outbox), device.outbox.bytes))
+    assert len(seen) == 1
+
+
+def test_bytes_are_drawn_even_where_the_memo_needs_none(open_device, clock):
+    """A remembered answer asks the operating system for as many bytes as a new one (promise 9)."""
+    dice = Dice()
+    device = open_device(urandom=dice)
+    campaign_id = agreed(device, campaign())
+    for value in ("none", "none", "primary", "none"):
+        before = len(dice.asked)
+        device.answer(campaign_id, value)
+        assert dice.asked[before:] == [8]
+        clock.now += WEEK
+
+
+def test_the_quota_of_a_period_is_kept(open_device, clock):
+    """After as many different answers as a period takes, the next waits for the next period."""
+    device = open_device()
+    campaign_id = agreed(device, campaign(answers=2))
+    assert [device.answer(campaign_id, value).slot for value in ("none", "primary")] == [0, 1]
+    waiting, spent = len(device.outbox), device.budget.spent
+    with pytest.raises(QuotaReached, match="604800 seconds"):
+        device.answer(campaign_id, "master")
+    assert (len(device.outbox), device.budget.spent) == (waiting, spent)
+    clock.now += WEEK
+    assert device.answer(campaign_id, "master").slot == 0
+
+
+@pytest.mark.parametrize("value", ["BACHELOR-SECRET", "", 7, 3.5, (1, 2), None, b"bytes"])
+def test_a_value_outside_the_domain_is_refused_and_never_repeated(open_device, clock, value):
+    """The error names the domain and not the value; nothing is charged."""
+    device = open_device()
+    campaign_id = agreed(device, campaign())
+    with pytest.raises(NotInDomain) as caught:
+        device.answer(campaign_id, value)
+    assert "SECRET" not in str(caught.value)
+    assert device.budget.spent == 0
+    assert device.prior(campaign_id) == {}
+
+
+def test_nothing_is_answered_before_it_opens_after_it_closes_or_without_consent(open_device, clock):
+    """A device answers open campaigns that the person agreed to, and no others."""
+    device = open_device()
+    clock.now -= 86_400
+    campaign_id = agreed(device, campaign())
+    with pytest.raises(NotOpen, match="opens in 24 hours"):
+        device.answer(campaign_id, "none")
+    clock.now = OPENS + 10 * WEEK
+    with pytest.raises(OutsideSchedule, match="closed"):
+        device.answer(campaign_id, "none")
+    clock.now = OPENS
+    other = device.join(campaign("Unasked")).campaign_id
+    with pytest.raises(ConsentMissing):
+        device.answer(other, "none")
+    with pytest.raises(ConsentMissing):
+        device.enrolment(other)
+    with pytest.raises(UnknownCampaign):
+        device.answer(bytes(16), "none")
+    assert device.budget.spent == 0
+
+
+def test_a_clock_before_the_consent_answers_nothing(open_device, clock):
+    """A draw is never dated before its consent, which the window caps rely on."""
+    device = open_device()
+    clock.now += WEEK
+    campaign_id = agreed(device, campaign())
+    clock.now -= 1
+    with pytest.raises(OutsideSchedule, match="before the consent"):
+        device.answer(campaign_id, "none")
+
+
+def test_consent_introduces_the_device_first_where_anyone_may_answer(open_device, clock, tmp_path):
+    """An open campaign's first envelope is the enrolment; an enrolled one's is handed over by the person."""
+    device = open_device()
+    campaign_id = agreed(device, campaign())
+    device.consent(campaign_id)
+    device.answer(campaign_id, "none")
+    device.outbox.export(tmp_path / "open.htr")
+    first, second = envelope.read_batch((tmp_path / "open.htr").read_bytes())
+    enrolment = Enrolment.open(first)
+    assert enrolment.campaign_id == campaign_id
+    second.open(enrolment.public)
+
+    closed = agreed(device, campaign("By invitation", enrolment="enrolled"))
+    assert len(device.outbox) == 0
+    assert Enrolment.open(envelope.decode(device.enrolment(closed))).campaign_id == closed
+
+
+def test_nothing_shared_is_in_the_envelopes_of_two_campaigns(open_device, clock):
+    """Keys of two campaigns differ, and their envelopes share no key, key id or signature (promise 12)."""
+    device = open_device()
+    ids = [agreed(device, campaign(title)) for title in ("One question", "Another question")]
+    first, second = (envelope.decode(device.enrolment(campaign_id)) for campaign_id in ids)
+    assert Enrolment.open(first).public != Enrolment.open(second).public
+    reports = [envelope.decode(device.answer(campaign_id, "none").envelope) for campaign_id in ids]
+    for one, other in ((first, second), reports):
+        assert one.key_id != other.key_id
+        pieces = {one.unverified[at : at + 8] for at in range(len(one.unverified) - 7)}
+        assert not any(other.unverified[at : at + 8] in pieces for at in range(len(other.unverified) - 7))
+
+
+def test_a_number_keeps_its_bucket(open_device, clock):
+    """The dither is drawn once a campaign, so an unchanged number between two edges is an unchanged input."""
+    device = open_device()
+    campaign_id = agreed(device, campaign("Hours", Buckets.of([0, 10]), periods=50))
+    for _ in range(50):
+        device.answer(campaign_id, 5)
+        clock.now += WEEK
+    assert device.budget.spent == 1.0
+    assert sum(device.prior(campaign_id).values()) == 50
+
+
+def test_preview_draws_and_charges_nothing(open_device, clock):
+    """A preview names length and cost of the report that follows it, and leaves no trace."""
+    dice = Dice()
+    device = open_device(urandom=dice)
+    campaign_id = agreed(device, campaign())
+    before = list(dice.asked), device.ledger, len(device.outbox)
+    preview = device.preview(campaign_id, "none")
+    assert (list(dice.asked), device.ledger, len(device.outbox)) == before
+    assert device.prior(campaign_id) == {}
+    receipt = device.answer(campaign_id, "none")
+    assert (preview.report_bytes, preview.cost) == (len(receipt.envelope), receipt.cost)
+    assert device.preview(campaign_id, "none").cost == 0
+    assert device.preview(campaign_id).cost == 1.0
+
+
+def test_a_receipt_and_a_device_never_show_an_answer(open_device, clock):
+    """What may end in a log by accident tells no value and no key."""
+    device = open_device()
+    campaign_id = agreed(device, campaign())
+    shown = repr(device.answer(campaign_id, "bachelor")) + repr(device) + repr(device.budget)
+    assert "bachelor" not in shown
+    assert device._store.secret.hex() not in shown
+    assert repr(BudgetPolicy(lifetime=1))

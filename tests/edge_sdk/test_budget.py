@@ -1,0 +1,164 @@
+"""Caps: what they refuse, and what an owner may change."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+
+from edge_sdk import BudgetPolicy
+from edge_sdk.budget import Commitment
+from edge_sdk.errors import BudgetRefused
+from tests.edge_sdk.conftest import OPENS, WEEK, campaign
+
+
+@pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, "much", 10**7, True])
+def test_a_cap_that_is_no_level_is_never_born(wrong):
+    """A policy is valid at birth."""
+    for policy in ({"lifetime": wrong}, {"per_campaign": wrong}, {"window": (60, wrong)}):
+        with pytest.raises(ValueError, match=r"number|cap"):
+            BudgetPolicy(**policy)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 1.5])
+def test_a_window_is_a_whole_number_of_seconds(seconds):
+    """Half a second is no window."""
+    with pytest.raises(ValueError, match="whole number"):
+        BudgetPolicy(window=(seconds, 1))
+
+
+def test_a_cap_is_rounded_down():
+    """What lies below a nanonat of a cap is not allowed."""
+    assert BudgetPolicy(lifetime=0.1234567899).caps()[0].nanonats == 123456789
+
+
+def test_a_device_without_a_word_from_its_owner_has_a_lifetime_cap(open_device, clock):
+    """Eight nats, until a cap is named."""
+    device = open_device(budget=None)
+    assert device.budget.remaining == 8.0
+    device.join(campaign())
+    with pytest.raises(BudgetRefused, match="8 of 8"):
+        device.join(campaign("Too much", level=2 * 10**9))
+
+
+def test_the_worst_case_is_reserved_on_consent_and_charges_come_out_of_it(open_device, clock):
+    """Consent moves the worst case from remaining to reserved; answers move it on to spent."""
+    device = open_device(lifetime=10)
+    campaign_id = device.join(campaign()).campaign_id
+    assert device.budget.remaining == 10
+    device.consent(campaign_id)
+    device.consent(campaign_id)
+    assert (device.budget.spent, device.budget.reserved, device.budget.remaining) == (0, 6, 4)
+    device.answer(campaign_id, "none")
+    assert (device.budget.spent, device.budget.reserved, device.budget.remaining) == (1, 5, 4)
+
+
+def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device, clock):
+    """Both may be joined; the second consent is refused, and stays refused after the first answers nothing."""
+    device = open_device(lifetime=10)
+    first, second = (device.join(campaign(title)).campaign_id for title in ("One", "Two"))
+    device.consent(first)
+    with pytest.raises(BudgetRefused, match="leaves 4 of 10"):
+        device.consent(second)
+    assert not device.consented(second)
+
+
+def test_caps_only_tighten(open_device, clock, place):
+    """Of two caps the lower holds, whichever came first, across restarts."""
+    with open_device(place, budget=BudgetPolicy(lifetime=5, per_campaign=3)):
+        pass
+    with open_device(place, budget=BudgetPolicy(lifetime=9, window=(60, 2.0))) as device:
+        caps = {cap.kind: cap.nanonats for cap in device.budget.caps}
+    assert caps == {"lifetime": 5 * 10**9, "campaign": 3 * 10**9, "window": 2 * 10**9}
+
+
+@pytest.mark.parametrize(
+    "lower", [BudgetPolicy(lifetime=5), BudgetPolicy(per_campaign=5), BudgetPolicy(window=(WEEK, 1))]
+)
+def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, clock, lower):
+    """Nothing more is answered, whatever the value, until something is forgotten."""
+    device = open_device()
+    campaign_id = device.join(campaign()).campaign_id
+    device.consent(campaign_id)
+    device.answer(campaign_id, "none")
+    device.tighten(lower)
+    for value in ("none", "primary", "no such value"):
+        with pytest.raises(BudgetRefused, match="lowered"):
+            device.answer(campaign_id, value)
+    assert device.budget.spent == 1
+
+
+def test_a_window_cap_counts_the_worst_window(open_device, clock):
+    """A week can touch two weekly periods, so it must leave room for two answers."""
+    data = campaign()
+    with pytest.raises(BudgetRefused, match=f"window cap of {WEEK} seconds leaves 1.9 of 1.9"):
+        open_device(budget=BudgetPolicy(1000, window=(WEEK, 1.9))).join(data)
+    device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
+    device.consent(device.join(data).campaign_id)
+    with pytest.raises(BudgetRefused):
+        device.join(campaign("Another"))
+
+
+def test_what_forgotten_campaigns_spent_weighs_on_the_window(open_device, clock):
+    """Forgetting frees the window only after a window has passed."""
+    device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
+    campaign_id = device.join(campaign(periods=100)).campaign_id
+    device.consent(campaign_id)
+    device.answer(campaign_id, "none")
+    device.forget(campaign_id)
+    other = campaign("Another", periods=100)
+    with pytest.raises(BudgetRefused, match="leaves 1 of 2"):
+        device.join(other)
+    clock.now += WEEK - 1
+    with pytest.raises(BudgetRefused):
+        device.join(other)
+    clock.now += 1
+    device.consent(device.join(other).campaign_id)
+
+
+def test_a_carry_is_as_late_as_the_latest_charge(open_device, clock):
+    """A clock that went back before the forgetting does not make what was spent look older."""
+    device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
+    campaign_id = device.join(campaign(periods=100)).campaign_id
+    device.consent(campaign_id)
+    clock.now += 3 * WEEK
+    device.answer(campaign_id, "none")
+    clock.now = OPENS
+    device.forget(campaign_id)
+    assert [entry.time for entry in device.ledger if entry.kind.name == "CARRY"] == [OPENS + 3 * WEEK]
+
+
+@pytest.mark.parametrize("period", [1, 2, 3, 7])
+def test_the_worst_window_is_the_one_found_by_trying_all(period):
+    """The closed form of the worst window agrees with sliding it over every second."""
+    for seconds, answers, inputs in itertools.product(range(1, 25), (1, 3), (2, 5, 1000)):
+        commitment = Commitment(10, inputs, answers, period, 9)
+        touched = max(
+            len({second // period for second in range(start, start + seconds) if second < 9 * period})
+            for start in range(9 * period)
+        )
+        assert commitment.worst_within(seconds) == 10 * min(inputs, answers * touched)
+        assert commitment.worst_within(seconds) <= commitment.worst_case == 10 * min(inputs, 9 * answers)
+
+
+def test_the_ledger_tells_what_happened(open_device, clock):
+    """Reserve, charge, and after forgetting carry and release, in order and with their sums."""
+    device = open_device()
+    campaign_id = device.join(campaign()).campaign_id
+    device.consent(campaign_id)
+    for value in ("none", "primary", "none"):
+        device.answer(campaign_id, value)
+        clock.now += WEEK
+    assert [(entry.time, entry.kind.name, entry.nats) for entry in device.ledger] == [
+        (OPENS, "RESERVE", 6.0),
+        (OPENS, "CHARGE", 1.0),
+        (OPENS + WEEK, "CHARGE", 1.0),
+    ]
+    device.forget(campaign_id)
+    assert [(entry.kind.name, entry.nats) for entry in device.ledger] == [
+        ("RESERVE", 6.0),
+        ("CARRY", 2.0),
+        ("RELEASE", 4.0),
+    ]
+    assert {entry.campaign_id for entry in device.ledger} == {campaign_id}

@@ -1,0 +1,167 @@
+"""``python -m edge_sdk`` as people and scripts use it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from protocol import envelope
+from protocol.campaign import campaign_id
+from protocol.errors import BadData
+from protocol.keys import SigningKey, public_line
+from tests.edge_sdk.conftest import AUTHOR, campaign
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs the command in a folder with ``c.campaign`` and ``analyst.pub``; returns code, stdout, stderr."""
+    now = int(time.time())
+    (tmp_path / "c.campaign").write_bytes(campaign(opens=now - 60))
+    (tmp_path / "later.campaign").write_bytes(campaign("Later", opens=now + 86_400))
+    (tmp_path / "over.campaign").write_bytes(campaign("Over", opens=now - 100, periods=1, period_seconds=50))
+    (tmp_path / "dear.campaign").write_bytes(campaign("Dear", opens=now - 60, level=2 * 10**9))
+    (tmp_path / "invited.campaign").write_bytes(campaign("Invited", opens=now - 60, level=10**8, enrolment="enrolled"))
+    (tmp_path / "empty.campaign").write_bytes(b"")
+    (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
+    (tmp_path / "stranger.pub").write_text(public_line(SigningKey(bytes(32)).public))
+
+    def call(*arguments, stdin=None):
+        done = subprocess.run(
+            [sys.executable, "-m", "edge_sdk", "--store", "store", *arguments],
+            cwd=tmp_path,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        assert done.returncode in (0, 2) or done.stderr.count("\n") == 1, "one clear line"
+        return done.returncode, done.stdout, done.stderr
+
+    return call
+
+
+def test_a_whole_session(run, tmp_path):
+    """Join, consent, preview, answer, export, ledger, doctor and forget, each readable by a script."""
+    ident = campaign_id((tmp_path / "c.campaign").read_bytes()).hex()
+
+    def script(*arguments, **options):
+        code, out, err = run(*arguments, "--json", **options)
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    terms = script("join", "c.campaign", "--trust", "stranger.pub", "--trust", "analyst.pub")
+    assert (terms["campaign"], terms["worst_case"]) == (ident, 6.0)
+    assert script("consent", ident)["remaining"] == 2.0
+    assert script("preview", ident, "bachelor")["cost"] == 1.0
+    first = script("answer", ident[:6], "bachelor")
+    assert (first["cost"], first["repeated"], first["queued"]) == (1.0, False, 2)
+    assert script("answer", ident[:6], "-", stdin="bachelor\n")["repeated"] is True
+    waiting = script("outbox")
+    assert script("outbox", "export", "upload.htr")["exported"] == 2
+    upload = (tmp_path / "upload.htr").read_bytes()
+    assert waiting == {"queued": 2, "bytes": len(upload)}
+    assert not any(isinstance(item, BadData) for item in envelope.read_batch(upload))
+    ledger = script("ledger")
+    assert [entry["kind"] for entry in ledger["entries"]] == ["reserve", "charge"]
+    assert (ledger["spent"], ledger["reserved"], ledger["remaining"]) == (1.0, 5.0, 2.0)
+    assert script("doctor")["journal_mode"] == "wal"
+    assert script("forget", ident[:4]) == {"forgotten": [ident], "spent": 1.0}
+    assert script("forget") == {"forgotten": [], "spent": 1.0}
+    assert script("ledger")["remaining"] == 7.0
+
+
+def test_a_session_for_people(run):
+    """Without ``--json`` the same is said in lines."""
+    code, out, _ = run("join", "c.campaign", "--trust", "analyst.pub")
+    assert code == 0
+    assert "worst case: 6 nats" in out
+    assert "organisation: Town library" in out
+    ident = out.split()[1]
+    assert run("consent", ident)[0] == 0
+    assert "cost: 1 nats\nrepeated: no" in run("answer", ident, "none")[1]
+    assert "kind charge  nats 1 nats" in run("ledger")[1]
+    assert "belief after: " in run("preview", ident)[1]
+
+
+def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
+    """1 refused, 2 usage, 65 bad data, 75 not yet; and never the value."""
+    trust = "--trust", "analyst.pub"
+    assert run("join", "c.campaign", *trust)[0] == 0
+    assert run("join", "later.campaign", *trust)[0] == 0
+    ident, later = (campaign_id((tmp_path / name).read_bytes()).hex() for name in ("c.campaign", "later.campaign"))
+    assert run("answer", ident, "none")[0] == 1  # no consent
+    assert run("consent", ident)[0] == 0
+    expected = [
+        (1, "leaves 2 of 8", ("consent", later)),
+        (75, "opens in", ("answer", later, "none")),
+        (65, "not one of the campaign's 6 values", ("answer", ident, "SECRETVALUE")),
+        (1, "no joined campaign", ("answer", "ffff", "SECRETVALUE")),
+        (1, "more than one", ("answer", "", "SECRETVALUE")),
+        (2, "do not fit", ("answer", ident, "SECRETVALUE", "SECRETVALUE")),
+        (2, "do not fit", ("answer", ident, "-SECRETVALUE")),
+        (2, "do not fit", ("preview", ident, "SECRETVALUE", "-SECRETVALUE")),
+        (65, "not one of", ("answer", ident, "--", "-SECRETVALUE")),
+        (65, "no trusted author", ("join", "dear.campaign", "--trust", "stranger.pub")),
+        (65, "public key", ("join", "dear.campaign")),
+        (1, "12 nats at worst", ("join", "dear.campaign", *trust)),
+        (1, "closed", ("join", "over.campaign", *trust)),
+        (65, "not a campaign", ("join", "empty.campaign", *trust)),
+        (65, "", ("join", "analyst.pub", *trust)),
+        (65, "public key file", ("join", "c.campaign", "--trust", "c.campaign")),
+        (1, "No such file", ("join", "missing.campaign", *trust)),
+        (1, "directory", ("join", ".", *trust)),
+        (2, "name the file", ("outbox", "export")),
+        (1, "not overwritten", ("outbox", "export", "c.campaign")),
+        (2, "", ("send",)),
+        (2, "no such cap", ("budget", "--lifetime", "nan")),
+        (2, "no such cap", ("budget", "--window", "0", "1")),
+    ]
+    for code, text, arguments in expected:
+        found, out, err = run(*arguments)
+        assert (found, out) == (code, ""), (arguments, err)
+        assert text in err, arguments
+        assert "SECRETVALUE" not in err, arguments
+    assert run("outbox", "export", "upload.htr")[0] == 0
+    assert run("outbox", "export", "again.htr")[0] == 1
+    assert not (tmp_path / "again.htr").exists()
+
+
+def test_an_invited_device_writes_its_enrolment(run, tmp_path):
+    """Where keys are enrolled by the organisation, the person hands over a file, which is never overwritten."""
+    out = run("join", "invited.campaign", "--trust", "analyst.pub", "--json")[1]
+    ident = json.loads(out)["campaign"]
+    assert "enrolment ID FILE" in run("consent", ident)[1]
+    assert run("enrolment", ident, "device.enrolment")[0] == 0
+    assert envelope.decode((tmp_path / "device.enrolment").read_bytes()).kind is envelope.Kind.ENROLMENT
+    assert run("enrolment", ident, "device.enrolment")[0] == 1
+
+
+def test_budget_tightens_and_never_loosens(run):
+    """The caps are shown as they are in force."""
+    assert json.loads(run("budget", "--lifetime", "4", "--window", "3600", "0.5", "--json")[1])["remaining"] == 4.0
+    shown = json.loads(run("budget", "--lifetime", "9", "--per-campaign", "2", "--json")[1])["caps"]
+    assert {(cap["kind"], cap["nats"]) for cap in shown} == {("lifetime", 4.0), ("campaign", 2.0), ("window", 0.5)}
+
+
+def test_help_helps(run):
+    """Every command is listed with what it does."""
+    code, out, _ = run("--help")
+    assert code == 0
+    for command in (
+        "join",
+        "consent",
+        "answer",
+        "outbox",
+        "ledger",
+        "preview",
+        "forget",
+        "enrolment",
+        "budget",
+        "doctor",
+    ):
+        assert command in out

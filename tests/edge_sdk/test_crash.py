@@ -1,0 +1,25 @@
+"""A device that is killed: nothing leaves uncharged (promise 7)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("runs", [100, pytest.param(1000, marks=pytest.mark.long)])
+def test_a_killed_device_never_undercharges_and_overcharges_by_one_report_at_most(runs, tmp_path):
+    """After every kill -9, all that left is charged and still queued, and at most one report more was charged."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.edge_sdk.crash_run", str(runs), "7", str(tmp_path / "store")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = json.loads(done.stdout)
+    assert found["killed"] > 0.8 * runs, "most children die, or nothing is tested"
+    assert (found["undercharged"], found["overcharged"], found["lost"]) == (0, 0, 0)
+    assert found["left"] <= found["charged"] <= found["left"] + found["killed"]
+    assert found["queued"] == found["charged"]

@@ -1,0 +1,136 @@
+"""Opting out: what is gone, and what stays counted (promise 11)."""
+
+from __future__ import annotations
+
+import pytest
+
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.errors import BudgetRefused, ConsentMissing, QuotaReached, StoreError, UnknownCampaign
+from tests.edge_sdk.conftest import LABELS, OPENS, WEEK, campaign
+
+
+def agreed(device, data):
+    """The id of a campaign the device joined and agreed to."""
+    campaign_id = device.join(data).campaign_id
+    device.consent(campaign_id)
+    return campaign_id
+
+
+def files(place):
+    """Everything that is in the store's files."""
+    return b"".join(path.read_bytes() for path in sorted(place.iterdir()))
+
+
+def history(device, clock, campaign_id):
+    """Answer for ten periods; return bytes that tell of it."""
+    telling = []
+    for period in range(10):
+        clock.now = OPENS + period * WEEK
+        telling.append(device.answer(campaign_id, LABELS[period % 4]).envelope[-40:])
+    return telling
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_no_old_byte_is_left_in_any_file(open_device, clock, place, everything):
+    """After forgetting, no report, dither, title or label is in the store's files, while it is open or closed."""
+    device = open_device(place)
+    campaign_id = agreed(device, campaign("Distinctive title"))
+    telling = [*history(device, clock, campaign_id), b"Distinctive title", b"doctorate"]
+    [[dither]] = device._store.rows("SELECT dither FROM consent")
+    telling.append(dither)
+    assert all(piece in files(place) for piece in telling)
+    device.forget(None if everything else campaign_id)
+    assert not [piece for piece in telling if piece in files(place)]
+    device.close()
+    assert not [piece for piece in telling if piece in files(place)]
+
+
+def test_the_memo_leaves_no_row_and_no_free_page(open_device, clock, place):
+    """Nothing of the campaign is in any table but its id, its spent total and its used slots."""
+    device = open_device(place)
+    campaign_id = agreed(device, campaign())
+    history(device, clock, campaign_id)
+    device.forget(campaign_id)
+    for table, left in {"joined": 0, "consent": 0, "memo": 0, "outbox": 0, "known": 1, "used": 10, "ledger": 3}.items():
+        assert device._store.rows(f"SELECT count(*) FROM {table}") == [(left,)], table  # noqa: S608
+    assert device._store.rows("PRAGMA freelist_count") == [(0,)]
+
+
+def test_other_campaigns_are_untouched(open_device, clock):
+    """Forgetting one campaign leaves the answers and the queue of another."""
+    device = open_device()
+    first, second = agreed(device, campaign("One")), agreed(device, campaign("Two"))
+    kept = device.answer(second, "none").envelope
+    device.answer(first, "none")
+    device.forget(first)
+    assert device.answer(second, "none").envelope == kept
+    assert device.campaigns == [second]
+    assert len(device.outbox) == 2
+
+
+def test_the_spent_total_stays_and_joining_again_does_not_refill(open_device, clock):
+    """What was spent counts against a second consent, under the lifetime cap and the campaign's."""
+    for policy in (BudgetPolicy(lifetime=7), BudgetPolicy(lifetime=1000, per_campaign=7)):
+        clock.now = OPENS
+        device = open_device(budget=policy)
+        data = campaign()
+        campaign_id = agreed(device, data)
+        history(device, clock, campaign_id)
+        device.forget(campaign_id)
+        assert (device.budget.spent, device.budget.reserved) == (4, 0)
+        with pytest.raises(BudgetRefused, match="leaves 3 of 7"):
+            device.join(data)
+
+
+def test_joining_again_answers_no_period_twice(open_device, clock):
+    """Used slots stay used, so a forgotten campaign draws no second output in a period."""
+    device = open_device()
+    data = campaign(answers=2)
+    campaign_id = agreed(device, data)
+    device.answer(campaign_id, "none")
+    device.forget(campaign_id)
+    agreed(device, data)
+    assert device.answer(campaign_id, "none").slot == 1
+    with pytest.raises(QuotaReached):
+        device.answer(campaign_id, "primary")
+    assert device.budget.spent == 2
+
+
+def test_joining_again_needs_consent_again_and_keeps_the_key(open_device, clock):
+    """Consent is forgotten; the key is not, so the study sees one device and not two."""
+    device = open_device()
+    data = campaign(enrolment="enrolled")
+    before = device.enrolment(agreed(device, data))
+    device.forget()
+    campaign_id = device.join(data).campaign_id
+    with pytest.raises(ConsentMissing):
+        device.answer(campaign_id, "none")
+    device.consent(campaign_id)
+    assert device.enrolment(campaign_id) == before
+
+
+def test_a_forgotten_campaign_is_unknown_to_every_process(open_device, clock, place):
+    """Another process that had the campaign open cannot answer it any more."""
+    one, other = open_device(place), open_device(place)
+    campaign_id = agreed(one, campaign())
+    other.answer(campaign_id, "none")
+    one.forget(campaign_id)
+    with pytest.raises(UnknownCampaign):
+        other.answer(campaign_id, "none")
+    one.forget(campaign_id)  # again: harmless
+
+
+def test_a_reader_that_keeps_old_bytes_alive_is_reported(open_device, clock, place, monkeypatch):
+    """Where old bytes cannot be cleared because another process reads, forget says so; again, it clears them."""
+    monkeypatch.setattr("edge_sdk.store.WAIT_SECONDS", 0.05)
+    device = open_device(place)
+    campaign_id = agreed(device, campaign("Distinctive title"))
+    reader = Device.open(place)
+    reader._store._connection.execute("BEGIN")
+    reader._store.rows("SELECT count(*) FROM outbox")
+    with pytest.raises(StoreError, match="forget again"):
+        device.forget(campaign_id)
+    reader._store._connection.execute("COMMIT")
+    reader.close()
+    device.forget()
+    assert b"Distinctive title" not in files(place)

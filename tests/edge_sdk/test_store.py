@@ -1,0 +1,258 @@
+"""The store under a hostile machine: full, read-only, damaged, foreign, shared."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from edge_sdk import Device
+from edge_sdk.errors import StoreError
+from edge_sdk.store import DATABASE_FILE, SECRET_FILE
+from tests.edge_sdk.conftest import LABELS, OPENS, Dice, campaign
+
+
+@pytest.fixture
+def answering(open_device, clock, place):
+    """A device in a folder with a campaign it agreed to, and the campaign's id."""
+    device = open_device(place)
+    campaign_id = device.join(campaign(periods=5000, period_seconds=10)).campaign_id
+    device.consent(campaign_id)
+    return device, campaign_id
+
+
+def test_the_folder_and_its_files_are_the_owners_alone(answering, place):
+    """The secret and the answers are readable by nobody else."""
+    assert place.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in place.iterdir()} == {0o600}
+    assert sorted(path.name for path in place.iterdir())[:2] == [SECRET_FILE, DATABASE_FILE]
+
+
+def test_the_settings_are_the_ones_promised(answering):
+    """WAL, synchronous=FULL and secure_delete, and doctor tells them."""
+    found = answering[0].doctor()
+    assert (found["journal_mode"], found["synchronous"], found["secure_delete"]) == ("wal", 2, 1)
+    assert "cannot be noticed" in found["rollback"]
+    assert found["mode of device.secret"] == "0600"
+
+
+def test_the_secret_is_made_once(open_device, place):
+    """A second opening reads the secret and asks for no randomness."""
+    dice = Dice()
+    with open_device(place, urandom=dice) as device:
+        secret = device._store.secret
+    with open_device(place, urandom=dice) as device:
+        assert device._store.secret == secret == dice.given[0] == (place / SECRET_FILE).read_bytes()
+    assert dice.asked == [32]
+
+
+@pytest.mark.parametrize("change", [lambda path: path.unlink(), lambda path: path.write_bytes(bytes(32))])
+def test_a_secret_that_is_not_the_stores_is_refused(open_device, place, change):
+    """A store and a secret that do not belong together are noticed (promise 10, as far as a folder can)."""
+    open_device(place).close()
+    change(place / SECRET_FILE)
+    with pytest.raises(StoreError, match="not the secret"):
+        open_device(place)
+
+
+def test_a_lost_store_begins_again_with_the_old_keys(open_device, place):
+    """A secret without its store is kept, so the study goes on refusing what it has seen."""
+    with open_device(place) as device:
+        secret = device._store.secret
+    (place / DATABASE_FILE).unlink()
+    assert open_device(place)._store.secret == secret
+
+
+def test_a_full_disk_charges_nothing_and_hides_nothing(answering, clock):
+    """When no page can be added, an answer fails with advice; every charge has its report; afterwards it goes on."""
+    device, campaign_id = answering
+    [[pages]] = device._store.rows("PRAGMA page_count")
+    device._store.rows(f"PRAGMA max_page_count = {pages + 2}")
+
+    def answer_on() -> None:
+        for period in range(5000):
+            clock.now = OPENS + 10 * period
+            device.answer(campaign_id, LABELS[period % 6])
+
+    with pytest.raises(StoreError, match="disk is full"):
+        answer_on()
+    assert device.budget.spent == len(device.prior(campaign_id))
+    assert sum(device.prior(campaign_id).values()) == len(device.outbox) - 1
+    device._store.rows("PRAGMA max_page_count = 1000000")
+    waiting = len(device.outbox)
+    device.answer(campaign_id, LABELS[5])
+    assert len(device.outbox) == waiting + 1
+
+
+FILE_LIMIT = """
+import resource, signal, sys
+from edge_sdk import Device
+from edge_sdk.errors import StoreError
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, campaign
+now = [OPENS]
+with Device.open(sys.argv[1], clock=lambda: now[0]) as device:
+    campaign_id = device.campaigns[0]
+    spent = device.budget.spent
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+    done = 0
+    try:
+        for period in range(5000):
+            now[0] = OPENS + 10 * period
+            device.answer(campaign_id, LABELS[period % 6])
+            done += 1
+    except StoreError as error:
+        print(error)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert sum(device.prior(campaign_id).values()) == len(device.outbox) - 1 == done, "a report was lost or hidden"
+    assert device.budget.spent == len(device.prior(campaign_id))
+"""
+
+
+def test_a_write_the_system_refuses_loses_nothing(answering, place):
+    """When the system refuses to let a file grow, the error says what to do and what returned is what is queued."""
+    answering[0].close()
+    size = (place / DATABASE_FILE).stat().st_size
+    done = subprocess.run(
+        [sys.executable, "-c", FILE_LIMIT, str(place), str(size + 3000)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "nothing was changed" in done.stdout
+
+
+READ_ONLY = """
+import os, sys
+from edge_sdk import Device
+from edge_sdk.errors import StoreError
+import edge_sdk.joined, sqlite3, cryptography.hazmat.primitives.asymmetric.ed25519
+if os.getuid() == 0:
+    os.setuid(65534)
+try:
+    with Device.open(sys.argv[1]) as device:
+        device.answer(device.campaigns[0], "none")
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_a_store_that_cannot_be_written_says_so(answering, place):
+    """A store of another owner, or a read-only one, is an error that says what to check."""
+    answering[0].close()
+    for folder in (place, *place.parents[:4]):
+        folder.chmod(0o555)
+    for file in place.iterdir():
+        file.chmod(0o444)
+    done = subprocess.run([sys.executable, "-c", READ_ONLY, str(place)], capture_output=True, text=True, check=False)
+    for folder in (place, *place.parents[:4]):
+        folder.chmod(0o700)
+    assert done.returncode == 0, done.stderr
+    assert "cannot be" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("damage", ["header", "middle", "cut"])
+def test_a_damaged_store_is_refused_with_advice(answering, place, damage):
+    """Damage is named as damage, and nothing is answered from it."""
+    device, campaign_id = answering
+    device.close()
+    path = place / DATABASE_FILE
+    data = bytearray(path.read_bytes())
+    if damage == "header":
+        data[:100] = bytes(range(100))
+    elif damage == "middle":
+        data[1024:] = b"\xa5" * (len(data) - 1024)
+    else:
+        data = data[: len(data) // 3]
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match="damaged"), Device.open(place, clock=lambda: OPENS) as device:
+        device.answer(campaign_id, "none")
+
+
+def test_a_store_of_another_version_or_program_is_refused(open_device, place, tmp_path):
+    """A store is read by the release that knows its format, and no other file is taken for one."""
+    open_device(place).close()
+    with sqlite3.connect(place / DATABASE_FILE) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(StoreError, match="format 2"):
+        open_device(place)
+    (tmp_path / "other").mkdir()
+    with sqlite3.connect(tmp_path / "other" / DATABASE_FILE) as connection:
+        connection.execute("CREATE TABLE notes (text)")
+    connection.close()
+    with pytest.raises(StoreError, match="another program"):
+        open_device(tmp_path / "other")
+
+
+def test_a_file_in_place_of_the_folder_is_refused(open_device, tmp_path):
+    """The store is a folder."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be used"):
+        open_device(tmp_path / "file")
+
+
+def test_a_locked_store_waits_and_then_says_who_is_in_the_way(answering, open_device, place, monkeypatch):
+    """While another process writes, a device waits; in the end it gives up with nothing changed."""
+    device, campaign_id = answering
+    monkeypatch.setattr("edge_sdk.store.WAIT_SECONDS", 0.05)
+    impatient = open_device(place)
+    with device._store.transaction(), pytest.raises(StoreError, match="another process"):
+        impatient.answer(campaign_id, "none")
+    assert device.budget.spent == 0
+
+
+WORKER = """
+import sys
+from edge_sdk import Device
+from edge_sdk.errors import QuotaReached
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, campaign
+with Device.open(sys.argv[1], [AUTHOR.public], clock=lambda: OPENS) as device:
+    campaign_id = device.join(campaign(answers=4)).campaign_id
+    device.consent(campaign_id)
+    for label in LABELS:
+        try:
+            device.answer(campaign_id, label)
+        except QuotaReached:
+            pass
+"""
+
+
+def test_processes_share_a_store(open_device, place):
+    """Four processes that begin and use one store at once keep its quota, its caps and one secret."""
+    workers = [subprocess.Popen([sys.executable, "-c", WORKER, str(place)], stderr=subprocess.PIPE) for _ in range(4)]
+    for worker in workers:
+        assert worker.communicate()[1] == b""
+        assert worker.returncode == 0
+    device = open_device(place)
+    assert (device.budget.spent, device.budget.reserved) == (4, 2)
+    assert len(device.outbox) == 5
+
+
+def test_threads_share_a_device(open_device, clock):
+    """An app may answer from any of its threads."""
+    device = open_device()
+    campaign_id = device.join(campaign(answers=6)).campaign_id
+    device.consent(campaign_id)
+    threads = [threading.Thread(target=device.answer, args=(campaign_id, label)) for label in LABELS for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert device.budget.spent == 6
+    assert len(device.outbox) == 7
+
+
+def test_a_year_of_hourly_answers_is_small(open_device, clock, place):
+    """Once exported, an hourly answer leaves at most 16 bytes in the store."""
+    device = open_device(place)
+    device._store.rows("PRAGMA synchronous = OFF")
+    campaign_id = device.join(campaign(periods=2000, period_seconds=3600)).campaign_id
+    device.consent(campaign_id)
+    for hour in range(2000):
+        clock.now = OPENS + 3600 * hour
+        device.answer(campaign_id, LABELS[hour % 6])
+    device.outbox.export(place.parent / "upload.htr")
+    device._store.compact()
+    assert (place / DATABASE_FILE).stat().st_size < 16 * 1024 + 16 * 2000
