@@ -22,7 +22,7 @@ test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest
 
 test-long: $(READY)
 	$(BIN)/python -m pytest -m long

@@ -1,0 +1,92 @@
+"""A chunk: the envelopes that are verified and committed together.
+
+One idea: the bytes of many small files and of pieces of large ones are joined, because a commit costs the same for one
+report as for a hundred thousand; envelopes are offsets into the joined bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.intake.columns import Bytes, Integers, halves, key_column, octets
+from aggregator.intake.framing import KEY_AT, Frames
+from aggregator.intake.signatures import Sealed
+from protocol.envelope import Kind
+from protocol.keys import KEY_ID_BYTES
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Whole envelopes, in the order in which they were read.
+
+    Attributes:
+        data: their bytes, and perhaps others between them.
+        frames: (4, n) offsets of envelope, payload and end, and the kind.
+        garbage: runs of bytes that are no envelope.
+    """
+
+    data: bytes
+    frames: Integers
+    garbage: int
+
+    @cached_property
+    def octets(self) -> Bytes:
+        """``data`` as an array."""
+        return np.frombuffer(self.data, dtype=np.uint8)
+
+    def of(self, kind: Kind) -> Sealed:
+        """The envelopes of one kind."""
+        begin, payload, end = self.frames[:3, self.frames[3] == kind]
+        return Sealed(kind, self.data, begin, payload, end)
+
+    def key_ids(self, sealed: Sealed) -> Bytes:
+        """(n, 8) key ids that envelopes name."""
+        return octets(self.octets, sealed.begin + KEY_AT, KEY_ID_BYTES)
+
+    def keys(self, sealed: Sealed) -> Integers:
+        """The same as one integer each."""
+        return key_column(self.key_ids(sealed))
+
+
+@dataclass
+class Gathering:
+    """A chunk in the making."""
+
+    parts: list[bytes] = field(default_factory=list)
+    frames: list[Integers] = field(default_factory=list)
+    size: int = 0
+    envelopes: int = 0
+    garbage: int = 0
+
+    def add(self, data: bytes, found: Frames) -> None:
+        """Add a piece and what was found in it."""
+        columns = np.array([found.begin, found.payload, found.end, found.kind], dtype=np.int64)
+        columns[:3] += self.size
+        self.parts.append(data)
+        self.frames.append(columns)
+        self.size += len(data)
+        self.envelopes += len(found.begin)
+        self.garbage += found.garbage
+
+    def done(self) -> Chunk:
+        """The chunk."""
+        frames = np.concatenate(self.frames, axis=1) if self.frames else np.zeros((4, 0), dtype=np.int64)
+        data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+        return Chunk(data, frames, self.garbage)
+
+
+def by_campaign(campaign: Integers, names: Sequence[str]) -> Integers:
+    """For each row the number of its campaign in ``names``, or -1.
+
+    Args:
+        campaign: (n, 2) ids, as ``columns.Reports`` holds them.
+        names: ids in hex.
+    """
+    which = np.full(len(campaign), -1, dtype=np.int64)
+    for number, name in enumerate(names):
+        which[(campaign == halves(bytes.fromhex(name))).all(axis=1)] = number
+    return which

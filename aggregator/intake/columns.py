@@ -1,0 +1,173 @@
+"""What report and enrolment payloads say, a column at a time.
+
+One idea: canonical msgpack has one form for each value, so a field's first byte gives its width, and whole columns
+are read with a handful of gathers, whatever mix of campaigns, periods and lengths a batch is. The results are those
+of ``protocol.report.Report.decode`` and ``Report.outputs``, and a payload either one refuses is refused here.
+
+Whether a report fits its campaign's schedule and quota: ingest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from protocol.campaign import CAMPAIGN_ID_BYTES, MAX_ANSWERS_PER_PERIOD
+from protocol.keys import KEY_ID_BYTES, PUBLIC_BYTES
+from protocol.report import MAX_PERIOD, MAX_SLOT, packed_bytes
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Integers: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+_ID_AT = 3
+"""Offset of the campaign id in a payload, after the array's and the byte string's head."""
+_SHORTEST_REPORT = _ID_AT + CAMPAIGN_ID_BYTES + 3 + 2
+_ENROLMENT_BYTES = _ID_AT + CAMPAIGN_ID_BYTES + 2 + PUBLIC_BYTES
+_UNPACKED_AT_ONCE = 2**21
+"""Bits that are unpacked at once; each takes a byte for a moment, and eight for another."""
+
+
+@dataclass(frozen=True)
+class Reports:
+    """The fields of report payloads, one row each.
+
+    Attributes:
+        valid: whether the payload is a report at all; the other columns mean nothing where it is not.
+        campaign: (n, 2) the two halves of the campaign id.
+        period, slot, count: as in ``protocol.report.Report``.
+        packed: offset of the packed outputs.
+        packed_length: bytes of them.
+    """
+
+    valid: Mask
+    campaign: Integers
+    period: Integers
+    slot: Integers
+    count: Integers
+    packed: Integers
+    packed_length: Integers
+
+
+@dataclass(frozen=True)
+class Enrolments:
+    """The fields of enrolment payloads, one row each.
+
+    Attributes:
+        valid: whether the payload is an enrolment, and names the key id that its envelope does.
+        campaign: (n, 2) the two halves of the campaign id.
+        public: (n, 32) public keys.
+    """
+
+    valid: Mask
+    campaign: Integers
+    public: Bytes
+
+
+def octets(data: Bytes, at: Integers, length: int) -> Bytes:
+    """(n, length): the bytes from each offset."""
+    if not len(at) or not length:
+        return np.zeros((len(at), length), dtype=np.uint8)
+    gathered: Bytes = np.ascontiguousarray(sliding_window_view(data, length)[at])
+    return gathered
+
+
+def key_column(key_ids: Bytes) -> Integers:
+    """(n, 8) key ids as one integer each, big-endian and signed: how tables and registries hold them."""
+    return key_ids.view(">i8").astype(np.int64).reshape(-1)
+
+
+def halves(campaign_id: bytes) -> tuple[int, int]:
+    """A campaign id as ``Reports.campaign`` holds it."""
+    first, second = np.frombuffer(campaign_id, dtype="<i8").tolist()
+    return first, second
+
+
+def reports(data: Bytes, payload: Integers, end: Integers) -> Reports:
+    """Decode the report payloads ``data[payload[i]:end[i]]``.
+
+    Every payload is followed by at least as many bytes as an envelope's signature takes, so fields of payloads that
+    end too early are read from there, and the row is invalid for its length.
+    """
+    valid = end - payload >= _SHORTEST_REPORT
+    start = np.where(valid, payload, 0)
+    head = octets(data, start, _ID_AT)
+    valid &= (head == (0x95, 0xC4, CAMPAIGN_ID_BYTES)).all(axis=1)
+    campaign = octets(data, start + _ID_AT, CAMPAIGN_ID_BYTES).view("<i8")
+    at = start + _ID_AT + CAMPAIGN_ID_BYTES
+    period, at = _integers(data, at, valid, MAX_PERIOD)
+    slot, at = _integers(data, at, valid, MAX_SLOT)
+    count, at = _integers(data, at, valid, MAX_ANSWERS_PER_PERIOD)
+    valid &= count >= 1
+    head = octets(data, at, 3).astype(np.int64)
+    long = head[:, 0] == 0xC5
+    length = np.where(long, head[:, 1] << 8 | head[:, 2], head[:, 1])
+    valid &= (head[:, 0] == 0xC4) | (long & (length >= 2**8))
+    at = at + np.where(long, 3, 2)
+    valid &= at + length == end
+    return Reports(valid, campaign, period, slot, count, at, length)
+
+
+def _integers(data: Bytes, at: Integers, valid: Mask, high: int) -> tuple[Integers, Integers]:
+    """The shortest-form integers in 0 .. high that begin at each offset, and the offsets after them.
+
+    Clears ``valid`` where there is none.
+    """
+    raw = octets(data, at, 5).astype(np.int64)
+    marker = raw[:, 0]
+    two = raw[:, 1] << 8 | raw[:, 2]
+    four = two << 16 | raw[:, 3] << 8 | raw[:, 4]
+    forms = [marker < 0x80, marker == 0xCC, marker == 0xCD, marker == 0xCE]
+    value = np.select(forms, [marker, raw[:, 1], two, four], -1)
+    width = np.select(forms, [1, 2, 3, 5], 1)
+    smallest = np.select(forms, [0, 2**7, 2**8, 2**16], 0)
+    valid &= (value >= smallest) & (value <= high)
+    return value, at + width
+
+
+def outputs(
+    data: Bytes, packed: Integers, length: Integers, count: int, bits: int, limit: int
+) -> tuple[Integers, Mask]:
+    """Unpack the outputs of reports that carry ``count`` of ``bits`` bits each.
+
+    Args:
+        limit: number of outputs of the channel.
+    Returns:
+        (n, count) outputs, and whether each report's are packed rightly and all below ``limit``.
+    """
+    unpacked = np.zeros((len(packed), count), dtype=np.int64)
+    width = packed_bytes(count, bits)
+    valid = length == width
+    weights = 1 << np.arange(bits - 1, -1, -1, dtype=np.int64)
+    rows = np.flatnonzero(valid)
+    step = max(1, _UNPACKED_AT_ONCE // (8 * width))
+    for first in range(0, len(rows), step):
+        some = rows[first : first + step]
+        places = np.unpackbits(octets(data, packed[some], width), axis=1)
+        values = places[:, : count * bits].reshape(len(some), count, bits) @ weights
+        unpacked[some] = values
+        valid[some] = ~places[:, count * bits :].any(axis=1) & (values.max(axis=1) < limit)
+    return unpacked, valid
+
+
+def enrolments(data: Bytes, key_ids: Bytes, payload: Integers, end: Integers) -> Enrolments:
+    """Decode the enrolment payloads ``data[payload[i]:end[i]]`` of envelopes with those key ids."""
+    valid = end - payload == _ENROLMENT_BYTES
+    raw = np.zeros((len(payload), _ENROLMENT_BYTES), dtype=np.uint8)
+    raw[valid] = octets(data, payload[valid], _ENROLMENT_BYTES)
+    public_at = _ENROLMENT_BYTES - PUBLIC_BYTES
+    valid &= (raw[:, :_ID_AT] == (0x92, 0xC4, CAMPAIGN_ID_BYTES)).all(axis=1)
+    valid &= (raw[:, public_at - 2 : public_at] == (0xC4, PUBLIC_BYTES)).all(axis=1)
+    campaign = np.ascontiguousarray(raw[:, _ID_AT : _ID_AT + CAMPAIGN_ID_BYTES]).view("<i8")
+    public = np.ascontiguousarray(raw[:, public_at:])
+    blob = public.tobytes()
+    named = b"".join(
+        hashlib.sha256(blob[at : at + PUBLIC_BYTES]).digest()[:KEY_ID_BYTES] for at in range(0, len(blob), PUBLIC_BYTES)
+    )
+    valid &= (np.frombuffer(named, dtype=np.uint8).reshape(-1, KEY_ID_BYTES) == key_ids).all(axis=1)
+    return Enrolments(valid, campaign, public)

@@ -1,0 +1,158 @@
+"""How keys come in: enrolments that verify under the very key they introduce.
+
+One idea: a key id belongs to the first public key registered under it, in each campaign apart; keys that no signature
+should be trusted under are refused here, so that verification need not look at keys again.
+
+Who may enrol by sending a batch and who only by the analyst's hand: the campaign says, ingest asks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from aggregator.intake import columns, registry
+from aggregator.intake.chunk import Chunk, by_campaign
+from aggregator.intake.columns import Bytes, Integers, Mask
+from aggregator.intake.rejects import Reject
+from aggregator.intake.signatures import Sealed, Verifier
+from aggregator.intake.tables import KEYS, SCHEMAS, append
+from protocol.envelope import Kind
+from protocol.errors import KeyRefused
+from protocol.keys import require_public
+
+if TYPE_CHECKING:
+    from aggregator.study import Study
+
+
+@dataclass
+class Enrolled:
+    """What became of a chunk's enrolments.
+
+    Attributes:
+        added: keys newly registered.
+        known: enrolments of keys registered before, or twice in the chunk.
+        ignored: enrolments in uploads for campaigns that take enrolled keys only.
+        refused: by campaign ("" where none is known) and class.
+    """
+
+    added: int = 0
+    known: int = 0
+    ignored: int = 0
+    refused: Counter[tuple[str, Reject]] = field(default_factory=Counter)
+
+    def add(self, other: Enrolled) -> None:
+        """Count another chunk's as well."""
+        self.added += other.added
+        self.known += other.known
+        self.ignored += other.ignored
+        self.refused.update(other.refused)
+
+
+def enrol(study: Study, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> Enrolled:
+    """Register the keys that a chunk's enrolments introduce.
+
+    Enrolments of registered keys are verified all the same: a verdict does not depend on what came before.
+
+    Args:
+        uploaded: the enrolments came with reports, not from the analyst: those for campaigns that take enrolled keys
+            only are ignored, whatever their signature.
+    Raises:
+        StudyError
+    """
+    result = Enrolled()
+    sealed = chunk.of(Kind.ENROLMENT)
+    if not len(sealed):
+        return result
+    fields, ids = _decoded(chunk, sealed, result)
+    names = study.ids()
+    which = by_campaign(fields.campaign, names)
+    result.refused["", Reject.UNKNOWN_CAMPAIGN] += int((fields.valid & (which < 0)).sum())
+    for number in np.unique(which[fields.valid & (which >= 0)]).tolist():
+        campaign = names[number]
+        rows = np.flatnonzero(fields.valid & (which == number))
+        if uploaded and study.known(campaign).campaign.terms.enrolment != "open":
+            result.ignored += len(rows)
+            continue
+        usable = rows[_usable(fields.public[rows])]
+        good = usable[verifier.verify(sealed.rows(usable), fields.public[usable])]
+        added, known = register(study, campaign, ids[good], fields.public[good], revoked=False)
+        result.added += added
+        result.known += known
+        result.refused[campaign, Reject.BAD_SIGNATURE] += len(rows) - added - known
+    return result
+
+
+def revoke(study: Study, chunk: Chunk) -> int:
+    """Revoke the keys that a chunk's enrolments name; signatures are not looked at.
+
+    A key the study does not know is registered as revoked, so that it cannot come in later.
+
+    Returns:
+        Keys newly revoked.
+    Raises:
+        StudyError
+    """
+    fields, ids = _decoded(chunk, chunk.of(Kind.ENROLMENT), Enrolled())
+    names = study.ids()
+    which = by_campaign(fields.campaign, names)
+    revoked = 0
+    for number in np.unique(which[fields.valid & (which >= 0)]).tolist():
+        rows = np.flatnonzero(fields.valid & (which == number))
+        added, _ = register(study, names[number], ids[rows], fields.public[rows], revoked=True)
+        revoked += added
+    return revoked
+
+
+def register(study: Study, campaign: str, ids: Integers, public: Bytes, *, revoked: bool) -> tuple[int, int]:
+    """Write keys to the registry of a campaign, or revoke them.
+
+    Returns:
+        How many were new and how many were so before; the rest have the key id of another public key.
+    """
+    added = known = 0
+
+    def rows(table: DeltaTable) -> pa.Table:
+        nonlocal added, known
+        there = registry.load(table, campaign)
+        at, found = there.find(ids)
+        same = found.copy()
+        same[found] = (there.public[at[found]] == public[found]).all(axis=1)
+        before = same.copy()
+        if revoked:
+            before[same] = there.revoked[at[same]]
+        new = np.flatnonzero((same | ~found) & ~before)
+        _, first, inverse = np.unique(ids[new], return_index=True, return_inverse=True)
+        repeated = (public[new] == public[new[first]][inverse]).all(axis=1) if len(new) else np.zeros(0, np.bool_)
+        added = len(first)
+        known = int(before.sum()) + int(repeated.sum()) - added
+        if not added:
+            return SCHEMAS[KEYS].empty_table()
+        return registry.rows(campaign, ids[new[first]], public[new[first]], revoked=revoked)
+
+    if len(ids):
+        append(study.path / KEYS, rows)
+    return added, known
+
+
+def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.Enrolments, Integers]:
+    key_ids = chunk.key_ids(sealed)
+    fields = columns.enrolments(chunk.octets, key_ids, sealed.payload, sealed.payload_end)
+    result.refused["", Reject.MALFORMED] += int((~fields.valid).sum())
+    return fields, columns.key_column(key_ids)
+
+
+def _usable(public: Bytes) -> Mask:
+    """Which keys ``protocol.keys.require_public`` lets pass."""
+    passed = np.ones(len(public), dtype=np.bool_)
+    for row, key in enumerate(public):
+        try:
+            require_public(key.tobytes())
+        except KeyRefused:
+            passed[row] = False
+    return passed

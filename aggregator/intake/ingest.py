@@ -1,0 +1,240 @@
+"""Ingest: upload files become rows of the study, each report at most once and nothing lost in silence.
+
+One idea: files are read twice, for the keys they bring and then for their reports, a chunk at a time; a chunk is
+committed in one piece, and running it all again changes nothing. A bad report is a count, never an exception.
+
+How each step works: the other files of this package, in the order its docstring gives.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from aggregator.intake.chunk import Chunk, Gathering
+from aggregator.intake.enrolments import Enrolled, enrol
+from aggregator.intake.files import IntakeError, batch_files, pieces, size_of
+from aggregator.intake.framing import frames
+from aggregator.intake.judge import judge
+from aggregator.intake.rejects import Reject
+from aggregator.intake.signatures import Verifier, verifier
+from aggregator.intake.tables import REJECTS, SCHEMAS, add
+from protocol.envelope import Kind
+
+if TYPE_CHECKING:
+    from aggregator.study import Study
+
+__all__ = ["Counts", "IngestResult", "IntakeError", "ingest", "size_of"]
+
+PIECE_BYTES = 2**23
+CHUNK_REPORTS = 200_000
+CHUNK_OUTPUTS = 2**20
+"""A commit carries about ``CHUNK_REPORTS`` reports, and at most so many outputs and the last report's."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of one campaign's envelopes.
+
+    Attributes:
+        accepted: reports counted.
+        outputs: outputs in them.
+        rejected: envelopes refused, by reject class; classes without any are left out.
+    """
+
+    accepted: int
+    outputs: int
+    rejected: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class IngestResult:
+    """What an ingest did.
+
+    Attributes:
+        read: reports, runs of bytes that are no envelope, stray campaigns and refused enrolments; equals
+            ``accepted`` and all of ``rejected`` together.
+        accepted: reports counted.
+        outputs: outputs in them.
+        rejected: envelopes refused, by reject class; classes without any are left out.
+        enrolments: enrolments that verify, of new keys and of known ones.
+        enrolments_ignored: enrolments for campaigns that take enrolled keys only.
+        keys_added: keys newly registered.
+        files: files read.
+        warnings: what the person should know, a sentence each.
+        by_campaign: by name of the campaign; "" for envelopes of no known campaign.
+    """
+
+    read: int
+    accepted: int
+    outputs: int
+    rejected: Mapping[str, int]
+    enrolments: int
+    enrolments_ignored: int
+    keys_added: int
+    files: int
+    warnings: tuple[str, ...]
+    by_campaign: Mapping[str, Counts]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {
+            "read": self.read,
+            "accepted": self.accepted,
+            "outputs": self.outputs,
+            "rejected": dict(self.rejected),
+            "enrolments": self.enrolments,
+            "enrolments_ignored": self.enrolments_ignored,
+            "keys_added": self.keys_added,
+            "files": self.files,
+            "warnings": list(self.warnings),
+            "campaigns": {
+                name: {"accepted": counts.accepted, "outputs": counts.outputs, "rejected": dict(counts.rejected)}
+                for name, counts in self.by_campaign.items()
+            },
+        }
+
+
+def ingest(
+    study: Study,
+    paths: Iterable[str | Path],
+    *,
+    now: int,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    piece_bytes: int = PIECE_BYTES,
+    chunk_reports: int = CHUNK_REPORTS,
+    chunk_outputs: int = CHUNK_OUTPUTS,
+) -> IngestResult:
+    """Verify, deduplicate and count the reports in files and folders.
+
+    Args:
+        now: UTC seconds; decides which reports are early.
+        threads: that verify signatures; as many as there are processors if not given.
+        progress: told the number of bytes done since the last time, after each chunk committed.
+        piece_bytes: bytes read at a time.
+        chunk_reports, chunk_outputs: how much is committed at a time.
+    Raises:
+        IntakeError: a path that is not there.
+        StudyError: the study cannot be read or written; what was committed until then stays, and counts once.
+    """
+    files = batch_files(paths)
+    warnings: list[str] = []
+    with verifier(threads) as threads_verifying:
+        desk = _Desk(study, now, threads_verifying, chunk_outputs)
+        # All keys come before all reports, so neither order nor the size of chunks decides who is known.
+        for chunk in _chunks(files, [], piece_bytes, chunk_reports):
+            desk.take_keys(chunk)
+        for chunk in _chunks(files, warnings, piece_bytes, chunk_reports):
+            desk.take_reports(chunk)
+            if progress is not None:
+                progress(len(chunk.data))
+    return desk.result(len(files), tuple(warnings))
+
+
+def _chunks(files: Iterable[Path], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
+    """The files' envelopes, many small files or a part of a large one at a time."""
+    gathering = Gathering()
+    for path in files:
+        rest, inside_garbage = b"", False
+        for piece, last in _with_last(path, piece_bytes, warnings):
+            data = rest + piece if rest else piece
+            found = frames(data, final=last, inside_garbage=inside_garbage)
+            rest, inside_garbage = data[found.rest :], found.inside_garbage
+            gathering.add(data[: found.rest] if rest else data, found)
+            if gathering.envelopes >= chunk_reports or gathering.size >= 2 * piece_bytes:
+                yield gathering.done()
+                gathering = Gathering()
+    if gathering.parts:
+        yield gathering.done()
+
+
+def _with_last(path: Path, size: int, warnings: list[str]) -> Iterator[tuple[bytes, bool]]:
+    """The pieces of a file, each with whether it is the last; what is wrong with the file goes to ``warnings``."""
+    piece, before = b"", False
+    try:
+        for following in pieces(path, size):
+            if before:
+                yield piece, False
+            piece, before = following, True
+        if not before:
+            warnings.append(f"{path} is empty")
+    except OSError as error:
+        warnings.append(f"{path} could not be read{' to its end' if before else ''}: {error.strerror or error}")
+    if before:
+        yield piece, True
+
+
+@dataclass
+class _Desk:
+    """Takes chunks and counts what becomes of them."""
+
+    study: Study
+    now: int
+    verifier: Verifier
+    chunk_outputs: int
+    read: int = 0
+    accepted: Counter[str] = field(default_factory=Counter)
+    outputs: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[tuple[str, Reject]] = field(default_factory=Counter)
+    enrolled: Enrolled = field(default_factory=Enrolled)
+
+    def take_keys(self, chunk: Chunk) -> None:
+        """Register the keys that the chunk's enrolments introduce."""
+        enrolled = enrol(self.study, chunk, self.verifier, uploaded=True)
+        self.enrolled.add(enrolled)
+        self.read += len(chunk.of(Kind.ENROLMENT)) - enrolled.added - enrolled.known - enrolled.ignored
+        self._write_down(enrolled.refused)
+
+    def take_reports(self, chunk: Chunk) -> None:
+        """Commit the reports that pass, then write down what was refused."""
+        judged = judge(self.study, chunk, self.verifier, self.now, self.chunk_outputs)
+        strays = chunk.garbage + len(chunk.of(Kind.CAMPAIGN))
+        judged.rejected["", Reject.MALFORMED] += strays
+        self.accepted.update(judged.accepted)
+        self.outputs.update(judged.outputs)
+        self.read += strays + len(chunk.of(Kind.REPORT))
+        self._write_down(judged.rejected)
+
+    def _write_down(self, rejected: Counter[tuple[str, Reject]]) -> None:
+        self.rejected.update(rejected)
+        rows = _reject_rows(rejected, self.now)
+        if rows.num_rows:
+            add(self.study.path / REJECTS, rows)
+
+    def result(self, files: int, warnings: tuple[str, ...]) -> IngestResult:
+        """All that was counted."""
+        names = {listed.id: listed.name for listed in self.study.listed()}
+        of_campaign: dict[str, dict[str, int]] = {campaign: {} for campaign in self.accepted}
+        for campaign, reject in sorted(key for key, count in self.rejected.items() if count):
+            of_campaign.setdefault(campaign, {})[str(reject)] = self.rejected[campaign, reject]
+        rejected: Counter[str] = Counter()
+        for classes in of_campaign.values():
+            rejected.update(classes)
+        return IngestResult(
+            read=self.read,
+            accepted=self.accepted.total(),
+            outputs=self.outputs.total(),
+            rejected=dict(rejected),
+            enrolments=self.enrolled.added + self.enrolled.known,
+            enrolments_ignored=self.enrolled.ignored,
+            keys_added=self.enrolled.added,
+            files=files,
+            warnings=warnings,
+            by_campaign={
+                names.get(campaign, ""): Counts(self.accepted[campaign], self.outputs[campaign], classes)
+                for campaign, classes in of_campaign.items()
+            },
+        )
+
+
+def _reject_rows(rejected: Mapping[tuple[str, Reject], int], now: int) -> pa.Table:
+    """Rows of the ``rejects`` table."""
+    rows = [(campaign, str(reject), count, now) for (campaign, reject), count in sorted(rejected.items()) if count]
+    columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMAS[REJECTS])
+    return pa.table([list(column) for column in columns], schema=SCHEMAS[REJECTS])

@@ -1,0 +1,211 @@
+"""A chunk's reports through the checks, a column at a time, and those that pass into the study.
+
+One idea: every report has one verdict, and a check only gives verdicts to reports that have none yet; so the first
+failing check wins, in the order in which the code reads.
+
+The classes: rejects. Which slots are free: deduplicate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from aggregator.intake import columns
+from aggregator.intake.chunk import Chunk, by_campaign
+from aggregator.intake.columns import Bytes, Integers, Mask, Reports
+from aggregator.intake.deduplicate import Offer
+from aggregator.intake.rejects import Reject
+from aggregator.intake.signatures import Sealed, Verifier
+from aggregator.intake.tables import REPORTS, append
+from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign
+from protocol.envelope import Kind
+from protocol.keys import PUBLIC_BYTES
+
+if TYPE_CHECKING:
+    from aggregator.study import Study
+
+_CLASSES = tuple(Reject)
+_NUMBER = {reject: number for number, reject in enumerate(_CLASSES)}
+_NONE, _ACCEPTED = -1, len(_CLASSES)
+"""A verdict is an index into ``_CLASSES``, or one of these."""
+
+
+@dataclass
+class Judged:
+    """What became of reports.
+
+    Attributes:
+        accepted, outputs: reports counted, and outputs in them, by campaign.
+        rejected: by campaign ("" where none is known) and class.
+    """
+
+    accepted: Counter[str] = field(default_factory=Counter)
+    outputs: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[tuple[str, Reject]] = field(default_factory=Counter)
+
+
+def judge(study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outputs: int) -> Judged:
+    """Check the reports of a chunk and commit those that pass.
+
+    Args:
+        now: UTC seconds.
+        most_outputs: that one commit carries, give or take a report's.
+    Raises:
+        StudyError
+    """
+    sealed = chunk.of(Kind.REPORT)
+    if not len(sealed):
+        return Judged()
+    docket = _Docket.of(study, chunk, sealed)
+    docket.check_keys_and_signatures(verifier)
+    docket.check_schedule(now)
+    docket.commit(most_outputs)
+    return docket.judged()
+
+
+@dataclass(frozen=True)
+class _Docket:
+    """The reports of a chunk, one row each, and their verdicts.
+
+    Attributes:
+        names: ids of the study's campaigns, in hex.
+        campaign: (n,) index into ``names``, -1 for none.
+        key: (n,) key ids.
+        verdict: (n,) the only column that changes.
+    """
+
+    study: Study
+    data: Bytes
+    sealed: Sealed
+    reports: Reports
+    names: tuple[str, ...]
+    campaign: Integers
+    key: Integers
+    verdict: Integers
+
+    @classmethod
+    def of(cls, study: Study, chunk: Chunk, sealed: Sealed) -> _Docket:
+        """Decode: malformed, and unknown campaigns."""
+        reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
+        names = study.ids()
+        campaign = by_campaign(reports.campaign, names)
+        verdict = np.full(len(sealed), _NONE, dtype=np.int64)
+        docket = cls(study, chunk.octets, sealed, reports, names, campaign, chunk.keys(sealed), verdict)
+        everyone = np.arange(len(sealed))
+        docket.refuse(everyone, ~reports.valid, Reject.MALFORMED)
+        docket.refuse(everyone, campaign < 0, Reject.UNKNOWN_CAMPAIGN)
+        return docket
+
+    def undecided(self, campaign: int | None = None) -> Integers:
+        """Rows without a verdict, of one campaign or of all."""
+        undecided = self.verdict == _NONE
+        return np.flatnonzero(undecided if campaign is None else undecided & (self.campaign == campaign))
+
+    def refuse(self, rows: Integers, failed: Mask, reject: Reject) -> None:
+        """Give a verdict to those of ``rows`` that ``failed`` marks, unless they have one."""
+        failing = rows[failed]
+        self.verdict[failing[self.verdict[failing] == _NONE]] = _NUMBER[reject]
+
+    def present(self) -> list[int]:
+        """Campaigns of rows without a verdict."""
+        present: list[int] = np.unique(self.campaign[self.undecided()]).tolist()
+        return present
+
+    def check_keys_and_signatures(self, verifier: Verifier) -> None:
+        """Unknown keys, revoked keys, bad signatures."""
+        public: Bytes = np.zeros((len(self.key), PUBLIC_BYTES), dtype=np.uint8)
+        for campaign in self.present():
+            rows = self.undecided(campaign)
+            registry = self.study.registry(self.names[campaign])
+            at, found = registry.find(self.key[rows])
+            self.refuse(rows, ~found, Reject.UNKNOWN_KEY)
+            rows, at = rows[found], at[found]
+            self.refuse(rows, registry.revoked[at], Reject.REVOKED_KEY)
+            public[rows] = registry.public[at]
+        rows = self.undecided()
+        self.refuse(rows, ~verifier.verify(self.sealed.rows(rows), public[rows]), Reject.BAD_SIGNATURE)
+
+    def check_schedule(self, now: int) -> None:
+        """Early, late, over quota."""
+        for campaign in self.present():
+            terms = self.terms(campaign)
+            rows = self.undecided(campaign)
+            # Devices' clocks may run ahead; before the opening is the period before the first.
+            current = max(-1, (now - terms.opens) // terms.period_seconds)
+            period = self.reports.period[rows]
+            self.refuse(rows, period > current + 1, Reject.EARLY)
+            self.refuse(rows, period >= terms.periods, Reject.LATE)
+            end = self.reports.slot[rows] + self.reports.count[rows]
+            self.refuse(rows, end > terms.answers_per_period, Reject.OVER_QUOTA)
+
+    def terms(self, campaign: int) -> Campaign:
+        """The terms of a campaign by its number."""
+        return self.study.known(self.names[campaign]).campaign.terms
+
+    def commit(self, most_outputs: int) -> None:
+        """Bad outputs and replays; what is left is accepted, about ``most_outputs`` outputs at a time."""
+        rows = self.undecided()
+        upto = np.cumsum(self.reports.count[rows])
+        for part in np.split(rows, np.flatnonzero(np.diff(upto // most_outputs)) + 1):
+            self._commit(part)
+
+    def _commit(self, rows: Integers) -> None:
+        row, slot, output = self._unpacked(rows)
+        reports, report = np.unique(row, return_inverse=True)
+        offer = Offer(
+            self.names, len(reports), report, self.campaign[row], self.reports.period[row], self.key[row], slot, output
+        )
+        free: Mask = np.zeros(0, dtype=np.bool_)
+
+        def rows_for(table: DeltaTable) -> pa.Table:
+            nonlocal free
+            free = offer.free(table)
+            return offer.rows(free)
+
+        if len(reports):
+            append(self.study.path / REPORTS, rows_for)
+            self.refuse(reports, ~free, Reject.REPLAYED)
+            self.verdict[reports[free]] = _ACCEPTED
+
+    def _unpacked(self, rows: Integers) -> tuple[Integers, Integers, Integers]:
+        """Row, slot and value of every output of the reports in ``rows``; refuses reports with bad outputs."""
+        alike = self.campaign[rows] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
+        parts = [(rows[:0], rows[:0], rows[:0])]
+        for shape in np.unique(alike).tolist():
+            campaign, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
+            some = rows[alike == shape]
+            channel = self.terms(campaign).channel
+            values, good = columns.outputs(
+                self.data,
+                self.reports.packed[some],
+                self.reports.packed_length[some],
+                count,
+                channel.output_bits,
+                channel.outputs,
+            )
+            self.refuse(some, ~good, Reject.BAD_OUTPUT)
+            slots = self.reports.slot[some[good]][:, np.newaxis] + np.arange(count)
+            parts.append((np.repeat(some[good], count), slots.reshape(-1), values[good].reshape(-1)))
+        row, slot, output = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.argsort(row, kind="stable")
+        return row[order], slot[order], output[order]
+
+    def judged(self) -> Judged:
+        """The verdicts, counted."""
+        result = Judged()
+        accepted = self.verdict == _ACCEPTED
+        for campaign in np.unique(self.campaign[accepted]).tolist():
+            rows = accepted & (self.campaign == campaign)
+            result.accepted[self.names[campaign]] = int(rows.sum())
+            result.outputs[self.names[campaign]] = int(self.reports.count[rows].sum())
+        owner = np.where(self.verdict > _NUMBER[Reject.UNKNOWN_CAMPAIGN], self.campaign, -1)
+        pairs, counts = np.unique(np.stack([owner, self.verdict])[:, ~accepted], axis=1, return_counts=True)
+        for (campaign, reject), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+            result.rejected[self.names[campaign] if campaign >= 0 else "", _CLASSES[reject]] += count
+        return result

@@ -1,0 +1,34 @@
+"""Why an envelope is not counted: a closed set, first failing check wins.
+
+One idea: every envelope read is accepted or falls into exactly one of these classes, so the two add up to what
+was read and nothing is lost in silence.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reject(StrEnum):
+    """The classes, in the order of the checks."""
+
+    MALFORMED = "malformed"
+    """Not an envelope (a run of such bytes counts once), a campaign, or a payload that is no report or enrolment."""
+    UNKNOWN_CAMPAIGN = "unknown-campaign"
+    """The study has not imported the campaign."""
+    UNKNOWN_KEY = "unknown-key"
+    """The key is not enrolled in the campaign."""
+    REVOKED_KEY = "revoked-key"
+    """The key was enrolled, and revoked before the report arrived."""
+    BAD_SIGNATURE = "bad-signature"
+    """The signature does not verify under the key its envelope names, or nothing should under that key."""
+    EARLY = "early"
+    """The report's period is further ahead than the next one: no honest clock runs that far ahead."""
+    LATE = "late"
+    """The report's period begins after the campaign closed."""
+    OVER_QUOTA = "over-quota"
+    """A slot beyond the answers a device has in a period."""
+    BAD_OUTPUT = "bad-output"
+    """The outputs are not packed as the campaign says, or are none of its channel's."""
+    REPLAYED = "replayed"
+    """One of its slots was filled before, in this batch or in the study."""

@@ -1,0 +1,134 @@
+"""Who said it: Ed25519 on threads, with the verdicts of ``protocol.keys.verify`` (SPEC 2).
+
+One idea: what libraries disagree about is refused by looking at bytes, for a whole slice of signatures at once; what
+is left goes to libsodium, which releases the interpreter's lock, so threads verify side by side.
+
+Public keys are looked at once, when they are registered: see enrolments.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from nacl.bindings import crypto_sign_open
+from nacl.exceptions import BadSignatureError
+
+from aggregator.intake.columns import Bytes, Integers, Mask, octets
+from aggregator.intake.framing import KEY_AT, TRAILER
+from protocol.envelope import Kind, signed_message
+from protocol.keys import FIELD, KEY_ID_BYTES, ORDER, PUBLIC_BYTES, SIGNATURE_BYTES, SMALL_ORDER_Y
+
+SLICE = 2048
+"""Signatures a thread verifies at a time."""
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """Envelopes of one kind, as offsets into ``data``.
+
+    Attributes:
+        data: the bytes of a chunk.
+        begin, payload, end: (n,) offsets of each envelope, of its payload, and just after it.
+    """
+
+    kind: Kind
+    data: bytes
+    begin: Integers
+    payload: Integers
+    end: Integers
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    def rows(self, rows: Integers) -> Sealed:
+        """Some of the envelopes."""
+        return Sealed(self.kind, self.data, self.begin[rows], self.payload[rows], self.end[rows])
+
+    @property
+    def payload_end(self) -> Integers:
+        """(n,) offsets just after each payload."""
+        return self.end - TRAILER
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """Threads that verify signatures."""
+
+    pool: ThreadPoolExecutor
+
+    def verify(self, sealed: Sealed, publics: Bytes) -> Mask:
+        """Whether each envelope verifies under its key.
+
+        Args:
+            publics: (n, 32) keys that ``protocol.keys.require_public`` lets pass.
+        """
+        starts = range(0, len(sealed), SLICE)
+        parts = list(self.pool.map(lambda start: _verify_slice(sealed, publics, start), starts))
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+
+
+@contextmanager
+def verifier(threads: int | None = None) -> Iterator[Verifier]:
+    """A verifier on ``threads`` threads, or on as many as there are processors."""
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="verify") as pool:
+        yield Verifier(pool)
+
+
+def _verify_slice(sealed: Sealed, publics: Bytes, start: int) -> Mask:
+    data = sealed.data
+    begin, payload, end = (column[start : start + SLICE] for column in (sealed.begin, sealed.payload, sealed.end))
+    keys = publics[start : start + SLICE].tobytes()
+    verdicts = sound(octets(np.frombuffer(data, dtype=np.uint8), end - SIGNATURE_BYTES, SIGNATURE_BYTES))
+    rows = np.flatnonzero(verdicts)
+    # A signed message is: context, key id, length of the payload, payload; see protocol.envelope.signed_message.
+    context = signed_message(sealed.kind, bytes(KEY_ID_BYTES), b"")[: -KEY_ID_BYTES - 4]
+    for row, at, body, stop in zip(
+        rows.tolist(), begin[rows].tolist(), payload[rows].tolist(), end[rows].tolist(), strict=True
+    ):
+        tail = stop - TRAILER
+        signed = b"".join((
+            data[stop - SIGNATURE_BYTES : stop],
+            context,
+            data[at + KEY_AT : at + KEY_AT + KEY_ID_BYTES],
+            (tail - body).to_bytes(4, "big"),
+            data[body:tail],
+        ))  # fmt: skip
+        try:
+            crypto_sign_open(signed, keys[row * PUBLIC_BYTES : (row + 1) * PUBLIC_BYTES])
+        except BadSignatureError:
+            verdicts[row] = False
+    return verdicts
+
+
+def _words(number: int) -> list[int]:
+    words: list[int] = np.frombuffer(number.to_bytes(32, "little"), dtype="<u8").tolist()
+    return words
+
+
+def _below(words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]], bound: int) -> Mask:
+    """Whether each row of four little-endian words is a number below ``bound``."""
+    below = np.zeros(len(words), dtype=np.bool_)
+    for place, limit in enumerate(_words(bound)):  # the most significant word comes last and decides
+        word = words[:, place]
+        below = (word < limit) | ((word == limit) & below)
+    return below
+
+
+def sound(signatures: Bytes) -> Mask:
+    """Whether signatures pass the checks before verification: S < L; R canonical, and not of small order (SPEC 2).
+
+    Args:
+        signatures: (n, 64)
+    """
+    words = np.ascontiguousarray(signatures).view("<u8").astype(np.uint64)
+    y = words[:, :4].copy()
+    y[:, 3] &= np.uint64(2**63 - 1)
+    passed = _below(words[:, 4:], ORDER) & _below(y, FIELD)
+    for small in SMALL_ORDER_Y:
+        passed &= (y != np.array(_words(small), dtype=np.uint64)).any(axis=1)
+    return passed

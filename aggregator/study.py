@@ -1,0 +1,357 @@
+"""The study: the aggregator's directory of campaigns, keys and counted reports.
+
+One idea: a study is four append-only Delta tables, each named for what it holds; whoever can read the directory can
+read the study, with this or with any other engine. What was counted, counts once and for good.
+
+How files become rows: intake. How a tally becomes an estimate: estimate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from aggregator.estimate.tally import Tally
+from aggregator.intake import enrolments, tables
+from aggregator.intake.chunk import Chunk, Gathering
+from aggregator.intake.framing import frames
+from aggregator.intake.registry import Registry, load
+from aggregator.intake.rejects import Reject
+from aggregator.intake.signatures import verifier
+from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, StudyError
+from protocol.campaign import SignedCampaign, open_campaign
+from protocol.envelope import Kind
+
+__all__ = ["CampaignStatus", "EnrolResult", "Known", "Listed", "Study", "StudyError"]
+
+MAX_NAME = 100
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A campaign as it is listed in the study.
+
+    Attributes:
+        name: what the analyst calls it.
+        id: in hex.
+    """
+
+    name: str
+    id: str
+    author: bytes = field(repr=False)
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A campaign of the study, verified and audited."""
+
+    name: str
+    campaign: SignedCampaign
+
+
+@dataclass(frozen=True)
+class EnrolResult:
+    """What became of a batch of enrolments.
+
+    Attributes:
+        added: keys newly registered.
+        known: enrolments of keys registered before, or twice in the batch.
+        refused: by reject class; "bad-signature" also counts keys that no signature should be trusted under, and keys
+            with the key id of another.
+    """
+
+    added: int
+    known: int
+    refused: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class CampaignStatus:
+    """How one campaign stands.
+
+    Attributes:
+        id: in hex.
+        opens, closes, open: UTC seconds, and whether devices answer now.
+        keys, revoked: keys registered, and how many of them are revoked.
+        reports, periods: outputs counted, in all and by period.
+        rejected: envelopes refused, by reject class.
+    """
+
+    name: str
+    id: str
+    title: str
+    opens: int
+    closes: int
+    open: bool
+    keys: int
+    revoked: int
+    reports: int
+    periods: Mapping[int, int]
+    rejected: Mapping[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {
+            "name": self.name,
+            "id": self.id,
+            "title": self.title,
+            "opens": self.opens,
+            "closes": self.closes,
+            "open": self.open,
+            "keys": self.keys,
+            "revoked": self.revoked,
+            "reports": self.reports,
+            "periods": {str(period): reports for period, reports in self.periods.items()},
+            "rejected": dict(self.rejected),
+        }
+
+
+class Study:
+    """A study in a directory. ``open`` or ``create`` it; every method sees what is committed when it is called."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._opened: dict[str, Known] = {}
+        self._registries: dict[str, tuple[int, Registry]] = {}
+
+    def __repr__(self) -> str:
+        return f"Study({str(self.path)!r})"
+
+    @classmethod
+    def open(cls, path: str | Path) -> Study:
+        """The study in a directory.
+
+        Raises:
+            StudyError: there is none.
+        """
+        path = Path(path)
+        if not all(tables.exists(path / name) for name in SCHEMAS):
+            raise StudyError(f"{path} is not a study; `halftruth --study {path} import CAMPAIGN --trust KEY` makes one")
+        return cls(path)
+
+    @classmethod
+    def create(cls, path: str | Path) -> Study:
+        """The study in a directory, made where there is none.
+
+        Raises:
+            StudyError: the directory cannot be written, or holds something else.
+        """
+        path = Path(path)
+        with tables.storage(path / CAMPAIGNS):
+            if path.is_dir() and not any(tables.exists(path / name) for name in SCHEMAS) and any(path.iterdir()):
+                raise StudyError(f"{path} holds other files: name a new or an empty directory for the study")
+            path.mkdir(parents=True, exist_ok=True)
+        for name in SCHEMAS:
+            tables.create(path / name)
+        return cls.open(path)
+
+    # Campaigns.
+
+    def import_campaign(self, data: bytes, trusted: Sequence[bytes], name: str) -> SignedCampaign:
+        """Take in a signed campaign, under a name. The same campaign again changes nothing.
+
+        Args:
+            trusted: public keys of authors.
+            name: 1 to 100 printable characters, none of them a space.
+        Raises:
+            BadData: not a campaign, or by nobody trusted.
+            StudyError: another campaign has the name.
+        """
+        signed = open_campaign(data, trusted)
+        if not 1 <= len(name) <= MAX_NAME or not name.isprintable() or " " in name:
+            raise StudyError(f"a campaign's name is 1 to {MAX_NAME} printable characters without spaces")
+
+        def rows(table: DeltaTable) -> pa.Table:
+            listed = _listed(table)
+            if any(there.id == signed.id.hex() for there in listed):
+                return SCHEMAS[CAMPAIGNS].empty_table()
+            if any(there.name == name for there in listed):
+                raise StudyError(f"the study has another campaign named {name!r}: import this one under another name")
+            return pa.table([[signed.id.hex()], [name], [signed.author], [data]], schema=SCHEMAS[CAMPAIGNS])
+
+        tables.append(self.path / CAMPAIGNS, rows)
+        return signed
+
+    def listed(self) -> list[Listed]:
+        """All campaigns in order of their names, not opened."""
+        return sorted(_listed(tables.snapshot(self.path / CAMPAIGNS)), key=lambda listed: listed.name)
+
+    def ids(self) -> tuple[str, ...]:
+        """Ids of all campaigns, in hex."""
+        return tuple(listed.id for listed in self.listed())
+
+    def campaigns(self) -> list[Known]:
+        """All campaigns in order of their names."""
+        return [self._open(listed, listed.name) for listed in self.listed()]
+
+    def known(self, campaign: str) -> Known:
+        """The campaign with an id in hex.
+
+        Raises:
+            StudyError: the study has none.
+        """
+        if campaign not in self._opened:
+            self._open(next((listed for listed in self.listed() if listed.id == campaign), None), campaign)
+        return self._opened[campaign]
+
+    def campaign(self, text: str) -> SignedCampaign:
+        """The campaign that ``text`` names: its name, its id in hex, or the beginning of one id only.
+
+        Raises:
+            StudyError: it names none, or several.
+        """
+        listed = self.listed()
+        exact = [one for one in listed if text in (one.name, one.id)]
+        named = exact[:1] or [one for one in listed if text and one.id.startswith(text)]
+        return self._open(named[0] if len(named) == 1 else None, text).campaign
+
+    def _open(self, listed: Listed | None, asked: str) -> Known:
+        if listed is None:
+            names = ", ".join(one.name for one in self.listed()) or "none"
+            raise StudyError(f"{asked!r} names no campaign of the study, or several; it has: {names}")
+        if listed.id not in self._opened:
+            self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))
+        return self._opened[listed.id]
+
+    # Keys.
+
+    def registry(self, campaign: str) -> Registry:
+        """The keys registered in a campaign.
+
+        Args:
+            campaign: id in hex.
+        """
+        table = tables.snapshot(self.path / KEYS)
+        version, registry = self._registries.get(campaign, (-1, None))
+        if registry is None or version != table.version():
+            registry = load(table, campaign)
+            self._registries[campaign] = table.version(), registry
+        return registry
+
+    def enrol(self, data: bytes, *, threads: int | None = None) -> EnrolResult:
+        """Register the keys of a batch of enrolments, whoever may enrol by themselves.
+
+        Raises:
+            StudyError: the study cannot be written.
+        """
+        with verifier(threads) as threads_verifying:
+            chunk, refused = _enrolments(data)
+            done = enrolments.enrol(self, chunk, threads_verifying, uploaded=False)
+        refused.update(done.refused)
+        return EnrolResult(done.added, done.known, _by_class(refused))
+
+    def revoke(self, data: bytes) -> int:
+        """Revoke the keys of a batch of enrolments, whose signatures are not looked at.
+
+        Reports that arrive from now on are refused, counted ones stay. A key that is not registered yet is barred.
+
+        Returns:
+            Keys newly revoked.
+        Raises:
+            StudyError: the study cannot be written.
+        """
+        chunk, _ = _enrolments(data)
+        return enrolments.revoke(self, chunk)
+
+    # What was counted.
+
+    def tally(self, campaign: SignedCampaign, period: int | None = None) -> Tally:
+        """The counted outputs of a campaign.
+
+        Args:
+            period: only this one; if not given, of each device the outputs of its latest period. A device repeats
+                the output it once drew for a value, so over several periods the noise of its reports is not
+                independent, and counting them all would understate the error.
+        """
+        table = tables.snapshot(self.path / REPORTS)
+        name = campaign.id.hex()
+        periods = _periods(table, name)
+        if period is None and len(periods) == 1:
+            (period,) = periods
+        if period is not None:
+            sql = _COUNT.format(campaign=name, period=int(period))
+        else:
+            sql = _COUNT_LATEST.format(campaign=name)
+        counts = np.zeros(campaign.terms.channel.outputs, dtype=np.int64)
+        if periods:
+            rows = tables.query(table, sql)
+            counts[rows["output"].to_numpy()] = rows["n"].to_numpy()
+        return Tally(counts, MappingProxyType(self.rejected(campaign)), table.version())
+
+    def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
+        """Envelopes refused for a campaign, by reject class; for None, those of no known campaign."""
+        name = campaign.id.hex() if campaign is not None else ""
+        rows = tables.query(tables.snapshot(self.path / REJECTS), _REJECTED.format(campaign=name))
+        return dict(zip(rows["reason"].to_pylist(), rows["n"].to_pylist(), strict=True))
+
+    def status(self, now: int) -> list[CampaignStatus]:
+        """How each campaign stands at ``now`` (UTC seconds), in order of their names."""
+        reports = tables.snapshot(self.path / REPORTS)
+        found = []
+        for known in self.campaigns():
+            terms, name = known.campaign.terms, known.campaign.id.hex()
+            periods, registry = _periods(reports, name), self.registry(name)
+            found.append(
+                CampaignStatus(
+                    name=known.name,
+                    id=name,
+                    title=terms.title,
+                    opens=terms.opens,
+                    closes=terms.closes,
+                    open=terms.opens <= now < terms.closes,
+                    keys=len(registry.ids),
+                    revoked=int(registry.revoked.sum()),
+                    reports=sum(periods.values()),
+                    periods=periods,
+                    rejected=self.rejected(known.campaign),
+                )
+            )
+        return found
+
+
+# Campaign ids are hex digits and periods integers, so nothing from outside gets into a query.
+_COUNT = "SELECT output, count(*) AS n FROM rows WHERE campaign = '{campaign}' AND period = {period} GROUP BY output"
+_COUNT_LATEST = """
+    WITH mine AS (SELECT key, period, output FROM rows WHERE campaign = '{campaign}'),
+         latest AS (SELECT key, max(period) AS period FROM mine GROUP BY key)
+    SELECT output, count(*) AS n FROM mine JOIN latest ON mine.key = latest.key AND mine.period = latest.period
+    GROUP BY output
+"""
+_PERIODS = "SELECT period, count(*) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY period ORDER BY period"
+_REJECTED = "SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY reason ORDER BY reason"
+
+
+def _listed(table: DeltaTable) -> list[Listed]:
+    rows = tables.query(table, "SELECT name, campaign AS id, author, data FROM rows").to_pylist()
+    return [Listed(**row) for row in rows]
+
+
+def _periods(reports: DeltaTable, campaign: str) -> dict[int, int]:
+    """Outputs counted by period."""
+    rows = tables.query(reports, _PERIODS.format(campaign=campaign))
+    return dict(zip(rows["period"].to_pylist(), rows["n"].to_pylist(), strict=True))
+
+
+def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, Reject]]]:
+    """The enrolments of a batch, and what else is in it."""
+    gathering = Gathering()
+    gathering.add(data, frames(data, final=True))
+    chunk = gathering.done()
+    strays = chunk.frames.shape[1] - len(chunk.of(Kind.ENROLMENT)) + chunk.garbage
+    return chunk, Counter({("", Reject.MALFORMED): strays})
+
+
+def _by_class(refused: Mapping[tuple[str, Reject], int]) -> Mapping[str, int]:
+    classes: Counter[str] = Counter()
+    for (_, reject), count in sorted(refused.items()):
+        classes[str(reject)] += count
+    return MappingProxyType({reject: count for reject, count in classes.items() if count})

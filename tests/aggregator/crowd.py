@@ -1,0 +1,61 @@
+"""Devices for the tests of the study: their keys, enrolments and reports, with outputs as the test wants them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from aggregator.study import Study
+from protocol import exact
+from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
+from protocol.channels import RandomizedResponse
+from protocol.domain import Values
+from protocol.keys import SigningKey
+from protocol.notions import Ldp
+from protocol.report import Enrolment, Report, pack
+
+AUTHOR = SigningKey(bytes([7]) * 32)
+OPENS, WEEK = 1_800_000_000, 604_800
+NOW = OPENS + WEEK // 2
+
+
+@lru_cache
+def campaign(
+    outputs: int = 16, *, enrolment: str = "enrolled", answers: int = 1, periods: int = 4, title: str = "Education"
+) -> SignedCampaign:
+    """A campaign with a channel of so many outputs; its period 0 holds ``NOW``."""
+    channel = RandomizedResponse(outputs, (2**64 // (outputs + 1),))
+    terms = Campaign(
+        title, "Which?", "", "Town library", Values(tuple(map(str, range(outputs)))), Ldp(exact.NANONATS),
+        "randomized-response", channel, OPENS, OPENS + periods * WEEK, WEEK, answers, 1, enrolment,
+    )  # fmt: skip
+    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+
+
+@lru_cache(2**15)
+def device(number: int, signed: SignedCampaign) -> SigningKey:
+    """The key of a device in a campaign."""
+    return SigningKey.for_campaign(hashlib.sha256(b"device %d" % number).digest(), signed.id)
+
+
+def enrolment(number: int, signed: SignedCampaign) -> bytes:
+    """A device's enrolment."""
+    key = device(number, signed)
+    return Enrolment(signed.id, key.public).seal(key)
+
+
+def report(number: int, signed: SignedCampaign, *outputs: int, period: int = 0, slot: int = 0) -> bytes:
+    """A device's report of ``outputs``, or of output 0; whether it fits the campaign is the test's business."""
+    outputs = outputs or (0,)
+    packed = pack(outputs, signed.terms.channel.output_bits)
+    return Report(signed.id, period, slot, len(outputs), packed).seal(device(number, signed))
+
+
+def study(path: Path, signed: SignedCampaign, devices: Iterable[int] = ()) -> Study:
+    """A study with one campaign, ``education``, and the keys of some devices."""
+    made = Study.create(path)
+    made.import_campaign(signed.data, [AUTHOR.public], "education")
+    made.enrol(b"".join(enrolment(number, signed) for number in devices))
+    return made

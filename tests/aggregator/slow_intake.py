@@ -1,0 +1,101 @@
+"""Intake one envelope at a time, as SPEC 10 reads: the slow twin of ``aggregator.intake``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from protocol.campaign import SignedCampaign
+from protocol.envelope import Envelope, Kind, read_batch
+from protocol.errors import BadData, KeyRefused, SignatureRefused
+from protocol.report import Enrolment, Report
+
+
+@dataclass
+class SlowStudy:
+    """Campaigns, keys and filled slots in dictionaries."""
+
+    campaigns: dict[bytes, SignedCampaign]
+    keys: dict[tuple[bytes, bytes], bytes] = field(default_factory=dict)
+    revoked: set[tuple[bytes, bytes]] = field(default_factory=set)
+    slots: dict[tuple[bytes, int, bytes, int], int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, campaigns: Iterable[SignedCampaign]) -> SlowStudy:
+        return cls({signed.id: signed for signed in campaigns})
+
+    def enrol(self, data: bytes) -> None:
+        """Enrolments by the analyst's hand."""
+        for sealed in read_batch(data):
+            assert isinstance(sealed, Envelope)
+            enrolment = Enrolment.open(sealed)
+            self.keys[enrolment.campaign_id, sealed.key_id] = enrolment.public
+
+    def ingest(self, data: bytes, now: int) -> Counter[str]:
+        """Counts by class, with "accepted" and "enrolments" among them."""
+        items = list(read_batch(data))
+        enrolments = [item for item in items if isinstance(item, Envelope) and item.kind is Kind.ENROLMENT]
+        rest = [item for item in items if not (isinstance(item, Envelope) and item.kind is Kind.ENROLMENT)]
+        return Counter(self._enrolment(item) for item in enrolments) + Counter(
+            self._report(item, now) if isinstance(item, Envelope) and item.kind is Kind.REPORT else "malformed"
+            for item in rest
+        )
+
+    def _enrolment(self, sealed: Envelope) -> str:
+        refusal = ""
+        try:
+            Enrolment.open(sealed)
+        except (KeyRefused, SignatureRefused):
+            refusal = "bad-signature"
+        except BadData:
+            return "malformed"
+        # Where the payload is well-formed, it says the campaign and key even if the signature is not right.
+        campaign_id, public = sealed.unverified[3:19], sealed.unverified[-32:]
+        if not (len(sealed.unverified) == 53 and sealed.unverified[:3] == b"\x92\xc4\x10"):
+            return "malformed"
+        if campaign_id not in self.campaigns:
+            return "unknown-campaign"
+        if self.campaigns[campaign_id].terms.enrolment != "open":
+            return "ignored"
+        place = campaign_id, sealed.key_id
+        if refusal or self.keys.setdefault(place, public) != public:
+            return "bad-signature"
+        return "enrolments"
+
+    def _report(self, sealed: Envelope, now: int) -> str:
+        try:
+            report = Report.decode(sealed.unverified)
+        except BadData:
+            return "malformed"
+        signed = self.campaigns.get(report.campaign_id)
+        if signed is None:
+            return "unknown-campaign"
+        place = report.campaign_id, sealed.key_id
+        if place not in self.keys:
+            return "unknown-key"
+        if place in self.revoked:
+            return "revoked-key"
+        try:
+            sealed.open(self.keys[place])
+        except (KeyRefused, SignatureRefused):
+            return "bad-signature"
+        terms = signed.terms
+        current = (now - terms.opens) // terms.period_seconds if now >= terms.opens else -1
+        if report.period > current + 1:
+            return "early"
+        if report.period >= terms.periods:
+            return "late"
+        if report.slot + report.count > terms.answers_per_period:
+            return "over-quota"
+        try:
+            outputs = report.outputs(terms)
+        except BadData:
+            return "bad-output"
+        slots = [
+            (report.campaign_id, report.period, sealed.key_id, report.slot + place) for place in range(report.count)
+        ]
+        if any(slot in self.slots for slot in slots):
+            return "replayed"
+        self.slots.update(zip(slots, outputs, strict=True))
+        return "accepted"

@@ -1,0 +1,257 @@
+"""Laws of the command line: what a person or a script may count on, whatever is typed."""
+
+import errno
+import json
+import os
+import stat
+
+import pytest
+from click.testing import CliRunner
+
+from aggregator.cli import author, demo, desk, tools  # noqa: F401  # importing them adds their commands
+from aggregator.cli.shell import halftruth
+from protocol import keys
+
+DRAFT = """
+title = "Highest education"
+question = "What is it?"
+organisation = "Town library"
+[domain]
+kind = "values"
+values = ["none", "primary", "secondary", "bachelor"]
+[privacy]
+notion = "ldp"
+epsilon = 1.0
+[schedule]
+opens = 2020-01-01
+closes = 2120-01-01
+[limits]
+minimum_reports = 50
+enrolment = "enrolled"
+"""
+COUNTS = "value,count\nnone,40\nprimary,100\nsecondary,200\nbachelor,60\n"
+
+
+def run(*words, code=0):
+    """Run a command; it must end with ``code`` and without a traceback."""
+    result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """A folder with keys, a campaign, a study and 400 ingested reports."""
+    folder = tmp_path_factory.mktemp("session")
+    (folder / "education.toml").write_text(DRAFT, encoding="utf-8")
+    (folder / "counts.csv").write_text(COUNTS, encoding="utf-8")
+    run("keygen", folder / "analyst")
+    run("campaign", folder / "education.toml", "--key", folder / "analyst.key", "--out", folder / "education.campaign")
+    study = ("--study", folder / "lib")
+    run(*study, "import", folder / "education.campaign", "--trust", folder / "analyst.pub")
+    run("simulate", folder / "education.campaign", "--truth", folder / "counts.csv", "--out", folder / "batch.htr",
+        "--keys", folder / "devices.pub")  # fmt: skip
+    run(*study, "enrol", folder / "devices.pub")
+    found = json.loads(run(*study, "ingest", "--json", folder / "batch.htr").stdout)
+    assert (found["read"], found["accepted"], sum(found["rejected"].values())) == (400, 400, 0)
+    return folder
+
+
+def test_every_command_helps():
+    """Every command says in --help what it does, and every option what it is for."""
+    assert "keygen" in run("--help").output
+    for name, command in halftruth.commands.items():
+        assert command.help, name
+        for parameter in command.params:
+            assert parameter.param_type_name == "argument" or parameter.help, f"{name} {parameter.name}"
+        run(name, "--help")
+
+
+def test_a_secret_key_is_for_its_owner_alone(session):
+    """keygen writes the secret with mode 0600, never overwrites a key, and never prints it."""
+    secret = session / "analyst.key"
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    before = secret.read_bytes()
+    shown = run("keygen", session / "analyst", code=1).output
+    assert "not overwritten" in shown
+    assert secret.read_bytes() == before
+    assert keys.SigningKey.from_line(before.decode()).secret.hex() not in run("keygen", session / "other").output
+
+
+def test_the_json_of_audit_is_the_contract(session):
+    """audit --json has the keys that scripts rely on."""
+    found = json.loads(run("audit", "--json", session / "education.campaign").stdout)
+    assert {"mechanism", "values", "output_bits", "notion", "levels", "certified"} <= found.keys()
+    assert found["certified"] is True
+    assert found["levels"]["ldp"] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_the_json_of_estimate_is_the_contract(session):
+    """estimate --format json has the keys that scripts rely on; the consistent shares are a distribution."""
+    found = json.loads(run("--study", session / "lib", "estimate", "education", "--format", "json").stdout)
+    assert {"campaign", "reports", "values", "rejected", "influence"} <= found.keys()
+    assert found["reports"] == 400
+    assert [row["value"] for row in found["values"]] == ["none", "primary", "secondary", "bachelor"]
+    assert all({"value", "estimate", "raw", "se", "low", "high"} <= row.keys() for row in found["values"])
+    assert sum(row["estimate"] for row in found["values"]) == pytest.approx(1)
+    assert sum(row["raw"] for row in found["values"]) == pytest.approx(1)
+
+
+def test_every_form_of_an_estimate_is_written(session):
+    """Table, CSV and picture are made of the same estimate; a picture is never drawn over another file."""
+    study = ("--study", session / "lib")
+    assert "secondary" in run(*study, "estimate", "education").stdout
+    lines = run(*study, "estimate", "education", "--format", "csv").stdout.splitlines()
+    assert lines[0].startswith("value,estimate,raw,se,low,high")
+    assert len(lines) == 5
+    picture = session / "education.png"
+    run(*study, "estimate", "education", "--plot", picture, "--truth", session / "counts.csv")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    one = json.loads(run(*study, "estimate", "education", "--value", "none", "--json").stdout)
+    assert one["low"] <= one["estimate"] <= one["high"]
+
+
+def test_ingesting_again_counts_nothing_twice(session):
+    """A known file ingested again is refused as replayed, report by report, and the estimate stays."""
+    study = ("--study", session / "lib")
+    before = json.loads(run(*study, "estimate", "education", "--json").stdout)["values"]
+    found = json.loads(run(*study, "ingest", "--json", session / "batch.htr").stdout)
+    assert (found["accepted"], found["rejected"]["replayed"]) == (0, 400)
+    assert json.loads(run(*study, "estimate", "education", "--json").stdout)["values"] == before
+
+
+def test_status_and_inspect_say_what_is_there(session):
+    """status counts the study's keys and reports; inspect tells a campaign from a batch."""
+    (row,) = json.loads(run("--study", session / "lib", "status", "--json").stdout)
+    assert (row["name"], row["keys"], row["reports"]) == ("education", 400, 400)
+    assert json.loads(run("inspect", "--json", session / "education.campaign").stdout)["title"] == "Highest education"
+    batch = json.loads(run("inspect", "--json", session / "batch.htr").stdout)
+    assert batch["envelopes"] == {"report": 400}
+    assert batch["keys"] == 400
+    for file in ("education.campaign", "batch.htr"):
+        assert run("inspect", session / file).stdout.strip()
+
+
+def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
+    """After revoke, reports under those keys are refused as revoked, and counted ones stay."""
+    study = ("--study", tmp_path / "lib")
+    run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
+    run(*study, "enrol", session / "devices.pub")
+    assert "400 keys revoked" in run(*study, "revoke", session / "devices.pub").stdout
+    found = json.loads(run(*study, "ingest", "--json", session / "batch.htr").stdout)
+    assert found["rejected"] == {"revoked-key": 400}
+
+
+def test_too_few_reports_are_not_yet(session, tmp_path):
+    """Below the campaign's minimum, estimate ends with 75 and says how many are missing."""
+    study = ("--study", tmp_path / "lib")
+    run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
+    assert "50" in run(*study, "estimate", "education", code=75).output
+
+
+def test_a_simulated_seed_repeats_and_says_so(session, tmp_path):
+    """--seed gives the same bytes twice, and a warning that it is for experiments only."""
+    batches = []
+    for name in "ab":
+        result = run("simulate", session / "education.campaign", "--truth", session / "counts.csv", "--seed", 1,
+                     "--out", tmp_path / f"{name}.htr", "--keys", tmp_path / f"{name}.pub")  # fmt: skip
+        assert "experiments only" in result.stderr
+        batches.append((tmp_path / f"{name}.htr").read_bytes())
+    assert batches[0] == batches[1]
+
+
+WRONG = [
+    (("frobnicate",), 2),
+    (("--study", "{new}", "status"), 1),
+    (("status",), 2),
+    (("audit", "{missing}"), 2),
+    (("audit", "{empty}"), 65),
+    (("audit", "{noise}"), 65),
+    (("audit", "{cut}"), 65),
+    (("audit", "{batch}"), 65),
+    (("inspect", "{empty}"), 65),
+    (("inspect", "{noise}"), 65),
+    (("campaign", "{noise}", "--key", "{key}", "--out", "{new}"), 65),
+    (("campaign", "{draft}", "--key", "{noise}", "--out", "{new}"), 65),
+    (("campaign", "{draft}", "--key", "{pub}", "--out", "{new}"), 65),
+    (("campaign", "{draft}", "--key", "{key}", "--out", "{draft}"), 1),
+    (("campaign", "{draft}", "--key", "{key}", "--out", "{folder}/no/such/x"), 1),
+    (("--study", "{lib}", "import", "{campaign}", "--trust", "{other}"), 65),
+    (("--study", "{lib}", "import", "{campaign}", "--trust", "{noise}"), 65),
+    (("--study", "{lib}", "import", "{campaign}"), 2),
+    (("--study", "{lib}", "import", "{bent}", "--trust", "{pub}"), 65),
+    (("--study", "{lib}", "enrol", "{noise}"), 65),
+    (("--study", "{lib}", "ingest", "{missing}"), 2),
+    (("--study", "{folder}", "ingest", "{batch}"), 1),
+    (("--study", "{lib}", "estimate", "nosuch"), 1),
+    (("--study", "{lib}", "estimate", "education", "--mean"), 1),
+    (("--study", "{lib}", "estimate", "education", "--mean", "--sum"), 2),
+    (("--study", "{lib}", "estimate", "education", "--value", "mauve"), 65),
+    (("--study", "{lib}", "estimate", "education", "--method", "mmse"), 1),
+    (("--study", "{lib}", "estimate", "education", "--period", "7"), 75),
+    (("--study", "{lib}", "estimate", "education", "--weights", "{noise}"), 65),
+    (("--study", "{lib}", "estimate", "education", "--truth", "{draft}"), 65),
+    (("simulate", "{campaign}", "--truth", "{draft}", "--out", "{new}", "--keys", "{new}2"), 65),
+    (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}"), 1),
+    (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{batch}", "--keys", "{new}2"), 1),
+    (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}", "--keys", "{new}2", "--period", "9"), 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_wrong_input_is_one_clear_line(session, tmp_path, words, code):
+    """Wrong input ends with its exit code, a short message and no traceback, and leaves no half-written file."""
+    campaign = (session / "education.campaign").read_bytes()
+    made = {
+        "empty": b"",
+        "noise": bytes(range(256)) * 3,
+        "cut": campaign[:-10],
+        "bent": campaign[:-1] + bytes([campaign[-1] ^ 1]),
+    }
+    for name, content in made.items():
+        (tmp_path / name).write_bytes(content)
+    run("keygen", tmp_path / "other")
+    places = {name: tmp_path / name for name in (*made, "missing", "new")} | {
+        "folder": tmp_path, "lib": session / "lib", "key": session / "analyst.key", "pub": session / "analyst.pub",
+        "other": tmp_path / "other.pub", "draft": session / "education.toml", "batch": session / "batch.htr",
+        "campaign": session / "education.campaign", "counts": session / "counts.csv",
+    }  # fmt: skip
+    before = set(tmp_path.iterdir())
+    result = run(*(word.format(**places) for word in words), code=code)
+    assert result.stderr.strip()
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.strip().splitlines()[-1]) < 400
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_an_unreadable_batch_is_named(session, tmp_path):
+    """An empty or damaged upload in a folder does not stop the others."""
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    (inbox / "a.htr").write_bytes(b"")
+    (inbox / "b.htr").write_bytes((session / "batch.htr").read_bytes()[:-7])
+    found = json.loads(run("--study", session / "lib", "ingest", "--json", inbox).stdout)
+    assert found["read"] == found["accepted"] + sum(found["rejected"].values()) == 400
+    assert found["rejected"]["malformed"] == 1
+
+
+def test_a_full_disk_is_said(session, tmp_path, monkeypatch):
+    """A disk that fills while a file is written ends with 1, says so, and leaves nothing behind."""
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    result = run(
+        "campaign", session / "education.toml", "--key", session / "analyst.key", "--out", tmp_path / "x", code=1
+    )
+    assert "disk is full" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_machine_is_fit():
+    """doctor does each thing once and finds this machine able."""
+    assert all(found["ok"] for found in json.loads(run("doctor", "--json").stdout))

@@ -1,0 +1,130 @@
+"""Columns: what payloads say, read all at once, is what the protocol reads one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from aggregator.intake import columns
+from protocol import codec
+from protocol.channels import RandomizedResponse
+from protocol.errors import BadData
+from protocol.keys import key_id
+from protocol.report import Report, unpack
+from tests.aggregator.crowd import campaign
+
+BOUNDARIES = [0, 1, 127, 128, 255, 256, 4095, 4096, 4097, 65535, 65536, 2**31, 2**32 - 1, 2**32, 2**63, -1, -33, -200]
+INTEGERS = st.one_of(st.sampled_from(BOUNDARIES), st.integers(-(2**63), 2**64 - 1))
+ANYTHING = st.one_of(INTEGERS, st.binary(max_size=20), st.text(max_size=3), st.just([]))
+
+
+@st.composite
+def payloads(draw: st.DrawFn) -> bytes:
+    """A report payload, right, nearly right or with altered bytes."""
+    small = st.integers(0, 300)
+    fields = [
+        bytes(draw(st.sampled_from([16, 16, 16, 15, 17]))),
+        draw(st.one_of(small, INTEGERS)),
+        draw(st.one_of(small, INTEGERS)),
+        draw(st.one_of(st.integers(1, 5), INTEGERS)),
+        bytes(draw(st.sampled_from([0, 1, 2, 255, 256, 300]))),
+    ]
+    if draw(st.integers(0, 5)) == 0:
+        fields[draw(st.integers(0, 4))] = draw(ANYTHING)
+    data = bytearray(codec.encode(fields[: draw(st.sampled_from([5, 5, 5, 5, 4]))]))
+    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+        data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
+    return bytes(data[: draw(st.sampled_from([len(data), len(data), len(data) - 1]))])
+
+
+def forms(value: int, marks: dict[int, int]) -> list[bytes]:
+    """All ways to write a number that its width allows, after the mark of each width."""
+    return [bytes([mark]) + value.to_bytes(width, "big") for mark, width in marks.items() if value < 256**width]
+
+
+def every_form() -> list[bytes]:
+    """Report payloads whose integers and length are written in every form that holds them, shortest and longer."""
+    found = []
+    for value in (1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1):
+        short = codec.encode(value)
+        for form in {short, *forms(value, {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8})}:
+            found += [form + b"\x01\x01\xc4\x01.", b"\x01" + form + b"\x01\xc4\x01.", b"\x01\x01" + form + b"\xc4\x01."]
+    for length in (0, 1, 255, 256, 65000):
+        found += [b"\x01\x01\x01" + form + bytes(length) for form in forms(length, {0xC4: 1, 0xC5: 2, 0xC6: 4})]
+    return [b"\x95\xc4\x10" + bytes(16) + fields for fields in found]
+
+
+def laid_out(parts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Payloads as they stand in a batch, each with the bytes of an envelope around it."""
+    starts, data = [], b""
+    for part in parts:
+        data += bytes(15)
+        starts.append(len(data))
+        data += part + b"\xc4\x40" + bytes(range(64))
+    start = np.array(starts, dtype=np.int64)
+    return np.frombuffer(data, dtype=np.uint8), start, start + [len(part) for part in parts]
+
+
+@given(st.lists(payloads(), min_size=1, max_size=8))
+@example(every_form())
+def test_columns_are_the_reports_decoded(parts):
+    """A payload is refused where Report.decode refuses it, and else says the same."""
+    found = columns.reports(*laid_out(parts))
+    data = laid_out(parts)[0]
+    for row, part in enumerate(parts):
+        try:
+            report = Report.decode(part)
+        except BadData:
+            assert not found.valid[row]
+            continue
+        assert found.valid[row]
+        assert found.campaign[row].tobytes() == report.campaign_id
+        assert (found.period[row], found.slot[row], found.count[row]) == (report.period, report.slot, report.count)
+        at = found.packed[row]
+        assert data[at : at + found.packed_length[row]].tobytes() == report.packed
+
+
+@given(st.integers(1, 20), st.integers(1, 40), st.data())
+def test_outputs_are_the_reports_unpacked(bits, count, data):
+    """Outputs are refused where Report.outputs refuses them, and else are the same."""
+    limit = data.draw(st.integers(2 ** (bits - 1) + (bits > 1), 2**bits)) if bits > 1 else 2
+    width = (bits * count + 7) // 8
+    parts = data.draw(st.lists(st.binary(min_size=width - 1, max_size=width + 1), min_size=1, max_size=6))
+    buffer, start, end = laid_out(parts)
+    values, valid = columns.outputs(buffer, start, end - start, count, bits, limit)
+    for row, part in enumerate(parts):
+        try:
+            expected = unpack(part, count, bits)
+        except BadData:
+            expected = (limit,)
+        assert valid[row] == (max(expected) < limit)
+        if valid[row]:
+            assert tuple(values[row]) == expected
+
+
+def test_the_limit_is_the_channels():
+    """A channel's outputs are all taken, the next integer is not, though it has as many bits."""
+    channel = RandomizedResponse(5, (2**64 // 6,))
+    buffer, start, end = laid_out([bytes([y << 5]) for y in range(8)])
+    _, valid = columns.outputs(buffer, start, end - start, 1, channel.output_bits, channel.outputs)
+    assert valid.tolist() == [True] * 5 + [False] * 3
+
+
+@given(
+    st.lists(st.tuples(st.binary(min_size=32, max_size=32), st.booleans(), st.integers(0, 60)), min_size=1, max_size=4)
+)
+def test_enrolments_name_the_key_they_carry(rows):
+    """An enrolment payload is taken if it has its one form and its envelope names its key, and else refused."""
+    parts, ids, expected = [], [], []
+    for public, honest, at in rows:
+        payload = bytearray(codec.encode([campaign().id, public]))
+        if at < len(payload):
+            payload[at] ^= 1
+        parts.append(bytes(payload))
+        ids.append(key_id(bytes(payload[-32:])) if honest else bytes(8))
+        expected.append(honest and not (at < 3 or 19 <= at < 21))
+    buffer, start, end = laid_out(parts)
+    key_ids = np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 8)
+    found = columns.enrolments(buffer, key_ids, start, end)
+    assert found.valid.tolist() == expected

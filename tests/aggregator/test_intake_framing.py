@@ -1,0 +1,109 @@
+"""Framing: the fast reader finds what the normative one finds, however the bytes arrive."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from aggregator.intake.framing import frames
+from protocol import codec
+from protocol.envelope import Envelope, Kind, read_batch
+
+HUGE_CLAIM = b"\x95\x01\x01\xc4\x08" + bytes(8) + b"\xc6\x00\x3f\xff\xff"
+"""The beginning of an envelope of nearly 4 MiB."""
+
+BODIES = st.one_of(
+    st.binary(max_size=40),
+    st.sampled_from([bytes(n) for n in (0, 127, 128, 129, 255, 256, 257, 65535, 65536, 65537)]),
+)
+
+
+@st.composite
+def envelopes(draw: st.DrawFn) -> bytes:
+    """An envelope, well-formed or nearly so."""
+    version = draw(st.sampled_from([1, 1, 1, 1, 0, 2]))
+    kind = draw(st.sampled_from([1, 2, 3, 3, 3, 0, 4]))
+    key_id = bytes(draw(st.sampled_from([8, 8, 8, 8, 7, 9])))
+    signature = bytes(draw(st.sampled_from([64, 64, 64, 64, 63, 65])))
+    return codec.encode([version, kind, key_id, draw(BODIES), signature])
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> bytes:
+    """A batch of envelopes with noise, cuts and altered bytes."""
+    noise = st.one_of(
+        st.binary(max_size=20),
+        st.sampled_from(
+            [
+                b"\x95",
+                b"\x95\x01",
+                b"\x95\x01\x03\xc4\x08",
+                HUGE_CLAIM,
+            ]
+        ),
+    )
+    data = bytearray(b"".join(draw(st.lists(st.one_of(envelopes(), noise), max_size=8))))
+    for _ in range(draw(st.integers(0, 3))):
+        if data:
+            data[draw(st.integers(0, len(data) - 1))] = draw(st.sampled_from([0, 0x95, 0xC4, 0xC5, 0xC6, 0x01, 0xFF]))
+    for _ in range(draw(st.integers(0, 2))):
+        start = draw(st.integers(0, len(data)))
+        del data[start : start + draw(st.integers(1, 5))]
+    return bytes(data)
+
+
+def fast(data: bytes, cuts: list[int]) -> tuple[list[tuple[int, bytes, bytes, bytes]], int]:
+    """What the fast reader finds when ``data`` comes in pieces."""
+    bounds = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
+    found, garbage, rest, inside = [], 0, b"", False
+    for first, last in pairwise(bounds):
+        piece = rest + data[first:last]
+        part = frames(piece, final=last == len(data), inside_garbage=inside)
+        for begin, payload, end, kind in zip(part.begin, part.payload, part.end, part.kind, strict=True):
+            found.append((kind, piece[begin + 5 : begin + 13], piece[payload : end - 66], piece[end - 64 : end]))
+        garbage += part.garbage
+        rest, inside = piece[part.rest :], part.inside_garbage
+    assert rest == b""
+    return found, garbage
+
+
+@given(streams(), st.lists(st.integers(1, 2000), max_size=6))
+@example(b"\x95", [])
+@example(codec.encode([1, 3, bytes(8), b"x", bytes(64)]) + b"\x95\x01", [3])
+def test_pieces_of_a_stream_hold_the_envelopes_of_the_whole(data, cuts):
+    """Whatever the bytes and wherever they are cut, the envelopes and the runs of garbage are those of read_batch."""
+    slow = list(read_batch(data))
+    expected = [(i.kind, i.key_id, i.unverified, i.signature) for i in slow if isinstance(i, Envelope)]
+    assert fast(data, cuts) == (expected, len(slow) - len(expected))
+
+
+def test_every_place_to_cut_gives_the_same():
+    """A batch with noise in front of, between and after envelopes reads the same, cut once at any byte."""
+    one, large = codec.encode([1, 3, bytes(8), b"x", bytes(64)]), codec.encode([1, 1, bytes(8), bytes(256), bytes(64)])
+    data = b"noise" + one + b"\x95" + large + b"\x95\x01\x95" + one[:-1] + one + b"\x95"
+    slow = list(read_batch(data))
+    expected = [(i.kind, i.key_id, i.unverified, i.signature) for i in slow if isinstance(i, Envelope)]
+    for cut in range(1, len(data)):
+        assert fast(data, [cut]) == (expected, len(slow) - len(expected))
+
+
+def test_a_tail_that_waits_for_more_is_bounded():
+    """No claim of a length makes the reader hold back more than the largest envelope there can be."""
+    head = b"\x95\x01\x01\xc4\x08" + bytes(8)
+    assert frames(head + b"\xc6\x00\x40\x00\x00" + bytes(99), final=False).rest == 0
+    beyond = head + b"\xc6\x00\x40\x00\x01" + bytes(99)
+    assert frames(beyond, final=False).rest == len(beyond)
+    whole = head + b"\xc6\x00\x40\x00\x00" + bytes(2**22) + b"\xc4\x40" + bytes(64)
+    assert frames(whole[:-1], final=False).begin == []
+    assert frames(whole, final=False).kind == [Kind.CAMPAIGN]
+
+
+@pytest.mark.parametrize("filler", [b"\x95\x01", b"\x95\x01\x03\xc4\x08", HUGE_CLAIM])
+def test_hostile_garbage_takes_linear_time(filler):
+    """A megabyte of beginnings of envelopes is one run of garbage, found in one pass."""
+    data = filler * (2**20 // len(filler))
+    found = frames(data, final=True)
+    assert (found.garbage, found.begin, found.rest) == (1, [], len(data))

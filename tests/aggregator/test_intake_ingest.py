@@ -1,0 +1,478 @@
+"""Ingest: every envelope is accepted or refused under one class, whatever the bytes are."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aggregator.intake import ingest as intake
+from aggregator.intake import tables
+from aggregator.intake.files import IntakeError, batch_files
+from aggregator.intake.ingest import ingest
+from aggregator.intake.rejects import Reject
+from aggregator.intake.tables import StudyError
+from aggregator.study import Study
+from protocol import codec, envelope
+from protocol.envelope import Kind
+from protocol.keys import SigningKey, key_id
+from protocol.report import Enrolment, Report
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, WEEK, campaign, device, enrolment, report
+from tests.aggregator.slow_intake import SlowStudy
+
+PLAIN = campaign()
+OPEN = campaign(enrolment="open", answers=5, title="Open")
+FOREIGN = campaign(title="Never imported")
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of ``PLAIN`` with ten devices, and of ``OPEN`` with none."""
+    made = crowd.study(tmp_path / "study", PLAIN, range(10))
+    made.import_campaign(OPEN.data, [AUTHOR.public], "open")
+    return made
+
+
+def take(study, data, now=NOW, **options):
+    """The result of ingesting one file of ``data``; accepted and rejected add up to read."""
+    file = study.path.parent / f"{random.getrandbits(64):x}.htr"
+    file.write_bytes(data)
+    result = ingest(study, [file], now=now, threads=2, **options)
+    assert result.accepted + sum(result.rejected.values()) == result.read
+    counts = result.by_campaign.values()
+    assert sum(count.accepted for count in counts) == result.accepted
+    assert sum((Counter(count.rejected) for count in counts), Counter()) == Counter(result.rejected)
+    return result
+
+
+def rows(study):
+    """The counted outputs: (campaign, period, key, slot) -> output."""
+    table = tables.query(tables.snapshot(study.path / "reports"), "SELECT * FROM rows").to_pylist()
+    found = {(row["campaign"], row["period"], row["key"], row["slot"]): row["output"] for row in table}
+    assert len(found) == len(table)
+    return found
+
+
+def sealed_by(signed, number, payload, kind=Kind.REPORT):
+    """Any payload under a device's signature."""
+    return envelope.seal(kind, device(number, signed), payload)
+
+
+def one_of_each():
+    """A purpose-made envelope for each class, and the class."""
+    good = report(1, PLAIN, 3)
+    forged = bytes([*good[:-1], good[-1] ^ 1])
+    cases = {
+        Reject.MALFORMED: sealed_by(PLAIN, 0, codec.encode([PLAIN.id, 0, 0, 1])),
+        Reject.UNKNOWN_CAMPAIGN: report(0, FOREIGN),
+        Reject.UNKNOWN_KEY: report(77, PLAIN),
+        Reject.REVOKED_KEY: report(9, PLAIN),
+        Reject.BAD_SIGNATURE: forged,
+        Reject.EARLY: report(0, PLAIN, period=2),
+        Reject.LATE: report(0, PLAIN, period=4),
+        Reject.OVER_QUOTA: report(0, PLAIN, slot=1),
+        Reject.BAD_OUTPUT: sealed_by(PLAIN, 0, Report(PLAIN.id, 0, 0, 1, b"\x01").encode()),
+        Reject.REPLAYED: report(1, PLAIN, 5),
+    }
+    assert list(cases) == list(Reject)
+    return good, cases
+
+
+@pytest.mark.parametrize("reject", list(Reject))
+def test_each_class_is_reached_by_its_own_report(study, reject):
+    """A report with one fault is refused under that fault's class, beside one that is counted."""
+    good, cases = one_of_each()
+    study.revoke(enrolment(9, PLAIN))
+    now = NOW + 10 * WEEK if reject is Reject.LATE else NOW
+    result = take(study, good + cases[reject], now)
+    assert (result.accepted, result.rejected) == (1, {reject: 1})
+    name = "education" if reject not in (Reject.MALFORMED, Reject.UNKNOWN_CAMPAIGN) else ""
+    assert result.by_campaign[name].rejected == {reject: 1}
+    assert study.rejected(PLAIN if name else None) == {reject: 1}
+
+
+def test_the_first_failing_check_wins(study):
+    """A report with every fault from a check on is refused under that check's class."""
+    study.revoke(enrolment(9, PLAIN))
+
+    def faulty(number, signed, period, slot, packed, *, forge=False):
+        sealed = Report(signed.id, period, slot, 1, packed).seal(device(number, signed))
+        return bytes([*sealed[:-1], sealed[-1] ^ 1]) if forge else sealed
+
+    early, late = 9, 4
+    cases = [
+        (faulty(77, FOREIGN, early, 1, b"\x01", forge=True), Reject.UNKNOWN_CAMPAIGN, NOW),
+        (faulty(77, PLAIN, early, 1, b"\x01", forge=True), Reject.UNKNOWN_KEY, NOW),
+        (faulty(9, PLAIN, early, 1, b"\x01", forge=True), Reject.REVOKED_KEY, NOW),
+        (faulty(0, PLAIN, early, 1, b"\x01", forge=True), Reject.BAD_SIGNATURE, NOW),
+        (faulty(0, PLAIN, early, 1, b"\x01"), Reject.EARLY, NOW),
+        (faulty(0, PLAIN, late, 1, b"\x01"), Reject.LATE, NOW + 5 * WEEK),
+        (faulty(0, PLAIN, 0, 1, b"\x01"), Reject.OVER_QUOTA, NOW),
+        (faulty(0, PLAIN, 0, 0, b"\x01"), Reject.BAD_OUTPUT, NOW),
+    ]
+    for data, reject, now in cases:
+        assert take(study, data, now).rejected == {reject: 1}
+
+
+@pytest.mark.parametrize(
+    ("now", "period", "accepted"),
+    [
+        (crowd.OPENS - 100 * WEEK, 0, True),
+        (crowd.OPENS - 1, 0, True),
+        (crowd.OPENS - 1, 1, False),
+        (crowd.OPENS, 1, True),
+        (crowd.OPENS, 2, False),
+        (crowd.OPENS + WEEK - 1, 2, False),
+        (crowd.OPENS + WEEK, 2, True),
+        (crowd.OPENS + 400 * WEEK, 0, True),
+        (crowd.OPENS + 400 * WEEK, 3, True),
+    ],
+)
+def test_reports_may_be_a_period_ahead_and_any_time_late(study, now, period, accepted):
+    """The next period is taken, the one after is early; before the opening is the period before the first."""
+    result = take(study, report(0, PLAIN, period=period), now)
+    assert result.rejected == ({} if accepted else {"early": 1})
+
+
+def test_no_altered_report_is_accepted(study):
+    """Whichever bit of a report is flipped, it is not counted."""
+    good = report(0, PLAIN, 3)
+    for bit in range(8 * len(good)):
+        altered = bytearray(good)
+        altered[bit // 8] ^= 1 << bit % 8
+        (study.path.parent / "altered").mkdir(exist_ok=True)
+        (study.path.parent / "altered" / f"{bit:05}").write_bytes(altered)
+    result = ingest(study, [study.path.parent / "altered"], now=NOW)
+    assert (result.files, result.accepted) == (8 * len(good), 0)
+    assert result.read == sum(result.rejected.values()) >= 8 * len(good)
+    assert take(study, good).accepted == 1
+
+
+def test_no_kind_passes_for_another(study):
+    """An envelope signed as one kind is refused when its kind is rewritten to any other."""
+    bodies = {
+        Kind.REPORT: Report(OPEN.id, 0, 0, 1, b"\x00").encode(),
+        Kind.ENROLMENT: Enrolment(OPEN.id, device(1, OPEN).public).encode(),
+        Kind.CAMPAIGN: OPEN.terms.encode(),
+    }
+    study.enrol(enrolment(1, OPEN))
+    for signed_as in Kind:
+        for sent_as in Kind:
+            for body in bodies.values():
+                if len(body) > envelope.MAX_PAYLOAD[signed_as] or len(body) > envelope.MAX_PAYLOAD[sent_as]:
+                    continue
+                sealed = bytearray(envelope.seal(signed_as, device(1, OPEN), body))
+                sealed[2] = sent_as
+                if signed_as is not sent_as:
+                    result = take(study, bytes(sealed))
+                    assert result.accepted == result.keys_added == 0
+    assert rows(study) == {}
+
+
+def test_batches_of_nothing_noise_and_other_campaigns(study, tmp_path):
+    """Empty files are warned of; noise is one run; truncated, foreign and stray envelopes are refused, one by one."""
+    assert take(study, b"").warnings[0].endswith("is empty")
+    assert take(study, b"hello, world").rejected == {"malformed": 1}
+    assert take(study, report(0, PLAIN)[:-1]).rejected == {"malformed": 1}
+    assert take(study, PLAIN.data).rejected == {"malformed": 1}
+    assert take(study, report(0, FOREIGN) * 3).rejected == {"unknown-campaign": 3}
+    result = take(study, b"??" + report(0, PLAIN) + b"!!" + report(1, PLAIN) + b"\x95\x01")
+    assert (result.read, result.accepted, result.rejected) == (5, 2, {"malformed": 3})
+
+
+def test_files_are_those_of_the_folders_in_order(study, tmp_path):
+    """Folders are read recursively and sorted, without hidden and unfinished files; a missing path stops everything."""
+    inbox = tmp_path / "inbox"
+    for number, name in enumerate(["b.htr", "a/z.htr", "a/.hidden", ".git/x", "c.part", "a/y"]):
+        (inbox / name).parent.mkdir(parents=True, exist_ok=True)
+        (inbox / name).write_bytes(report(number, PLAIN))
+    assert [str(path.relative_to(inbox)) for path in batch_files([inbox])] == ["a/y", "a/z.htr", "b.htr"]
+    with pytest.raises(IntakeError, match="gone"):
+        ingest(study, [inbox, tmp_path / "gone"], now=NOW)
+    assert rows(study) == {}
+    assert intake.size_of([inbox]) == 3 * len(report(0, PLAIN))
+    done = []
+    result = ingest(study, [inbox], now=NOW, progress=done.append)
+    assert (result.accepted, result.files, sum(done)) == (3, 3, 3 * len(report(0, PLAIN)))
+
+
+def test_an_unreadable_file_is_named_and_the_rest_goes_on(study, tmp_path, monkeypatch):
+    """A file that cannot be read, or not to its end, is in the warnings; what was read of it counts."""
+    for name, number in (("bad", 0), ("good", 1), ("worse", 2)):
+        (tmp_path / name).write_bytes(report(number, PLAIN) * 2)
+    real = intake.pieces
+
+    def failing(path, size):
+        if path.name == "worse":
+            raise PermissionError(13, "Permission denied", str(path))
+        for piece in real(path, size):
+            yield piece
+            if path.name == "bad":
+                raise OSError(5, "Input/output error", str(path))
+
+    monkeypatch.setattr(intake, "pieces", failing)
+    result = ingest(study, [tmp_path / name for name in ("bad", "good", "worse")], now=NOW, piece_bytes=150)
+    assert (result.accepted, result.rejected) == (2, {"malformed": 1, "replayed": 1})
+    assert [warning.partition(" ")[0].rpartition("/")[2] for warning in result.warnings] == ["bad", "worse"]
+
+
+def test_open_campaigns_take_the_keys_that_come_with_reports(study):
+    """In an open campaign an enrolment registers its key, before all reports, and is no report itself."""
+    data = report(0, OPEN, 1, 2) + report(1, OPEN, 3) + enrolment(0, OPEN)
+    result = take(study, data, chunk_reports=1, piece_bytes=100)
+    assert (result.read, result.accepted, result.outputs, result.rejected) == (2, 1, 2, {"unknown-key": 1})
+    assert (result.enrolments, result.keys_added) == (1, 1)
+    again = take(study, data)
+    assert (again.enrolments, again.keys_added, again.rejected) == (1, 0, {"unknown-key": 1, "replayed": 1})
+
+
+def test_campaigns_of_enrolled_keys_take_no_keys_from_uploads(study):
+    """In a campaign of enrolled keys an uploaded enrolment is passed over and not counted as read."""
+    result = take(study, enrolment(77, PLAIN) + report(77, PLAIN))
+    assert (result.read, result.enrolments, result.enrolments_ignored) == (1, 0, 1)
+    assert result.rejected == {"unknown-key": 1}
+
+
+def test_enrolments_that_fail_are_counted(study):
+    """A bad enrolment is malformed, of an unknown campaign or badly signed; weak and taken keys are badly signed."""
+    good = enrolment(0, OPEN)
+    key = device(0, OPEN)
+    weak = bytes(32)
+    forged_weak = codec.encode([1, 2, key_id(weak), Enrolment(OPEN.id, weak).encode(), bytes(64)])
+    other_key = codec.encode([1, 2, key.id, Enrolment(OPEN.id, AUTHOR.public).encode(), bytes(64)])
+    result = take(
+        study,
+        bytes([*good[:-1], good[-1] ^ 1]) + forged_weak + other_key + enrolment(0, FOREIGN)
+        + sealed_by(OPEN, 0, b"\x90", Kind.ENROLMENT),
+    )  # fmt: skip
+    assert result.rejected == {"bad-signature": 2, "malformed": 2, "unknown-campaign": 1}
+    assert (result.enrolments, result.keys_added) == (0, 0)
+
+
+def test_a_report_of_several_outputs_comes_in_whole_or_not_at_all(study):
+    """A report that shares a slot with an earlier one, in the batch or in the study, fills none of its slots."""
+    for number in range(3):
+        study.enrol(enrolment(number, OPEN))
+    first = take(study, report(0, OPEN, 1, 2, slot=0) + report(0, OPEN, 3, 4, slot=1) + report(0, OPEN, 5, slot=2))
+    # The second is refused for slot 1; so slot 2 is free for the third.
+    assert (first.accepted, first.outputs, first.rejected) == (2, 3, {"replayed": 1})
+    second = take(study, report(0, OPEN, 6, 7, slot=2) + report(0, OPEN, 8, 9, slot=3) + report(1, OPEN, 1, 1, 1, 1, 1))
+    assert (second.accepted, second.outputs, second.rejected) == (2, 7, {"replayed": 1})
+    mine = {slot: output for (_, _, key, slot), output in rows(study).items() if _is(key, device(0, OPEN))}
+    assert mine == {0: 1, 1: 2, 2: 5, 3: 8, 4: 9}
+
+
+def _is(number: int, key: SigningKey) -> bool:
+    return number.to_bytes(8, "big", signed=True) == key.id
+
+
+def test_a_campaign_may_bring_its_own_output_width(study):
+    """One file of several campaigns, periods and report lengths counts each by its own terms."""
+    wide = campaign(300, answers=9, title="Wide")
+    study.import_campaign(wide.data, [AUTHOR.public], "wide")
+    study.enrol(b"".join(enrolment(number, wide) for number in range(4)))
+    study.enrol(enrolment(3, OPEN))
+    result = take(
+        study,
+        report(0, wide, 299, 0, 150) + report(0, PLAIN, 15) + report(1, wide, 7, period=1) + report(3, OPEN, 1, 2, 3)
+        + report(2, wide, *range(9)) + report(3, wide, 300) + report(1, PLAIN, 14, period=1),
+    )  # fmt: skip
+    assert (result.accepted, result.rejected) == (6, {"bad-output": 1})
+    assert {name: counts.outputs for name, counts in result.by_campaign.items()} == {
+        "education": 2,
+        "open": 3,
+        "wide": 13,
+    }
+    assert sorted(rows(study).values()) == sorted([299, 0, 150, 15, 7, 1, 2, 3, *range(9), 14])
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> bytes:
+    """Envelopes of all kinds and faults, in any order, some damaged."""
+    _, faulty = one_of_each()
+    numbers, outputs = st.integers(0, 3), st.lists(st.integers(0, 15), min_size=1, max_size=3)
+    parts = st.one_of(
+        st.builds(lambda n, y, p: report(n, PLAIN, y, period=p), numbers, st.integers(0, 15), st.integers(0, 2)),
+        st.builds(lambda n, ys, slot: report(n, OPEN, *ys, slot=slot), numbers, outputs, st.integers(0, 4)),
+        st.builds(lambda n: enrolment(n, OPEN), numbers),
+        st.builds(lambda n: enrolment(n, PLAIN), numbers),
+        st.sampled_from([*faulty.values(), enrolment(0, FOREIGN), OPEN.data, b"\x95\x01", b"noise"]),
+    )
+    data = draw(st.lists(parts, max_size=12))
+    for _ in range(draw(st.integers(0, 3))):
+        if data:
+            where = draw(st.integers(0, len(data) - 1))
+            data[where] = mutated(data[where], random.Random(draw(st.integers(0, 2**32))))
+    return b"".join(data)
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """``data`` with bits flipped, bytes lost, doubled or made up."""
+    changed = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 5])):
+        at = rng.randrange(len(changed) + 1)
+        change = rng.randrange(5)
+        if change == 0 and at < len(changed):
+            changed[at] ^= 1 << rng.randrange(8)
+        elif change == 1:
+            del changed[at : at + rng.randrange(1, 20)]
+        elif change == 2:
+            changed[at:at] = rng.randbytes(rng.randrange(1, 20))
+        elif change == 3 and at < len(changed):
+            changed[at] = rng.choice([0, 0x7F, 0x80, 0x95, 0xC4, 0xC5, 0xC6, 0xCC, 0xCD, 0xCE, 0xCF, 0xFF])
+        else:
+            changed[at:at] = changed[at : at + rng.randrange(1, 40)]
+    return bytes(changed)
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory):
+    """The folder of a study with keys 0, 1, 2 and the revoked 9, to be copied."""
+    made = crowd.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN, (0, 1, 2, 9))
+    made.import_campaign(OPEN.data, [AUTHOR.public], "open")
+    made.revoke(enrolment(9, PLAIN))
+    return made.path
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(batches(), min_size=1, max_size=3))
+def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
+    """Class by class and row by row, ingest gives what SPEC 10 gives when read one envelope at a time."""
+    study = Study.open(shutil.copytree(furnished, tmp_path_factory.mktemp("twin") / "study"))
+    slow = SlowStudy.of([PLAIN, OPEN])
+    slow.enrol(b"".join(enrolment(number, PLAIN) for number in (0, 1, 2, 9)))
+    slow.revoked.add((PLAIN.id, device(9, PLAIN).id))
+    for data in datas:
+        result = take(study, data)
+        expected = slow.ingest(data, NOW)
+        fast = Counter(result.rejected)
+        fast.update(accepted=result.accepted, enrolments=result.enrolments, ignored=result.enrolments_ignored)
+        assert +fast == +expected
+    expected_rows = {
+        (signed.hex(), period, int.from_bytes(key, "big", signed=True), slot): output
+        for (signed, period, key, slot), output in slow.slots.items()
+    }
+    assert rows(study) == expected_rows
+
+
+def mutations(study, seed: int, number: int) -> None:
+    """Ingest so many mutated envelopes; none raises, and none adds more than it should."""
+    rng = random.Random(seed)
+    _, faulty = one_of_each()
+    originals = [report(n, PLAIN, n) for n in range(10)] + [report(n, OPEN, *range(n)) for n in range(1, 6)]
+    originals += [enrolment(n, OPEN) for n in range(3)] + list(faulty.values())
+    known = set(originals)
+    for _ in range(number // 10_000):
+        parts = [mutated(rng.choice(originals), rng) for _ in range(10_000)]
+        result = take(
+            study, b"".join(part for part in parts if part not in known), piece_bytes=rng.choice([2**16, 2**20])
+        )
+        assert result.read > 5_000
+    assert set(rows(study)) <= {
+        (PLAIN.id.hex(), 0, int.from_bytes(device(n, PLAIN).id, "big", signed=True), 0) for n in range(10)
+    } | {
+        (OPEN.id.hex(), 0, int.from_bytes(device(n, OPEN).id, "big", signed=True), slot)
+        for n in range(6) for slot in range(5)
+    }  # fmt: skip
+
+
+def test_mutated_envelopes_never_crash(study):
+    """20,000 mutated envelopes: no exception, and accepted + rejected = read."""
+    mutations(study, 1, 20_000)
+
+
+@pytest.mark.long
+def test_a_million_mutated_envelopes_never_crash(study):
+    """1,000,000 mutated envelopes: no exception, and accepted + rejected = read."""
+    mutations(study, 2, 1_000_000)
+
+
+def test_how_the_work_is_cut_changes_nothing(study, tmp_path):
+    """Pieces, chunks and commits of any size give the same counts and the same rows."""
+    rng = random.Random(3)
+    parts = [report(n % 10, PLAIN, n % 16, period=n % 2) for n in range(40)]
+    parts += [enrolment(n, OPEN) for n in (0, 1, 1, 2)]
+    parts += [report(n % 4, OPEN, *range(n % 3 + 1), slot=n % 4) for n in range(40)]
+    rng.shuffle(parts)
+    data = b"".join(part if rng.random() < 0.9 else mutated(part, rng) for part in parts)
+    whole = take(study, data)
+    for number, sizes in enumerate([(1000, 10**6, 10**6), (10**6, 7, 10**6), (10**6, 10**6, 3), (300, 5, 2)]):
+        other = crowd.study(tmp_path / str(number) / "study", PLAIN, range(10))
+        other.import_campaign(OPEN.data, [AUTHOR.public], "open")
+        piece_bytes, chunk_reports, chunk_outputs = sizes
+        cut = take(other, data, piece_bytes=piece_bytes, chunk_reports=chunk_reports, chunk_outputs=chunk_outputs)
+        assert (cut.read, cut.accepted, cut.rejected) == (whole.read, whole.accepted, whole.rejected)
+        assert rows(other) == rows(study)
+
+
+def test_many_small_files_are_one_commit(study, tmp_path):
+    """A thousand files of a report each are committed together."""
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    for number in range(1000):
+        (inbox / f"{number:04}.htr").write_bytes(report(number % 10, PLAIN))
+    before = tables.snapshot(study.path / "reports").version()
+    result = ingest(study, [inbox], now=NOW)
+    assert (result.read, result.accepted, result.rejected) == (1000, 10, {"replayed": 990})
+    assert tables.snapshot(study.path / "reports").version() == before + 1
+
+
+def test_a_full_disk_is_an_error_and_counts_nothing(study, tmp_path):
+    """When the disk refuses the rows, ingest fails with advice; nothing is counted, and running it again counts all."""
+    file = tmp_path / "batch.htr"
+    file.write_bytes(b"".join(report(number, PLAIN) for number in range(10)))
+    script = textwrap.dedent(f"""
+        import resource, signal
+        from aggregator.intake.ingest import ingest
+        from aggregator.study import Study, StudyError
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        study = Study.open({str(study.path)!r})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+        try:
+            ingest(study, [{str(file)!r}], now={NOW})
+        except StudyError as error:
+            print(error)
+    """)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "free space" in done.stdout
+    assert rows(study) == {}
+    assert ingest(study, [file], now=NOW).accepted == 10
+
+
+def test_a_commit_that_keeps_failing_is_an_error(study, monkeypatch):
+    """Where commits fail though nobody else commits, ingest gives up with an error and counts nothing."""
+    monkeypatch.setattr(tables.time, "sleep", lambda _: None)
+
+    def failing(*_args, **_options):
+        raise tables.CommitFailedError("no")
+
+    monkeypatch.setattr(tables, "write_deltalake", failing)
+    with pytest.raises(StudyError, match="cannot be read or written"):
+        take(study, report(0, PLAIN))
+    monkeypatch.undo()
+    assert rows(study) == {}
+
+
+def test_reports_are_counted_once_if_the_rejects_are_not_written(study, monkeypatch):
+    """A failure between the two commits loses counts of refusals, never reports, and counts none twice."""
+
+    def failing(*_):
+        raise StudyError("no room")
+
+    data = report(0, PLAIN) + report(1, PLAIN) + b"noise"
+    with monkeypatch.context() as patch:
+        patch.setattr(intake, "add", failing)
+        with pytest.raises(StudyError, match="no room"):
+            take(study, data)
+    again = take(study, data)
+    assert (again.accepted, again.rejected) == (0, {"malformed": 1, "replayed": 2})
+    assert len(rows(study)) == 2
