@@ -1,0 +1,87 @@
+"""The check-up: can this machine do the aggregator's work?
+
+One idea: each finding comes from doing the thing once, in a temporary folder, with the real component.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import deltalake
+import nacl.bindings
+import numpy as np
+import pyarrow as pa
+
+from protocol import keys
+from protocol.errors import SignatureRefused
+
+LIBRARIES = ("cryptography", "msgpack", "pynacl", "deltalake", "pyarrow", "numpy", "scipy", "matplotlib")
+ROOM = 2**30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check: its name, whether it passed, and what was found."""
+
+    name: str
+    ok: bool
+    text: str
+
+
+def check_up() -> list[Finding]:
+    """Run every check; a check that raises is a finding, not a crash."""
+    return list(_findings())
+
+
+def _findings() -> Iterator[Finding]:
+    checks: tuple[tuple[str, Callable[[], str]], ...] = (
+        ("python", platform.python_version),
+        ("libraries", lambda: ", ".join(f"{name} {metadata.version(name)}" for name in LIBRARIES)),
+        ("signatures", _signatures_agree),
+        ("storage", _storage_commits),
+        ("randomness", lambda: f"operating system, {len(os.urandom(32))} bytes drawn"),
+        ("cores", lambda: f"{os.cpu_count()} to verify on"),
+        ("room", _room),
+    )
+    for name, check in checks:
+        try:
+            yield Finding(name, True, check())
+        except Exception as error:  # whatever a broken installation raises is the finding
+            yield Finding(name, False, f"{type(error).__name__}: {error}")
+
+
+def _signatures_agree() -> str:
+    key = keys.SigningKey(os.urandom(keys.SECRET_BYTES))
+    signature = key.sign(b"halftruth doctor")
+    keys.verify(key.public, signature, b"halftruth doctor")
+    nacl.bindings.crypto_sign_open(signature + b"halftruth doctor", key.public)
+    try:
+        keys.verify(key.public, signature, b"halftruth docter")
+    except SignatureRefused:
+        return "OpenSSL and libsodium agree; a forgery is refused"
+    raise RuntimeError("a forged signature verified")
+
+
+def _storage_commits() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        rows = pa.table({"number": np.arange(1000)})
+        deltalake.write_deltalake(folder, rows)
+        deltalake.write_deltalake(folder, rows, mode="append")
+        count = deltalake.DeltaTable(folder).to_pyarrow_table().num_rows
+    if count != 2000:
+        raise RuntimeError(f"2000 rows were written, {count} read")
+    return "a Delta table was written, appended to and read"
+
+
+def _room() -> str:
+    free = shutil.disk_usage(Path.cwd()).free
+    if free < ROOM:
+        raise RuntimeError(f"{free / 2**30:.1f} GiB free here; a large ingest needs more")
+    return f"{free / 2**30:.0f} GiB free here"

@@ -1,0 +1,93 @@
+"""The command demo: a session on real answers, each step a command that is printed before it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import shlex
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from aggregator import demo as demonstration
+from aggregator.cli import shell
+from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.study import Study
+
+
+@halftruth.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="demo-output",
+    show_default=True,
+    help="Where the session's files are kept, in a new folder.",
+)
+def demo(out: Path) -> None:
+    """The whole session on real answers: 48,842 people of the UCI Adult data set, and an attacker."""
+    folder = out / time.strftime("%Y%m%d-%H%M%S")
+    today = datetime.datetime.now(datetime.UTC).date()
+    month = datetime.timedelta(days=30)
+    demonstration.write_inputs(folder, str(today - month), str(today + month))
+    shell.say(f"Every file below is kept in {folder}, and every command can be repeated there.")
+    with contextlib.chdir(folder):
+        _author_and_answer()
+        _estimate()
+        _attack()
+        _again_with_a_prior()
+    shell.say(f"\nPictures: {folder / 'education.png'} and {folder / 'education-lip.png'}")
+
+
+def _author_and_answer() -> None:
+    _tell("An analyst writes a question and signs it as a campaign. Its privacy is audited on its integers.")
+    _run("keygen", "analyst")
+    _run("campaign", "education.toml", "--key", "analyst.key", "--out", "education.campaign")
+    _run("--study", "lib", "import", "education.campaign", "--trust", "analyst.pub")
+    _tell("48,842 people answer, each with a key and dice of their own. No true answer leaves a device.")
+    _run("simulate", "education.campaign", "--truth", "counts.csv", "--out", "batch.htr", "--keys", "devices.pub")
+    _run("--study", "lib", "enrol", "devices.pub")
+    _run("--study", "lib", "ingest", "batch.htr")
+
+
+def _estimate() -> None:
+    _tell("The truth, and what the crowd's half-truths say it is.")
+    _run("--study", "lib", "estimate", "education", "--truth", "counts.csv", "--plot", "education.png")
+
+
+def _attack() -> None:
+    _tell("An attacker uploads copies, garbage, and altered, foreign, expired and surplus reports.")
+    signed = Study.open(Path("lib")).campaign("education")
+    attack = demonstration.attack(signed, Path("batch.htr").read_bytes())
+    Path("attack.htr").write_bytes(attack.batch)
+    Path("attacker.pub").write_bytes(attack.enrolments)
+    _run("--study", "lib", "enrol", "attacker.pub")
+    before = Study.open(Path("lib")).tally(signed)
+    result = _run("--study", "lib", "ingest", "attack.htr")
+    after = Study.open(Path("lib")).tally(signed)
+    if result.rejected != attack.expected or result.accepted:
+        raise Failure(f"the attack was to be counted as {attack.expected}, not {result.rejected}", FAILED)
+    if (before.counts != after.counts).any():
+        raise Failure("the attack moved the estimate", FAILED)
+    _tell(f"All {result.read} are refused, each in its class; the tally, and so the estimate, has not moved.")
+
+
+def _again_with_a_prior() -> None:
+    _tell("The same question where shares were published before: LIP, with those shares as public prior.")
+    _run("campaign", "education-lip.toml", "--key", "analyst.key", "--out", "education-lip.campaign")
+    _run("--study", "lib", "import", "education-lip.campaign", "--trust", "analyst.pub")
+    _run("simulate", "education-lip.campaign", "--truth", "counts.csv", "--out", "lip.htr", "--keys", "lip.pub")
+    _run("--study", "lib", "enrol", "lip.pub")
+    _run("--study", "lib", "ingest", "lip.htr")
+    _run("--study", "lib", "estimate", "education-lip", "--truth", "counts.csv", "--plot", "education-lip.png")
+
+
+def _tell(text: str) -> None:
+    shell.say(f"\n{text}\n")
+
+
+def _run(*words: str) -> Any:
+    """Print a command as it is typed, and run it in this process."""
+    shell.say(f"$ halftruth {shlex.join(words)}")
+    return halftruth.main(list(words), prog_name="halftruth", standalone_mode=False)

@@ -1,0 +1,241 @@
+"""The desk's commands, on a study: import, enrol, revoke, ingest, status, estimate."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import click
+import numpy as np
+
+from aggregator.cli import shell
+from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
+from aggregator.estimate import query
+from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.result import METHODS, Estimate
+from aggregator.estimate.result import estimate as estimate_shares
+from aggregator.intake import ingest as intake
+from aggregator.intake.files import batch_files
+from aggregator.intake.ingest import IngestResult
+from aggregator.present.document import answer_csv, estimate_csv
+from aggregator.present.listing import ingest_table, status_table
+from aggregator.present.plot import draw
+from aggregator.present.table import answer_table, estimate_table
+from aggregator.sheet import read_sheet
+from aggregator.simulate import read_truth
+from aggregator.study import Study
+from protocol import keys
+from protocol.domain import DITHER_BYTES, Domain
+
+
+def _folder(ctx: click.Context) -> Path:
+    folder = ctx.obj
+    if not isinstance(folder, Path):
+        raise click.UsageError("which study? Name its folder: halftruth --study DIR ...")
+    return folder
+
+
+def _public(path: Path) -> bytes:
+    try:
+        return keys.public_from_line(path.read_bytes().decode("ascii"))
+    except UnicodeDecodeError:
+        raise Failure(f"{path} is not a public key file", BAD_DATA) from None
+
+
+@halftruth.command("import")
+@click.argument("file", type=shell.existing)
+@click.option("--trust", type=shell.existing, multiple=True, required=True, help="The author's public key, NAME.pub.")
+@click.option("--name", help="What the study calls it. [default: the file's name without its ending]")
+@click.pass_context
+def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], name: str | None) -> None:
+    """Take a signed campaign into the study; a new folder becomes a study.
+
+    The signature is verified under a key named by --trust, and the channel audited again.
+    """
+    study = Study.create(_folder(ctx))
+    name = name or file.stem
+    signed = study.import_campaign(file.read_bytes(), [_public(path) for path in trust], name)
+    shell.say(f"{name}  {signed.terms.title!r}, id {signed.id.hex()}")
+
+
+@halftruth.command()
+@click.argument("files", type=shell.existing, nargs=-1, required=True)
+@shell.as_json
+@click.pass_context
+def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
+    """Register the device keys in FILES (enrolments, as `simulate --keys` or a device writes them)."""
+    study = Study.open(_folder(ctx))
+    added, known = 0, 0
+    refused: Counter[str] = Counter()
+    for file in files:
+        result = study.enrol(file.read_bytes())
+        added, known = added + result.added, known + result.known
+        refused.update(result.refused)
+    if as_json:
+        shell.print_json({"added": added, "known": known, "refused": refused})
+    else:
+        shell.say(f"{added} keys enrolled, {known} known before, {sum(refused.values())} refused")
+        for reason, count in refused.items():
+            shell.say(f"  {count}  {reason}")
+    if refused and not added and not known:
+        raise Failure("no key was enrolled", BAD_DATA)
+
+
+@halftruth.command()
+@click.argument("files", type=shell.existing, nargs=-1, required=True)
+@click.pass_context
+def revoke(ctx: click.Context, files: tuple[Path, ...]) -> None:
+    """Refuse reports under the device keys in FILES from now on; what was counted stays counted."""
+    study = Study.open(_folder(ctx))
+    revoked = sum(study.revoke(file.read_bytes()) for file in files)
+    shell.say(f"{revoked} keys revoked")
+    if not revoked:
+        raise Failure("the study knows none of these keys, or had revoked them all", FAILED)
+
+
+@halftruth.command()
+@click.argument("paths", type=shell.existing_or_folder, nargs=-1, required=True)
+@click.option("--threads", type=click.IntRange(min=1), help="Threads that verify. [default: one a core]")
+@shell.as_json
+@click.pass_context
+def ingest(ctx: click.Context, paths: tuple[Path, ...], threads: int | None, as_json: bool) -> IngestResult:
+    """Verify the reports in PATHS (files or folders) and count each once, however often it comes.
+
+    Nothing stops for a bad report: each is counted under the first check it fails.
+    """
+    study = Study.open(_folder(ctx))
+    size = sum(file.stat().st_size for file in batch_files(paths))
+    with shell.progress("verifying", size) as done:
+        result = intake.ingest(study, paths, now=int(time.time()), threads=threads, progress=done)
+    for warning in result.warnings:
+        shell.warn(f"Warning: {warning}")
+    if as_json:
+        shell.print_json(result.as_json())
+    else:
+        shell.console().print(ingest_table(result))
+    return result
+
+
+@halftruth.command()
+@shell.as_json
+@click.pass_context
+def status(ctx: click.Context, as_json: bool) -> None:
+    """What the study holds: campaigns, keys, reports and refusals."""
+    rows = Study.open(_folder(ctx)).status(int(time.time()))
+    if as_json:
+        shell.print_json([row.as_json() for row in rows])
+    else:
+        shell.console().print(status_table(rows))
+
+
+@halftruth.command()
+@click.argument("campaign")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="How it is printed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--plot", type=shell.writable, help="Draw the shares with their intervals (a map for grids), PNG.")
+@click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
+@click.option("--method", type=click.Choice(METHODS), help="The estimator. [default: mmse for LIP, else projection]")
+@click.option(
+    "--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals."
+)
+@click.option("--truth", "truth_file", type=shell.existing, help="CSV value,count to set beside it, in rehearsals.")
+@click.option("--value", help="Only this value: its share, and people with --population.")
+@click.option("--mean", is_flag=True, help="The mean of a campaign that asks for a number.")
+@click.option("--sum", "total", is_flag=True, help="Its sum, over the reports or --population.")
+@click.option("--weights", type=shell.existing, help="CSV value,weight: the sum of everybody's weight.")
+@click.option("--offset", type=float, default=0.0, help="Added to every weight.")
+@click.option("--population", type=click.IntRange(min=1), help="How many people the reports stand for.")
+@click.pass_context
+def estimate(
+    ctx: click.Context,
+    campaign: str,
+    form: str,
+    as_json: bool,
+    plot: Path | None,
+    period: int | None,
+    method: str | None,
+    confidence: float,
+    truth_file: Path | None,
+    value: str | None,
+    mean: bool,
+    total: bool,
+    weights: Path | None,
+    offset: float,
+    population: int | None,
+) -> None:
+    """The distribution behind the reports of CAMPAIGN (its name in the study, or its id).
+
+    Shares come with intervals for each value by itself, and for all values together. With --value, --mean, --sum or
+    --weights, one number instead. Fewer reports than the campaign's minimum end with exit code 75.
+    """
+    form = "json" if as_json else form
+    study = Study.open(_folder(ctx))
+    signed = study.campaign(campaign)
+    terms = signed.terms
+    tally = study.tally(signed, period)
+    queries = [
+        name for name, asked in (("value", value), ("mean", mean), ("sum", total), ("weights", weights)) if asked
+    ]
+    if len(queries) > 1:
+        raise click.UsageError(f"--{queries[0]} and --{queries[1]} ask for two numbers: ask twice")
+    if queries and plot:
+        raise click.UsageError(f"--plot draws the distribution, --{queries[0]} asks for one number: ask twice")
+    if value is not None:
+        x = terms.domain.index(terms.domain.parse(value), bytes(DITHER_BYTES))
+        answer = query.survey(terms, tally, x, level=confidence)
+        if population:
+            answer = answer.times(population, f"people with {terms.domain.label(x)}")
+    elif mean:
+        answer = query.mean(terms, tally, level=confidence)
+    elif total:
+        answer = query.total(terms, tally, population=population, level=confidence)
+    elif weights:
+        answer = query.weighted_sum(
+            terms, tally, _weights(weights, terms.domain), offset=offset, population=population, level=confidence
+        )
+    else:
+        _histogram(estimate_shares(signed, tally, method=method, level=confidence), form, plot, truth_file)
+        return
+    if form == "json":
+        shell.print_json({"campaign": terms.title, "reports": tally.reports} | answer.as_json())
+    elif form == "csv":
+        shell.say(answer_csv(answer).rstrip())
+    else:
+        shell.console().print(answer_table(answer, terms, tally.reports))
+
+
+def _histogram(found: Estimate, form: str, plot: Path | None, truth_file: Path | None) -> None:
+    truth = None
+    if truth_file:
+        truth = read_truth(truth_file, found.terms.domain).shares(found.terms.domain)
+    if form == "json":
+        shell.print_json(found.as_json())
+    elif form == "csv":
+        shell.say(estimate_csv(found).rstrip())
+    else:
+        shell.console().print(estimate_table(found, truth))
+    for warning in found.warnings:
+        shell.warn(f"Warning: {warning}")
+    if plot:
+        draw(found, plot, truth)
+        shell.warn(f"{plot}  drawn")
+
+
+def _weights(path: Path, domain: Domain) -> Floats:
+    """A weight for each value, from a sheet."""
+    found = {
+        domain.index(answer, bytes(DITHER_BYTES)): float(weight)
+        for answer, weight, _ in read_sheet(path, domain, "weight")
+    }
+    missing = next((x for x in range(domain.size) if x not in found), None)
+    if missing is not None:
+        raise Failure(f"{path.name} has no weight for {domain.label(missing)!r}", BAD_DATA)
+    return np.array([found[x] for x in range(domain.size)])

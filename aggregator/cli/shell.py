@@ -1,0 +1,133 @@
+"""What all commands share: the group, exit codes, JSON, files, progress."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
+
+FAILED, BAD_DATA, NOT_YET = 1, 65, 75
+
+
+class Failure(click.ClickException):
+    """One line on stderr, and an exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # declared on click's class, read from the instance
+
+
+class Desk(click.Group):
+    """A group that turns every refusal of the library into a ``Failure``."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except HalftruthError as error:
+            raise Failure(str(error), exit_code_of(error)) from None
+        except OSError as error:
+            raise Failure(_reason(error), FAILED) from None
+        except KeyboardInterrupt:
+            raise Failure("stopped; what was committed before stays", FAILED) from None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order a session types them, not the alphabet's
+
+
+def exit_code_of(error: HalftruthError) -> int:
+    """The exit code that ``error`` ends a command with."""
+    if isinstance(error, BadData | NotInDomain):
+        return BAD_DATA
+    return NOT_YET if isinstance(error, NotYet) else FAILED
+
+
+def _reason(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    if error.errno == errno.ENOSPC:
+        return f"{where}the disk is full; nothing half-written was kept. Make room and run the command again"
+    return f"{where}{error.strerror or error}"
+
+
+@click.group(cls=Desk, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="halftruth", prog_name="halftruth")
+@click.option(
+    "--study", type=click.Path(path_type=Path), envvar="HALFTRUTH_STUDY", help="The study's folder.", metavar="DIR"
+)
+@click.pass_context
+def halftruth(ctx: click.Context, study: Path | None) -> None:
+    """Surveys without anybody's answer.
+
+    An author writes a question and signs it as a campaign; devices answer with half-truths; the study verifies their
+    reports and turns them into a distribution with honest error bars.
+
+    A first session: keygen, campaign, audit, then --study DIR import, ingest, estimate. `halftruth demo` shows all
+    of it on real data.
+    """
+    ctx.obj = study
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+existing = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+existing_or_folder = click.Path(exists=True, readable=True, path_type=Path)
+writable = click.Path(dir_okay=False, path_type=Path)
+
+
+def say(text: str) -> None:
+    """A line for the person at the desk, on stdout."""
+    click.echo(text)
+
+
+def warn(text: str) -> None:
+    """A line that must not spoil what a script reads, on stderr."""
+    click.echo(text, err=True)
+
+
+def print_json(value: Any) -> None:
+    """The machine-readable form, on stdout."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def console() -> Console:
+    """Where tables are drawn; wide enough for them when nobody is looking."""
+    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+
+
+@contextlib.contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr, off when that is no terminal; yields the function that says how much is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+@contextlib.contextmanager
+def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
+    """A file that appears whole or not at all, and never in place of another.
+
+    Raises:
+        Failure: ``path`` exists.
+    """
+    if path.exists():
+        raise Failure(f"{path} exists; it is not overwritten. Name another file, or move it away", FAILED)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

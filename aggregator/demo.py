@@ -1,0 +1,160 @@
+"""The demonstration: the whole of halftruth on real people's answers.
+
+One idea: it is a session anybody can repeat. Every step is a command of the command line
+(cli.demo prints and runs them); here are the files it begins with, and the attacker, whom no command makes.
+
+The people are the 48,842 of the UCI Adult data set; see data/ATTRIBUTION.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from protocol import envelope
+from protocol.campaign import SignedCampaign
+from protocol.keys import SECRET_BYTES, SigningKey
+from protocol.report import Enrolment, Report, pack
+
+DRAFT = """\
+title = "{title}"
+question = "What is the highest level of education you have completed?"
+purpose = "Plan evening classes."
+organisation = "Town library"
+
+[domain]
+kind = "values"
+values = [{values}]
+
+[privacy]
+notion = "{notion}"
+epsilon = 1.0
+
+[schedule]
+opens = {opens}
+closes = {closes}
+
+[limits]
+minimum_reports = 1000
+enrolment = "enrolled"
+"""
+
+ATTACKS = 400
+"""Forged reports of each sort."""
+
+
+@dataclass(frozen=True)
+class People:
+    """Counts by education, in the order of years of schooling.
+
+    Attributes:
+        values: the 16 levels.
+        counts: all 48,842 people.
+        published: the 16,281 of the data set's second file, who stand for an earlier, published survey.
+    """
+
+    values: tuple[str, ...]
+    counts: tuple[int, ...]
+    published: tuple[int, ...]
+
+
+def people() -> People:
+    """The packaged counts."""
+    text = resources.files("aggregator").joinpath("data/adult_education.csv").read_text(encoding="utf-8")
+    _, *rows = csv.reader(text.splitlines())
+    values, first, second = zip(*rows, strict=True)
+    published = tuple(int(count) for count in second)
+    return People(values, tuple(int(a) + b for a, b in zip(first, published, strict=True)), published)
+
+
+def draft(title: str, notion: str, opens: str, closes: str, prior: bool) -> str:
+    """The TOML of the demonstration's campaign; with the published counts as prior where asked."""
+    counts = people()
+    text = DRAFT.format(
+        title=title,
+        notion=notion,
+        opens=opens,
+        closes=closes,
+        values=", ".join(f'"{value}"' for value in counts.values),
+    )
+    if prior:
+        text += f'\n[prior]\nkind = "campaign"\ncounts = {list(counts.published)}\n'
+    return text
+
+
+def truth_csv() -> str:
+    """The true counts, as `simulate --truth` reads them."""
+    counts = people()
+    rows = (f"{value},{count}" for value, count in zip(counts.values, counts.counts, strict=True))
+    return "\n".join(("value,count", *rows, ""))
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An attacker's files.
+
+    Attributes:
+        batch: forged reports.
+        enrolments: of the devices the attacker really owns, which the organisation enrolled in good faith.
+        expected: how many of them belong to each reject class.
+    """
+
+    batch: bytes
+    enrolments: bytes
+    expected: dict[str, int]
+
+
+def attack(signed: SignedCampaign, honest: bytes) -> Attack:
+    """Forge reports for a campaign, given an honest batch that was overheard.
+
+    The attacker knows what a spy on the line knows, makes keys of their own, and owns some enrolled devices.
+    """
+    overheard = _first_envelopes(honest, 2 * ATTACKS)
+    own = [SigningKey.for_campaign(os.urandom(SECRET_BYTES), signed.id) for _ in range(ATTACKS)]
+    forged: list[tuple[str, Callable[[int], bytes]]] = [
+        ("replayed", lambda i: overheard[i]),
+        ("malformed", lambda i: b"\xc0 no report " + os.urandom(20).hex().encode()),
+        ("bad-signature", lambda i: _altered(overheard[ATTACKS + i])),
+        ("unknown-key", lambda i: _report(signed, 0, 0).seal(SigningKey(os.urandom(SECRET_BYTES)))),
+        ("late", lambda i: _report(signed, signed.terms.periods, 0).seal(own[i])),
+        ("over-quota", lambda i: _report(signed, 0, signed.terms.answers_per_period).seal(own[i])),
+    ]
+    batch = b"".join(forge(i) for i in range(ATTACKS) for _, forge in forged)
+    enrolments = b"".join(Enrolment(signed.id, key.public).seal(key) for key in own)
+    return Attack(batch, enrolments, {reject: ATTACKS for reject, _ in forged})
+
+
+def _report(signed: SignedCampaign, period: int, slot: int) -> Report:
+    return Report(signed.id, period, slot, 1, pack([0], signed.terms.channel.output_bits))
+
+
+def _altered(data: bytes) -> bytes:
+    """One bit of the output changed: the envelope's payload ends where the signature's 66 bytes begin."""
+    place = len(data) - 66 - 1
+    return data[:place] + bytes([data[place] ^ 0x80]) + data[place + 1 :]
+
+
+def _first_envelopes(data: bytes, count: int) -> list[bytes]:
+    found: list[bytes] = []
+    at = 0
+    while len(found) < count:
+        _, end = envelope.decode_first(data, at)
+        found.append(data[at:end])
+        at = end
+    return found
+
+
+def write_inputs(folder: Path, opens: str, closes: str) -> None:
+    """The files a session begins with: two drafts and the true counts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, title, notion, prior in (
+        ("education", "Highest education", "ldp", False),
+        ("education-lip", "Highest education, with a public prior", "lip", True),
+    ):
+        text = draft(title, notion, opens, closes, prior)
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    (folder / "counts.csv").write_text(truth_csv(), encoding="utf-8")

@@ -1,0 +1,21 @@
+"""`make bench`: print every figure beside its aim. `python -m benchmarks NAME ...` prints only those."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import device, estimate, ingest, size
+
+BENCHMARKS = {"size": size.run, "estimate": estimate.run, "device": device.run, "ingest": ingest.run}
+
+
+def main() -> None:
+    """Run the named benchmarks, or all."""
+    for name in sys.argv[1:] or BENCHMARKS:
+        print(f"\n{name}", flush=True)
+        for what, measured in BENCHMARKS[name]():
+            print(f"  {what:<68} {measured}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

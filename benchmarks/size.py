@@ -1,0 +1,32 @@
+"""Bytes on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aggregator.design import mechanisms
+from protocol import exact
+from protocol.campaign import Campaign, campaign_id, seal_campaign
+from protocol.domain import Grid, Values
+from protocol.keys import SigningKey
+from protocol.notions import Ldp
+from protocol.report import Report
+
+LEVEL = exact.NANONATS
+US_GRID = Grid(25_000_000, 50_000_000, -130_000_000, -60_000_000, 200_000)
+
+
+def run() -> Iterator[tuple[str, str]]:
+    """Sizes of a campaign and of signed reports."""
+    key = SigningKey(bytes(range(32)))
+    sixteen = Values(tuple(f"class {x}" for x in range(16)))
+    for domain, count, aim in ((US_GRID, 1, "at most 112"), (sixteen, 1, ""), (sixteen, 64, "at most 4 a reading")):
+        channel = mechanisms.hadamard(domain.size, LEVEL)
+        terms = Campaign(
+            "T", "Q?", "", "O", domain, Ldp(LEVEL), "hadamard", channel, 0, 10**9, 10**6, max(count, 1), 1, "open"
+        )
+        data = seal_campaign(terms, key)
+        sealed = Report.of(campaign_id(data), terms, 0, 0, [0] * count).seal(key)
+        each = f" ({len(sealed) / count:.2f} a reading)" if count > 1 else ""
+        what = f"signed report of {count} output(s), k = {domain.size}"
+        yield f"{what}{f' [{aim}]' if aim else ''}", f"{len(sealed)} bytes{each}"

@@ -1,0 +1,76 @@
+"""README keeps its word: its device example and its command-line session run as printed."""
+
+import datetime
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import protocol.keys
+from protocol import envelope
+from protocol.envelope import Kind
+from protocol.report import Report
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def block(language):
+    """The one code block of a language."""
+    (code,) = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    return code
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """README's session, run to its end: the draft (its dates moved around today), the counts, every command."""
+    folder = tmp_path_factory.mktemp("readme")
+    today = datetime.datetime.now(datetime.UTC).date()
+    draft = block("toml")
+    draft = re.sub(r"opens = \S+", f"opens = {today - datetime.timedelta(days=20)}", draft)
+    draft = re.sub(r"closes = \S+", f"closes = {today + datetime.timedelta(days=100)}", draft)
+    (folder / "education.toml").write_text(draft, encoding="utf-8")
+    (folder / "counts.csv").write_text("value,count\nnone,30\nsecondary,150\nbachelor,80\n", encoding="utf-8")
+    commands = re.findall(r"^\$ halftruth (.*)$", block("console"), re.MULTILINE)
+    assert len(commands) >= 9
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command in commands:
+        ran = subprocess.run(
+            ["halftruth", *shlex.split(command)], cwd=folder, env=os.environ | {"PATH": path}, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, (command, ran.stderr)
+        assert ran.stdout
+    return folder
+
+
+def test_the_session_runs_as_printed(folder):
+    """Every command of README's session succeeds, and ends in a picture."""
+    assert (folder / "education.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_device_example_runs_as_printed(folder, monkeypatch, capsys):
+    """README's device example answers README's campaign, and leaves one report in its upload."""
+    monkeypatch.chdir(folder)
+    code = block("python")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+    given = {
+        "analyst_public_key": protocol.keys.public_from_line((folder / "analyst.pub").read_text()),
+        "campaign_bytes": (folder / "education.campaign").read_bytes(),
+    }
+    exec(compile(code, "README.md", "exec"), given)  # noqa: S102  # the example is what is under test
+    cost, remaining = map(float, capsys.readouterr().out.split())
+    assert cost == pytest.approx(1.0)
+    assert remaining == pytest.approx(4.0)  # of 8: four answers, one a period, were reserved at the consent
+    (sealed,) = envelope.read_batch((folder / "upload.htr").read_bytes())
+    assert sealed.kind is Kind.REPORT
+    assert Report.decode(sealed.unverified).count == 1
+
+
+def test_links_lead_somewhere():
+    """Every file README points to exists."""
+    for link in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (Path(__file__).parent.parent / link).exists(), link
