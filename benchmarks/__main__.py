@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from benchmarks import device, estimate, ingest, size
 
-BENCHMARKS = {"size": size.run, "estimate": estimate.run, "device": device.run, "ingest": ingest.run}
+BENCHMARKS = {
+    "size": size.run,
+    "estimate": estimate.run,
+    "device": device.run,
+    "ingest": ingest.run,
+    "memory": partial(ingest.run, reports=1_000_000),
+}
 
 
 def main() -> None:

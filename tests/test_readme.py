@@ -1,7 +1,6 @@
 """README keeps its word: its device example and its command-line session run as printed."""
 
 import datetime
-import os
 import re
 import shlex
 import subprocess
@@ -36,12 +35,10 @@ def folder(tmp_path_factory):
     (folder / "counts.csv").write_text("value,count\nnone,30\nsecondary,150\nbachelor,80\n", encoding="utf-8")
     commands = re.findall(r"^\$ halftruth (.*)$", block("console"), re.MULTILINE)
     assert len(commands) >= 9
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    halftruth = Path(sys.executable).with_name("halftruth")
     for command in commands:
-        ran = subprocess.run(
-            ["halftruth", *shlex.split(command)], cwd=folder, env=os.environ | {"PATH": path}, capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
+        words = [halftruth, *shlex.split(command)]
+        ran = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, (command, ran.stderr)
         assert ran.stdout
     return folder

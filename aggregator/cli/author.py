@@ -20,7 +20,7 @@ from protocol.campaign import Campaign, campaign_id, seal_campaign, unverified_c
 from protocol.errors import HalftruthError, OutsideSchedule
 
 
-@halftruth.command()
+@halftruth.command(short_help="Make an author's key pair.")
 @click.argument("name", type=click.Path(path_type=Path))
 def keygen(name: Path) -> None:
     """Make a key pair: NAME.key signs campaigns, NAME.pub is what devices and studies trust."""
@@ -36,7 +36,7 @@ def keygen(name: Path) -> None:
     shell.say(f"{public}  give it to devices and studies (key {key.id.hex()})")
 
 
-@halftruth.command()
+@halftruth.command(short_help="Turn a draft (TOML) into a signed campaign.")
 @click.argument("draft", type=shell.existing)
 @click.option("--key", "key_file", type=shell.existing, required=True, help="The author's secret key, NAME.key.")
 @click.option("--out", type=shell.writable, required=True, help="Where the signed campaign goes.")
@@ -55,7 +55,7 @@ def campaign(draft: Path, key_file: Path, out: Path) -> None:
     shell.console().print(audit_table(audit_campaign(terms)))
 
 
-@halftruth.command()
+@halftruth.command(short_help="Recompute a campaign's privacy claims from its integers.")
 @click.argument("file", type=shell.existing)
 @shell.as_json
 def audit(file: Path, as_json: bool) -> None:
@@ -75,7 +75,7 @@ def audit(file: Path, as_json: bool) -> None:
         shell.console().print(audit_table(found))
 
 
-@halftruth.command()
+@halftruth.command(short_help="Let everybody in a file of true counts answer.")
 @click.argument("file", type=shell.existing)
 @click.option("--truth", "truth_file", type=shell.existing, required=True, help="CSV with the header value,count.")
 @click.option("--out", type=shell.writable, required=True, help="Where the batch of reports goes.")

@@ -17,7 +17,7 @@ from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.study import Study
 
 
-@halftruth.command()
+@halftruth.command(short_help="The whole session, on the answers of 48,842 people.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

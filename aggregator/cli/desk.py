@@ -20,7 +20,6 @@ from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import IngestResult
 from aggregator.present.document import answer_csv, estimate_csv
 from aggregator.present.listing import ingest_table, status_table
-from aggregator.present.plot import draw
 from aggregator.present.table import answer_table, estimate_table
 from aggregator.sheet import read_sheet
 from aggregator.simulate import read_truth
@@ -43,7 +42,7 @@ def _public(path: Path) -> bytes:
         raise Failure(f"{path} is not a public key file", BAD_DATA) from None
 
 
-@halftruth.command("import")
+@halftruth.command("import", short_help="Take a signed campaign into the study.")
 @click.argument("file", type=shell.existing)
 @click.option("--trust", type=shell.existing, multiple=True, required=True, help="The author's public key, NAME.pub.")
 @click.option("--name", help="What the study calls it. [default: the file's name without its ending]")
@@ -59,7 +58,7 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     shell.say(f"{name}  {signed.terms.title!r}, id {signed.id.hex()}")
 
 
-@halftruth.command()
+@halftruth.command(short_help="Register device keys.")
 @click.argument("files", type=shell.existing, nargs=-1, required=True)
 @shell.as_json
 @click.pass_context
@@ -82,7 +81,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
         raise Failure("no key was enrolled", BAD_DATA)
 
 
-@halftruth.command()
+@halftruth.command(short_help="Refuse reports under device keys from now on.")
 @click.argument("files", type=shell.existing, nargs=-1, required=True)
 @click.pass_context
 def revoke(ctx: click.Context, files: tuple[Path, ...]) -> None:
@@ -94,7 +93,7 @@ def revoke(ctx: click.Context, files: tuple[Path, ...]) -> None:
         raise Failure("the study knows none of these keys, or had revoked them all", FAILED)
 
 
-@halftruth.command()
+@halftruth.command(short_help="Verify reports and count each once.")
 @click.argument("paths", type=shell.existing_or_folder, nargs=-1, required=True)
 @click.option("--threads", type=click.IntRange(min=1), help="Threads that verify. [default: one a core]")
 @shell.as_json
@@ -117,7 +116,7 @@ def ingest(ctx: click.Context, paths: tuple[Path, ...], threads: int | None, as_
     return result
 
 
-@halftruth.command()
+@halftruth.command(short_help="What the study holds.")
 @shell.as_json
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
@@ -129,7 +128,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
         shell.console().print(status_table(rows))
 
 
-@halftruth.command()
+@halftruth.command(short_help="The distribution behind a campaign's reports.")
 @click.argument("campaign")
 @click.option(
     "--format",
@@ -225,6 +224,8 @@ def _histogram(found: Estimate, form: str, plot: Path | None, truth_file: Path |
     for warning in found.warnings:
         shell.warn(f"Warning: {warning}")
     if plot:
+        from aggregator.present.plot import draw  # matplotlib takes a second to load
+
         draw(found, plot, truth)
         shell.warn(f"{plot}  drawn")
 

@@ -15,7 +15,7 @@ from aggregator.inspection import CampaignFile, look_into
 from aggregator.present.listing import audit_table, batch_table, checkup_table
 
 
-@halftruth.command()
+@halftruth.command(short_help="What a campaign or a batch claims to be.")
 @click.argument("file", type=shell.existing)
 @shell.as_json
 def inspect(file: Path, as_json: bool) -> None:
@@ -51,7 +51,7 @@ def inspect(file: Path, as_json: bool) -> None:
         shell.console().print(batch_table(found))
 
 
-@halftruth.command()
+@halftruth.command(short_help="Whether this machine can do the work.")
 @shell.as_json
 def doctor(as_json: bool) -> None:
     """Whether this machine can do the work: libraries, signatures, storage, randomness."""
