@@ -6,7 +6,6 @@ unavoidable part of an answer is one Ed25519 signature and one commit that is on
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import statistics
 import subprocess
@@ -112,13 +111,21 @@ def command(folder: Path) -> tuple[float, float]:
     ):
         subprocess.run([*run, *arguments], stdout=subprocess.DEVNULL, check=True)  # noqa: S603  # our own command
     start = time.perf_counter()
-    answer = subprocess.Popen([*run, "answer", "", DOMAIN.label(7)], stdout=subprocess.DEVNULL)  # noqa: S603  # our own
-    _, status, usage = os.wait4(answer.pid, 0)
-    answer.returncode = os.waitstatus_to_exitcode(status)
-    if answer.returncode:
-        raise RuntimeError("the answer failed")
+    measured = subprocess.run(  # noqa: S603  # our own command
+        [sys.executable, "-c", _PEAK, *run, "answer", "", DOMAIN.label(7)], stdout=subprocess.PIPE, check=True
+    )
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is bytes there, kibibytes elsewhere
-    return usage.ru_maxrss * unit / 2**20, time.perf_counter() - start
+    return int(measured.stdout) * unit / 2**20, time.perf_counter() - start
+
+
+# A process begins with the peak of the one that started it, so a small one stands between.
+_PEAK = """
+import os, sys
+null = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+_, status, usage = os.wait4(os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=null), 0)
+print(usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 
 
 def run() -> list[tuple[str, str]]:
@@ -129,15 +136,10 @@ def run() -> list[tuple[str, str]]:
         module, names = imports()
         peak, whole = command(folder)
     return [
-        ("Device.answer / (signature + durable commit)", f"{full / least:.2f} (target 2.5)"),
+        ("Device.answer beside a signature and a durable commit [at most 2.5]", f"{full / least:.2f}"),
         ("Device.answer, k = 43,750", f"{full * 1e3:.2f} ms, of which {least * 1e3:.2f} ms cannot be avoided"),
-        ("import edge_sdk", f"{module * 1e3:.0f} ms more than bare Python (target 60)"),
-        ("from edge_sdk import BudgetPolicy, Device", f"{names * 1e3:.0f} ms more than bare Python"),
-        ("python -m edge_sdk answer, peak memory", f"{peak:.1f} MB (target 35)"),
-        ("python -m edge_sdk answer, whole run", f"{whole * 1e3:.0f} ms"),
+        ("import edge_sdk, more than bare Python [at most 60 ms]", f"{module * 1e3:.0f} ms"),
+        ("from edge_sdk import BudgetPolicy, Device, more than bare Python", f"{names * 1e3:.0f} ms"),
+        ("python -m edge_sdk answer, peak memory [at most 35 MB]", f"{peak:.1f} MB"),
+        ("python -m edge_sdk answer, whole run, and a bare Python around it", f"{whole * 1e3:.0f} ms"),
     ]
-
-
-if __name__ == "__main__":
-    for name, text in run():
-        print(f"{name:50} {text}")

@@ -12,8 +12,6 @@ What the rows mean: ledger, memo, outbox, device.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import os
 import sqlite3
 import threading
@@ -203,7 +201,7 @@ class Store:
                 write_durably(path, secret)
             self.execute("INSERT INTO setting VALUES ('secret', ?)", _fingerprint(secret))
             return secret
-        if not hmac.compare_digest(_fingerprint(found), known[0]):
+        if _fingerprint(found) != known[0]:
             raise StoreError(
                 f"{path} is missing or is not the secret this store was made with: put it back, "
                 "or delete the folder to begin as a new device"
@@ -270,4 +268,6 @@ def _is(error: sqlite3.Error, name: str) -> bool:
 
 def _fingerprint(secret: bytes) -> bytes:
     """Tells one secret from another, and nothing else about it."""
+    import hashlib  # OpenSSL takes long to load, and importing the package should not
+
     return hashlib.sha256(b"halftruth/1/secret-fingerprint" + secret).digest()

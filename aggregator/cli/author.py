@@ -106,13 +106,11 @@ def simulate(
         batch = files.enter_context(shell.new_file(out))
         enrolments = files.enter_context(shell.new_file(keys_file)) if keys_file else None
         advance = files.enter_context(shell.progress("devices answer", truth.people))
-        answered = 0
         for sent in simulation.population(terms, campaign_id(data), truth, period, seed):
             batch.write(sent.reports)
             if enrolments:
                 enrolments.write(sent.enrolments)
-            answered += sent.people
-            advance(answered)
+            advance(sent.people)
     shell.say(f"{out}  {truth.people} reports for period {period}, {out.stat().st_size} bytes")
     if keys_file:
         shell.say(f"{keys_file}  {truth.people} enrolments, {keys_file.stat().st_size} bytes")

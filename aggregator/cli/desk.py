@@ -16,7 +16,6 @@ from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.result import METHODS, Estimate
 from aggregator.estimate.result import estimate as estimate_shares
 from aggregator.intake import ingest as intake
-from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import IngestResult
 from aggregator.present.document import answer_csv, estimate_csv
 from aggregator.present.listing import ingest_table, status_table
@@ -104,9 +103,8 @@ def ingest(ctx: click.Context, paths: tuple[Path, ...], threads: int | None, as_
     Nothing stops for a bad report: each is counted under the first check it fails.
     """
     study = Study.open(_folder(ctx))
-    size = sum(file.stat().st_size for file in batch_files(paths))
-    with shell.progress("verifying", size) as done:
-        result = intake.ingest(study, paths, now=int(time.time()), threads=threads, progress=done)
+    with shell.progress("verifying", intake.size_of(paths)) as advance:
+        result = intake.ingest(study, paths, now=int(time.time()), threads=threads, progress=advance)
     for warning in result.warnings:
         shell.warn(f"Warning: {warning}")
     if as_json:

@@ -129,11 +129,11 @@ def console() -> Console:
 
 @contextlib.contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, off when that is no terminal; yields the function that says how much is done."""
+    """A progress bar on stderr, off when that is no terminal; yields the function that advances it."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        yield lambda amount: bar.advance(task, amount)
 
 
 @contextlib.contextmanager
