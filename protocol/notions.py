@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from protocol import codec, exact
+from protocol import codec, exact, runs
 from protocol.channels import Channel, Loss, RandomizedResponse, Table
 from protocol.domain import MAX_VALUES
 from protocol.errors import NotionError, Uncertified
+from protocol.runs import Runs, require_runs, runs_of
 
 UNBOUNDED = -1
 """The wire's infinite level."""
@@ -208,31 +209,19 @@ class Block(Pairwise):
         runs: (block, length) pairs in input order; blocks numbered from 0 in order of first appearance.
     """
 
-    runs: tuple[tuple[int, int], ...]
+    runs: Runs
     name: ClassVar[str] = "block"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        seen, before = -1, -1
-        for block, length in self.runs:
-            if not 0 <= block <= seen + 1 or block == before or length < 1:
-                raise NotionError("blocks are runs of values, numbered from 0 in order of first appearance")
-            seen, before = max(seen, block), block
+        require_runs(self.runs, 0, NotionError)
         if all(len(members) < 2 for members in self.classes):
             raise NotionError("block-structured LDP needs a block of at least two values")
 
     @classmethod
     def over(cls, level: int, blocks: Sequence[int]) -> Block:
         """The notion for a block number per input; blocks are renumbered by first appearance."""
-        numbers: dict[int, int] = {}
-        runs: list[tuple[int, int]] = []
-        for block in blocks:
-            number = numbers.setdefault(block, len(numbers))
-            if runs and runs[-1][0] == number:
-                runs[-1] = (number, runs[-1][1] + 1)
-            else:
-                runs.append((number, 1))
-        return cls(level, tuple(runs))
+        return cls(level, runs_of(blocks))
 
     @property
     def inputs(self) -> int | None:
@@ -252,7 +241,7 @@ class Block(Pairwise):
             yield block, block, self.level
 
     def encode(self) -> codec.Value:
-        return [self.name, self.level, [number for run in self.runs for number in run]]
+        return [self.name, self.level, runs.encode(self.runs)]
 
 
 @dataclass(frozen=True)
@@ -372,10 +361,7 @@ def decode(value: codec.Value) -> Notion:
             codec.integers(sensitive, "a sensitive value", NotionError, 0, MAX_VALUES),
         )
     if name == Block.name:
-        flat = codec.integers(codec.fields(value, 3, "block", NotionError)[2], "a run", NotionError, 0, MAX_VALUES)
-        if len(flat) % 2 or sum(flat[1::2]) > MAX_VALUES:
-            raise NotionError(f"blocks are pairs of a number and a length, {MAX_VALUES} values in all at most")
-        return Block(level, tuple(zip(flat[::2], flat[1::2], strict=True)))
+        return Block(level, runs.decode(codec.fields(value, 3, "block", NotionError)[2], NotionError))
     if name == Matrix.name:
         rows = codec.fields(value, 3, "pairwise", NotionError)[2]
         if not isinstance(rows, list):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import protocol.keys
+from aggregator.cli.shell import COMMANDS
 from protocol import envelope
 from protocol.envelope import Kind
 from protocol.report import Report
@@ -65,6 +66,13 @@ def test_the_device_example_runs_as_printed(folder, monkeypatch, capsys):
     (sealed,) = envelope.read_batch((folder / "upload.htr").read_bytes())
     assert sealed.kind is Kind.REPORT
     assert Report.decode(sealed.unverified).count == 1
+
+
+def test_every_command_is_in_the_guide():
+    """The guide's table of commands names every command, in the order of the command line."""
+    guide = (Path(__file__).parent.parent / "docs" / "DESK.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `(?:--study DIR )?([a-z]+)[ `].*\|$", guide.split("## The draft")[0], re.MULTILINE)
+    assert named == list(COMMANDS)
 
 
 def test_links_lead_somewhere():

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Counts", "IngestResult", "IntakeError", "ingest", "size_of"]
 
 PIECE_BYTES = 2**23
-CHUNK_REPORTS = 100_000
+CHUNK_REPORTS = 200_000
 CHUNK_OUTPUTS = 2**20
 """A commit carries about ``CHUNK_REPORTS`` reports, and at most so many outputs and the last report's."""
 

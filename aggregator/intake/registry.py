@@ -55,8 +55,9 @@ def load(table: DeltaTable, campaign: str) -> Registry:
             columns = pa.record_batch(batch)
             fixed = columns["public"].cast(pa.binary(PUBLIC_BYTES))
             raw = np.frombuffer(fixed.buffers()[1], dtype=np.uint8).reshape(-1, PUBLIC_BYTES)
-            ids.append(columns["key"].to_numpy())
-            public.append(raw[fixed.offset : fixed.offset + len(fixed)])
+            # Copied, so that Arrow has its memory back before the next batch.
+            ids.append(columns["key"].to_numpy().copy())
+            public.append(raw[fixed.offset : fixed.offset + len(fixed)].copy())
             revoked.append(columns["revoked"].to_numpy(zero_copy_only=False))
     unique, first, inverse = np.unique(np.concatenate(ids), return_index=True, return_inverse=True)
     anywhere = np.zeros(len(unique), dtype=np.bool_)

@@ -27,6 +27,13 @@ PROMISES = {
     "lip": "no report changes what the prior says of an answer by more than {factor} times either way",
 }
 
+ADVICE = {
+    "unknown-campaign": "import their campaign, and ingest again",
+    "unknown-key": "enrol their keys, and ingest again",
+    "early": "their period is still ahead: look at the clocks, or ingest again later",
+}
+"""What an analyst can do about a reject class."""
+
 
 def audit_table(audit: Audit) -> Table:
     """What a campaign's integers prove."""
@@ -56,7 +63,9 @@ def audit_table(audit: Audit) -> Table:
 def ingest_table(result: IngestResult) -> Table:
     """What became of the reports of an ingest."""
     rows = [("read", f"{result.read:,}"), ("accepted", f"{result.accepted:,}")]
-    rows += [(reject, f"{count:,} refused") for reject, count in result.rejected.items() if count]
+    for reject, count in result.rejected.items():
+        advice = f" ({ADVICE[reject]})" if reject in ADVICE else ""
+        rows.append((reject, f"{count:,} refused{advice}"))
     if result.enrolments:
         rows.append(("enrolments", f"{result.enrolments:,}"))
     return _pairs(rows)

@@ -23,10 +23,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import ClassVar
 
-from protocol import codec
+from protocol import codec, runs
 from protocol.channels.channel import Channel, Loss
 from protocol.domain import MAX_VALUES
 from protocol.errors import ChannelError
+from protocol.runs import Runs, require_runs, runs_of
 
 HADAMARD_SCALE = 64
 ONE = 1 << HADAMARD_SCALE
@@ -51,7 +52,7 @@ class Hadamard(Channel):
 
     truth: int
     cover: int
-    runs: tuple[tuple[int, int], ...]
+    runs: Runs
     inputs: int = field(init=False, repr=False, compare=False)
     outputs: int = field(init=False, repr=False, compare=False)
     sizes: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -62,7 +63,9 @@ class Hadamard(Channel):
     family: ClassVar[str] = "hadamard"
 
     def __post_init__(self) -> None:
-        self._require_runs()
+        require_runs(self.runs, OPEN + 1, ChannelError)
+        if all(block == OPEN for block, _ in self.runs):
+            raise ChannelError("a Hadamard channel has at least one block")
         inputs = sum(length for _, length in self.runs)
         if not 2 <= inputs <= MAX_VALUES:
             raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {inputs}")
@@ -97,31 +100,10 @@ class Hadamard(Channel):
         for name, number in derived.items():
             object.__setattr__(self, name, number)  # frozen for everybody else
 
-    def _require_runs(self) -> None:
-        if not self.runs:
-            raise ChannelError("a Hadamard channel has at least one run of inputs")
-        seen, before = 0, None
-        for block, length in self.runs:
-            if block > seen + 1 or block < 0:
-                raise ChannelError("blocks are numbered from 1 in order of first appearance")
-            if block == before or length < 1:
-                raise ChannelError("runs are not empty, and neighbouring runs differ in their block")
-            seen, before = max(seen, block), block
-        if not seen:
-            raise ChannelError("a Hadamard channel has at least one block")
-
     @classmethod
     def over(cls, truth: int, cover: int, blocks: Sequence[int]) -> Hadamard:
         """The channel for a block number per input, 0 for open; blocks are renumbered by first appearance."""
-        numbers = {OPEN: OPEN}
-        runs: list[tuple[int, int]] = []
-        for block in blocks:
-            number = numbers.setdefault(block, len(numbers))
-            if runs and runs[-1][0] == number:
-                runs[-1] = (number, runs[-1][1] + 1)
-            else:
-                runs.append((number, 1))
-        return cls(truth, cover, tuple(runs))
+        return cls(truth, cover, runs_of(blocks, known=OPEN + 1))
 
     @property
     def scale(self) -> int:
@@ -185,18 +167,15 @@ class Hadamard(Channel):
         return Loss(1, 0, x, other, self.offsets[block])
 
     def encode(self) -> codec.Value:
-        return [self.family, self.truth, self.cover, [number for run in self.runs for number in run]]
+        return [self.family, self.truth, self.cover, runs.encode(self.runs)]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Hadamard:
-        _, truth, cover, flat = codec.fields(value, 4, "a Hadamard channel", ChannelError)
-        numbers = codec.integers(flat, "a run", ChannelError, 0, MAX_VALUES)
-        if len(numbers) % 2 or sum(numbers[1::2]) > MAX_VALUES:
-            raise ChannelError(f"runs are pairs of a block and a length, {MAX_VALUES} inputs in all at most")
+        _, truth, cover, blocks = codec.fields(value, 4, "a Hadamard channel", ChannelError)
         return cls(
             codec.integer(truth, "the truth weight", ChannelError),
             codec.integer(cover, "the cover weight", ChannelError),
-            tuple(zip(numbers[::2], numbers[1::2], strict=True)),
+            runs.decode(blocks, ChannelError),
         )
 
 

@@ -6,20 +6,19 @@ import json
 import subprocess
 import sys
 
-import pytest
+RUNS = 1000
 
 
-@pytest.mark.parametrize("runs", [100, pytest.param(1000, marks=pytest.mark.long)])
-def test_a_killed_device_never_undercharges_and_overcharges_by_one_report_at_most(runs, tmp_path):
+def test_a_killed_device_never_undercharges_and_overcharges_by_one_report_at_most(tmp_path):
     """After every kill -9, all that left is charged and still queued, and at most one report more was charged."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.edge_sdk.crash_run", str(runs), "7", str(tmp_path / "store")],
+        [sys.executable, "-m", "tests.edge_sdk.crash_run", str(RUNS), "7", str(tmp_path / "store")],
         check=True,
         capture_output=True,
         text=True,
     )
     found = json.loads(done.stdout)
-    assert found["killed"] > 0.8 * runs, "most children die, or nothing is tested"
+    assert found["killed"] > 0.8 * RUNS, "most children die, or nothing is tested"
     assert (found["undercharged"], found["overcharged"], found["lost"]) == (0, 0, 0)
     assert found["left"] <= found["charged"] <= found["left"] + found["killed"]
     assert found["queued"] == found["charged"]

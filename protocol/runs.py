@@ -1,0 +1,63 @@
+"""Runs: which block each input is in, as (block, length) pairs in input order (SPEC 5.3).
+
+One idea: a partition has one form. Blocks are numbered in order of first appearance, runs are not empty, and
+neighbouring runs differ in their block; so equal partitions are equal bytes, and a map of 43,750 cells in blocks takes
+a few kilobytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from protocol import codec
+from protocol.domain import MAX_VALUES
+
+Runs: TypeAlias = tuple[tuple[int, int], ...]
+
+
+def runs_of(blocks: Iterable[int], known: int = 0) -> Runs:
+    """The runs of a block number per input.
+
+    Args:
+        blocks: any numbers; from ``known`` on they are renumbered by first appearance.
+        known: how many numbers, from 0, mean the same before and after.
+    """
+    numbers = {number: number for number in range(known)}
+    runs: list[tuple[int, int]] = []
+    for block in blocks:
+        number = numbers.setdefault(block, len(numbers))
+        if runs and runs[-1][0] == number:
+            runs[-1] = (number, runs[-1][1] + 1)
+        else:
+            runs.append((number, 1))
+    return tuple(runs)
+
+
+def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
+    """Refuse runs that are not in their one form.
+
+    Args:
+        known: how many block numbers, from 0, need not appear in order.
+        error: raised.
+    """
+    seen, before = known - 1, None
+    for block, length in runs:
+        if not 0 <= block <= seen + 1:
+            raise error(f"blocks are numbered from {known} in order of first appearance")
+        if block == before or length < 1:
+            raise error("runs are not empty, and neighbouring runs differ in their block")
+        seen, before = max(seen, block), block
+
+
+def encode(runs: Runs) -> codec.Value:
+    """The wire form: block, length, block, length, ..."""
+    return [number for run in runs for number in run]
+
+
+def decode(value: codec.Value, error: type[Exception]) -> Runs:
+    """The runs of a wire form; whether they are in their one form is not looked at."""
+    flat = codec.integers(value, "a run", error, 0, MAX_VALUES)
+    if len(flat) % 2 or sum(flat[1::2]) > MAX_VALUES:
+        raise error(f"runs are pairs of a block and a length, {MAX_VALUES} inputs in all at most")
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
