@@ -24,7 +24,7 @@ from aggregator.sheet import read_sheet
 from aggregator.simulate import read_truth
 from aggregator.study import Study
 from protocol import keys
-from protocol.domain import DITHER_BYTES, Domain
+from protocol.domain import DITHER_BYTES, Answer, Domain
 
 
 def _folder(ctx: click.Context) -> Path:
@@ -167,7 +167,7 @@ def estimate(
     weights: Path | None,
     offset: float,
     population: int | None,
-) -> None:
+) -> Estimate | query.Answer:
     """The distribution behind the reports of CAMPAIGN (its name in the study, or its id).
 
     Shares come with intervals for each value by itself, and for all values together. With --value, --mean, --sum or
@@ -186,7 +186,7 @@ def estimate(
     if queries and plot:
         raise click.UsageError(f"--plot draws the distribution, --{queries[0]} asks for one number: ask twice")
     if value is not None:
-        x = terms.domain.index(terms.domain.parse(value), bytes(DITHER_BYTES))
+        x = _value(terms.domain, terms.domain.parse(value))
         answer = query.survey(terms, tally, x, level=confidence)
         if population:
             answer = answer.times(population, f"people with {terms.domain.label(x)}")
@@ -199,17 +199,19 @@ def estimate(
             terms, tally, _weights(weights, terms.domain), offset=offset, population=population, level=confidence
         )
     else:
-        _histogram(estimate_shares(signed, tally, method=method, level=confidence), form, plot, truth_file)
-        return
+        found = estimate_shares(signed, tally, method=method, level=confidence)
+        _print_shares(found, form, plot, truth_file)
+        return found
     if form == "json":
         shell.print_json({"campaign": terms.title, "reports": tally.reports} | answer.as_json())
     elif form == "csv":
         shell.say(answer_csv(answer).rstrip())
     else:
         shell.console().print(answer_table(answer, terms, tally.reports))
+    return answer
 
 
-def _histogram(found: Estimate, form: str, plot: Path | None, truth_file: Path | None) -> None:
+def _print_shares(found: Estimate, form: str, plot: Path | None, truth_file: Path | None) -> None:
     truth = None
     if truth_file:
         truth = read_truth(truth_file, found.terms.domain).shares(found.terms.domain)
@@ -228,12 +230,18 @@ def _histogram(found: Estimate, form: str, plot: Path | None, truth_file: Path |
         shell.warn(f"{plot}  drawn")
 
 
+def _value(domain: Domain, answer: Answer) -> int:
+    """The input that ``answer`` names, whatever the dither: of numbers, only the edges are values."""
+    x = domain.index(answer, bytes(DITHER_BYTES))
+    if x != domain.index(answer, b"\xff" * DITHER_BYTES):
+        edges = ", ".join(map(domain.label, range(domain.size)))
+        raise Failure(f"a number between two edges is counted at both; ask for an edge: {edges}", BAD_DATA)
+    return x
+
+
 def _weights(path: Path, domain: Domain) -> Floats:
     """A weight for each value, from a sheet."""
-    found = {
-        domain.index(answer, bytes(DITHER_BYTES)): float(weight)
-        for answer, weight, _ in read_sheet(path, domain, "weight")
-    }
+    found = {_value(domain, answer): float(weight) for answer, weight, _ in read_sheet(path, domain, "weight")}
     missing = next((x for x in range(domain.size) if x not in found), None)
     if missing is not None:
         raise Failure(f"{path.name} has no weight for {domain.label(missing)!r}", BAD_DATA)

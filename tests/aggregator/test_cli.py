@@ -110,7 +110,8 @@ def test_every_form_of_an_estimate_is_written(session):
     run(*study, "estimate", "education", "--plot", picture, "--truth", session / "counts.csv")
     assert picture.read_bytes().startswith(b"\x89PNG")
     one = json.loads(run(*study, "estimate", "education", "--value", "none", "--json").stdout)
-    assert one["low"] <= one["estimate"] <= one["high"]
+    row = json.loads(run(*study, "estimate", "education", "--json").stdout)["values"][0]
+    assert (one["estimate"], one["se"], one["low"], one["high"]) == (row["raw"], row["se"], row["low"], row["high"])
 
 
 def test_ingesting_again_counts_nothing_twice(session):
@@ -237,6 +238,26 @@ def test_an_unreadable_batch_is_named(session, tmp_path):
     found = json.loads(run("--study", session / "lib", "ingest", "--json", inbox).stdout)
     assert found["read"] == found["accepted"] + sum(found["rejected"].values()) == 400
     assert found["rejected"]["malformed"] == 1
+
+
+def test_a_number_between_edges_is_not_a_value(session, tmp_path):
+    """Of a campaign that asks for numbers, mean and sum are answered, and only edges have a share."""
+    draft = DRAFT.replace('kind = "values"', 'kind = "buckets"').replace('"enrolled"', '"open"')
+    draft = draft.replace('values = ["none", "primary", "secondary", "bachelor"]', "edges = [0, 10, 40]")
+    (tmp_path / "hours.toml").write_text(draft, encoding="utf-8")
+    (tmp_path / "hours.csv").write_text("value,count\n5,200\n25,200\n", encoding="utf-8")
+    run("campaign", tmp_path / "hours.toml", "--key", session / "analyst.key", "--out", tmp_path / "hours.campaign")
+    study = ("--study", tmp_path / "lib")
+    run(*study, "import", tmp_path / "hours.campaign", "--trust", session / "analyst.pub")
+    run("simulate", tmp_path / "hours.campaign", "--truth", tmp_path / "hours.csv", "--out", tmp_path / "hours.htr")
+    run(*study, "ingest", tmp_path / "hours.htr")
+    mean, total = (
+        json.loads(run(*study, "estimate", "hours", query, "--json").stdout)["estimate"]
+        for query in ("--mean", "--sum")
+    )
+    assert total == pytest.approx(400 * mean)
+    assert "ask for an edge" in run(*study, "estimate", "hours", "--value", "25", code=65).stderr
+    run(*study, "estimate", "hours", "--value", "10")
 
 
 def test_a_full_disk_is_said(session, tmp_path, monkeypatch):
