@@ -2,7 +2,8 @@
 
 One idea: nothing is simulated but the people. Keys are derived, answers indexed, dice thrown, reports sealed and
 enrolments signed by the same functions of ``protocol`` that a device calls, in the same order; only consent, ledger
-and store are left out, which bound a person's spending over time and leave no trace in a report.
+and store are left out, which bound a person's spending over time and leave no trace in a report. A test holds that a
+device with the same dice sends the same bytes.
 
 A seed replaces the operating system's randomness, keys included. That is for experiments: whoever knows the seed
 knows every answer.
@@ -115,8 +116,7 @@ def population(
         seed: for experiments; None takes the operating system's randomness.
         processes: how many work at once; the result of a seed does not depend on it.
     """
-    order = np.repeat(np.arange(len(truth.answers)), truth.counts)
-    np.random.default_rng(seed).shuffle(order)
+    order = shuffled(truth, seed)
     starts = range(0, len(order), CHUNK)
     chunks = ([truth.answers[place] for place in order[start : start + CHUNK]] for start in starts)
     work = (repeat(terms), repeat(campaign_id), chunks, starts, repeat(period), repeat(seed))
@@ -128,12 +128,19 @@ def population(
         yield from pool.map(_answer_all, *work)
 
 
+def shuffled(truth: Truth, seed: int | None) -> NDArray[np.int64]:
+    """(people,) which answer each person holds, in the order in which they come."""
+    order = np.repeat(np.arange(len(truth.answers)), truth.counts)
+    np.random.default_rng(seed).shuffle(order)
+    return order
+
+
 def _answer_all(
     terms: Campaign, campaign_id: bytes, answers: Sequence[Answer], first: int, period: int, seed: int | None
 ) -> Sent:
     reports, enrolments = bytearray(), bytearray()
     for number, answer in enumerate(answers, first):
-        draw = _dice(seed, number)
+        draw = dice(seed, number)
         report, enrolment = _answer(terms, campaign_id, answer, period, draw)
         enrolments += enrolment
         if terms.enrolment == "open":
@@ -153,7 +160,7 @@ def _answer(
     return report.seal(key), Enrolment(campaign_id, key.public).seal(key)
 
 
-def _dice(seed: int | None, number: int) -> Callable[[int], bytes]:
+def dice(seed: int | None, number: int) -> Callable[[int], bytes]:
     """Where person ``number`` gets random bytes: the operating system, or a stream of the seed."""
     if seed is None:
         return os.urandom
