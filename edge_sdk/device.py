@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -38,62 +37,14 @@ from edge_sdk.errors import ConsentMissing, QuotaReached, StoreError, UnknownCam
 from edge_sdk.ledger import Entry, Kind, Ledger
 from edge_sdk.memo import Kept, Memo
 from edge_sdk.outbox import Outbox
+from edge_sdk.receipt import Preview, Receipt
 from edge_sdk.store import Store
-from protocol import exact
 from protocol.errors import BadData, CampaignError, OutsideSchedule
 
 if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledger needs no audit
     from edge_sdk.joined import Joined
-    from edge_sdk.prior import Belief
     from edge_sdk.terms import Terms
     from protocol.domain import Answer
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What became of an answer. Its repr does not tell what the answer was.
-
-    Attributes:
-        campaign_id, period, slot: the place of the report.
-        envelope: the signed report, as it was queued.
-        cost_nanonats: what was charged now.
-        repeated: whether this very report was queued before, and nothing was now.
-    """
-
-    campaign_id: bytes
-    period: int
-    slot: int
-    envelope: bytes
-    cost_nanonats: int
-    repeated: bool
-
-    @property
-    def cost(self) -> float:
-        """Nats that were charged now."""
-        return exact.nats(self.cost_nanonats)
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What would leave, and what it could tell. Computed on the device, for the person alone.
-
-    Attributes:
-        report_bytes: length of the report, whatever the answer; the early ones are a few bytes shorter.
-        truth: probability that the output is one of those the answer makes likeliest; for the answer the audit found
-            most exposed, where none was given.
-        belief: what an observer who knew this person's history could believe.
-        cost_nanonats: what would be charged; for a fresh answer, where none was given.
-    """
-
-    report_bytes: int
-    truth: float
-    belief: Belief
-    cost_nanonats: int
-
-    @property
-    def cost(self) -> float:
-        """Nats that would be charged."""
-        return exact.nats(self.cost_nanonats)
 
 
 class Device:

@@ -1,0 +1,63 @@
+"""What a device hands back: a receipt for an answer given, a preview of one not given yet.
+
+One idea: both are for the person and the app beside them. Levels are exact in nanonats, and in nats for print.
+
+How an answer is given: device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from protocol import exact
+
+if TYPE_CHECKING:  # loaded with the first campaign
+    from edge_sdk.prior import Belief
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of an answer. Its repr does not tell what the answer was.
+
+    Attributes:
+        campaign_id, period, slot: the place of the report.
+        envelope: the signed report, as it was queued.
+        cost_nanonats: what was charged now.
+        repeated: whether this very report was queued before, and nothing was now.
+    """
+
+    campaign_id: bytes
+    period: int
+    slot: int
+    envelope: bytes
+    cost_nanonats: int
+    repeated: bool
+
+    @property
+    def cost(self) -> float:
+        """Nats that were charged now."""
+        return exact.nats(self.cost_nanonats)
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What would leave, and what it could tell. Computed on the device, for the person alone.
+
+    Attributes:
+        report_bytes: length of the report, whatever the answer; the early ones are a few bytes shorter.
+        truth: probability that the output is one of those the answer makes likeliest; for the answer the audit found
+            most exposed, where none was given.
+        belief: what an observer who knew this person's history could believe.
+        cost_nanonats: what would be charged; for a fresh answer, where none was given.
+    """
+
+    report_bytes: int
+    truth: float
+    belief: Belief
+    cost_nanonats: int
+
+    @property
+    def cost(self) -> float:
+        """Nats that would be charged."""
+        return exact.nats(self.cost_nanonats)
