@@ -7,15 +7,28 @@ knows them all.
 from __future__ import annotations
 
 from protocol import codec
+from protocol.channels.bits import Bits
+from protocol.channels.blocks import Blocks
 from protocol.channels.channel import Channel, Loss
 from protocol.channels.hadamard import Hadamard
+from protocol.channels.noise import Noise
+from protocol.channels.pairs import Pairs
+from protocol.channels.projective import ProjectiveGeometry
 from protocol.channels.response import RandomizedResponse
+from protocol.channels.subset import SubsetSelection
 from protocol.channels.table import Table
+from protocol.channels.windows import Windows
 from protocol.errors import ChannelError
 
-__all__ = ["Channel", "Hadamard", "Loss", "RandomizedResponse", "Table", "decode"]
+__all__ = [
+    "Bits", "Blocks", "Channel", "Hadamard", "Loss", "Noise", "Pairs", "ProjectiveGeometry",
+    "RandomizedResponse", "SubsetSelection", "Table", "Windows", "decode",
+]  # fmt: skip
 
-FAMILIES: dict[str, type[Channel]] = {family.family: family for family in (Table, RandomizedResponse, Hadamard)}
+_KINDS = (
+    Table, RandomizedResponse, Hadamard, ProjectiveGeometry, SubsetSelection, Bits, Blocks, Noise, Windows, Pairs,
+)  # fmt: skip
+FAMILIES: dict[str, type[Channel]] = {kind.family: kind for kind in _KINDS}
 
 
 def decode(value: codec.Value) -> Channel:

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from protocol import codec, exact
+from protocol.errors import Uncertified
+
+MOST_CELLS = 2**22
+"""A channel of more cells than this is not walked through cell by cell."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,18 @@ class Channel(ABC):
     """A conditional law Q(y given x) over ``inputs`` x ``outputs``, in integers over 2^``scale``.
 
     Immutable and valid at birth: every row sums to exactly 2^scale.
+
+    Attributes:
+        family: its name on the wire.
+        unary: whether an output is a word of bits that are counted one by one: bit x, from the most significant,
+            speaks of input x. Such a channel has 2^inputs outputs.
+        ones: how many bits of every output of a unary channel are set; None where it may be any number.
+        inputs, outputs: k and m.
     """
 
     family: ClassVar[str]
+    unary: ClassVar[bool] = False
+    ones: int | None = None
     inputs: int
     outputs: int
 
@@ -55,6 +68,15 @@ class Channel(ABC):
     def output_bits(self) -> int:
         """Bits of one output on the wire, ceil(log2 outputs)."""
         return (self.outputs - 1).bit_length()
+
+    def emits(self, y: int) -> bool:
+        """Whether ``y`` is an output at all; some are no input's."""
+        return 0 <= y < self.outputs and self.ones in (None, y.bit_count())
+
+    @property
+    def features(self) -> int:
+        """Numbers that reports are counted by: each output, or each bit of a unary channel."""
+        return self.output_bits if self.unary else self.outputs
 
     @property
     @abstractmethod
@@ -92,7 +114,14 @@ class Channel(ABC):
 
         Args:
             prior: ``inputs`` positive integers.
+        Raises:
+            Uncertified: the channel has more than ``MOST_CELLS`` and no faster way than to look at each.
         """
+        if self.inputs * self.outputs > MOST_CELLS:
+            raise Uncertified(
+                f"a {self.family} channel of {self.inputs} inputs is too large to be compared with a prior: "
+                "use a mechanism made for a prior, such as lip"
+            )
         total = sum(prior)
         worst = Loss(1, 1, 0, None, 0)
         for y in range(self.outputs):

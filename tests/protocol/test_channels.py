@@ -15,7 +15,7 @@ from scipy import stats
 from protocol import channels, codec, exact, notions
 from protocol.channels import Channel, Hadamard, Loss, RandomizedResponse, Table
 from protocol.errors import ChannelError, Uncertified
-from tests.vectors.generate import CHANNELS, ONE, cover_of, high_low, truth_of
+from tests.vectors.generate import CHANNELS, ONE, cover_of, high_low, in_blocks, truth_of
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -33,13 +33,13 @@ GRID: dict[str, Channel] = {
     "table of two": random_table(2, 2, SEED),
     "response, one weight of zero": RandomizedResponse(3, (0, ONE // 4, ONE // 2)),
     "response, unequal and nothing left": RandomizedResponse(3, (ONE // 4, ONE // 4, ONE // 2)),
-    **{f"Hadamard, k = {k}": Hadamard(truth_of(NAT), 0, ((1, k),)) for k in (2, 3, 7, 8)},
+    **{f"Hadamard, k = {k}": Hadamard(truth_of(NAT), k) for k in (2, 3, 7, 8)},
     **{f"response, k = {k}": RandomizedResponse(k, (cover_of(NAT, k),)) for k in (2, 3, 7, 8)},
-    "Hadamard, open inputs between blocks": Hadamard.over(truth_of(NAT // 10), 0, [0, 1, 1, 0, 2, 2, 2, 0]),
-    "Hadamard, interleaved blocks": Hadamard.over(truth_of(3 * NAT), 0, [1, 2, 1, 2, 1, 2, 2]),
+    "blocks, open inputs between them": in_blocks(NAT // 10, [0, 1, 1, 0, 2, 2, 2, 0]),
+    "blocks, interleaved": in_blocks(3 * NAT, [1, 2, 1, 2, 1, 2, 2]),
     "high-low, all but one sensitive": high_low(NAT, [1, 1, 1, 0, 1]),
     "high-low, two sensitive": high_low(2 * NAT, [0, 1, 0, 0, 1]),
-    "high-low, no cover": Hadamard.over(truth_of(NAT), 0, [0, 1, 1]),
+    "high-low, no cover": in_blocks(NAT, [0, 1, 1]),
 }
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
@@ -144,7 +144,7 @@ def cumulative_law(channel: Table | RandomizedResponse, x: int) -> list[int]:
     return ends
 
 
-@pytest.mark.parametrize("name", [name for name, made in GRID.items() if not isinstance(made, Hadamard)])
+@pytest.mark.parametrize("name", [name for name, made in GRID.items() if isinstance(made, Table | RandomizedResponse)])
 def test_sample_has_the_weights_of_a_table_or_response(name: str) -> None:
     """Draws fall into intervals in the order of the outputs, whose lengths, found by bisection, are the weights; the
     draws of a response from its cover on are the input. Both sides of every threshold are looked at."""
@@ -174,11 +174,8 @@ def test_sample_has_the_weights_of_a_hadamard_channel(name: str) -> None:
     assert isinstance(channel, Hadamard)
     assert channel.rand_bytes == 9
     for x in range(channel.inputs):
-        threshold = channel.truth if channel.block_of[x] else channel.cover
         law: Counter[int] = Counter()
-        for low, high in ((0, threshold), (threshold, ONE)):
-            if low == high:
-                continue
+        for low, high in ((0, channel.truth), (channel.truth, ONE)):
             for tail in range(256):
                 outputs = {channel.sample(x, draw.to_bytes(8, "big") + bytes([tail])) for draw in (low, high - 1)}
                 assert len(outputs) == 1
@@ -221,8 +218,8 @@ def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
 LARGE: dict[str, Channel] = {
     "table": random_table(20, 400, SEED),
     "response": RandomizedResponse(1000, (cover_of(6 * NAT, 1000),)),
-    "Hadamard": Hadamard(truth_of(NAT), 0, ((1, 1000),)),
-    "Hadamard in blocks": Hadamard.over(truth_of(NAT), 0, [1] * 300 + [2] * 500 + [0] * 10),
+    "Hadamard": Hadamard(truth_of(NAT), 1000),
+    "blocks": in_blocks(NAT, [1] * 300 + [2] * 500 + [0] * 10),
     "high-low": high_low(NAT, [1] * 700 + [0] * 300),
 }
 
@@ -260,8 +257,8 @@ def test_declared_level_is_audited_level(family: str, k: int) -> None:
             bad: list[Channel] = [RandomizedResponse(k, (cover - 1,)), RandomizedResponse(k, (cover_of(more, k),))]
         else:
             truth = truth_of(level)
-            good = Hadamard(truth, 0, ((1, k),))
-            bad = [Hadamard(truth + 1, 0, ((1, k),)), Hadamard(truth_of(more), 0, ((1, k),))]
+            good = Hadamard(truth, k)
+            bad = [Hadamard(truth + 1, k), Hadamard(truth_of(more), k)]
         certificate = notions.certify(good, notions.Ldp(level))
         assert certificate.audited == certificate.ldp == certificate.cost == level
         for channel in bad:
@@ -272,31 +269,9 @@ def test_declared_level_is_audited_level(family: str, k: int) -> None:
 @pytest.mark.parametrize("k", [2, 3, 4, 7, 8, 1023, 1024])
 def test_hadamard_order_is_strictly_larger(k: int) -> None:
     """The order is the smallest power of two above k, so the row of ones belongs to nobody."""
-    (_, order), (_, size) = (
-        (made.orders, made.sizes)[place] for made in [Hadamard(truth_of(NAT), 0, ((1, k),))] for place in (0, 1)
-    )
-    assert size == k
+    order = Hadamard(truth_of(NAT), k).outputs
     assert order // 2 <= k < order
     assert order & (order - 1) == 0
-
-
-@given(st.lists(st.integers(0, 4), min_size=2, max_size=24), st.integers(ONE // 2 + 1, ONE - 1))
-def test_hadamard_over_any_blocks(blocks: list[int], truth: int) -> None:
-    """Any assignment of inputs to blocks is a channel with whole weights and brute-force losses, or is refused."""
-    counts = Counter(blocks)
-    sizes = [count for block, count in counts.items() if block]
-    if not sizes or 1 in sizes:
-        with pytest.raises(ChannelError):
-            Hadamard.over(truth, 0, blocks)
-        return
-    channel = Hadamard.over(truth, 0, blocks)
-    matrix = weights(channel)
-    assert all(sum(row) == 1 << channel.scale for row in matrix)
-    for block in counts:
-        members = [x for x, other in enumerate(blocks) if other == block]
-        check_loss(channel, matrix, members, members)
-        check_loss(channel, matrix, members, members[:1])
-    assert channels.decode(channel.encode()) == channel
 
 
 @given(st.integers(2, 12), st.data())

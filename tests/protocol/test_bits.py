@@ -1,0 +1,197 @@
+"""The laws of words of bits, against brute force (SPEC 5.6)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from protocol import codec
+from protocol.channels.bits import MOST_CLASSES, Bits, S
+from protocol.errors import ChannelError, Uncertified
+from tests.protocol.test_channels import brute_prior_loss, check_loss, weights
+
+SEED = 20260101
+HALF = S // 2
+
+GRID: dict[str, Bits] = {
+    "two inputs": Bits((HALF,), (S // 4,), ((0, 2),)),
+    "one class": Bits((3 * S // 4,), (S // 4 + 1,), ((0, 5),)),
+    "classes between each other": Bits((HALF, S // 3, S - 1), (S // 4, 1, S - 2), ((0, 1), (1, 2), (0, 1), (2, 1))),
+    "what is not sensitive": Bits((HALF, S // 3), (S // 4, 0), ((0, 2), (1, 2))),
+    "all shown": Bits((S,), (0,), ((0, 3),)),
+    "one always set": Bits((HALF, S), (S // 4, S // 8), ((0, 2), (1, 1))),
+    "one never wrong, one never hidden": Bits((S, HALF, HALF + 1), (7, 0, 9), ((0, 1), (1, 1), (2, 2))),
+}
+grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
+
+chances = st.tuples(st.integers(0, S), st.integers(0, S)).filter(lambda pair: pair[0] != pair[1])
+bits = st.lists(chances, min_size=2, max_size=5).map(lambda pairs: Bits.over((max(p), min(p)) for p in pairs))
+
+
+@grid
+def test_rows_sum_to_one(channel: Bits) -> None:
+    """The weights of every input are not negative and sum to 2^scale exactly."""
+    for row in weights(channel):
+        assert min(row) >= 0
+        assert sum(row) == 1 << channel.scale
+
+
+@grid
+def test_a_weight_is_the_product_of_its_bits(channel: Bits) -> None:
+    """w(x, y) is the product, over the bits of y from the most significant, of each bit's own probability."""
+    for x in range(channel.inputs):
+        for y in range(channel.outputs):
+            expected = 1
+            for place in range(channel.inputs):
+                number = channel.class_of[place]
+                one = channel.own[number] if place == x else channel.other[number]
+                expected *= one if y >> (channel.inputs - 1 - place) & 1 else S - one
+            assert channel.weight(x, y) == expected
+
+
+@grid
+def test_loss_is_brute_force(channel: Bits) -> None:
+    """loss(A, B) is the worst ratio over A x B and all words, reached at its witness, for all pairs and many sets."""
+    matrix, everything = weights(channel), range(channel.inputs)
+    check_loss(channel, matrix, everything, everything)
+    draw = random.Random(SEED)
+    for x in everything:
+        for other in everything:
+            check_loss(channel, matrix, [x], [other])
+    for _ in range(40):
+        first, second = (draw.sample(everything, draw.randint(1, channel.inputs)) for _ in range(2))
+        check_loss(channel, matrix, first, second)
+        check_loss(channel, matrix, second[:1] * 2, second)
+
+
+@given(bits, st.data())
+@settings(max_examples=60)
+def test_loss_of_any_bits(channel: Bits, data: st.DataObject) -> None:
+    """The same for probabilities drawn at random, 0 and 1 among them, in any order of the inputs."""
+    matrix = weights(channel)
+    sides = st.lists(st.integers(0, channel.inputs - 1), min_size=1, max_size=6)
+    check_loss(channel, matrix, data.draw(sides), data.draw(sides))
+
+
+def check_prior(channel: Bits, prior: list[int]) -> None:
+    matrix = weights(channel)
+    loss, expected = channel.loss_against_prior(prior), brute_prior_loss(matrix, prior)
+    column = [row[loss.y] for row in matrix]
+    marginal, total = sum(p * q for p, q in zip(prior, column, strict=True)), sum(prior)
+    if expected is None:
+        assert loss.denominator == 0
+        assert column[loss.x] == 0 < marginal
+    else:
+        assert Fraction(loss.numerator, loss.denominator) == expected
+        assert expected in (Fraction(column[loss.x] * total, marginal), Fraction(marginal, column[loss.x] * total))
+
+
+@grid
+def test_loss_against_prior_is_brute_force(channel: Bits) -> None:
+    """The worst lift either way, in exact fractions, reached at its witness, for flat, skewed and random priors."""
+    draw, k = random.Random(SEED), channel.inputs
+    priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1)]
+    for prior in priors + [[draw.randint(1, 1000) for _ in range(k)] for _ in range(10)]:
+        check_prior(channel, prior)
+
+
+@given(bits, st.data())
+@settings(max_examples=60)
+def test_loss_against_any_prior(channel: Bits, data: st.DataObject) -> None:
+    """The same for random probabilities and priors."""
+    k = channel.inputs
+    check_prior(channel, data.draw(st.lists(st.integers(1, 10**6), min_size=k, max_size=k)))
+
+
+def test_too_many_classes_are_not_compared_with_a_prior() -> None:
+    """Exact sums grow with the classes; above the limit the certificate is refused rather than waited for."""
+    channel = Bits.over((HALF, 1 + x) for x in range(MOST_CLASSES + 1))
+    with pytest.raises(Uncertified, match="classes"):
+        channel.loss_against_prior([1] * channel.inputs)
+
+
+@grid
+def test_sample_has_the_weights(channel: Bits) -> None:
+    """Word j of the random bytes decides bit j alone, at the threshold a for the own bit and b for the others: so over
+    uniform bytes a word has exactly its weight."""
+    draw = random.Random(SEED)
+    for x in range(channel.inputs):
+        for place in range(channel.inputs):
+            number = channel.class_of[place]
+            threshold = channel.own[number] if place == x else channel.other[number]
+            for u in sorted({0, max(threshold - 1, 0), min(threshold, S - 1), S - 1}):
+                words = [draw.randrange(S) for _ in range(channel.inputs)]
+                before = channel.sample(x, b"".join(word.to_bytes(4, "big") for word in words))
+                words[place] = u
+                y = channel.sample(x, b"".join(word.to_bytes(4, "big") for word in words))
+                mask = 1 << (channel.inputs - 1 - place)
+                assert bool(y & mask) == (u < threshold)
+                assert (y ^ before) & ~mask == 0
+
+
+def test_draws_follow_the_weights() -> None:
+    """Chi-square of n = 50,000 words of four bits, alpha = 10^-6 an input; a failure would mean another law."""
+    channel, n = Bits.over([(HALF, S // 4), (S // 3, S // 5), (HALF, S // 4), (S - S // 9, S // 2)]), 50_000
+    source = random.Random(SEED)
+    for x in range(channel.inputs):
+        seen = Counter(channel.sample(x, source.randbytes(channel.rand_bytes)) for _ in range(n))
+        expected = [n * channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)]
+        assert stats.chisquare([seen[y] for y in range(channel.outputs)], expected).pvalue > 1e-6
+
+
+@grid
+def test_a_draw_is_whole(channel: Bits) -> None:
+    """Another number of random bytes, or an input that is none, is refused."""
+    rand = bytes(channel.rand_bytes)
+    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
+        with pytest.raises(ValueError, match=r"random bytes|input"):
+            channel.sample(x, given_rand)
+
+
+@grid
+def test_wire_round_trip(channel: Bits) -> None:
+    """A channel decodes to itself; an output has a bit for each input."""
+    again = Bits.from_wire(codec.decode(codec.encode(channel.encode()), limit=2**20))
+    assert again == channel
+    assert weights(again) == weights(channel)
+    assert channel.output_bits == channel.features == channel.inputs
+    assert channel.outputs == 2**channel.inputs
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "runs"),
+    [
+        ((HALF,), (HALF,), ((0, 2),)),
+        ((S + 1,), (1,), ((0, 2),)),
+        ((HALF,), (-1,), ((0, 2),)),
+        ((HALF,), (1,), ((0, 1),)),
+        ((HALF,), (1,), ()),
+        ((HALF,), (1,), ((0, 2**16 + 1),)),
+        ((HALF, HALF), (1, 1), ((0, 2), (1, 2))),
+        ((HALF, HALF), (1,), ((0, 2), (1, 2))),
+        ((HALF,), (1,), ((0, 2), (1, 2))),
+        ((HALF, S), (1, 2), ((1, 2), (0, 2))),
+        ((HALF,), (1,), ((0, 1), (0, 1))),
+    ],
+)
+def test_what_is_no_channel(own: tuple[int, ...], other: tuple[int, ...], runs: tuple[tuple[int, int], ...]) -> None:
+    """a above b, both probabilities, 2 to 2^16 inputs, classes in their one form: anything else is refused at birth."""
+    with pytest.raises(ChannelError):
+        Bits(own, other, runs)
+
+
+def test_forty_thousand_bits() -> None:
+    """A catalogue of 41,270 items and its dummies is sampled and audited at full size, and its wire form is short."""
+    channel = Bits.over([(HALF, S // 9)] * 20_000 + [(HALF, S // 5)] * 21_280)
+    y = channel.sample(7, random.Random(SEED).randbytes(channel.rand_bytes))
+    assert abs(y.bit_count() - 20_000 / 9 - 21_280 / 5) < 400
+    loss = channel.loss(range(channel.inputs), range(channel.inputs))
+    assert (loss.numerator, loss.denominator) == (HALF * (S - S // 9), (S // 9) * HALF)
+    assert channel.loss_against_prior(range(1, channel.inputs + 1)).level
+    assert len(codec.encode(channel.encode())) < 50

@@ -1,0 +1,224 @@
+"""The laws of blocks (SPEC 5.7): any inner channel in each block, and open inputs that hide in the one."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol import channels, codec, exact, notions
+from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Table
+from protocol.channels.blocks import BLOCKS_SCALE, OPEN, Constant, largest_weight
+from protocol.channels.projective import ProjectiveGeometry
+from protocol.errors import ChannelError, Uncertified
+from tests.protocol.test_channels import check_loss, random_table, weights
+from tests.vectors.generate import CHANNELS, ONE, cover_of, in_blocks, truth_of
+
+NAT = exact.NANONATS
+SEED = 20260102
+WHOLE = 1 << BLOCKS_SCALE
+PLANE = ProjectiveGeometry(6, 2, 3, 2**128 % 3 + 3 * 2**122)
+"""Six points of the Fano plane, as both inputs and outputs."""
+
+
+def inner_of(kind: str, size: int) -> Channel:
+    """An inner channel of ``size`` inputs."""
+    if size == 1:
+        return Constant()
+    if kind == "table":
+        return random_table(size, size + 1, SEED)
+    if kind == "response":
+        return RandomizedResponse(size, tuple(range(7, 7 + size)))
+    return Hadamard(truth_of(NAT), size)
+
+
+GRID: dict[str, Blocks] = {
+    **{name: channel for name, channel in CHANNELS.items() if isinstance(channel, Blocks)},
+    "a plane and open inputs": Blocks(0, ((1, 6), (0, 2)), (PLANE,)),
+    "a plane to hide in": Blocks(PLANE.outside, ((0, 2), (1, 6)), (PLANE,)),
+    "a table of zeros to hide in": Blocks(
+        2**126, ((1, 3), (0, 2)), (Table(((2**62, 0, 0), (0, 2**61, 2**61), (2**60, 0, 3 * 2**60))),)
+    ),
+    "a response of unequal covers to hide in": Blocks(
+        2**120, ((0, 1), (1, 3), (0, 1)), (RandomizedResponse(3, (2**60, 3 * 2**62, 0)),)
+    ),
+    "one sensitive input among many": Blocks(WHOLE - 1, ((0, 3), (1, 1), (0, 2)), (Constant(),)),
+}
+grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
+
+
+@grid
+def test_rows_sum_to_one(channel: Blocks) -> None:
+    """The weights of every input are not negative and sum to 2^128 exactly."""
+    for row in weights(channel):
+        assert min(row) >= 0
+        assert sum(row) == WHOLE
+
+
+@grid
+def test_weights_are_the_inner_ones_and_the_cover(channel: Blocks) -> None:
+    """Each cell, by its definition: the inner weight in the own block, the cover in block 1 from open inputs, or 0."""
+    firsts = [sum(inner.outputs for inner in channel.channels[:block]) for block in range(len(channel.channels) + 1)]
+    places: Counter[int] = Counter()
+    numbers = [number for number, length in channel.runs for _ in range(length)]
+    for x, number in enumerate(numbers):
+        expected = [0] * channel.outputs
+        if number == OPEN:
+            inner = channel.channels[0]
+            expected[: inner.outputs] = [channel.cover] * inner.outputs
+            expected[firsts[-1] + places[OPEN]] = WHOLE - channel.cover * inner.outputs
+        else:
+            inner = channel.channels[number - 1]
+            for y in range(inner.outputs):
+                share = Fraction(inner.weight(places[number], y), 1 << inner.scale)
+                expected[firsts[number - 1] + y] = int(share * WHOLE)
+        places[number] += 1
+        assert [channel.weight(x, y) for y in range(channel.outputs)] == expected
+
+
+@grid
+def test_loss_is_brute_force(channel: Blocks) -> None:
+    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and many sets."""
+    matrix = weights(channel)
+    everything = range(channel.inputs)
+    check_loss(channel, matrix, everything, everything)
+    for x in everything:
+        for other in everything:
+            check_loss(channel, matrix, [x], [other])
+    draw = random.Random(SEED)
+    for _ in range(60):
+        first, second = (draw.sample(everything, draw.randint(1, channel.inputs)) for _ in range(2))
+        check_loss(channel, matrix, first, second)
+        check_loss(channel, matrix, second[:1] * 2, second)
+
+
+@grid
+def test_an_open_input_draws_its_weights(channel: Blocks) -> None:
+    """Below 2^128 each output of block 1 is ``cover`` draws in a row, the own output all others, whatever follows."""
+    tail = bytes(range(channel.rand_bytes - 16))
+    for x in range(channel.inputs):
+        if channel.block_of[x] != OPEN:
+            continue
+        own = channel.offsets[OPEN] + channel.place_of[x]
+        ends = [channel.cover * y for y in range(1, channel.channels[0].outputs + 1)] if channel.cover else []
+        for y, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            for draw in (start, end - 1):
+                assert channel.sample(x, draw.to_bytes(16, "big") + tail) == y
+        for draw in (channel.hidden, WHOLE - 1):
+            assert channel.sample(x, draw.to_bytes(16, "big") + tail) == own
+
+
+@grid
+def test_an_input_of_a_block_draws_as_its_inner_channel(channel: Blocks) -> None:
+    """The output is the inner channel's for the bytes after the first 16, moved to the block; nothing else counts."""
+    draw = random.Random(SEED)
+    for x in range(channel.inputs):
+        block = channel.block_of[x]
+        if block == OPEN:
+            continue
+        inner = channel.channels[block - 1]
+        first = sum(before.outputs for before in channel.channels[: block - 1])
+        for _ in range(50):
+            rand = draw.randbytes(channel.rand_bytes)
+            told = first + inner.sample(channel.place_of[x], rand[16 : 16 + inner.rand_bytes])
+            assert channel.sample(x, rand) == told == channel.sample(x, bytes(16) + rand[16:])
+
+
+@grid
+def test_a_draw_is_whole(channel: Blocks) -> None:
+    """Another number of random bytes, or an input that is none, is refused."""
+    rand = bytes(channel.rand_bytes)
+    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
+        with pytest.raises(ValueError, match=r"random bytes|input"):
+            channel.sample(x, given_rand)
+
+
+@grid
+def test_wire_round_trip(channel: Blocks) -> None:
+    """A channel decodes to itself, with the same weights."""
+    again = channels.decode(codec.decode(codec.encode(channel.encode()), limit=2**16))
+    assert again == channel
+    assert weights(again) == weights(channel)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(0, 4), min_size=2, max_size=20),
+    st.sampled_from(["table", "response", "hadamard"]),
+    st.integers(0, 2**128 // 20) | st.just(0),
+)
+def test_any_blocks(blocks: list[int], kind: str, cover: int) -> None:
+    """Any assignment of inputs to blocks is a channel with brute-force losses, or is refused for one stated reason."""
+    counts = Counter(blocks)
+    sizes = [count for block, count in counts.items() if block]
+    if cover:
+        lawful = len(sizes) == 1 and bool(counts[OPEN]) and cover * inner_of(kind, sizes[0]).outputs < WHOLE
+    else:
+        lawful = bool(sizes) and 1 not in sizes and (len(sizes) > 1 or bool(counts[OPEN]))
+    if not lawful:
+        with pytest.raises(ChannelError):
+            Blocks.over(cover, blocks, lambda size: inner_of(kind, size))
+        return
+    channel = Blocks.over(cover, blocks, lambda size: inner_of(kind, size))
+    matrix = weights(channel)
+    assert all(sum(row) == WHOLE for row in matrix)
+    for block in counts:
+        members = [x for x, other in enumerate(blocks) if other == block]
+        check_loss(channel, matrix, members, members)
+        check_loss(channel, matrix, members, members[:1])
+        check_loss(channel, matrix, members, range(channel.inputs))
+    assert channels.decode(channel.encode()) == channel
+
+
+@pytest.mark.parametrize(
+    "inner", [*(made for made in CHANNELS.values() if not isinstance(made, Blocks)), PLANE, Constant()]
+)
+def test_the_largest_weight_is_the_largest(inner: Channel) -> None:
+    """``largest_weight`` is the greatest cell of the dense matrix, over 2^128."""
+    assert largest_weight(inner) == max(map(max, weights(inner))) << BLOCKS_SCALE - inner.scale
+
+
+@pytest.mark.parametrize("sensitive", [2, 3, 8])
+def test_the_cover_is_the_least_that_keeps_the_level(sensitive: int) -> None:
+    """With ceil(largest weight / e^eps) the channel is certified at the level; with one less it is refused."""
+    for inner in (Hadamard(truth_of(NAT), sensitive), RandomizedResponse(sensitive, (cover_of(NAT, sensitive),))):
+        cover = -(-(largest_weight(inner) << exact.EXP_BITS) // exact.exp_lower(NAT))
+        notion = notions.HighLow(NAT, sensitive + 2, tuple(range(sensitive)))
+        runs = ((1, sensitive), (0, 2))
+        assert notions.certify(Blocks(cover, runs, (inner,)), notion).audited == NAT
+        with pytest.raises(Uncertified):
+            notions.certify(Blocks(cover - 1, runs, (inner,)), notion)
+
+
+def test_a_map_in_blocks_is_certified_quickly() -> None:
+    """43,750 cells in 1,750 blocks decode, and are certified under the block notion, in seconds."""
+    size, side, columns = 43_750, 5, 350
+    blocks = [1 + x // columns // side * (columns // side) + x % columns // side for x in range(size)]
+    made = in_blocks(NAT, blocks)
+    assert len(made.channels) == 1750
+    wire = codec.encode(made.encode())
+    begun = time.perf_counter()
+    channel = channels.decode(codec.decode(wire, limit=2**20))
+    certificate = notions.certify(channel, notions.Block.over(NAT, blocks))
+    assert time.perf_counter() - begun < 10
+    assert (certificate.audited, certificate.ldp) == (NAT, None)
+    assert channel == made
+    assert len(wire) < 80_000
+
+
+def test_blocks_hold_no_unary_channels_and_no_blocks() -> None:
+    """A channel that is none of the inner families is a ChannelError, not a crash later."""
+    inner = Blocks(0, ((1, 2), (0, 1)), (Hadamard(ONE - 1, 2),))
+    with pytest.raises(ChannelError, match="inner channel is one of"):
+        Blocks(0, ((1, 3), (0, 1)), (inner,))
+
+
+def test_a_constant_lives_in_blocks_only() -> None:
+    """No campaign's channel is a constant."""
+    with pytest.raises(ChannelError, match="family"):
+        channels.decode(Constant().encode())

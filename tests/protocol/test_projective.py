@@ -1,0 +1,301 @@
+"""Projective geometry response: every law of a channel, against the dense matrix (SPEC 5.4)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from aggregator.design import support
+from protocol import codec, exact, notions
+from protocol.channels.projective import MAX_POINTS, ONE, ProjectiveGeometry, is_prime
+from protocol.errors import ChannelError, Uncertified
+
+NAT = exact.NANONATS
+SEED = 20260101
+
+
+def geometry(size: int, order: int, dimension: int, level: int) -> ProjectiveGeometry:
+    """A channel over a field of choice."""
+    cs, others = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
+    return ProjectiveGeometry(size, order, dimension, support._outside(ONE, cs, others, level))
+
+
+# The order of the field, the dimension, and how many of the points are inputs: all, all but one, two, some.
+SHAPES = [
+    (2, 2, 2), (2, 2, 3), (3, 2, 4), (7, 2, 7), (31, 2, 32),
+    (2, 3, 4), (2, 3, 7), (2, 4, 8), (2, 4, 15), (2, 5, 17),
+    (3, 3, 2), (3, 3, 8), (3, 3, 13), (3, 4, 14), (5, 3, 30), (5, 3, 31), (7, 3, 33),
+]  # fmt: skip
+LEVELS = [NAT, 10 * NAT, NAT // 10, 2 * NAT]
+GRID = {
+    f"q = {q}, t = {t}, k = {k}": geometry(k, q, t, level)
+    for (q, t, k), level in zip(SHAPES, LEVELS * len(SHAPES), strict=False)
+}
+grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
+
+
+def weights(channel: ProjectiveGeometry) -> list[list[int]]:
+    """The dense matrix, the slow twin of every structure."""
+    return [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+
+
+def draw_of(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+@grid
+def test_rows_sum_to_one(channel: ProjectiveGeometry) -> None:
+    """Every row has cs outputs of the inside weight and K - cs of the outside one, which sum to 2^128 exactly."""
+    for row in weights(channel):
+        assert sum(row) == 1 << channel.scale == ONE
+        assert Counter(row) == {
+            channel.inside: channel.support,
+            channel.outside: channel.outputs - channel.support,
+        }
+
+
+@grid
+def test_points_are_numbered_once(channel: ProjectiveGeometry) -> None:
+    """The canonical vectors are all there are, in their own order, and every multiple of one has its number."""
+    vectors = [channel.coordinates(point) for point in range(channel.outputs)]
+    assert len(set(vectors)) == channel.outputs == (channel.order**channel.dimension - 1) // (channel.order - 1)
+    assert all(next(c for c in vector if c) == 1 and max(vector) < channel.order for vector in vectors)
+    assert vectors == sorted(vectors)
+    draw = random.Random(SEED)
+    for point, vector in enumerate(vectors):
+        factor = draw.randrange(1, channel.order)
+        assert channel._point([c * factor % channel.order for c in vector]) == point
+
+
+@grid
+def test_supports_are_a_design(channel: ProjectiveGeometry) -> None:
+    """All S_x have cs points, and any two of different inputs share ci."""
+    supports = [{y for y, weight in enumerate(row) if weight == channel.inside} for row in weights(channel)]
+    for x, mine in enumerate(supports):
+        assert len(mine) == channel.support
+        assert all(len(mine & other) == channel.shared for other in supports[:x])
+
+
+@grid
+def test_sample_has_the_weights(channel: ProjectiveGeometry) -> None:
+    """The draws of an input fall into K intervals, each of the weight of its one output, and into each output once;
+    both ends of every interval are looked at."""
+    for x in {0, 1, channel.inputs // 2, channel.inputs - 1}:
+        law, start = {}, 0
+        lengths = [channel.inside] * channel.support + [channel.outside] * (channel.outputs - channel.support)
+        for length in lengths:
+            ends = {channel.sample(x, draw_of(draw)) for draw in (start, start + length // 2, start + length - 1)}
+            assert len(ends) == 1
+            y = ends.pop()
+            assert y not in law
+            law[y] = length
+            start += length
+        assert start == ONE
+        assert [law[y] for y in range(channel.outputs)] == [channel.weight(x, y) for y in range(channel.outputs)]
+
+
+@grid
+def test_supported_points_in_the_order_of_their_draws(channel: ProjectiveGeometry) -> None:
+    """The enumeration that a prior is compared by is the one that draws name."""
+    x = channel.inputs - 1
+    drawn = [channel.sample(x, draw_of(place * channel.inside)) for place in range(channel.support)]
+    assert list(channel._supported(x)) == drawn
+
+
+def test_a_row_drawn_by_hand() -> None:
+    """q = 3, t = 3, input 5 = (1, 0, 0) + 1 of its free digits: the enumerations of SPEC 5.4, worked on paper."""
+    channel = geometry(13, 3, 3, NAT)
+    assert [channel.coordinates(point) for point in (0, 1, 3, 4, 5, 12)] == [
+        (0, 0, 1), (0, 1, 0), (0, 1, 2), (1, 0, 0), (1, 0, 1), (1, 2, 2)
+    ]  # fmt: skip
+    # S_5: y_0 = -y_2 and (y_1, y_2) = (0, 1), (1, 0), (1, 1), (1, 2), so y = (2, 0, 1) ~ (1, 0, 2), (0, 1, 0),
+    # (2, 1, 1) ~ (1, 2, 2) and (1, 1, 2).
+    near = [channel.sample(5, draw_of(place * channel.inside)) for place in range(4)]
+    assert [channel.coordinates(y) for y in near] == [(1, 0, 2), (0, 1, 0), (1, 2, 2), (1, 1, 2)]
+    # Outside: y_0 = 1 - y_2 and (y_1, y_2) counts up in base 3.
+    beyond = 4 * channel.inside
+    far = [channel.sample(5, draw_of(beyond + place * channel.outside)) for place in (0, 1, 2, 5, 8)]
+    assert [channel.coordinates(y) for y in far] == [(1, 0, 0), (0, 0, 1), (1, 0, 1), (1, 2, 1), (1, 1, 1)]
+
+
+def brute_loss(matrix: list[list[int]], first: Sequence[int], second: Sequence[int]) -> Fraction:
+    return max(
+        Fraction(mine, theirs)
+        for x in first
+        for other in second
+        for mine, theirs in zip(matrix[x], matrix[other], strict=True)
+    )
+
+
+@grid
+def test_loss_is_brute_force(channel: ProjectiveGeometry) -> None:
+    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and for sets."""
+    matrix = weights(channel)
+    everything = range(channel.inputs)
+    draw = random.Random(SEED)
+    cases: list[tuple[Sequence[int], Sequence[int]]] = [([x], [other]) for x in everything for other in everything]
+    cases += [(everything, everything), ([0, 0], [0]), ([1], [1, 1, 0])]
+    for first, second in cases if len(cases) < 300 else draw.sample(cases, 300):
+        loss = channel.loss(first, second)
+        assert loss.x in first
+        assert loss.other in second
+        expected = brute_loss(matrix, first, second)
+        assert Fraction(loss.numerator, loss.denominator) == expected
+        assert Fraction(matrix[loss.x][loss.y], matrix[loss.other][loss.y]) == expected or expected == 1
+
+
+@grid
+def test_loss_against_prior_is_brute_force(channel: ProjectiveGeometry) -> None:
+    """loss_against_prior is the worst lift, either way, in exact fractions, reached at its witness."""
+    matrix = weights(channel)
+    draw = random.Random(SEED)
+    k = channel.inputs
+    priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1)]
+    priors += [[draw.randint(1, 1000) for _ in range(k)] for _ in range(3)]
+    for prior in priors:
+        loss = channel.loss_against_prior(prior)
+        worst = Fraction(1)
+        for column in zip(*matrix, strict=True):
+            marginal = Fraction(sum(p * q for p, q in zip(prior, column, strict=True)), sum(prior))
+            worst = max(worst, max(column) / marginal, marginal / min(column))
+        assert Fraction(loss.numerator, loss.denominator) == worst
+        marginal = Fraction(sum(p * row[loss.y] for p, row in zip(prior, matrix, strict=True)), sum(prior))
+        lift = matrix[loss.x][loss.y] / marginal
+        assert worst in (lift, 1 / lift)
+
+
+def test_large_channels_are_not_compared_with_a_prior() -> None:
+    """Above 2^22 cells a comparison with a prior is refused, not left to run."""
+    channel = support.projective(10_000, NAT)
+    with pytest.raises(Uncertified, match="too large"):
+        channel.loss_against_prior([1] * 10_000)
+
+
+@given(st.integers(2, 2**20), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
+@settings(max_examples=40, deadline=None)
+def test_declared_level_is_audited_level(size: int, level: int) -> None:
+    """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
+    channel = support.projective(size, level)
+    certificate = notions.certify(channel, notions.Ldp(level))
+    assert level - 1 <= certificate.audited <= level
+    assert certificate.ldp == certificate.audited
+    loss = certificate.witness
+    assert channel.weight(loss.x, loss.y) == loss.numerator
+    assert channel.weight(loss.other, loss.y) == loss.denominator  # type: ignore[arg-type]
+    less = level * 999 // 1000
+    if less >= exact.MIN_LEVEL:
+        with pytest.raises(Uncertified):
+            notions.certify(channel, notions.Ldp(less))
+
+
+@grid
+def test_the_outside_weight_is_the_least(channel: ProjectiveGeometry) -> None:
+    """The next smaller outside weight that makes whole rows no longer keeps the level, in exact integers."""
+    level = channel.loss([0], [1]).level
+    assert level is not None
+    fewer = channel.outside - channel.support
+    finer = ProjectiveGeometry(channel.inputs, channel.order, channel.dimension, fewer)
+    assert finer.inside == channel.inside + channel.outputs - channel.support
+    assert exact.keeps(channel.inside, channel.outside, level)
+    assert not exact.keeps(finer.inside, finer.outside, level)
+
+
+@grid
+def test_a_draw_is_whole(channel: ProjectiveGeometry) -> None:
+    """Another number of random bytes, or an input that is none, is refused."""
+    rand = bytes(16)
+    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
+        with pytest.raises(ValueError, match=r"random bytes|input"):
+            channel.sample(x, given_rand)
+
+
+@grid
+def test_wire_round_trip(channel: ProjectiveGeometry) -> None:
+    """A channel decodes to itself, with the same derived numbers, from about 25 bytes."""
+    data = codec.encode(channel.encode())
+    assert len(data) < 40
+    again = ProjectiveGeometry.from_wire(codec.decode(data, limit=100))
+    assert again == channel
+    assert weights(again) == weights(channel)
+
+
+GOOD = geometry(13, 3, 3, NAT)
+HALF = GOOD.outside.to_bytes(16, "big")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["projective", 13, 3, 3],
+        ["projective", 13, 3, 3, HALF, 0],
+        ["projective", 13, 3, 3, HALF[1:]],
+        ["projective", 13, 3, 3, 5],
+        ["projective", 13, 4, 3, HALF],
+        ["projective", 13, 1, 3, HALF],
+        ["projective", 13, 0, 3, HALF],
+        ["projective", 13, 3, 1, HALF],
+        ["projective", 13, 2, 25, HALF],
+        ["projective", 14, 3, 3, HALF],
+        ["projective", 1, 3, 3, HALF],
+        ["projective", 13, 257, 5, HALF],
+        ["projective", 13, 3, 3, bytes(16)],
+        ["projective", 13, 3, 3, b"\xff" * 16],
+        ["projective", 13, 3, 3, (GOOD.outside + 1).to_bytes(16, "big")],
+        ["projective", 13, 3, 3, (GOOD.outside - 3).to_bytes(16, "big")],
+        ["projective", 13, 3, 3, (ONE // 13 + 4 - (ONE // 13 - ONE) % 4).to_bytes(16, "big")],
+        ["projective", 4, 1048583, 2, HALF],
+    ],
+)
+def test_what_is_no_channel_is_refused(value: codec.Value) -> None:
+    """Missing and further fields, orders that are no primes, too few or too many points, rows that are not whole."""
+    with pytest.raises(ChannelError):
+        ProjectiveGeometry.from_wire(value)
+
+
+def test_primes() -> None:
+    """is_prime is the sieve's opinion up to 2^12."""
+    sieve = [number for number in range(2**12) if number > 1 and all(number % d for d in range(2, number))]
+    assert [number for number in range(2**12) if is_prime(number)] == sieve
+
+
+@pytest.mark.parametrize(("size", "level"), [(1000, 4 * NAT), (5000, 2 * NAT), (300, NAT // 2), (900, 8 * NAT)])
+def test_large_channels_draw_their_weights(size: int, level: int) -> None:
+    """Chi-square of n = 2 * 10^4 draws over 64 classes of outputs, alpha = 10^-6; a failure would mean another law."""
+    channel = support.projective(size, level)
+    x, source = size // 2, random.Random(SEED)
+    seen = Counter(channel.sample(x, source.randbytes(16)) for _ in range(20_000))
+    inside = sum(number for y, number in seen.items() if channel.weight(x, y) == channel.inside)
+    p = channel.support * channel.inside / ONE
+    assert stats.binomtest(inside, 20_000, p).pvalue > 1e-6
+    wide = -(-channel.outputs // 64)
+    for orthogonal in (False, True):
+        law = Counter({y: n for y, n in seen.items() if (channel.weight(x, y) == channel.inside) == orthogonal})
+        if channel.dimension == 2 and orthogonal:
+            assert len(law) == 1
+            continue
+        classes = Counter(y // wide for y in law.elements())
+        members = Counter(
+            y // wide for y in range(channel.outputs) if (channel.weight(x, y) == channel.inside) == orthogonal
+        )
+        total, size_of_all = sum(classes.values()), sum(members.values())
+        frequent = [place for place in members if members[place] * total / size_of_all > 5]
+        observed = [classes[place] for place in frequent] + [total - sum(classes[place] for place in frequent)]
+        expected = [members[place] * total / size_of_all for place in frequent]
+        expected.append(total - sum(expected))
+        if expected[-1] < 5:
+            observed, expected = observed[:-1], [n * sum(observed[:-1]) / sum(expected[:-1]) for n in expected[:-1]]
+        assert stats.chisquare(observed, expected).pvalue > 1e-6
+
+
+def test_points_are_limited() -> None:
+    """The largest space of 2^24 points at most is accepted, the next larger refused."""
+    assert geometry(2, 2, 24, NAT).outputs == MAX_POINTS - 1
+    with pytest.raises(ChannelError):
+        geometry(2, 3, 16, NAT)

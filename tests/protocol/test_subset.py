@@ -1,0 +1,223 @@
+"""Subset selection: every law of a channel, against the dense matrix (SPEC 5.5)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from math import comb
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.design import support
+from protocol import codec, exact, notions
+from protocol.channels.subset import ONE, SubsetSelection
+from protocol.errors import ChannelError, Uncertified
+
+NAT = exact.NANONATS
+SEED = 20260101
+
+
+def subset(size: int, ones: int, level: int) -> SubsetSelection:
+    """A channel with sets of a size of choice."""
+    having, lacking = comb(size - 1, ones - 1), comb(size - 1, ones)
+    outside = support._ceil(support.D * ONE, exact.exp_lower(level) * having + support.D * lacking)
+    if lacking == 1:
+        outside += (ONE - outside) % having
+    return SubsetSelection(size, ones, outside)
+
+
+SIZES = [(3, 2), (4, 2), (4, 3), (5, 2), (5, 3), (5, 4), (6, 3), (7, 2), (7, 5), (7, 6), (8, 4), (9, 3)]
+GRID = {
+    f"k = {k}, d = {d}": subset(k, d, level)
+    for (k, d), level in zip(SIZES, [NAT, NAT // 10, 3 * NAT] * len(SIZES), strict=False)
+}
+# Weights that nobody would choose, with the largest remainders that are a channel.
+GRID["k = 6, d = 3, a coarse remainder"] = SubsetSelection(6, 3, 11)
+GRID["k = 7, d = 4, nearly flat"] = SubsetSelection(7, 4, ONE // 35 - 40)
+grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
+
+
+def weights(channel: SubsetSelection) -> list[list[int]]:
+    """The dense matrix, the slow twin of every structure."""
+    return [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+
+
+def draw_of(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+@grid
+def test_rows_sum_to_one(channel: SubsetSelection) -> None:
+    """Only words of d ones have a weight; the inside weight where the input's bit is set; and rows sum to 2^128."""
+    for x, row in enumerate(weights(channel)):
+        assert sum(row) == 1 << channel.scale == ONE
+        for y, weight in enumerate(row):
+            assert (weight > 0) == (y.bit_count() == channel.ones) == channel.emits(y)
+            if weight:
+                assert (weight == channel.inside) == (f"{y:0{channel.inputs}b}"[x] == "1")
+        others = sorted(row[y] for y in range(channel.outputs) if row[y] not in (0, channel.inside))
+        assert others == [channel.outside] * (channel.lacking - 1) + [channel.outside + channel.remainder]
+
+
+@grid
+def test_sample_has_the_weights(channel: SubsetSelection) -> None:
+    """The draws of an input fall into intervals of one output each, in the order of the words without the input's bit,
+    whose lengths are the weights; both ends of every interval are looked at."""
+    for x in range(channel.inputs):
+        bit = 1 << (channel.inputs - 1 - x)
+        words = [y for y in range(channel.outputs) if channel.weight(x, y)]
+        words.sort(key=lambda y: (not y & bit, y))
+        start = 0
+        for y in words:
+            length = channel.weight(x, y)
+            for draw in (start, start + length // 2, start + length - 1):
+                assert channel.sample(x, draw_of(draw)) == y
+            start += length
+        assert start == ONE
+
+
+def test_a_row_drawn_by_hand() -> None:
+    """k = 4, d = 2, input 1: the enumerations of SPEC 5.5, worked on paper."""
+    channel = GRID["k = 4, d = 2"]
+    inside = [channel.sample(1, draw_of(place * channel.inside)) for place in range(3)]
+    assert inside == [0b0101, 0b0110, 0b1100]
+    beyond = 3 * channel.inside
+    outside = [channel.sample(1, draw_of(beyond + place * channel.outside)) for place in range(3)]
+    assert outside == [0b0011, 0b1001, 0b1010]
+
+
+def brute_loss(matrix: list[list[int]], first: Sequence[int], second: Sequence[int]) -> Fraction:
+    return max(
+        Fraction(mine, theirs)
+        for x in first
+        for other in second
+        for mine, theirs in zip(matrix[x], matrix[other], strict=True)
+        if mine
+    )
+
+
+@grid
+def test_loss_is_brute_force(channel: SubsetSelection) -> None:
+    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and for sets."""
+    matrix = weights(channel)
+    everything = range(channel.inputs)
+    cases: list[tuple[Sequence[int], Sequence[int]]] = [([x], [other]) for x in everything for other in everything]
+    cases += [(everything, everything), ([0, 0], [0]), ([1], [1, 1, 0])]
+    for first, second in cases:
+        loss = channel.loss(first, second)
+        assert loss.x in first
+        assert loss.other in second
+        expected = brute_loss(matrix, first, second)
+        assert Fraction(loss.numerator, loss.denominator) == expected
+        assert expected == 1 or Fraction(matrix[loss.x][loss.y], matrix[loss.other][loss.y]) == expected
+
+
+@grid
+def test_loss_against_prior_is_brute_force(channel: SubsetSelection) -> None:
+    """loss_against_prior is the worst lift, either way, in exact fractions, reached at its witness."""
+    matrix = weights(channel)
+    draw = random.Random(SEED)
+    k = channel.inputs
+    priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1), list(range(1, k + 1)), list(range(k, 0, -1))]
+    priors += [[draw.randint(1, 1000) for _ in range(k)] for _ in range(6)]
+    for prior in priors:
+        loss = channel.loss_against_prior(prior)
+        worst = Fraction(1)
+        for column in zip(*matrix, strict=True):
+            marginal = Fraction(sum(p * q for p, q in zip(prior, column, strict=True)), sum(prior))
+            if marginal:
+                worst = max(worst, max(column) / marginal, marginal / min(column))
+        assert Fraction(loss.numerator, loss.denominator) == worst
+        marginal = Fraction(sum(p * row[loss.y] for p, row in zip(prior, matrix, strict=True)), sum(prior))
+        lift = matrix[loss.x][loss.y] / marginal
+        assert worst in (lift, 1 / lift)
+
+
+def test_a_prior_of_62_values_is_compared_at_once() -> None:
+    """The comparison does not walk through the 2^62 words: an LDP channel keeps its level as a LIP one."""
+    channel = support.subset_selection(62, NAT)
+    loss = channel.loss_against_prior(list(range(1, 63)))
+    assert loss.level is not None
+    assert 0 < loss.level < NAT
+    assert channel.weight(loss.x, loss.y) > 0
+
+
+@given(st.integers(3, 62), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
+@settings(max_examples=100, deadline=None)
+def test_declared_level_is_audited_level(size: int, level: int) -> None:
+    """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
+    channel = support.subset_selection(size, level)
+    certificate = notions.certify(channel, notions.Ldp(level))
+    assert level - 1 <= certificate.audited == certificate.ldp <= level
+    loss = certificate.witness
+    assert channel.weight(loss.x, loss.y) == loss.numerator
+    assert channel.weight(loss.other, loss.y) == loss.denominator  # type: ignore[arg-type]
+    assert channel.remainder < channel.having
+    less = level * 999 // 1000
+    if less >= exact.MIN_LEVEL:
+        with pytest.raises(Uncertified):
+            notions.certify(channel, notions.Ldp(less))
+
+
+@pytest.mark.parametrize(("size", "level"), [(62, NAT), (40, NAT // 10), (16, 2 * NAT)])
+def test_large_channels_set_their_bits_as_often_as_they_should(size: int, level: int) -> None:
+    """n = 3,000 draws: every set has d inputs, the own one with probability p* and each other with q*, at
+    alpha = 10^-6 a bit; a failure would mean another law."""
+    channel = support.subset_selection(size, level)
+    x, n, source = size // 3, 3000, random.Random(SEED)
+    drawn = [channel.sample(x, source.randbytes(16)) for _ in range(n)]
+    assert all(channel.emits(y) for y in drawn)
+    votes = Counter(i for y in drawn for i in range(size) if y >> (size - 1 - i) & 1)
+    mine = channel.having * channel.inside / ONE
+    others = (channel.ones - mine) / (size - 1)
+    for i in range(size):
+        p = mine if i == x else others
+        assert abs(votes[i] - n * p) < 5 * (n * p * (1 - p)) ** 0.5
+
+
+@grid
+def test_a_draw_is_whole(channel: SubsetSelection) -> None:
+    """Another number of random bytes, or an input that is none, is refused."""
+    rand = bytes(16)
+    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
+        with pytest.raises(ValueError, match=r"random bytes|input"):
+            channel.sample(x, given_rand)
+
+
+@grid
+def test_wire_round_trip(channel: SubsetSelection) -> None:
+    """A channel decodes to itself, with the same derived numbers."""
+    again = SubsetSelection.from_wire(codec.decode(codec.encode(channel.encode()), limit=100))
+    assert again == channel
+    assert weights(again) == weights(channel)
+
+
+OUTSIDE = subset(5, 2, NAT).outside.to_bytes(16, "big")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["subset", 5, 2],
+        ["subset", 5, 2, OUTSIDE, 0],
+        ["subset", 5, 2, OUTSIDE[1:]],
+        ["subset", 5, 2, 7],
+        ["subset", 5, 1, OUTSIDE],
+        ["subset", 5, 5, OUTSIDE],
+        ["subset", 2, 1, OUTSIDE],
+        ["subset", 63, 2, OUTSIDE],
+        ["subset", 5, 2, bytes(16)],
+        ["subset", 5, 2, b"\xff" * 16],
+        ["subset", 5, 2, (ONE // 10 + 1).to_bytes(16, "big")],
+        ["subset", 7, 4, (ONE // 35 - 1).to_bytes(16, "big")],  # inside - outside is less than the remainder
+        ["subset", 5, 4, (subset(5, 4, NAT).outside + 1).to_bytes(16, "big")],  # the only outside set, and a remainder
+    ],
+)
+def test_what_is_no_channel_is_refused(value: codec.Value) -> None:
+    """Missing and further fields, sets of one or of all, too many inputs, weights without order, a second wire form."""
+    with pytest.raises(ChannelError):
+        SubsetSelection.from_wire(value)

@@ -1,0 +1,264 @@
+"""The windows channel against brute force: weights, draws, losses and forms (SPEC 5.9)."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from protocol import codec
+from protocol.channels import Channel
+from protocol.channels.windows import ONE, Single, Type, Windows, _Kinds
+from protocol.errors import ChannelError
+from tests.protocol.test_channels import brute_prior_loss, check_loss, chi_square, weights
+
+SEED = 20260101
+
+
+def random_windows(inputs: int, heavies: int, singles: int, cells: int, orders: int, types: int, seed: int) -> Windows:
+    """Arcs of very different lengths, spans from 0 to all cells, weights of which some are 0."""
+    draw = random.Random(seed)
+    named = draw.sample(range(inputs), heavies + singles)
+    arcs = [0 if x in named else draw.choice([1, 2, 7, 40, 1000]) for x in range(inputs)]
+    most = ONE // (cells * types * 2)
+    made = []
+    for number in range(types):
+        span = draw.choice([0, 1, cells - 1, cells, draw.randrange(cells + 1)])
+        outside = draw.choice([0, draw.randrange(most)]) if number else draw.randrange(most)
+        inside = outside if span in (0, cells) else draw.randrange(outside, most)
+        made.append(
+            Type(span, inside, outside, draw.randrange(1, most), tuple(draw.randrange(1, most) for _ in range(heavies)))
+        )
+    limit = ONE // (4 * max(singles, 1))
+    alone = []
+    for x in sorted(named[heavies:]):
+        other = draw.randrange(1, limit)
+        alone.append(Single(x, draw.randrange(other, limit), other))
+    return Windows(tuple(arcs), cells, orders, tuple(sorted(named[:heavies])), tuple(alone), tuple(made))
+
+
+GRID: dict[str, Windows] = {
+    "one cell": random_windows(4, 2, 0, 1, 1, 2, SEED),
+    "one arc": random_windows(5, 3, 1, 3, 2, 2, SEED + 1),
+    "tail only": random_windows(6, 0, 0, 8, 2, 2, SEED + 2),
+    "arcs longer than cells": random_windows(5, 1, 1, 16, 2, 3, SEED + 3),
+    "cells longer than arcs": random_windows(20, 2, 2, 3, 4, 3, SEED + 4),
+    "aligned": Windows((5,) * 6, 6, 2, (), (), (Type(2, ONE // 13, ONE // 30, 0, ()),)),
+    "no two alike": random_windows(12, 3, 2, 7, 4, 4, SEED + 5),
+    "all singles": Windows((0, 0, 0), 1, 1, (), tuple(Single(x, ONE // 2, ONE // 5) for x in range(3)), ()),
+    **{f"random {n}": random_windows(9, n % 3, n % 2, 2 + n, 1 << n % 3, 1 + n % 4, SEED + 10 + n) for n in range(9)},
+}
+grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
+
+
+@grid
+def test_rows_sum_to_one(channel: Windows) -> None:
+    """The weights of every input are not negative and sum to 2^scale exactly."""
+    for row in weights(channel):
+        assert min(row) >= 0
+        assert sum(row) == 1 << channel.scale
+
+
+@grid
+def test_weights_are_their_definition(channel: Windows) -> None:
+    """A window weighs ``inside`` for the points of an arc that lie in its cells, ``outside`` for the others: in
+    fractions, up to the one point that a border cuts."""
+    for order in range(channel.orders):
+        start = Fraction(0)
+        for x in channel.layout(order).sequence if channel.types else ():
+            end = start + Fraction(channel.arcs[x] * channel.cells, channel.circle)
+            for number, each in enumerate(channel.types):
+                for window in range(channel.cells):
+                    low, high = window, window + each.span
+                    covered = sum(
+                        max(min(high - lap, end) - max(low - lap, start), Fraction(0)) for lap in (0, channel.cells)
+                    ) / (end - start)
+                    wanted = each.outside + (each.inside - each.outside) * covered
+                    y = len(channel.singles) + 1 + (number * channel.orders + order) * channel.cells + window
+                    assert abs(Fraction(channel.weight(x, y), ONE) - wanted) <= Fraction(2 * each.inside, ONE)
+            start = end
+
+
+def runs(channel: Windows, x: int, rest_of_rand: bytes) -> Iterator[tuple[int, int]]:
+    """(output, draws) for runs of first draws with one output, by bisection. An output has one run, but that of a
+    single, which has two for its own input: there the draws are cut in between."""
+    own = {single.x: single.own - single.other for single in channel.singles}
+    types = channel._ends_of(channel._kind_of(x))
+    low = 0
+    for stop in ((types or (0,))[-1] + own.get(x, 0), ONE):
+        while low < stop:
+            y = channel.sample(x, low.to_bytes(8, "big") + rest_of_rand)
+            end, beyond = low, stop
+            while beyond - end > 1:
+                middle = (end + beyond) // 2
+                if channel.sample(x, middle.to_bytes(8, "big") + rest_of_rand) == y:
+                    end = middle
+                else:
+                    beyond = middle
+            yield y, beyond - low
+            low = beyond
+
+
+@pytest.mark.parametrize(
+    "name", ["one cell", "one arc", "arcs longer than cells", "aligned", "no two alike", "all singles", "random 5"]
+)
+def test_sample_has_the_weights(name: str) -> None:
+    """The draws that lead to an output, found by bisection in both random numbers and for every order, are as many as
+    its weight says, exactly."""
+    channel = GRID[name]
+    for x in range(channel.inputs):
+        law: Counter[int] = Counter()
+        for order in range(channel.orders):
+            borders = sorted({0, ONE, *(channel._draws_before(order, x, j) if channel.arcs[x] else 0
+                                        for j in range(1, channel.cells))})  # fmt: skip
+            for low, high in itertools.pairwise(borders):
+                tails = [point.to_bytes(8, "big") + bytes([order + 128]) for point in (low, high - 1)]
+                first, last = (list(runs(channel, x, tail)) for tail in tails)
+                assert first == last
+                for y, count in first:
+                    law[y] += count * (high - low)
+        assert [law[y] for y in range(channel.outputs)] == [channel.weight(x, y) for y in range(channel.outputs)]
+
+
+@grid
+def test_loss_is_brute_force(channel: Windows) -> None:
+    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and many sets."""
+    matrix = weights(channel)
+    everything = range(channel.inputs)
+    check_loss(channel, matrix, everything, everything)
+    for x in everything:
+        for other in everything:
+            check_loss(channel, matrix, [x], [other])
+    draw = random.Random(SEED)
+    for _ in range(60):
+        first, second = (draw.sample(everything, draw.randint(1, channel.inputs)) for _ in range(2))
+        check_loss(channel, matrix, first, second)
+
+
+@grid
+def test_loss_against_prior_is_brute_force(channel: Windows) -> None:
+    """loss_against_prior is the worst lift, either way, in exact fractions, for flat, skewed and random priors."""
+    matrix = weights(channel)
+    draw = random.Random(SEED)
+    k = channel.inputs
+    priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1), [arc or 3 for arc in channel.arcs]]
+    priors += [[draw.randint(1, 1000) for _ in range(k)] for _ in range(20)]
+    for prior in priors:
+        loss, expected = channel.loss_against_prior(prior), brute_prior_loss(matrix, prior)
+        assert (Fraction(loss.numerator, loss.denominator) if loss.denominator else None) == expected
+        column, total = [row[loss.y] for row in matrix], sum(prior)
+        lift = Fraction(column[loss.x] * total, sum(p * w for p, w in zip(prior, column, strict=True)))
+        assert expected is None or expected in (1, lift) or expected * lift == 1
+
+
+@pytest.mark.parametrize("name", [name for name, channel in GRID.items() if channel.types])
+def test_what_a_window_covers_most_of_a_set(name: str) -> None:
+    """For every set of arcs tried, span and window: the largest part covered is that of an arc looked at one by one."""
+    channel, draw = GRID[name], random.Random(SEED)
+    rare = [x for x, arc in enumerate(channel.arcs) if arc]
+    for members in [rare, *([x] for x in rare), *(draw.sample(rare, draw.randint(1, len(rare))) for _ in rare)]:
+        for order in range(channel.orders):
+            reach = channel._reach(order, _Kinds.of(channel, members))
+            for span in range(channel.cells + 1):
+                assert reach.coverage(span) == [
+                    max(channel.covered(order, x, window, span) for x in members) for window in range(channel.cells)
+                ]
+
+
+@grid
+def test_wire_round_trip(channel: Windows) -> None:
+    """A channel decodes to itself."""
+    assert Windows.from_wire(codec.decode(codec.encode(channel.encode()), limit=2**20)) == channel
+
+
+@grid
+def test_a_draw_is_whole(channel: Channel) -> None:
+    """Another number of random bytes, or an input that is none, is refused."""
+    rand = bytes(channel.rand_bytes)
+    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
+        with pytest.raises(ValueError, match=r"random bytes|input"):
+            channel.sample(x, given_rand)
+
+
+def test_large_channels_draw_their_weights() -> None:
+    """Chi-square of n = 20,000 draws, alpha = 10^-6 an input; a failure would mean outputs of another law."""
+    channel = random_windows(1000, 5, 5, 16, 2, 3, SEED)
+    for x in (channel.heavies[0], channel.singles[0].x, channel.layout(0).sequence[0]):
+        assert chi_square(channel, x, 20_000, SEED) > 1e-6
+
+
+def test_orders_are_public_permutations() -> None:
+    """Every order holds every rare input once; orders differ; the first one of four arcs is this one."""
+    channel = random_windows(50, 3, 2, 7, 8, 1, SEED)
+    rare = [x for x, arc in enumerate(channel.arcs) if arc]
+    sequences = [tuple(channel.layout(order).sequence) for order in range(8)]
+    assert all(sorted(sequence) == rare for sequence in sequences)
+    assert len(set(sequences)) == 8
+    small = Windows((1, 1, 1, 1), 2, 2, (), (), (Type(1, 2, 1, 0, ()),))
+    assert [list(small.layout(order).sequence) for order in range(2)] == [[1, 3, 0, 2], [2, 0, 1, 3]]
+
+
+GOOD = Windows((0, 5, 6, 0), 4, 2, (0,), (Single(3, 9, 8),), (Type(1, 7, 6, 5, (4,)),))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"arcs": (0,)},
+        {"arcs": (0, -5, 6, 0)},
+        {"arcs": (0, 2**53, 1, 0)},
+        {"arcs": (0, 5, 0, 0)},
+        {"arcs": (1, 5, 6, 0)},
+        {"cells": 0},
+        {"cells": 2**24},
+        {"orders": 3},
+        {"orders": 512},
+        {"heavies": (0, 0)},
+        {"heavies": (3,)},
+        {"singles": ()},
+        {"singles": (Single(3, 8, 9),)},
+        {"singles": (Single(3, 8, -1),)},
+        {"singles": (Single(3, ONE, 8),)},
+        {"types": ()},
+        {"types": (Type(5, 7, 6, 5, (4,)),)},
+        {"types": (Type(1, 6, 7, 5, (4,)),)},
+        {"types": (Type(1, 7, 6, 5, ()),)},
+        {"types": (Type(1, 7, 6, -5, (4,)),)},
+        {"types": (Type(1, 7, 6, 5, (-4,)),)},
+        {"types": (Type(1, 7, -6, 5, (4,)),)},
+        {"types": (Type(0, 7, 6, 5, (4,)),)},
+        {"types": (Type(4, 7, 6, 5, (4,)),)},
+        {"types": (Type(1, 7, 6, 5, (ONE // 4,)),)},
+        {"types": (Type(1, ONE, 6, 5, (4,)),)},
+        {"types": (Type(1, 7, 6, ONE // 4, (4,)),)},
+    ],
+)
+def test_what_is_no_channel_is_refused(wrong: dict[str, object]) -> None:
+    """Every field out of its range, or that does not fit the others, is refused at birth."""
+    with pytest.raises(ChannelError):
+        replace(GOOD, **wrong)  # type: ignore[arg-type]
+
+
+def test_types_need_an_arc_and_cells_need_types() -> None:
+    """Where every input is named there is nothing that windows could cover."""
+    with pytest.raises(ChannelError, match="arc"):
+        Windows((0, 0), 1, 1, (0, 1), (), (Type(0, 1, 1, 1, (1, 1)),))
+    with pytest.raises(ChannelError, match="types"):
+        replace(GRID["all singles"], cells=2)
+
+
+def test_wires_that_are_no_channel_are_refused() -> None:
+    """Fields that are missing, of another type, or not in threes."""
+    wire = GOOD.encode()
+    assert isinstance(wire, list)
+    for place, wrong in ((1, 5), (5, [3, 9]), (6, 4), (6, [[1, 7, 6]]), (6, [5]), (2, -1), (3, "2")):
+        broken = [*wire[:place], wrong, *wire[place + 1 :]]
+        with pytest.raises(ChannelError):
+            Windows.from_wire(broken)
+    with pytest.raises(ChannelError):
+        Windows.from_wire(wire[:-1])
