@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from protocol import channels, codec, domain, envelope, keys, notions
 from protocol.channels import Channel
@@ -19,6 +20,7 @@ from protocol.domain import Domain
 from protocol.envelope import Kind
 from protocol.errors import CampaignError, CodecError, EnvelopeError, NotOpen, OutsideSchedule
 from protocol.notions import Certificate, Information, Notion
+from protocol.notions.classes import Classes
 
 CAMPAIGN_ID_BYTES = 16
 MAX_CAMPAIGN = 2**16
@@ -32,6 +34,8 @@ MAX_PERIODS = 2**20
 MAX_TIME = 2**40
 
 ENROLMENTS = ("open", "enrolled")
+
+MAX_CLASS_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Campaign:
         answers_per_period: the most outputs of one device in one period.
         minimum_reports: below this many outputs, nothing is estimated.
         enrolment: "open" (any key that introduces itself) or "enrolled" (keys the study was told of).
+        classes: names of the classes of people, where the notion is one of classes; else empty. An input of the channel
+            is then class * k + value.
         certificate: what the channel's integers prove; computed here, never carried.
     """
 
@@ -64,6 +70,7 @@ class Campaign:
     answers_per_period: int
     minimum_reports: int
     enrolment: str
+    classes: tuple[str, ...] = ()
     certificate: Certificate = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -74,8 +81,12 @@ class Campaign:
             _require_text(getattr(self, name), name, MAX_TITLE)
         for name in ("question", "purpose"):
             _require_text(getattr(self, name).replace("\n", " "), name, MAX_TEXT)
-        if self.channel.inputs != self.domain.size:
-            raise CampaignError(f"the channel has {self.channel.inputs} inputs, the domain {self.domain.size} values")
+        _require_classes(self.classes, self.notion)
+        if self.channel.inputs != max(1, len(self.classes)) * self.domain.size:
+            each = f" for each of {len(self.classes)} classes" if self.classes else ""
+            raise CampaignError(
+                f"the channel has {self.channel.inputs} inputs, the domain {self.domain.size} values{each}"
+            )
         if not 0 <= self.opens < self.closes <= MAX_TIME:
             raise CampaignError("a campaign opens before it closes")
         if not 1 <= self.period_seconds <= MAX_TIME or self.periods > MAX_PERIODS:
@@ -101,10 +112,35 @@ class Campaign:
         """
         return min(self.domain.size, self.periods * self.answers_per_period)
 
+    @cached_property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """What the integers prove for each class; for everybody, where there are no classes."""
+        if isinstance(self.notion, Classes):
+            return self.notion.certificates(self.channel)
+        return (self.certificate,)
+
     @property
     def worst_case(self) -> int:
-        """Nanonats that all fresh draws together cost at most; reserved when the person consents."""
-        return self.certificate.cost * self.most_draws
+        """Nanonats that all fresh draws together cost at most, in the class where they cost most.
+
+        A device reserves what they cost in its own class when the person consents.
+        """
+        return max(certificate.cost for certificate in self.certificates) * self.most_draws
+
+    def class_of(self, name: str) -> int:
+        """The place of the class called ``name``.
+
+        Raises:
+            CampaignError: there is none.
+        """
+        if name not in self.classes:
+            known = ", ".join(self.classes) or "none"
+            raise CampaignError(f"{self.title!r} has no class of that name; its classes are: {known}")
+        return self.classes.index(name)
+
+    def input_of(self, x: int, place: int) -> int:
+        """The channel's input for value ``x`` of a member of class ``place``; without classes, ``place`` is 0."""
+        return place * self.domain.size + x
 
     def period_at(self, now: int) -> int:
         """The period that ``now`` (UTC seconds) lies in.
@@ -125,7 +161,7 @@ class Campaign:
             self.title, self.question, self.purpose, self.organisation,
             self.domain.encode(), self.notion.encode(), self.mechanism, self.channel.encode(),
             self.opens, self.closes, self.period_seconds, self.answers_per_period,
-            self.minimum_reports, ENROLMENTS.index(self.enrolment),
+            self.minimum_reports, ENROLMENTS.index(self.enrolment), list(self.classes),
         ])  # fmt: skip
 
     @classmethod
@@ -136,11 +172,13 @@ class Campaign:
             BadData: at the stage that fails: codec, domain, notion, channel, certificate or campaign.
         """
         value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
-        parts = codec.fields(value, 14, "a campaign", CampaignError)
+        parts = codec.fields(value, 15, "a campaign", CampaignError)
         title, question, purpose, organisation, asked, notion, mechanism, channel = parts[:8]
         opens, closes, period_seconds, answers, minimum, enrolment = codec.integers(
-            parts[8:], "a campaign's number", CampaignError
+            parts[8:14], "a campaign's number", CampaignError
         )
+        if not isinstance(parts[14], list):
+            raise CampaignError("the classes are an array of names")
         return cls(
             codec.text(title, "a title", CampaignError),
             codec.text(question, "a question", CampaignError),
@@ -156,6 +194,7 @@ class Campaign:
             answers,
             minimum,
             ENROLMENTS[codec.integer(enrolment, "enrolment", CampaignError, 0, len(ENROLMENTS) - 1)],
+            tuple(codec.text(name, "a class's name", CampaignError) for name in parts[14]),
         )
 
 
@@ -228,12 +267,24 @@ def _sealed(data: bytes) -> envelope.Envelope:
 
 
 def _require_size(terms: Campaign, data: bytes) -> None:
-    prior = len(terms.notion.prior) if isinstance(terms.notion, Information) else 0
-    limit = MAX_CAMPAIGN + PRIOR_BYTES * prior
+    notions_of = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
+    weights = sum(len(notion.prior) for notion in notions_of if isinstance(notion, Information))
+    limit = MAX_CAMPAIGN + PRIOR_BYTES * weights
     if len(data) > limit:
         raise CampaignError(
             f"a signed campaign like this has at most {limit} bytes, not {len(data)}: shorten its texts"
         )
+
+
+def _require_classes(names: tuple[str, ...], notion: Notion) -> None:
+    claimed = len(notion.notions) if isinstance(notion, Classes) else 0
+    if len(names) != claimed:
+        raise CampaignError(f"the campaign names {len(names)} classes, its notion has {claimed}")
+    if len(set(names)) != len(names):
+        raise CampaignError("no two classes have one name")
+    for name in names:
+        if not 1 <= len(name) <= MAX_CLASS_NAME or name != name.strip() or not codec.readable(name):
+            raise CampaignError(f"a class's name is 1 to {MAX_CLASS_NAME} readable characters, no blank at either end")
 
 
 def _require_text(value: str, name: str, limit: int) -> None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocol import codec, envelope, keys
+from protocol import codec, envelope, keys, personal
 from protocol.campaign import CAMPAIGN_ID_BYTES, MAX_ANSWERS_PER_PERIOD, Campaign
 from protocol.envelope import Envelope, Kind
 from protocol.errors import ReportError
+from protocol.notions.own import OwnPrior
 
 MAX_PERIOD = 2**32 - 1
 MAX_SLOT = 2**16 - 1
@@ -88,8 +89,8 @@ class Report:
             ReportError: wrong length, padding that is not zero, or an output the channel does not have.
         """
         outputs = unpack(self.packed, self.count, terms.channel.output_bits)
-        if max(outputs) >= terms.channel.outputs:
-            raise ReportError(f"an output of this campaign lies below {terms.channel.outputs}")
+        if not all(map(terms.channel.emits, outputs)):
+            raise ReportError("a report's outputs are those of the campaign's channel")
         return outputs
 
     def seal(self, key: keys.SigningKey) -> bytes:
@@ -99,14 +100,27 @@ class Report:
 
 @dataclass(frozen=True)
 class Enrolment:
-    """A device introduces its public key for one campaign, signed with that very key."""
+    """A device introduces its public key for one campaign, signed with that very key.
+
+    Attributes:
+        campaign_id: 16 bytes.
+        public: 32 bytes.
+        prior: what the device declares, once, in a campaign for people's own priors; None in every other. Whoever
+            reads the enrolment reads it.
+    """
 
     campaign_id: bytes
     public: bytes
+    prior: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.prior is not None:
+            personal.require_declared(self.prior)
 
     def encode(self) -> bytes:
         """The payload of its envelope."""
-        return codec.encode([self.campaign_id, self.public])
+        declared: list[codec.Value] = [] if self.prior is None else [list(self.prior)]
+        return codec.encode([self.campaign_id, self.public, *declared])
 
     def seal(self, key: keys.SigningKey) -> bytes:
         """The signed envelope; ``key`` is the secret half of ``public``."""
@@ -116,16 +130,45 @@ class Enrolment:
     def open(cls, sealed: Envelope) -> Enrolment:
         """The enrolment of an envelope, its signature verified under the key it introduces.
 
+        Whether it declares what its campaign asks for: ``require_fit``.
+
         Raises:
             BadData: at the stage that fails: codec, report, key, envelope or signature.
         """
         if sealed.kind is not Kind.ENROLMENT:
             raise ReportError(f"the envelope carries a {sealed.kind.name.lower()}, not an enrolment")
-        value = codec.decode(sealed.unverified, limit=envelope.MAX_PAYLOAD[Kind.ENROLMENT])
-        campaign_id, public = codec.fields(value, 2, "an enrolment", ReportError)
-        public = codec.octets(public, "a public key", ReportError, keys.PUBLIC_BYTES)
+        campaign_id, public, prior = cls.fields(sealed.unverified)
         sealed.open(public)
-        return cls(codec.octets(campaign_id, "a campaign id", ReportError, CAMPAIGN_ID_BYTES), public)
+        return cls(campaign_id, public, prior)
+
+    @staticmethod
+    def fields(payload: bytes) -> tuple[bytes, bytes, tuple[int, ...] | None]:
+        """Campaign id, public key and declared prior of a payload that nobody verified.
+
+        Raises:
+            CodecError, ReportError
+        """
+        value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.ENROLMENT])
+        declares = isinstance(value, list) and len(value) == 3
+        campaign_id, public, *declared = codec.fields(value, 3 if declares else 2, "an enrolment", ReportError)
+        public = codec.octets(public, "a public key", ReportError, keys.PUBLIC_BYTES)
+        campaign_id = codec.octets(campaign_id, "a campaign id", ReportError, CAMPAIGN_ID_BYTES)
+        if not declares:
+            return campaign_id, public, None
+        most = personal.MAX_DECLARED_WEIGHT
+        prior = codec.integers(declared[0], "a weight of a declared prior", ReportError, 1, most)
+        personal.require_declared(prior)
+        return campaign_id, public, prior
+
+    def require_fit(self, terms: Campaign) -> None:
+        """Return if it declares a prior of as many values as its campaign asks for one of.
+
+        Raises:
+            ReportError
+        """
+        asked = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
+        if len(self.prior or ()) != asked:
+            raise ReportError(f"an enrolment in this campaign declares a prior of {asked} values")
 
 
 def packed_bytes(count: int, bits: int) -> int:

@@ -119,7 +119,7 @@ def test_published_sizes() -> None:
     large = terms(
         domain=Grid(0, 175, 0, 250, 1),
         notion=notions.Ldp(exact.NANONATS),
-        channel=Hadamard(truth_of(exact.NANONATS), 0, ((1, k),)),
+        channel=Hadamard(truth_of(exact.NANONATS), k),
         answers_per_period=64,
         period_seconds=1,
         closes=OPENS + 2**20,

@@ -1,4 +1,4 @@
-"""What can be answered: finite domains of k inputs 0 .. k - 1 (SPEC 4).
+"""Domains of one value: a list of labels, a map in cells, numbers between edges (SPEC 4).
 
 One idea: a domain turns what an app or sensor has (a label, a position, a number) into an input index, exactly.
 Numbers are compared as rationals, so a border belongs to the same cell on every machine.
@@ -22,8 +22,8 @@ from protocol import codec, exact
 from protocol.errors import DomainError, NotInDomain
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
-Answer: TypeAlias = str | Number | tuple[Number, Number]
-"""What an app hands over: a label, a number, or (latitude, longitude)."""
+Answer: TypeAlias = str | Number | tuple[Number, ...] | list[str] | frozenset[str]
+"""What an app hands over: a label, a number, (latitude, longitude), or a set of labels."""
 
 MAX_VALUES = 2**20
 MAX_LABEL = 200
@@ -111,6 +111,13 @@ class Values(Domain):
     def encode(self) -> codec.Value:
         return [self.kind, list(self.labels)]
 
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Values:
+        _, labels = codec.fields(value, 2, "a values domain", DomainError)
+        if not isinstance(labels, list):
+            raise DomainError("the values are an array of texts")
+        return cls(tuple(codec.text(label, "a value", DomainError) for label in labels))
+
 
 @dataclass(frozen=True)
 class Grid(Domain):
@@ -176,6 +183,11 @@ class Grid(Domain):
 
     def encode(self) -> codec.Value:
         return [self.kind, self.south, self.north, self.west, self.east, self.step]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Grid:
+        numbers = codec.fields(value, 6, "a grid domain", DomainError)[1:]
+        return cls(*codec.integers(numbers, "a grid's microdegrees", DomainError, -(2**31), 2**31))
 
 
 @dataclass(frozen=True)
@@ -256,31 +268,13 @@ class Buckets(Domain):
     def encode(self) -> codec.Value:
         return [self.kind, self.places, list(self.scaled)]
 
-
-def decode(value: codec.Value) -> Domain:
-    """The domain of a wire form (SPEC 4).
-
-    Raises:
-        DomainError: unknown kind, wrong fields, or a domain that cannot be.
-    """
-    if not isinstance(value, list) or not value:
-        raise DomainError("a domain is an array that begins with its kind")
-    kind = codec.text(value[0], "a domain's kind", DomainError)
-    if kind == Values.kind:
-        _, labels = codec.fields(value, 2, "a values domain", DomainError)
-        if not isinstance(labels, list):
-            raise DomainError("the values are an array of texts")
-        return Values(tuple(codec.text(label, "a value", DomainError) for label in labels))
-    if kind == Grid.kind:
-        numbers = codec.fields(value, 6, "a grid domain", DomainError)[1:]
-        return Grid(*codec.integers(numbers, "a grid's microdegrees", DomainError, -(2**31), 2**31))
-    if kind == Buckets.kind:
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Buckets:
         _, places, edges = codec.fields(value, 3, "a buckets domain", DomainError)
-        return Buckets(
+        return cls(
             codec.integers(edges, "a bucket edge", DomainError, -(2**62), 2**62),
             codec.integer(places, "decimal places", DomainError, 0, 18),
         )
-    raise DomainError(f"a domain's kind is values, grid or buckets, not {kind[:40]!r}")
 
 
 def _require_size(size: int) -> None:
@@ -291,7 +285,7 @@ def _require_size(size: int) -> None:
 
 
 def _number(value: Answer) -> Fraction:
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list | frozenset):
         raise NotInDomain("one number is expected")
     try:
         return exact.rational(value)

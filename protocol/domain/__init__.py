@@ -1,0 +1,48 @@
+"""What can be answered: finite domains of k inputs 0 .. k - 1 (SPEC 4).
+
+``domain`` holds what all share, and lists, maps and numbers; ``items`` sets. ``decode`` is the only place that knows
+them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from protocol import codec
+from protocol.domain.domain import (
+    DITHER_BYTES,
+    MAX_LABEL,
+    MAX_VALUES,
+    MICRODEGREES,
+    Answer,
+    Buckets,
+    Domain,
+    Grid,
+    Number,
+    Values,
+)
+from protocol.domain.items import Items
+from protocol.errors import DomainError
+
+__all__ = [
+    "DITHER_BYTES", "MAX_LABEL", "MAX_VALUES", "MICRODEGREES",
+    "Answer", "Buckets", "Domain", "Grid", "Items", "Number", "Values", "decode",
+]  # fmt: skip
+
+_FROM_WIRE: dict[str, Callable[[codec.Value], Domain]] = {
+    kind.kind: kind.from_wire for kind in (Values, Grid, Buckets, Items)
+}
+
+
+def decode(value: codec.Value) -> Domain:
+    """The domain of a wire form (SPEC 4).
+
+    Raises:
+        DomainError: unknown kind, wrong fields, or a domain that cannot be.
+    """
+    if not isinstance(value, list) or not value:
+        raise DomainError("a domain is an array that begins with its kind")
+    kind = codec.text(value[0], "a domain's kind", DomainError)
+    if kind not in _FROM_WIRE:
+        raise DomainError(f"a domain's kind is one of {', '.join(_FROM_WIRE)}, not {kind[:40]!r}")
+    return _FROM_WIRE[kind](value)

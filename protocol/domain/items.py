@@ -1,0 +1,187 @@
+"""Sets of items, told one item at a time: padding and sampling (SPEC 4).
+
+One idea: a person's set is padded with dummies to l inputs, and one of the padded set is what the channel is given. A
+set of at most l items gives each of them with probability 1/l, so l times the share of an input estimates the share of
+people who hold the item, without bias; of a larger set, each of its s items has 1/s, and its holders count for l/s.
+
+Which item is told is decided by the dither alone, drawn once per device and campaign, so an unchanged set is an
+unchanged input. The law of the choice is ``draws``, exact: 2^64 dithers fall on the choices in numbers that differ by
+one at most, so a probability is off by less than 2^-64. For plain LDP this is nothing: a mixture of a channel's rows,
+whatever the mixture, keeps every level that holds between all rows. Where the level depends on the items, ``set_level``
+takes the numbers of dithers as they are.
+
+How l is chosen is the author's business, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import ClassVar, cast
+
+from protocol import codec, exact
+from protocol.domain.domain import DITHER_BYTES, MAX_LABEL, MAX_VALUES, Answer, Domain
+from protocol.errors import DomainError, NotInDomain
+
+SEPARATOR = ";"
+"""Between the items of a set, where it is written as text; no label holds one."""
+
+MAX_PADDING = 2**12
+DITHERS = 1 << 8 * DITHER_BYTES
+_DUMMY, _DUMMY_END = "(none ", ")"
+
+
+@dataclass(frozen=True)
+class Items(Domain):
+    """Sets of m items, of which one is told among l.
+
+    The inputs are the m items, in the author's order, and l dummies after them. An answer is a list, tuple or set of
+    labels, perhaps empty; a single label is a set of one. The label of a dummy, alone, is that dummy.
+
+    Attributes:
+        padding: l, 1 to ``MAX_PADDING``.
+        labels: of the items; or m, where they are the numbers 1 .. m.
+    """
+
+    padding: int
+    labels: tuple[str, ...] | int
+    kind: ClassVar[str] = "items"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.padding <= MAX_PADDING:
+            raise DomainError(f"sets are padded to 1 .. {MAX_PADDING} items, not {self.padding}")
+        if self.count < 1 or self.size > MAX_VALUES:
+            raise DomainError(f"items and padding together are 2 to {MAX_VALUES}, with an item at least")
+        if isinstance(self.labels, int):
+            return
+        for label in self.labels:
+            if not label or len(label) > MAX_LABEL or not codec.readable(label) or label != label.strip():
+                raise DomainError(
+                    f"an item is 1 to {MAX_LABEL} readable characters without blanks at its ends, not {label[:40]!r}"
+                )
+            if SEPARATOR in label or label.startswith(_DUMMY):
+                raise DomainError(
+                    f"item {label[:40]!r} holds a {SEPARATOR!r}, which stands between items, or begins as a dummy does"
+                )
+        if len(self._index) != self.size:
+            raise DomainError("an item is listed more than once")
+
+    @property
+    def count(self) -> int:
+        """m, the number of items."""
+        return self.labels if isinstance(self.labels, int) else len(self.labels)
+
+    @property
+    def size(self) -> int:
+        return self.count + self.padding
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {self.label(x): x for x in range(self.size)}
+
+    def members(self, answer: Answer) -> tuple[int, ...]:
+        """The inputs of the items of a set, increasing.
+
+        Raises:
+            NotInDomain: something in it is no item, or a dummy is not alone.
+        """
+        found = answer if isinstance(answer, tuple | list | set | frozenset) else (answer,)
+        places = {self._index.get(str(label), -1) if isinstance(label, str | int) else -1 for label in found}
+        if -1 in places or (len(places) > 1 and max(places) >= self.count):
+            raise NotInDomain(f"the answer is not a set of the campaign's {self.count} items")
+        return tuple(sorted(places))
+
+    def index(self, answer: Answer, dither: bytes) -> int:
+        if len(dither) != DITHER_BYTES:
+            raise ValueError(f"dither is {DITHER_BYTES} bytes")
+        return self._choice(self.members(answer), int.from_bytes(dither, "big"))
+
+    def _choice(self, members: tuple[int, ...], dither: int) -> int:
+        """The input that one of the 2^64 dithers chooses."""
+        if members and members[0] >= self.count:
+            return members[0]
+        if len(members) >= self.padding:
+            return members[dither * len(members) >> 8 * DITHER_BYTES]
+        # One of l places; where it is not an item's, one of l dummies. Both from one uniform number below l^2.
+        place, dummy = divmod(dither * self.padding**2 >> 8 * DITHER_BYTES, self.padding)
+        return members[place] if place < len(members) else self.count + dummy
+
+    def draws(self, members: tuple[int, ...]) -> dict[int, int]:
+        """How many of the 2^64 dithers choose each input, for a set of items; they sum to 2^64.
+
+        Args:
+            members: inputs below m, increasing.
+        """
+        law: dict[int, int] = {}
+        choices = len(members) if len(members) >= self.padding else self.padding**2
+        if len(members) < self.padding:
+            # All that lie on one item are next to each other.
+            ends = [*range(0, len(members) * self.padding + 1, self.padding)]
+            ends += range(ends[-1] + 1, choices + 1)
+        else:
+            ends = list(range(choices + 1))
+        for start, end in pairwise(ends):
+            # The dithers d with start <= d * choices / 2^64 < end.
+            low, high = -(-start * DITHERS // choices), -(-end * DITHERS // choices)
+            x = self._choice(members, low)
+            law[x] = law.get(x, 0) + high - low
+        return law
+
+    def label(self, x: int) -> str:
+        if x >= self.count:
+            return f"{_DUMMY}{x - self.count + 1}{_DUMMY_END}"
+        return str(x + 1) if isinstance(self.labels, int) else self.labels[x]
+
+    def parse(self, text: str) -> Answer:
+        labels = (label.strip() for label in text.split(SEPARATOR))
+        return cast(Answer, tuple(label for label in labels if label))
+
+    def encode(self) -> codec.Value:
+        return [self.kind, self.padding, self.labels if isinstance(self.labels, int) else list(self.labels)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Items:
+        """The domain of a wire form (SPEC 4)."""
+        _, padding, labels = codec.fields(value, 3, "an items domain", DomainError)
+        length = codec.integer(padding, "a padding", DomainError, 1, MAX_PADDING)
+        if isinstance(labels, list):
+            return cls(length, tuple(codec.text(label, "an item", DomainError) for label in labels))
+        return cls(length, codec.integer(labels, "the number of items", DomainError, 1, MAX_VALUES))
+
+
+def set_level(
+    bound: Callable[[int, int], int | None], first: Mapping[int, int], second: Mapping[int, int]
+) -> int | None:
+    """A level of one set against another: ln Q(y|S) - ln Q(y|S') for all y, nanonats, rounded up; None if infinite.
+
+    With w and w' the laws of the choices and E the bounds of the pairs of inputs, Q(y|j) >= Q(y|i) / E[i][j], so
+
+        Q(y|S) / Q(y|S') <= sum over i of S of w_i / (sum over j of S' of w'_j / E[i][j])
+
+    Under MinID-LDP E[i][j] is at most e^eps_i and e^eps_j, so this is at most the mean of e^eps over S, the budget of
+    Theorem 4, and at most their harmonic mean over S', which is sharper than the theorem. It holds for every channel
+    that keeps the bounds, not for bits alone.
+
+    Source: Gu et al. 2020, Theorem 4, from its proof.
+
+    Args:
+        bound: the level of one input against another, nanonats; 0 of an input with itself, None where there is none.
+        first, second: how many dithers choose each input of S and of S', as ``Items.draws`` counts them.
+    """
+    total = Fraction()
+    for i, count in first.items():
+        # What is certified is kept with the lower bound of e^level, so that is an upper bound of the ratio.
+        least = Fraction(
+            sum(
+                Fraction(weight << exact.EXP_BITS, exact.exp_lower(level))
+                for j, weight in second.items()
+                if (level := bound(i, j)) is not None
+            )
+        )
+        if not least:
+            return None
+        total += count / least
+    return exact.level_of(total.numerator, total.denominator)

@@ -1,0 +1,93 @@
+"""The structure of independent bits: two inputs differ in two bits, whatever the others are.
+
+One idea: the bits that two inputs share have the same law for both, so their profile is that of the two bits alone.
+Under a uniform prior and one class of inputs, all words with as many ones are one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+from protocol.channels.bits import BIT_SCALE, Bits, S
+from protocol.levels.structure import Column, Profile, Structure, TooLarge
+
+MOST_WORDS = 512
+"""A channel of more bits has no columns: their weights would have 32 bits for each of its bits."""
+
+MOST_CLASSES = 64
+
+
+class BitsStructure(Structure):
+    """Words of independent bits (SPEC 5.6)."""
+
+    channel: Bits
+
+    @property
+    def kinds(self) -> Sequence[Sequence[int]]:
+        kinds: list[list[int]] = [[] for _ in self.channel.own]
+        for x, number in enumerate(self.channel.class_of):
+            kinds[number].append(x)
+        return kinds
+
+    def _chances(self, x: int) -> tuple[int, int]:
+        """a and b of an input."""
+        number = self.channel.class_of[x]
+        return self.channel.own[number], self.channel.other[number]
+
+    def profile(self, x: int, other: int) -> Profile:
+        (a, b), (other_a, other_b) = self._chances(x), self._chances(other)
+
+        def chance(of_one: int, bit: int) -> int:
+            return of_one if bit else S - of_one
+
+        return [
+            (chance(a, bit) * chance(other_b, other_bit), chance(b, bit) * chance(other_a, other_bit), 1)
+            for bit, other_bit in product((0, 1), repeat=2)
+        ]
+
+    @property
+    def profile_steps(self) -> int:
+        return 4
+
+    @property
+    def profile_scale(self) -> int:
+        return 2 * BIT_SCALE
+
+    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+        k = self.channel.inputs
+        if len(self.channel.own) > 1 or len(set(prior)) > 1:
+            yield from super().columns(prior)
+            return
+        if k > MOST_WORDS:
+            raise TooLarge(f"a bits channel of {k} inputs is too large: its words' weights have {BIT_SCALE * k} bits")
+        a, b = self._chances(0)
+        for ones in range(k + 1):
+            parts = []
+            if ones:
+                parts.append((a * b ** (ones - 1) * (S - b) ** (k - ones), prior[0] * ones))
+            if ones < k:
+                parts.append(((S - a) * b**ones * (S - b) ** (k - 1 - ones), prior[0] * (k - ones)))
+            if len(parts) == 2 and parts[0][0] == parts[1][0]:
+                parts = [(parts[0][0], prior[0] * k)]
+            yield Column((1 << ones) - 1, comb(k, ones), tuple(parts))
+
+    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        if len(self.channel.own) > MOST_CLASSES:
+            raise TooLarge("a bits channel of so many classes is too large: the exact sums grow with each")
+        # x is believed most where its bit is 1 and all others are 0: P(x) a / b beside P(x') (1 - a') / (1 - b').
+        missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
+        masses = [0] * len(missing)
+        for mass, number in zip(prior, self.channel.class_of, strict=True):
+            masses[number] += mass
+        rest = sum((mass * share for mass, share in zip(masses, missing, strict=True)), Fraction())
+        best = Fraction()
+        for x in inputs:
+            a, b = self._chances(x)
+            if not b:
+                return 1, 1  # nobody else has this bit
+            mine = prior[x] * Fraction(a, b)
+            best = max(best, mine / (mine + rest - prior[x] * missing[self.channel.class_of[x]]))
+        return best.numerator, best.denominator

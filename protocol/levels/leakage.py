@@ -1,0 +1,59 @@
+"""What a report tells on average: mutual information under a prior, and maximal leakage under any.
+
+One idea: both are sums over outputs, so a column of weights and masses is again all they see. An average hides the rare
+output that tells everything: neither bounds what one report can do to one person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from protocol import exact
+from protocol.levels.level import LOG_UNITS, Level, log_above
+from protocol.levels.structure import Structure
+
+_LOGARITHMS = 2**16
+
+
+def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
+    """I(X;Y) under a prior, the level of local mutual information privacy   (SoK, Def. 5; Jiang et al. 2020, eq. 2).
+
+        sum over x, y of P(x) Q(y|x) ln(Q(y|x) / P(y))
+
+    Divide by ln 2 for bits: ``bits_above``.
+
+    Args:
+        prior: ``inputs`` positive integers.
+    Raises:
+        TooLarge
+    """
+    total = sum(prior)
+    logarithm = lru_cache(_LOGARITHMS)(log_above)
+    found = 0
+    for column in structure.columns(prior):
+        marginal = column.marginal
+        for weight, mass in column.parts:
+            if weight:
+                found += column.count * weight * mass * logarithm(weight * total, marginal)
+    units = -(-found // (total << structure.channel.scale))
+    return Level(max(0, -(-units * exact.NANONATS // LOG_UNITS)))
+
+
+def maximal_leakage(structure: Structure) -> Level:
+    """ln of the sum over y of max over x of Q(y|x), rounded up   (SoK, Def. 9).
+
+    Raises:
+        TooLarge
+    """
+    uniform = [1] * structure.channel.inputs
+    most = sum(column.count * max(weight for weight, _ in column.parts) for column in structure.columns(uniform))
+    return Level(exact.level_of(most, 1 << structure.channel.scale))
+
+
+def bits_above(level: Level) -> float | None:
+    """A level in bits, rounded up to a billionth; None where it is infinite."""
+    if level.nanonats is None:
+        return None
+    # 1 / ln 2, rounded up.
+    return -(-level.nanonats * 1_442_695_040_889 // 10**12) / 10**9

@@ -1,0 +1,97 @@
+"""Distances between the inputs of a domain: numbers on a line, cells of a grid.
+
+One idea: the square of a distance is a rational, exactly; its root is taken, rounded down, only where a level is
+divided by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+from protocol.domain import MICRODEGREES, Buckets, Domain, Grid
+from protocol.errors import DomainError
+
+METRICS = {"grid": ("steps", "degrees"), "buckets": ("numbers", "steps")}
+"""The metrics of each kind of domain, the first by default."""
+
+
+class Metric:
+    """The Euclidean distance between inputs.
+
+    Attributes:
+        name: what one unit is: a step of the grid or of the list of edges, a degree of a plane, or one of the numbers.
+        places: where each input is, as integers (north, east).
+        unit: what one of these integers is.
+        least: no two inputs are nearer than this, in these integers.
+    """
+
+    def __init__(self, name: str, places: Sequence[tuple[int, int]], unit: Fraction, least: int) -> None:
+        self.name = name
+        self.places = places
+        self.unit = unit
+        self.least = least
+
+    @classmethod
+    def of(cls, domain: Domain, name: str | None = None) -> Metric:
+        """The metric of a domain.
+
+        Args:
+            name: one of ``METRICS``; the first where not given.
+        Raises:
+            DomainError: the domain has no such distance.
+        """
+        known = METRICS.get(domain.kind, ())
+        if not known:
+            raise DomainError(f"{domain.kind} have no distance between them: only grids and buckets do")
+        name = known[0] if name is None else name
+        if name not in known:
+            raise DomainError(f"the distance between {domain.kind} is in {' or '.join(known)}, not {name[:40]!r}")
+        if isinstance(domain, Grid):
+            unit = Fraction(domain.step, MICRODEGREES) if name == "degrees" else Fraction(1)
+            return cls(name, [divmod(x, domain.columns) for x in range(domain.size)], unit, 1)
+        if isinstance(domain, Buckets) and name == "numbers":
+            edges = domain.scaled
+            least = min(high - low for low, high in pairwise(edges))
+            return cls(name, [(0, edge) for edge in edges], Fraction(1, 10**domain.places), least)
+        return cls(name, [(0, x) for x in range(domain.size)], Fraction(1), 1)
+
+    def square(self, x: int, other: int) -> Fraction:
+        """The square of the distance between two inputs."""
+        return self._square(x, other) * self.unit**2
+
+    def _square(self, x: int, other: int) -> int:
+        (north, east), (other_north, other_east) = self.places[x], self.places[other]
+        return (north - other_north) ** 2 + (east - other_east) ** 2
+
+    def nearest(self, first: Sequence[int], second: Sequence[int]) -> tuple[int, int, Fraction]:
+        """Two different inputs, of ``first`` and ``second``, that are nearest to each other; and that distance squared.
+
+        A sweep from west to east: partners are looked for only as far as the best distance found so far, and no more
+        once two are as near as any can be.
+
+        Raises:
+            ValueError: there are no two.
+        """
+        marked = [(self.places[x][1], x, True) for x in first]
+        if second is not first:
+            marked += [(self.places[x][1], x, False) for x in second]
+        marked.sort()
+        best: tuple[int, int, int] | None = None
+        behind = 0
+        for index, (east, x, from_first) in enumerate(marked):
+            while best is not None and (east - marked[behind][0]) ** 2 >= best[2]:
+                behind += 1
+            # The last are the nearest more often than not.
+            for _, other, other_from_first in reversed(marked[behind:index]):
+                if other == x or (second is not first and from_first == other_from_first):
+                    continue
+                square = self._square(x, other)
+                if best is None or square < best[2]:
+                    best = (x, other, square) if from_first else (other, x, square)
+            if best is not None and best[2] == self.least**2:
+                break
+        if best is None:
+            raise ValueError("two different inputs are compared")
+        return best[0], best[1], best[2] * self.unit**2

@@ -1,0 +1,134 @@
+"""Levels that compare two inputs: (eps, delta)-LDP, geo-indistinguishability, differential identifiability.
+
+One idea: what tells two inputs apart is their profile, so each level is a maximum over pairs of kinds of inputs.
+Plain LDP is the channel's own ``loss``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import isqrt
+
+from protocol import exact
+from protocol.channels import Loss
+from protocol.levels.level import Delta, Level
+from protocol.levels.metric import Metric
+from protocol.levels.response import ResponseStructure
+from protocol.levels.structure import Structure
+
+ROOT_UNITS = 10**12
+"""A distance is the root of a rational, taken in 10^-12 units and rounded down."""
+
+
+def ldp(structure: Structure) -> Level:
+    """The LDP level, with the pair and the output that reach it (SoK, Def. 1)."""
+    everything = range(structure.channel.inputs)
+    return _level(structure.channel.loss(everything, everything))
+
+
+def delta(structure: Structure, level: int) -> Delta:
+    """The smallest delta with which the channel is (eps, delta)-LDP.
+
+        max over x, x' of sum over y of max(0, Q(y|x) - e^eps Q(y|x'))
+
+    Args:
+        level: eps in nanonats.
+    Raises:
+        TooLarge
+    """
+    odds, one = exact.exp_lower(level), 1 << exact.EXP_BITS
+    best, where = -1, (0, 0)
+    pairs = list(structure.pairs())
+    structure.require_steps(len(pairs) * structure.profile_steps, "too many pairs of inputs and outputs")
+    for x, other in pairs:
+        excess = sum(
+            count * (mine * one - odds * theirs)
+            for mine, theirs, count in structure.profile(x, other)
+            if mine * one > odds * theirs
+        )
+        if excess > best:
+            best, where = excess, (x, other)
+    return Delta(Fraction(best, one << structure.profile_scale), *where)
+
+
+def geo(structure: Structure, metric: Metric) -> Level:
+    """The smallest level per unit of distance: ln Q(y|x) - ln Q(y|x') <= level * d(x, x')   (SoK, eq. 8).
+
+    Raises:
+        TooLarge
+    """
+    kinds = structure.kinds
+    structure.require_steps(len(kinds) ** 2 * structure.loss_steps, "too many pairs of inputs differ")
+    worst = Level(0)
+    for first in kinds:
+        for second in kinds:
+            if first is second and len(first) == 1:
+                continue
+            # Pairs of two kinds lose alike, so the nearest one is the worst.
+            x, other, square = metric.nearest(first, second)
+            loss = structure.channel.loss([x], [other])
+            level = loss.level
+            if level is None:
+                return Level(None, x, other, loss.y)
+            distance = isqrt(square.numerator * ROOT_UNITS**2 // square.denominator)
+            per_unit = -(-level * ROOT_UNITS // distance)
+            if per_unit > (worst.nanonats or 0):
+                worst = Level(per_unit, x, other, loss.y)
+    return worst
+
+
+def identifiability(structure: Structure, prior: Sequence[int]) -> Level:
+    """Differential identifiability between single values, in the sense of Wang, Ying, Zhang 2016, Def. 1.
+
+        max over y and x, x' of ln P(x|y) / P(x'|y),   P(x|y) = P(x) Q(y|x) / P(y)
+
+    The SoK (Def. 7) prints it for sets of values; there a channel that tells nothing would already have the level
+    ln(1 / least prior), that of everything against one value.
+
+    Args:
+        prior: ``inputs`` positive integers.
+    Raises:
+        TooLarge
+    """
+    loss = structure.channel.loss
+    if isinstance(structure, ResponseStructure):
+        return _response_identifiability(structure, prior)
+    kinds = structure.kinds
+    structure.require_steps(len(kinds) ** 2 * structure.loss_steps, "too many pairs of inputs differ")
+    likely = [sorted(kind, key=prior.__getitem__, reverse=True)[:2] for kind in kinds]
+    unlikely = [sorted(kind, key=prior.__getitem__)[:2] for kind in kinds]
+    worst = Loss(1, 1, 0, None, 0)
+    for first in likely:
+        for second in unlikely:
+            for x, other in ((x, other) for x in first for other in second if x != other):
+                found = loss([x], [other])
+                odds = Loss(prior[x] * found.numerator, prior[other] * found.denominator, x, other, found.y)
+                if odds.denominator == 0:
+                    return _level(odds)
+                if odds.worse_than(worst):
+                    worst = odds
+    return _level(worst)
+
+
+def _response_identifiability(structure: ResponseStructure, prior: Sequence[int]) -> Level:
+    # The loss of a pair depends on the first alone, whatever the number of kinds.
+    least = sorted(range(len(prior)), key=prior.__getitem__)[:2]
+    channel = structure.channel
+    worst = Loss(0, 1, 0, None, 0)
+    for x, mass in enumerate(prior):
+        other = least[0] if least[0] != x else least[1]
+        cover = channel.cover_of(x)
+        odds = Loss(mass * (cover + channel.truth), prior[other] * cover, x, other, x)
+        if not odds.numerator:
+            continue  # x is never told
+        if odds.denominator == 0 or odds.worse_than(worst):
+            worst = odds
+        if worst.denominator == 0:
+            break
+    # An output of a third input tells x and other apart by their prior alone, which is no more.
+    return _level(worst)
+
+
+def _level(loss: Loss) -> Level:
+    return Level(loss.level, loss.x, loss.other, loss.y)

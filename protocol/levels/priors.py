@@ -1,0 +1,165 @@
+"""Levels that compare with a prior: LIP, its delta, its level over a ball of priors, and the belief after a report.
+
+One idea: LIP compares Q(y given x) with P(y), the mean of a column under the prior; so (weight, prior mass) pairs are
+all that LIP sees of a column, and another prior is another mass on the same weights. The worst prior within a distance
+moves mass to one end of the column, greedily: the fractional knapsack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from protocol import exact
+from protocol.channels import Loss
+from protocol.errors import Uncertified
+from protocol.levels.level import Delta, Level
+from protocol.levels.structure import Structure, TooLarge
+
+
+def information(structure: Structure, prior: Sequence[int]) -> Level:
+    """The LIP level: max over x and y of |ln P(x|y) - ln P(x)|   (Jiang, Li, Tandon 2020, Def. 1).
+
+    Args:
+        prior: ``inputs`` positive integers.
+    Raises:
+        TooLarge
+    """
+    total = sum(_positive(prior))
+    worst = Loss(1, 1, 0, None, 0)
+    try:
+        for column in structure.columns(prior):
+            weights = [weight for weight, _ in column.parts]
+            mean = column.marginal
+            worst = _worse(worst, column.y, total * max(weights), mean, mean, total * min(weights))
+    except TooLarge:
+        try:
+            worst = structure.channel.loss_against_prior(prior)  # some families know it in closed form
+        except Uncertified as error:
+            raise TooLarge(str(error)) from None
+    return _level(worst)
+
+
+def information_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) -> Level:
+    """The LIP level for an observer whose prior is within ``radius`` of ``prior`` in total variation (MATH 2.11).
+
+    At radius 0 that is the LIP level, at radius 1 the LDP level.
+
+    Args:
+        prior: ``inputs`` positive integers.
+        radius: 0 .. 1.
+    Raises:
+        TooLarge
+    """
+    if not 0 <= radius <= 1:
+        raise ValueError("a total variation distance lies in 0 .. 1")
+    total, share = sum(_positive(prior)), radius.denominator
+    moved = radius.numerator * total
+    worst = Loss(1, 1, 0, None, 0)
+    for column in structure.columns(prior):
+        parts = sorted((weight, mass * share) for weight, mass in column.parts)
+        low, high = parts[0][0], parts[-1][0]
+        mean = column.marginal * share
+        # Mass goes from the heavy end to the lightest weight, or from the light end to the heaviest.
+        least = mean - sum(mass * (weight - low) for weight, mass in _first(parts[::-1], moved))
+        most = mean + sum(mass * (high - weight) for weight, mass in _first(parts, moved))
+        worst = _worse(worst, column.y, total * share * high, least, most, total * share * low)
+    return _level(worst)
+
+
+def information_in_ratio(structure: Structure, prior: Sequence[int], factor: Fraction) -> Level:
+    """The LIP level for an observer whose prior is nowhere more than ``factor`` times ``prior``, or less than 1/factor.
+
+    Args:
+        prior: ``inputs`` positive integers.
+        factor: 1 or above.
+    Raises:
+        TooLarge
+    """
+    if factor < 1:
+        raise ValueError("a ratio of priors is at least 1")
+    total, up, down = sum(_positive(prior)), factor.numerator, factor.denominator
+    worst = Loss(1, 1, 0, None, 0)
+    for column in structure.columns(prior):
+        # In units of 1 / (total * up * down): at least mass * down^2, at most mass * up^2, in all total * up * down.
+        parts = sorted((weight, mass * (up * up - down * down)) for weight, mass in column.parts)
+        floor = column.marginal * down * down
+        free = total * (up * down - down * down)
+        least = floor + sum(weight * mass for weight, mass in _first(parts, free))
+        most = floor + sum(weight * mass for weight, mass in _first(parts[::-1], free))
+        whole = total * up * down
+        worst = _worse(worst, column.y, whole * parts[-1][0], least, most, whole * parts[0][0])
+    return _level(worst)
+
+
+def information_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
+    """The smallest delta with which the channel is (eps, delta)-LIP   (SoK, eq. 5).
+
+        max over x of the larger of   sum over y of max(0, e^-eps Q(y|x) - P(y))
+                                and   sum over y of max(0, P(y) - e^eps Q(y|x))
+
+    The SoK's sets of values need no look of their own: given a set, the law of Y is a mean of its values' laws.
+
+    Args:
+        prior: ``inputs`` positive integers.
+        level: eps in nanonats.
+    Raises:
+        TooLarge
+    """
+    total = sum(_positive(prior))
+    odds, one = exact.exp_lower(level), 1 << exact.EXP_BITS
+    scale, marginals = structure.channel.scale, structure.marginals(prior)
+    best = Delta(Fraction(-1), 0, None)
+    # e^-eps <= one / odds and e^eps >= odds / one: both sides are rounded up.
+    for of, whole in (
+        (lambda weight, marginal: max(0, one * weight * total - odds * marginal), odds * total << scale),
+        (lambda weight, marginal: max(0, one * marginal - odds * weight * total), one * total << scale),
+    ):
+        sums = list(structure.row_sums(marginals, of))
+        x = max(range(len(sums)), key=sums.__getitem__)
+        found = Fraction(sums[x], whole)
+        if found > best.value:
+            best = Delta(found, x, None)
+    return best
+
+
+def belief(structure: Structure, prior: Sequence[int], inputs: Sequence[int] | None = None) -> Fraction:
+    """The most an observer with this prior could believe, after one report, that the answer is one certain value.
+
+        max over y and x of P(x|y)
+
+    Args:
+        prior: ``inputs`` positive integers.
+        inputs: the values asked about; all where not given.
+    Raises:
+        TooLarge
+    """
+    asked = range(structure.channel.inputs) if inputs is None else inputs
+    return Fraction(*structure.belief(_positive(prior), asked))
+
+
+def _worse(worst: Loss, y: int, most: int, least_mean: int, most_mean: int, least: int) -> Loss:
+    """The worst of ``worst``, most / least_mean and most_mean / least."""
+    for candidate in (Loss(most, least_mean, 0, None, y), Loss(most_mean, least, 0, None, y)):
+        if candidate.worse_than(worst):  # 0 / 0, an output that is never seen, is not
+            worst = candidate
+    return worst
+
+
+def _first(parts: Sequence[tuple[int, int]], amount: int) -> list[tuple[int, int]]:
+    """The first parts up to ``amount`` of mass in all, the last of them cut."""
+    taken = []
+    for weight, mass in parts:
+        taken.append((weight, min(mass, amount)))
+        amount -= taken[-1][1]
+    return taken
+
+
+def _positive(prior: Sequence[int]) -> Sequence[int]:
+    if min(prior) < 1:
+        raise ValueError("a prior is above zero at every value")
+    return prior
+
+
+def _level(loss: Loss) -> Level:
+    return Level(loss.level, y=loss.y)

@@ -1,0 +1,115 @@
+"""Pufferfish: secrets that are not the answer itself, told apart through it, in scenarios of how the two go together.
+
+One idea: given a secret and a scenario, the answer has a law and the report a marginal; the level is the worst ratio of
+two marginals. With every value its own secret and one scenario of each pair, that is LDP.
+
+Source: Kifer and Machanavajjhala 2012; SoK, Def. 8 and eq. 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from protocol.channels import Loss
+from protocol.errors import NotionError
+from protocol.levels.level import Level
+from protocol.levels.structure import Structure
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """How a secret and the answer go together.
+
+    Attributes:
+        name: for people.
+        joint: for each secret, by its number, the joint weight of each input; a secret of no weight is not possible.
+    """
+
+    name: str
+    joint: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Pufferfish:
+    """Secrets, the pairs that must not be told apart, and the scenarios.
+
+    Attributes:
+        secrets: names.
+        pairs: of numbers of secrets; a pair is protected both ways.
+        scenarios: at least one.
+    """
+
+    secrets: tuple[str, ...]
+    pairs: tuple[tuple[int, int], ...]
+    scenarios: tuple[Scenario, ...]
+
+    def __post_init__(self) -> None:
+        count = len(self.secrets)
+        if count < 2 or len(set(self.secrets)) < count:
+            raise NotionError("Pufferfish has two secrets or more, each named once")
+        if not self.pairs or not self.scenarios:
+            raise NotionError("Pufferfish has a pair of secrets and a scenario at least")
+        if any(not 0 <= secret < count for pair in self.pairs for secret in pair) or any(
+            secret == other for secret, other in self.pairs
+        ):
+            raise NotionError("a pair is of two different secrets that are listed")
+        for scenario in self.scenarios:
+            if len(scenario.joint) != count or len({len(law) for law in scenario.joint}) != 1:
+                raise NotionError(f"scenario {scenario.name[:40]!r} has a law of all values for each secret")
+            if any(mass < 0 for law in scenario.joint for mass in law):
+                raise NotionError(f"scenario {scenario.name[:40]!r} has weights that are not negative")
+        if not any(any(scenario.joint[s]) and any(scenario.joint[o]) for scenario in self.scenarios
+                   for s, o in self.pairs):  # fmt: skip
+            raise NotionError("no scenario allows both secrets of a pair: nothing would be protected")
+
+
+@dataclass(frozen=True)
+class Distinction:
+    """The worst case of Pufferfish.
+
+    Attributes:
+        level: rounded up; its ``y`` is the output.
+        secret, other, scenario: numbers; ``secret`` is what the output speaks for.
+    """
+
+    level: Level
+    secret: int
+    other: int
+    scenario: int
+
+
+def pufferfish(structure: Structure, asked: Pufferfish) -> Distinction:
+    """The level of Pufferfish privacy.
+
+        max over scenarios t, pairs (s, s') and outputs y of |ln P(y|s, t) - ln P(y|s', t)|,
+        P(y|s, t) = sum over x of P(x|s, t) Q(y|x)
+
+    Raises:
+        NotionError: the scenarios speak of another number of values.
+        TooLarge
+    """
+    worst = Loss(1, 1, 0, None, 0)
+    where = (asked.pairs[0][0], asked.pairs[0][1], 0)
+    for number, scenario in enumerate(asked.scenarios):
+        if len(scenario.joint[0]) != structure.channel.inputs:
+            raise NotionError(f"the scenarios speak of {len(scenario.joint[0])} values, not {structure.channel.inputs}")
+        seen: dict[int, Sequence[int]] = {}
+        for pair in asked.pairs:
+            totals = [sum(scenario.joint[secret]) for secret in pair]
+            if 0 in totals:
+                continue
+            for secret in pair:
+                seen.setdefault(secret, structure.marginals(scenario.joint[secret]))
+            for y, (mine, theirs) in enumerate(zip(seen[pair[0]], seen[pair[1]], strict=True)):
+                ways = (
+                    (mine * totals[1], theirs * totals[0], pair),
+                    (theirs * totals[0], mine * totals[1], pair[::-1]),
+                )
+                for numerator, denominator, (secret, other) in ways:
+                    candidate = Loss(numerator, denominator, 0, None, y)
+                    if candidate.worse_than(worst):
+                        worst, where = candidate, (secret, other, number)
+            if worst.denominator == 0:
+                break
+    return Distinction(Level(worst.level, y=worst.y), *where)

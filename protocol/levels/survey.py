@@ -1,0 +1,168 @@
+"""The survey: all levels of one channel, each a number or the reason why there is none.
+
+One idea: an audit on the desk and one on the device must say the same, so both print this. What a channel is too large
+for is said, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from protocol.channels import Channel
+from protocol.levels import leakage, pairs, priors
+from protocol.levels.level import Delta, Level
+from protocol.levels.metric import Metric
+from protocol.levels.pufferfish import Distinction, Pufferfish, pufferfish
+from protocol.levels.structure import Structure, TooLarge
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a survey looks at.
+
+    Attributes:
+        prior: of the levels that need one; positive integers.
+        epsilons: nanonats, where the deltas are wanted.
+        radius: of the ball of priors, in total variation; None for no such level.
+        metric: of geo-indistinguishability; None where the values have no distance.
+        pufferfish: secrets and scenarios; None for no such level.
+    """
+
+    prior: Sequence[int]
+    epsilons: Sequence[int] = ()
+    radius: Fraction | None = None
+    metric: Metric | None = None
+    pufferfish: Pufferfish | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """The deltas at one epsilon; None where they are not computed.
+
+    Attributes:
+        epsilon: nanonats.
+        ldp, lip: the smallest delta of (epsilon, delta)-LDP and, under the prior, of (epsilon, delta)-LIP.
+    """
+
+    epsilon: int
+    ldp: Delta | None
+    lip: Delta | None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was found.
+
+    Attributes:
+        levels: by name, in a fixed order: ldp, lip, lip-ball, mutual-information, maximal-leakage,
+            differential-identifiability, geo, pufferfish. What was not asked for or not computed is not there.
+        missing: by name, why a level is not there.
+        curve: a row for each epsilon asked.
+        belief: the most that could be believed of one value, before and after a report; None where not computed.
+        distinction: the worst case of Pufferfish; None where it was not asked for or not computed.
+    """
+
+    levels: dict[str, Level]
+    missing: dict[str, str]
+    curve: tuple[Row, ...]
+    belief: tuple[Fraction, Fraction] | None
+    distinction: Distinction | None
+
+    @property
+    def bits(self) -> float | None:
+        """Mutual information in bits, rounded up; None where it is not computed."""
+        found = self.levels.get("mutual-information")
+        return None if found is None else leakage.bits_above(found)
+
+
+def survey(structure: Structure, asked: Asked) -> Survey:
+    """All levels of a channel.
+
+    Raises:
+        NotionError: Pufferfish speaks of other values.
+    """
+    levels: dict[str, Level] = {}
+    missing: dict[str, str] = {}
+
+    def look(name: str, ask: Callable[[], Level]) -> None:
+        try:
+            levels[name] = ask()
+        except TooLarge as error:
+            missing[name] = str(error)
+
+    def delta(name: str, ask: Callable[[], Delta]) -> Delta | None:
+        if name in missing:
+            return None
+        try:
+            return ask()
+        except TooLarge as error:
+            missing[name] = str(error)
+            return None
+
+    prior, metric, puffer, radius = asked.prior, asked.metric, asked.pufferfish, asked.radius
+    distinctions: list[Distinction] = []
+
+    def distinguish(secrets: Pufferfish) -> Level:
+        distinctions.append(pufferfish(structure, secrets))
+        return distinctions[0].level
+
+    look("ldp", lambda: pairs.ldp(structure))
+    look("lip", lambda: priors.information(structure, prior))
+    if radius is not None:
+        look("lip-ball", lambda: priors.information_in_ball(structure, prior, radius))
+    look("mutual-information", lambda: leakage.mutual_information(structure, prior))
+    look("maximal-leakage", lambda: leakage.maximal_leakage(structure))
+    look("differential-identifiability", lambda: pairs.identifiability(structure, prior))
+    if metric is None:
+        missing["geo"] = "the values have no distance between them"
+    else:
+        look("geo", lambda: pairs.geo(structure, metric))
+    if puffer is None:
+        missing["pufferfish"] = "no secrets and scenarios are given"
+    else:
+        look("pufferfish", lambda: distinguish(puffer))
+    curve = tuple(
+        Row(
+            epsilon,
+            delta("delta-ldp", lambda at=epsilon: pairs.delta(structure, at)),  # type: ignore[misc]
+            delta("delta-lip", lambda at=epsilon: priors.information_delta(structure, prior, at)),  # type: ignore[misc]
+        )
+        for epsilon in asked.epsilons
+    )
+    believed = None
+    try:
+        before = Fraction(max(prior), sum(prior))
+        believed = before, max(before, priors.belief(structure, prior))
+    except TooLarge as error:
+        missing["belief"] = str(error)
+    return Survey(levels, missing, curve, believed, distinctions[0] if distinctions else None)
+
+
+def as_json(found: Survey) -> dict[str, object]:
+    """The machine-readable form: nats, rounded up; null where infinite. What was not computed is under ``missing``."""
+    return {
+        "levels": {name: level.nats for name, level in found.levels.items()},
+        "witnesses": {
+            name: {"input": level.x, "other": level.other, "output": level.y}
+            for name, level in found.levels.items()
+            if level.y is not None
+        },
+        "missing": found.missing,
+        "delta": [
+            {
+                "epsilon": Level(row.epsilon).nats,
+                "ldp": None if row.ldp is None else row.ldp.above,
+                "lip": None if row.lip is None else row.lip.above,
+            }
+            for row in found.curve
+        ],
+        "mutual_information_bits": found.bits,
+        "belief": None if found.belief is None else {"before": float(found.belief[0]), "after": float(found.belief[1])},
+    }
+
+
+def uniform(channel: Channel) -> tuple[int, ...]:
+    """The prior of somebody who knows nothing."""
+    return (1,) * channel.inputs

@@ -1,0 +1,46 @@
+"""Privacy notions: what a campaign claims, and the audit that proves it (SPEC 6).
+
+``notion`` holds what all share and the certificate; each other file is one kind. ``decode`` is the only place
+that knows them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from protocol import codec
+from protocol.errors import NotionError
+from protocol.notions.classes import Classes
+from protocol.notions.geo import Geo
+from protocol.notions.graded import AvgId, Graded, MinId
+from protocol.notions.information import MAX_PRIOR_WEIGHT, Information
+from protocol.notions.leakage import MutualInformation
+from protocol.notions.notion import Certificate, Notion, certify, require_level
+from protocol.notions.own import OwnPrior
+from protocol.notions.pairwise import MAX_MATRIX, UNBOUNDED, Block, HighLow, Ldp, Matrix, Pairwise
+
+__all__ = [
+    "MAX_MATRIX", "MAX_PRIOR_WEIGHT", "UNBOUNDED",
+    "AvgId", "Block", "Certificate", "Classes", "Geo", "Graded", "HighLow", "Information", "Ldp", "Matrix", "MinId",
+    "MutualInformation", "Notion", "OwnPrior", "Pairwise",
+    "certify", "decode", "require_level",
+]  # fmt: skip
+
+_KINDS = (Ldp, HighLow, Block, Matrix, Geo, MinId, AvgId, Information, OwnPrior, MutualInformation)
+_FROM_WIRE: dict[str, Callable[[codec.Value], Notion]] = {kind.name: kind.from_wire for kind in _KINDS}
+
+
+def decode(value: codec.Value) -> Notion:
+    """The notion of a wire form (SPEC 6).
+
+    Raises:
+        NotionError: unknown name, wrong fields, or a notion without meaning.
+    """
+    if not isinstance(value, list) or not value:
+        raise NotionError("a notion is an array that begins with its name and level")
+    name = codec.text(value[0], "a notion's name", NotionError)
+    if name == Classes.name:
+        return Classes.from_wire(value, decode)
+    if name not in _FROM_WIRE:
+        raise NotionError(f"a notion is one of {', '.join([*_FROM_WIRE, Classes.name])}, not {name[:40]!r}")
+    return _FROM_WIRE[name](value)

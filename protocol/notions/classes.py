@@ -1,0 +1,127 @@
+"""Classes of people: a notion and a channel for each class, over the same values (SPEC 6.8).
+
+One idea: which class a person is in is public, so nothing is hidden between classes and everything is judged within
+one. Several levels in one campaign, and several priors, are the same thing: a class has a notion of its own.
+
+As a law it is a channel of blocks over (class, value): input c * k + x, one block for each class.
+
+How a person comes into a class: the campaign says which there are, the device which one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from protocol import codec, exact
+from protocol.channels import Blocks, Channel, Loss
+from protocol.errors import NotionError, Uncertified
+from protocol.notions.notion import Certificate, Notion, certify, require_level
+
+MAX_CLASSES = 64
+
+
+@dataclass(frozen=True)
+class Classes(Notion):
+    """A notion for each class.
+
+    Attributes:
+        level: the largest of the classes' levels.
+        notions: one for each class, in the campaign's order; none of them of classes again.
+    """
+
+    level: int
+    notions: tuple[Notion, ...]
+    name: ClassVar[str] = "classes"
+
+    def __post_init__(self) -> None:
+        require_level(self.level)
+        if not 2 <= len(self.notions) <= MAX_CLASSES:
+            raise NotionError(f"there are 2 to {MAX_CLASSES} classes, not {len(self.notions)}")
+        if any(notion.name in ("classes", "own-lip") for notion in self.notions):
+            raise NotionError("a class has one notion, and its members one channel")
+        if self.level != max(notion.level for notion in self.notions):
+            raise NotionError("the level of classes is the largest that any of them declares")
+        if len({notion.inputs for notion in self.notions} - {None}) > 1:
+            raise NotionError("the notions of all classes speak of the same values")
+
+    @classmethod
+    def of(cls, notions: tuple[Notion, ...]) -> Classes:
+        """The notion of these classes."""
+        return cls(max((notion.level for notion in notions), default=0), notions)
+
+    @property
+    def inputs(self) -> int | None:
+        size = next((notion.inputs for notion in self.notions if notion.inputs is not None), None)
+        return None if size is None else size * len(self.notions)
+
+    def certificates(self, channel: Channel) -> tuple[Certificate, ...]:
+        """The certificate of each class.
+
+        Raises:
+            Uncertified: the channel is not one of blocks for these classes, or a class's does not keep its notion.
+        """
+        pairs = zip(class_channels(channel, len(self.notions)), self.notions, strict=True)
+        return tuple(_of_class(place, inner, notion) for place, (inner, notion) in enumerate(pairs))
+
+    def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
+        found = self.certificates(channel)
+        # The witness is for people to read, so a float may choose it among bounds that are all kept.
+        place = max(range(len(found)), key=lambda place: _nearness(found[place]))
+        channels = class_channels(channel, len(self.notions))
+        return True, max(certificate.audited for certificate in found), _within(channels, place, found[place].witness)
+
+    def ldp(self, channel: Channel) -> int | None:
+        """The largest LDP level within a class; between classes nothing is compared."""
+        levels = [certificate.ldp for certificate in self.certificates(channel)]
+        return None if None in levels else max(level for level in levels if level is not None)
+
+    def encode(self) -> codec.Value:
+        return [self.name, self.level, [notion.encode() for notion in self.notions]]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value, decode: Callable[[codec.Value], Notion]) -> Classes:
+        """The notion of a wire form; ``decode`` reads the classes' own."""
+        _, level, found = codec.fields(value, 3, cls.name, NotionError)
+        if not isinstance(found, list):
+            raise NotionError("the notions of classes are an array")
+        return cls(codec.integer(level, "a level", NotionError), tuple(map(decode, found)))
+
+
+def class_channels(channel: Channel, classes: int) -> tuple[Channel, ...]:
+    """The channel of each class, over the same inputs.
+
+    Raises:
+        Uncertified: it is not one of blocks, a block for each class.
+    """
+    size = channel.inputs // classes
+    expected = tuple((block, size) for block in range(1, classes + 1))
+    if not isinstance(channel, Blocks) or tuple(channel.runs) != expected:
+        raise Uncertified(f"{classes} classes have a channel of as many blocks, in order, alike in size")
+    return channel.channels
+
+
+def _of_class(place: int, channel: Channel, notion: Notion) -> Certificate:
+    try:
+        return certify(channel, notion)
+    except Uncertified as error:
+        raise Uncertified(f"class {place + 1}: {error}") from None
+
+
+def _nearness(certificate: Certificate) -> float:
+    witness = certificate.witness
+    if not witness.denominator:
+        return float("inf")
+    return exact.rough_log(witness.numerator, witness.denominator) / certificate.declared
+
+
+def _within(channels: tuple[Channel, ...], place: int, witness: Loss) -> Loss:
+    """A class's witness in the numbers of the whole channel."""
+    first = place * channels[place].inputs
+    return replace(
+        witness,
+        x=witness.x + first,
+        other=None if witness.other is None else witness.other + first,
+        y=witness.y + sum(inner.outputs for inner in channels[:place]),
+    )

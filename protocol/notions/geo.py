@@ -1,0 +1,220 @@
+"""Geo-indistinguishability: the closer two inputs, the less they may differ (Andres et al. 2013, Def. 4.1).
+
+One idea: inputs are points with integer coordinates, and the bound of a pair is the level times its distance. The
+distance is the root of an integer, so the bound is rounded down without a float: floor(root(level^2 d^2 / unit^2)).
+
+Where the coordinates come from (steps, degrees, kilometres) is the author's business, not here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, groupby, pairwise
+from operator import floordiv
+from typing import ClassVar, TypeAlias
+
+from protocol import codec, exact
+from protocol.channels import Channel, Loss
+from protocol.channels.noise import MAX_POINTS, Noise
+from protocol.errors import NotionError, Uncertified
+from protocol.notions.pairwise import Pairwise
+
+Axis: TypeAlias = tuple[tuple[int, int], ...]
+"""(gap, how many times in a row) between neighbouring coordinates, in order; neighbouring entries differ in the gap."""
+
+MAX_EXTENT = 2**62
+MOST_CELLS = 2**27
+"""Pairs of inputs times outputs that are looked at one by one."""
+
+CERTAIN = 128 * exact.NANONATS
+"""Every finite ratio of weights of the channels audited here is below e^128."""
+
+_KEY_BITS = 64
+
+
+@dataclass(frozen=True)
+class Geo(Pairwise):
+    """ln Q(y|x) - ln Q(y|x') <= level * distance(x, x') / unit for all y, x, x'.
+
+    The distance is Euclid's, between points of a rectangle of coordinates: input row * columns + column.
+
+    Attributes:
+        level: nanonats per unit of distance. Between distant points the bound is above the largest level that a
+            campaign may declare, and is not cut down to it.
+        unit: the unit of distance, in units of the coordinates; no number above 1 divides it and all gaps.
+        down: the gaps between rows; empty for a single row.
+        across: the gaps between columns.
+    """
+
+    unit: int
+    down: Axis
+    across: Axis
+    name: ClassVar[str] = "geo"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for axis in (self.down, self.across):
+            if any(gap < 1 or count < 1 for gap, count in axis):
+                raise NotionError("gaps between points are at least 1, and so are their counts")
+            if any(gap == after for (gap, _), (after, _) in pairwise(axis)):
+                raise NotionError("neighbouring equal gaps are written as one entry with its count")
+            if sum(gap * count for gap, count in axis) > MAX_EXTENT:
+                raise NotionError("points are at most 2^62 apart on each axis")
+        if not 2 <= self.rows * self.columns <= MAX_POINTS:
+            raise NotionError(f"geo speaks of 2 to {MAX_POINTS} points, not {self.rows * self.columns}")
+        if not 1 <= self.unit <= MAX_EXTENT:
+            raise NotionError("the unit of distance lies in 1 .. 2^62")
+        if math.gcd(self.unit, *(gap for gap, _ in self.down + self.across)) != 1:
+            raise NotionError("the unit of distance and the gaps are given in lowest terms")
+
+    @classmethod
+    def between(cls, level: int, unit: int, rows: Sequence[int], columns: Sequence[int]) -> Geo:
+        """The notion for coordinates of rows and columns that increase, in lowest terms."""
+        factor = math.gcd(unit, *(b - a for axis in (rows, columns) for a, b in pairwise(axis)))
+        if factor < 1:
+            raise NotionError("the unit of distance lies in 1 .. 2^62")
+        return cls(level, unit // factor, _axis(rows, factor), _axis(columns, factor))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return 1 + sum(count for _, count in self.down)
+
+    @property
+    def columns(self) -> int:
+        """Number of columns."""
+        return 1 + sum(count for _, count in self.across)
+
+    @property
+    def is_line(self) -> bool:
+        """Whether all points lie in one row or column."""
+        return not (self.down and self.across)
+
+    @property
+    def nearest(self) -> int:
+        """The smallest gap between neighbours, in units of the coordinates."""
+        return min(gap for gap, _ in self.down + self.across)
+
+    @property
+    def inputs(self) -> int | None:
+        return self.rows * self.columns
+
+    @cached_property
+    def points(self) -> tuple[tuple[int, int], ...]:
+        """The coordinates of each input."""
+        return tuple((row, column) for row in _coordinates(self.down) for column in _coordinates(self.across))
+
+    @property
+    def classes(self) -> tuple[tuple[int], ...]:
+        return tuple((x,) for x in range(self.rows * self.columns))
+
+    def bound(self, x: int, other: int) -> int:
+        """floor(level * distance / unit), nanonats."""
+        return math.isqrt(self.level**2 * self._square(x, other) // self.unit**2)
+
+    def bounds(self) -> Iterator[tuple[int, int, int]]:
+        for x in range(self.rows * self.columns):
+            for other in range(self.rows * self.columns):
+                if x != other:
+                    yield x, other, self.bound(x, other)
+
+    def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
+        """Whether every pair keeps its bound; the smallest level per unit at which all do; the pair that needs it.
+
+        Noise on the same lattice is audited shift by shift (SPEC 6.4): one second for 1,024 points, twenty for 4,096.
+        Other channels of up to ``MOST_CELLS`` pairs times outputs pair by pair: 13 seconds at the most. Beyond that
+        the channel's worst ratio has to keep the bound of the nearest pair, which is stricter.
+        """
+        everything = range(channel.inputs)
+        worst = channel.loss(everything, everything)
+        if worst.denominator == 0:
+            raise Uncertified(
+                f"{self.name} bounds every two inputs, but input {worst.x} can answer {worst.y} and input "
+                f"{worst.other} cannot"
+            )
+        audited, witness = 0, worst
+        for loss, square in self._losses(channel, worst):
+            bound = math.isqrt(audited**2 * square // self.unit**2)
+            if exact.keeps(loss.numerator, loss.denominator, min(bound, CERTAIN)):
+                continue
+            level = loss.level
+            if level is None:
+                raise ValueError("an infinite ratio where the worst one is finite")
+            # The smallest L with floor(root(L^2 square / unit^2)) >= level.
+            audited, witness = math.isqrt(-(-(level**2 * self.unit**2) // square) - 1) + 1, loss
+        return audited <= self.level, audited, witness
+
+    def _losses(self, channel: Channel, worst: Loss) -> Iterator[tuple[Loss, int]]:
+        """Ratios, each with a squared distance that the pairs it speaks of have at least; all pairs are covered."""
+        if isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns):
+            down, across = _nearest(_coordinates(self.down)), _nearest(_coordinates(self.across))
+            for rows, columns, loss in channel.losses_by_shift():
+                yield loss, down[abs(rows)] ** 2 + across[abs(columns)] ** 2
+        elif channel.inputs**2 * channel.outputs <= MOST_CELLS:
+            yield from self._losses_by_pair(channel)
+        else:
+            nearest = min(axis[1] for axis in map(_nearest, map(_coordinates, (self.down, self.across))) if axis[1:])
+            yield worst, nearest**2
+
+    def _losses_by_pair(self, channel: Channel) -> Iterator[tuple[Loss, int]]:
+        rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+        unlikely = [[weight or 1 for weight in row] for row in rows]  # 0 only where every input has 0
+        for x, row in enumerate(rows):
+            likely = [weight << _KEY_BITS for weight in row]
+            for other, theirs in enumerate(unlikely):
+                if x != other:
+                    # floor(2^64 ratio) finds the few outputs that can be worst, and no Python runs for each of them.
+                    keys = list(map(floordiv, likely, theirs))
+                    most = max(keys)
+                    loss = Loss(0, 1, x, other, 0)
+                    for y, key in enumerate(keys):
+                        candidate = Loss(row[y], theirs[y], x, other, y)
+                        if key == most and candidate.worse_than(loss):
+                            loss = candidate
+                    yield loss, self._square(x, other)
+
+    def _square(self, x: int, other: int) -> int:
+        """The squared distance, in squared units of the coordinates."""
+        (row, column), (other_row, other_column) = self.points[x], self.points[other]
+        return (row - other_row) ** 2 + (column - other_column) ** 2
+
+    def encode(self) -> codec.Value:
+        down: codec.Value = [number for run in self.down for number in run]
+        across: codec.Value = [number for run in self.across for number in run]
+        return [self.name, self.level, self.unit, down, across]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Geo:
+        _, level, unit, down, across = codec.fields(value, 5, cls.name, NotionError)
+        return cls(
+            codec.integer(level, "a level", NotionError),
+            codec.integer(unit, "the unit of distance", NotionError),
+            _axis_from_wire(down),
+            _axis_from_wire(across),
+        )
+
+
+def _axis(coordinates: Sequence[int], factor: int) -> Axis:
+    gaps = [(b - a) // factor for a, b in pairwise(coordinates)]
+    return tuple((gap, len(list(alike))) for gap, alike in groupby(gaps))
+
+
+def _axis_from_wire(value: codec.Value) -> Axis:
+    flat = codec.integers(value, "a gap or its count", NotionError, 1, MAX_EXTENT)
+    if len(flat) % 2 or sum(flat[1::2]) > MAX_POINTS:
+        raise NotionError(f"an axis is pairs of a gap and its count, of at most {MAX_POINTS} points")
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _coordinates(axis: Axis) -> list[int]:
+    """The coordinates along an axis, from 0."""
+    return list(accumulate((gap for gap, count in axis for _ in range(count)), initial=0))
+
+
+def _nearest(coordinates: Sequence[int]) -> list[int]:
+    """[s]: how near two coordinates come that are s places apart."""
+    apart = (zip(coordinates, coordinates[shift:], strict=False) for shift in range(len(coordinates)))
+    return [min(b - a for a, b in pairs) for pairs in apart]

@@ -1,0 +1,174 @@
+"""Graded notions: each input has a budget, and two inputs are bounded by a function of both   (Gu et al. 2020, Def. 2).
+
+One idea: budgets belong to classes of inputs, so t classes state t^2 bounds. The function is the smaller budget
+(MinID-LDP, Def. 3) or their mean (AvgID-LDP, sec. VIII), rounded down. Pairs of classes that need no protection from
+each other may be left out of the policy graph; then, and only then, an audit can find an infinite LDP level.
+
+With all pairs bounded, MinID-LDP implies LDP at min(largest budget, twice the least) (Lemma 1), and budgets add up
+input by input over answers (Theorem 2).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import ClassVar
+
+from protocol import codec, exact, runs
+from protocol.errors import NotionError
+from protocol.notions.notion import require_level
+from protocol.notions.pairwise import Pairwise
+from protocol.runs import Runs, require_runs, runs_of
+
+MAX_CLASSES = 64
+
+
+@dataclass(frozen=True)
+class Graded(Pairwise):
+    """A budget for each class of inputs, and a bound for each pair of inputs from the two budgets.
+
+    Attributes:
+        level: the largest bound of a pair of inputs.
+        budgets: nanonats, for each class.
+        runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance.
+        unbounded: pairs (c, d) of classes, c <= d, increasing, whose inputs need no protection from each other.
+            Where there are none, no two budgets are equal.
+    """
+
+    budgets: tuple[int, ...]
+    runs: Runs
+    unbounded: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_runs(self.runs, 0, NotionError)
+        count = 1 + max((number for number, _ in self.runs), default=-1)
+        if not 1 <= count <= MAX_CLASSES or len(self.budgets) != count:
+            raise NotionError(f"a graded notion has 1 to {MAX_CLASSES} classes of inputs, with one budget each")
+        for budget in self.budgets:
+            require_level(budget)
+        if not self.unbounded and len(set(self.budgets)) != count:
+            raise NotionError("classes of equal budgets are one class, unless the policy graph tells them apart")
+        sizes = [len(members) for members in self.classes]
+        if any(not 0 <= c <= d < count or (c == d and sizes[c] == 1) for c, d in self.unbounded):
+            raise NotionError("a pair without a bound is two classes c <= d, or one of at least two inputs")
+        if any(pair >= after for pair, after in zip(self.unbounded, self.unbounded[1:], strict=False)):
+            raise NotionError("pairs without a bound are listed once each, in increasing order")
+        largest = max((bound for _, _, bound in self.bounds()), default=None)
+        if largest is None:
+            raise NotionError(f"{self.name} bounds no pair of values: it would protect nothing")
+        if self.level != largest:
+            raise NotionError(f"the declared level is the largest bound of a pair, {exact.nats(largest):g} nats")
+
+    @staticmethod
+    def over(budgets: Sequence[int], function: str = "minid", edges: Iterable[tuple[int, int]] | None = None) -> Graded:
+        """The notion for a budget per input.
+
+        Args:
+            budgets: nanonats, k of them.
+            function: "minid" or "avgid".
+            edges: the pairs of budgets (nanonats) whose inputs are protected from each other; None is all pairs. A
+                pair of equal budgets speaks of the inputs of one class.
+        """
+        kinds: dict[str, type[Graded]] = {kind.name: kind for kind in (MinId, AvgId)}
+        if function not in kinds:
+            raise NotionError(f"the function of a graded notion is minid or avgid, not {function[:40]!r}")
+        kind = kinds[function]
+        blocks = runs_of(budgets)
+        levels = tuple(dict.fromkeys(budgets))
+        classes = range(len(levels))
+        known = set(levels)
+        bounded = None if edges is None else {frozenset(edge) for edge in edges}
+        if bounded is not None and any(not edge <= known for edge in bounded):
+            raise NotionError("an edge of the policy graph names a budget that no value has")
+        several = {number for number in classes if budgets.count(levels[number]) > 1}
+        pairs = [(c, d) for c in classes for d in classes if c < d or (c == d and c in several)]
+        open_pairs = tuple(
+            (c, d) for c, d in pairs if bounded is not None and frozenset((levels[c], levels[d])) not in bounded
+        )
+        bounds = [kind.function(levels[c], levels[d]) for c, d in pairs if (c, d) not in open_pairs]
+        return kind(max(bounds, default=exact.MIN_LEVEL), levels, blocks, open_pairs)
+
+    @staticmethod
+    @abstractmethod
+    def function(budget: int, other: int) -> int:
+        """The bound of two inputs with these budgets, nanonats."""
+
+    @property
+    def inputs(self) -> int | None:
+        return sum(length for _, length in self.runs)
+
+    @cached_property
+    def classes(self) -> tuple[tuple[int, ...], ...]:
+        members: list[list[int]] = [[] for _ in self.budgets]
+        x = 0
+        for number, length in self.runs:
+            members[number].extend(range(x, x + length))
+            x += length
+        return tuple(tuple(found) for found in members)
+
+    def bounds(self) -> Iterator[tuple[int, int, int]]:
+        left_out = frozenset(self.unbounded)
+        for c, budget in enumerate(self.budgets):
+            for d, other in enumerate(self.budgets):
+                if (min(c, d), max(c, d)) not in left_out and (c != d or len(self.classes[c]) > 1):
+                    yield c, d, self.function(budget, other)
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return list(accumulate(length for _, length in self.runs))
+
+    def class_of(self, x: int) -> int:
+        """The class of input ``x``."""
+        return self.runs[bisect_right(self._ends, x)][0]
+
+    def bound(self, x: int, other: int) -> int | None:
+        """The bound of two inputs, nanonats: 0 of an input with itself, None where there is none."""
+        if x == other:
+            return 0
+        c, d = sorted((self.class_of(x), self.class_of(other)))
+        return None if (c, d) in self.unbounded else self.function(self.budgets[c], self.budgets[d])
+
+    def encode(self) -> codec.Value:
+        pairs: list[codec.Value] = [number for pair in self.unbounded for number in pair]
+        return [self.name, self.level, list(self.budgets), runs.encode(self.runs), pairs]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Graded:
+        """The notion of a wire form (SPEC 6.6)."""
+        _, level, budgets, blocks, pairs = codec.fields(value, 5, cls.name, NotionError)
+        flat = codec.integers(pairs, "a class", NotionError, 0, MAX_CLASSES - 1)
+        if len(flat) % 2:
+            raise NotionError("pairs without a bound are pairs of classes")
+        return cls(
+            codec.integer(level, "a level", NotionError),
+            codec.integers(budgets, "a budget", NotionError),
+            runs.decode(blocks, NotionError),
+            tuple(zip(flat[::2], flat[1::2], strict=True)),
+        )
+
+
+@dataclass(frozen=True)
+class MinId(Graded):
+    """MinID-LDP: the smaller of the two budgets   (Gu et al. 2020, Def. 3)."""
+
+    name: ClassVar[str] = "minid"
+
+    @staticmethod
+    def function(budget: int, other: int) -> int:
+        return min(budget, other)
+
+
+@dataclass(frozen=True)
+class AvgId(Graded):
+    """AvgID-LDP: the mean of the two budgets, rounded down to a nanonat   (Gu et al. 2020, sec. VIII)."""
+
+    name: ClassVar[str] = "avgid"
+
+    @staticmethod
+    def function(budget: int, other: int) -> int:
+        return (budget + other) // 2

@@ -1,0 +1,78 @@
+"""Mutual information privacy: I(X; Y) <= eps under a prior (L-MIP: Wang, Qin, Qiu 2023, sec. III).
+
+One idea: mutual information is a mean of logarithms, and a mean of logarithms that are each rounded up to a nanonat is
+an upper bound of it that integers can compute: the same one on every machine, at most three nanonats too high.
+
+It is an average: a single output may tell all. What a fresh answer costs is therefore the LDP level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from protocol import codec, exact
+from protocol.channels import Channel, Loss
+from protocol.errors import NotionError, Uncertified
+from protocol.notions.information import MAX_PRIOR_WEIGHT
+from protocol.notions.notion import Notion, require_level
+
+MOST_CELLS = 2**16
+
+
+@dataclass(frozen=True)
+class MutualInformation(Notion):
+    """Mean of ln Q(y|x) / P(y), over X from the prior and Y from the channel, at most ``level``.
+
+    Attributes:
+        prior: k positive integers; P(x) = prior[x] / sum(prior).
+    """
+
+    level: int
+    prior: tuple[int, ...]
+    name: ClassVar[str] = "mutual-information"
+
+    def __post_init__(self) -> None:
+        require_level(self.level)
+        if len(self.prior) < 2 or min(self.prior) < 1 or sum(self.prior) > MAX_PRIOR_WEIGHT:
+            raise NotionError("a prior is two or more whole numbers above zero, at most 2^53 together")
+
+    @property
+    def inputs(self) -> int | None:
+        return len(self.prior)
+
+    def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
+        """Whether the bound of the mean is at most ``level``, the bound, and the largest ratio Q(y|x) / P(y)."""
+        if channel.inputs * channel.outputs > MOST_CELLS:
+            raise Uncertified(f"mutual information is audited over at most {MOST_CELLS} cells of a channel")
+        whole, one = sum(self.prior), 1 << channel.scale
+        total, witness = 0, Loss(1, 1, 0, None, 0)
+        for y in range(channel.outputs):
+            column = [channel.weight(x, y) for x in range(channel.inputs)]
+            marginal = sum(p * weight for p, weight in zip(self.prior, column, strict=True))
+            for x, weight in enumerate(column):
+                if weight:
+                    lift = Loss(weight * whole, marginal, x, None, y)
+                    total += self.prior[x] * weight * _log(lift.numerator, lift.denominator)
+                    witness = lift if lift.worse_than(witness) else witness
+        audited = max(0, -(-total // (whole * one)))
+        return audited <= self.level, audited, witness
+
+    def encode(self) -> codec.Value:
+        return [self.name, self.level, list(self.prior)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> MutualInformation:
+        _, level, weights = codec.fields(value, 3, cls.name, NotionError)
+        return cls(
+            codec.integer(level, "a level", NotionError),
+            codec.integers(weights, "a prior weight", NotionError, 0, MAX_PRIOR_WEIGHT),
+        )
+
+
+def _log(numerator: int, denominator: int) -> int:
+    """An upper bound of ln(numerator / denominator), nanonats, at most three too high."""
+    if numerator >= denominator:
+        return exact.level_of(numerator, denominator) or 0
+    # The inverse does not keep its level less 1: it is above e^(level - 1) up to exp_lower's own error, far below 1.
+    return 2 - (exact.level_of(denominator, numerator) or 0)

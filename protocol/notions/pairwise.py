@@ -1,0 +1,247 @@
+"""Notions that bound what two inputs may differ by: ln Q(y|x) - ln Q(y|x') <= E[x][x'] for all y.
+
+One idea: one audit serves them all. A notion names its classes of inputs, and a bound for each pair of classes
+that it protects from each other; the worst ratio over a pair of classes is the channel's to find.
+
+    ldp         one bound for all pairs
+    high-low    sensitive inputs against every input                    (Acharya et al. 2020, Def. 3)
+    block       inputs of one block against each other                  (Acharya et al. 2020, Def. 4)
+    pairwise    an explicit matrix                                      (Acharya et al. 2020, Def. 2)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from protocol import codec, exact, runs
+from protocol.channels import Channel, Loss
+from protocol.domain import MAX_VALUES
+from protocol.errors import NotionError, Uncertified
+from protocol.notions.notion import Notion, require_level
+from protocol.runs import Runs, require_runs, runs_of
+
+UNBOUNDED = -1
+"""The wire's infinite level."""
+
+MAX_MATRIX = 256
+
+
+@dataclass(frozen=True)
+class Pairwise(Notion):
+    """A bound for each ordered pair of inputs, by classes of inputs that are bounded alike."""
+
+    level: int
+
+    def __post_init__(self) -> None:
+        require_level(self.level)
+
+    @property
+    @abstractmethod
+    def classes(self) -> Sequence[Sequence[int]] | None:
+        """The inputs of each class; None where all inputs are one class."""
+
+    @abstractmethod
+    def bounds(self) -> Iterator[tuple[int, int, int]]:
+        """(class of x, class of x', level) for every pair of classes whose level is finite."""
+
+    def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
+        classes = self.classes or [range(channel.inputs)]
+        worst = witness = None
+        nearest = (False, 0.0)
+        for first, second, bound in self.bounds():
+            loss = channel.loss(classes[first], classes[second])
+            if loss.denominator == 0:
+                raise Uncertified(
+                    f"{self.name} bounds input {loss.x} against {loss.other}, but only the first can answer {loss.y}"
+                )
+            if worst is None or loss.worse_than(worst):
+                worst = loss
+            exceeded = not exact.keeps(loss.numerator, loss.denominator, bound)
+            # The witness is for people to read, so a float may choose it among bounds that are all kept.
+            nearness = (exceeded, exact.rough_log(loss.numerator, loss.denominator) / max(bound, 1))
+            if witness is None or nearness > nearest:
+                nearest, witness = nearness, loss
+        if worst is None or witness is None or worst.level is None:
+            raise NotionError(f"{self.name} bounds no pair of values: it would protect nothing")
+        return not nearest[0], worst.level, witness
+
+
+@dataclass(frozen=True)
+class Ldp(Pairwise):
+    """eps-LDP: one bound for all pairs."""
+
+    name: ClassVar[str] = "ldp"
+
+    @property
+    def inputs(self) -> int | None:
+        return None
+
+    @property
+    def classes(self) -> None:
+        return None
+
+    def bounds(self) -> Iterator[tuple[int, int, int]]:
+        yield 0, 0, self.level
+
+    def encode(self) -> codec.Value:
+        return [self.name, self.level]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Ldp:
+        _, level = codec.fields(value, 2, cls.name, NotionError)
+        return cls(codec.integer(level, "a level", NotionError))
+
+
+@dataclass(frozen=True)
+class HighLow(Pairwise):
+    """High-low LDP: Q(y|x) <= e^eps Q(y|x') for x sensitive and every x'   (Acharya et al. 2020, Def. 3).
+
+    Attributes:
+        size: k.
+        sensitive: the sensitive inputs, increasing; neither none nor all.
+    """
+
+    size: int
+    sensitive: tuple[int, ...]
+    name: ClassVar[str] = "high-low"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < len(self.sensitive) < self.size:
+            raise NotionError("high-low LDP needs some sensitive values, and some that are not")
+        if any(x >= y for x, y in zip(self.sensitive, self.sensitive[1:], strict=False)):
+            raise NotionError("the sensitive values are listed once each, in the domain's order")
+        if self.sensitive[0] < 0 or self.sensitive[-1] >= self.size:
+            raise NotionError("a sensitive value lies outside the domain")
+
+    @property
+    def inputs(self) -> int | None:
+        return self.size
+
+    @cached_property
+    def classes(self) -> tuple[tuple[int, ...], ...]:
+        marked = frozenset(self.sensitive)
+        return self.sensitive, tuple(x for x in range(self.size) if x not in marked)
+
+    def bounds(self) -> Iterator[tuple[int, int, int]]:
+        yield 0, 0, self.level
+        yield 0, 1, self.level
+
+    def encode(self) -> codec.Value:
+        return [self.name, self.level, self.size, list(self.sensitive)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> HighLow:
+        _, level, size, sensitive = codec.fields(value, 4, cls.name, NotionError)
+        return cls(
+            codec.integer(level, "a level", NotionError),
+            codec.integer(size, "the number of values", NotionError, 2, MAX_VALUES),
+            codec.integers(sensitive, "a sensitive value", NotionError, 0, MAX_VALUES),
+        )
+
+
+@dataclass(frozen=True)
+class Block(Pairwise):
+    """Block-structured LDP: eps within a block, no bound between blocks   (Acharya et al. 2020, Def. 4).
+
+    Attributes:
+        runs: (block, length) pairs in input order; blocks numbered from 0 in order of first appearance.
+    """
+
+    runs: Runs
+    name: ClassVar[str] = "block"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_runs(self.runs, 0, NotionError)
+        if all(len(members) < 2 for members in self.classes):
+            raise NotionError("block-structured LDP needs a block of at least two values")
+
+    @classmethod
+    def over(cls, level: int, blocks: Sequence[int]) -> Block:
+        """The notion for a block number per input; blocks are renumbered by first appearance."""
+        return cls(level, runs_of(blocks))
+
+    @property
+    def inputs(self) -> int | None:
+        return sum(length for _, length in self.runs)
+
+    @cached_property
+    def classes(self) -> tuple[tuple[int, ...], ...]:
+        members: list[list[int]] = [[] for _ in range(1 + max((block for block, _ in self.runs), default=-1))]
+        x = 0
+        for block, length in self.runs:
+            members[block].extend(range(x, x + length))
+            x += length
+        return tuple(tuple(block) for block in members)
+
+    def bounds(self) -> Iterator[tuple[int, int, int]]:
+        for block in range(len(self.classes)):
+            yield block, block, self.level
+
+    def encode(self) -> codec.Value:
+        return [self.name, self.level, runs.encode(self.runs)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Block:
+        _, level, blocks = codec.fields(value, 3, cls.name, NotionError)
+        return cls(codec.integer(level, "a level", NotionError), runs.decode(blocks, NotionError))
+
+
+@dataclass(frozen=True)
+class Matrix(Pairwise):
+    """E-LDP for an explicit matrix of levels, for small domains   (Acharya et al. 2020, Def. 2).
+
+    Attributes:
+        levels: k x k nanonats, ``UNBOUNDED`` where there is no bound; the diagonal is not looked at and 0.
+            ``level`` is the largest finite entry.
+    """
+
+    levels: tuple[tuple[int, ...], ...]
+    name: ClassVar[str] = "pairwise"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        size = len(self.levels)
+        if not 2 <= size <= MAX_MATRIX:
+            raise NotionError(f"a matrix of levels speaks of 2 to {MAX_MATRIX} values, not {size}")
+        for x, row in enumerate(self.levels):
+            if len(row) != size:
+                raise NotionError(f"row {x} of the levels has {len(row)} entries, not {size}")
+            if row[x] != 0:
+                raise NotionError("the diagonal of a matrix of levels is 0")
+            if any(level != UNBOUNDED and not 0 <= level <= exact.MAX_LEVEL for level in row):
+                raise NotionError(f"levels lie in 0 .. {exact.nats(exact.MAX_LEVEL):g} nats, or are unbounded")
+        if self.level != max(max(row) for row in self.levels):
+            raise NotionError("the declared level is the largest finite entry of the matrix")
+
+    @property
+    def inputs(self) -> int | None:
+        return len(self.levels)
+
+    @cached_property
+    def classes(self) -> tuple[tuple[int, ...], ...]:
+        return tuple((x,) for x in range(len(self.levels)))
+
+    def bounds(self) -> Iterator[tuple[int, int, int]]:
+        for x, row in enumerate(self.levels):
+            for other, level in enumerate(row):
+                if x != other and level != UNBOUNDED:
+                    yield x, other, level
+
+    def encode(self) -> codec.Value:
+        return [self.name, self.level, [list(row) for row in self.levels]]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Matrix:
+        _, level, rows = codec.fields(value, 3, cls.name, NotionError)
+        if not isinstance(rows, list):
+            raise NotionError("the levels are an array of rows")
+        return cls(
+            codec.integer(level, "a level", NotionError),
+            tuple(codec.integers(row, "a level", NotionError, UNBOUNDED, exact.MAX_LEVEL) for row in rows),
+        )

@@ -1,0 +1,105 @@
+"""The prior of one person, and the channels that everybody derives alike (SPEC 6.7, 9).
+
+One idea: a declared prior is a few small integers, and the rule from them to the integers of a channel is fixed. The
+device that samples, the study that decodes and the author of a campaign with one prior for all derive the same
+channel from the same declaration, so the channel itself is never sent.
+
+Who declares a prior, and what that means: report, notions.own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from protocol.channels.response import RESPONSE_SCALE, RandomizedResponse
+from protocol.errors import ReportError
+from protocol.exact import EXP_BITS, exp_lower
+
+MAX_DECLARED_VALUES = 256
+MAX_DECLARED_WEIGHT = 2**20
+"""A declared prior has at most so many values, and weights that sum to at most this: it is sent by every device."""
+
+ONE = 1 << EXP_BITS
+
+
+def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
+    """The best same-alphabet LIP channel; for two values, the optimum over all channels.
+
+    With truth T and cover c, the lifts of symbol m are (c_m + T) / (c_m + P_m T) on itself and c_m / (c_m + P_m T)
+    elsewhere. Both lie in [e^-eps, e^eps] exactly when c_m >= T max(P_m, 1 - e^eps P_m) / (e^eps - 1). Taking
+    equality and T + sum c = 1:
+
+        c_m = max(P_m, 1 - e^eps P_m) / (e^eps - 1 + S),   S = sum over m of max(P_m, 1 - e^eps P_m)
+
+    This is the repaired form of Jiang, Li, Tandon 2020, Theorem 3, and equals it where that is legal: there every
+    P_m >= 1 / (e^eps + 1), so S = 1 and c_m = P_m e^-eps. Every c is rounded up, which only weakens both lifts.
+
+    Args:
+        prior: positive integers, P_m = prior[m] / sum.
+        level: nanonats.
+    """
+    bound, whole = exp_lower(level), sum(prior)
+    least = [max(weight * ONE, whole * ONE - bound * weight) for weight in prior]  # max(P_m, 1 - e^eps P_m)
+    total = (bound - ONE) * whole + sum(least)
+    cover = tuple(-(-(part << RESPONSE_SCALE) // total) for part in least)
+    return RandomizedResponse(len(cover), cover[:1] if len(set(cover)) == 1 else cover)
+
+
+def choice(classes: int, level: int) -> RandomizedResponse:
+    """The channel through which a person's class is chosen: k-ary randomised response over the classes.
+
+        Q(y|c) = e^eps / (e^eps + C - 1) for y = c, 1 / (e^eps + C - 1) otherwise
+
+    The cover weight is rounded up.
+
+    Source: Kairouz, Bonawitz, Ramage 2016, eq. 4.
+
+    Args:
+        level: nanonats.
+    """
+    return RandomizedResponse(classes, (-(-(ONE << RESPONSE_SCALE) // (exp_lower(level) + (classes - 1) * ONE)),))
+
+
+def nearest(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:
+    """The place of the prior that is nearest to the shares of ``counts`` in total variation; the first, of several.
+
+    Args:
+        counts: k integers, not negative; all zero is as near to every prior.
+        priors: each k positive integers.
+    """
+    whole = sum(counts)
+
+    def distance(prior: Sequence[int]) -> Fraction:
+        total = sum(prior)
+        apart = sum(abs(count * total - weight * whole) for count, weight in zip(counts, prior, strict=True))
+        return Fraction(apart, total)
+
+    return min(range(len(priors)), key=lambda place: distance(priors[place])) if whole else 0
+
+
+def declared(weights: Sequence[int]) -> tuple[int, ...]:
+    """The one form in which a prior of these weights is declared: without a factor that all share.
+
+    Raises:
+        ReportError: not a prior that can be declared.
+    """
+    shared = math.gcd(*weights)
+    prior = tuple(weight // shared for weight in weights) if shared else tuple(weights)
+    require_declared(prior)
+    return prior
+
+
+def require_declared(prior: Sequence[int]) -> None:
+    """Refuse what is no declared prior. The text does not repeat it.
+
+    Raises:
+        ReportError
+    """
+    if not 2 <= len(prior) <= MAX_DECLARED_VALUES:
+        raise ReportError(f"a declared prior has 2 to {MAX_DECLARED_VALUES} weights, not {len(prior)}")
+    if min(prior) < 1 or sum(prior) > MAX_DECLARED_WEIGHT:
+        raise ReportError(f"the weights of a declared prior are above zero and sum to at most {MAX_DECLARED_WEIGHT}")
+    if math.gcd(*prior) != 1:
+        raise ReportError("the weights of a declared prior have no factor in common")

@@ -1,0 +1,155 @@
+"""Geo-indistinguishability: bounds by distance, and audits against every pair (SPEC 6.4)."""
+
+from __future__ import annotations
+
+import math
+import random
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pytest
+
+from protocol import codec, exact
+from protocol.channels import RandomizedResponse, Table
+from protocol.channels.noise import Noise
+from protocol.errors import NotionError, Uncertified
+from protocol.notions.geo import Geo
+from protocol.notions.notion import certify
+from tests.protocol.test_noise import random_noise
+
+NAT = exact.NANONATS
+SEED = 20260101
+
+
+def even(rows: int, columns: int, level: int = NAT) -> Geo:
+    return Geo.between(level, 1, range(rows), range(columns))
+
+
+def test_bounds_are_rounded_down() -> None:
+    """The bound is floor(level * distance / unit), against fifty decimal digits, for random points."""
+    draw = random.Random(SEED)
+    with localcontext() as context:
+        context.prec = 50
+        for _ in range(200):
+            rows, columns = (sorted(draw.sample(range(10**6), size)) for size in (3, 4))
+            level, unit = draw.randint(exact.MIN_LEVEL, exact.MAX_LEVEL), draw.randint(1, 10**6)
+            notion = Geo.between(level, unit, rows, columns)
+            x, other = draw.sample(range(12), 2)
+            down, across = rows[x // 4] - rows[other // 4], columns[x % 4] - columns[other % 4]
+            expected = Decimal(level) * Decimal(down**2 + across**2).sqrt() / unit
+            assert notion.bound(x, other) == math.floor(expected)
+        assert len(list(notion.bounds())) == 12 * 11
+
+
+def brute_audit(notion: Geo, channel: Noise | Table | RandomizedResponse) -> int:
+    """The smallest level a unit at which every pair is kept, pair by pair, by bisection on the bounds themselves."""
+    pairs: dict[int, int] = {}
+    for x in range(channel.inputs):
+        for other in range(channel.inputs):
+            loss = channel.loss([x], [other])
+            (row, column), (other_row, other_column) = notion.points[x], notion.points[other]
+            square = (row - other_row) ** 2 + (column - other_column) ** 2
+            pairs[square] = max(pairs.get(square, 0), exact.level_of(loss.numerator, loss.denominator) or 0)
+    low, high = 0, 10**12
+    while low < high:
+        middle = (low + high) // 2
+        kept = all(math.isqrt(middle**2 * square // notion.unit**2) >= level for square, level in pairs.items())
+        low, high = (low, middle) if kept else (middle + 1, high)
+    return low
+
+
+def random_table(inputs: int, outputs: int) -> Table:
+    draw = random.Random(SEED)
+    weights = [[draw.randrange(1, 50) for _ in range(outputs)] for _ in range(inputs)]
+    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
+
+
+@pytest.mark.parametrize(
+    ("notion", "channel"),
+    [
+        (even(1, 7), random_noise(1, 7, mirrored=True)),
+        (even(1, 7), random_noise(1, 7, mirrored=False)),
+        (even(4, 3), random_noise(4, 3, mirrored=True)),
+        (even(4, 3), random_noise(4, 3, mirrored=False)),
+        (Geo.between(NAT, 2, [0, 3, 6, 9], [0, 2, 4]), random_noise(4, 3, mirrored=False)),
+        (even(2, 3), random_table(6, 5)),
+        (Geo.between(NAT, 10, [0, 4], [1, 5, 6]), random_table(6, 9)),
+        (even(1, 5), RandomizedResponse(5, (2**60,))),
+        (even(3, 4), random_noise(1, 12, mirrored=True)),  # noise of another lattice: pair by pair
+    ],
+)
+def test_the_audit_is_that_of_every_pair(notion: Geo, channel: Noise | Table | RandomizedResponse) -> None:
+    """The audited level is the smallest one a unit at which each pair keeps its bound, and one unit less is refused."""
+    expected = brute_audit(notion, channel)
+    certified = Geo(max(expected, exact.MIN_LEVEL), notion.unit, notion.down, notion.across)
+    certificate = certify(channel, certified)
+    assert certificate.audited == expected
+    witness = certificate.witness
+    assert channel.weight(witness.x, witness.y) == witness.numerator
+    assert witness.other is not None
+    assert channel.weight(witness.other, witness.y) == witness.denominator
+    with pytest.raises(Uncertified):
+        certify(channel, Geo(expected - 1, notion.unit, notion.down, notion.across))
+
+
+def test_uneven_lattices_are_audited_strictly() -> None:
+    """On an uneven lattice a shift of noise answers for its nearest pair: never less than the brute force."""
+    notion = Geo.between(20 * NAT, 1, [0], [0, 1, 5, 6, 20])
+    channel = random_noise(1, 5, mirrored=False)
+    _, audited, _ = notion.audit(channel)
+    assert brute_audit(notion, channel) <= audited
+    _, even_audited, _ = even(1, 5, 20 * NAT).audit(channel)
+    assert audited <= even_audited
+
+
+def test_a_large_channel_keeps_the_nearest_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the cells that are looked at, the worst ratio has to keep the bound of the nearest pair."""
+    monkeypatch.setattr("protocol.notions.geo.MOST_CELLS", 10)
+    channel = RandomizedResponse(6, (2**59,))
+    worst = channel.loss(range(6), range(6)).level
+    for notion in (even(2, 3, 20 * NAT), even(1, 6, 20 * NAT)):
+        assert notion.audit(channel)[1] == worst
+    assert worst is not None
+    assert Geo.between(20 * NAT, 2, [0], range(0, 30, 5)).audit(channel)[1] == -(-worst * 2 // 5)
+
+
+def test_an_output_that_rules_an_input_out_is_refused() -> None:
+    """Geo bounds every two inputs, so a step that cannot happen is refused."""
+    with pytest.raises(Uncertified, match="cannot"):
+        certify(Noise(1, 4, (2**61, 2**60, 0, 0)), even(1, 4))
+
+
+def test_wire_round_trip() -> None:
+    """A notion decodes to itself; gaps are written in runs and lowest terms."""
+    for notion in (even(1, 5), even(3, 4), Geo.between(NAT, 100, [0, 250], [-10, 0, 10, 1000])):
+        value = codec.decode(codec.encode(notion.encode()), limit=2**16)
+        assert Geo.from_wire(value) == notion
+    assert Geo.between(NAT, 100, [0, 250], [-10, 0, 10, 1000]).encode() == ["geo", NAT, 10, [25, 1], [1, 2, 99, 1]]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (0, 1, (), ((1, 3),)),
+        (NAT, 0, (), ((1, 3),)),
+        (NAT, 1, (), ()),
+        (NAT, 1, (), ((0, 3),)),
+        (NAT, 1, (), ((1, 0),)),
+        (NAT, 1, (), ((1, 3), (1, 2))),
+        (NAT, 2, ((4, 1),), ((2, 3),)),
+        (NAT, 1, (), ((1, 5000),)),
+        (NAT, 1, (), ((2**62, 3),)),
+    ],
+)
+def test_a_notion_without_meaning_is_refused(arguments: tuple[int, int, tuple[()], tuple[()]]) -> None:
+    """No level, no unit, one point, gaps of zero, gaps not in runs or lowest terms, too many points: stage notion."""
+    with pytest.raises(NotionError):
+        Geo(*arguments)
+
+
+def test_coordinates_increase() -> None:
+    """Coordinates that do not increase are refused."""
+    with pytest.raises(NotionError):
+        Geo.between(NAT, 1, [0], [0, 2, 1])
+    with pytest.raises(NotionError):
+        Geo.from_wire(["geo", NAT, 1, [], [1, 2, 3]])

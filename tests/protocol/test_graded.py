@@ -1,0 +1,180 @@
+"""The laws of graded notions: MinID-LDP and AvgID-LDP (SPEC 6.6)."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol import codec, exact, notions
+from protocol.channels import Channel, Table
+from protocol.errors import NotionError, Uncertified
+from protocol.notions.graded import MAX_CLASSES, AvgId, Graded, MinId
+
+NAT = exact.NANONATS
+
+tables = st.integers(2, 4).flatmap(
+    lambda k: st.lists(st.lists(st.integers(1, 60), min_size=3, max_size=3), min_size=k, max_size=k)
+).map(lambda rows: Table.nearest([[Fraction(cell, sum(row)) for cell in row] for row in rows]))  # fmt: skip
+
+
+def level_between(channel: Channel, x: int, other: int) -> int:
+    """The least level that two inputs of a channel without zeros keep."""
+    level = channel.loss([x], [other]).level
+    assert level is not None
+    return level
+
+
+def tight_budgets(channel: Channel) -> list[int]:
+    """The least budget of each input for which every pair with it keeps the smaller of the two."""
+    k = channel.inputs
+    pairs = [[max(level_between(channel, x, z), level_between(channel, z, x)) for z in range(k)] for x in range(k)]
+    return [max(*row, exact.MIN_LEVEL) for row in pairs]
+
+
+def keeps(channel: Channel, notion: notions.Notion) -> bool:
+    try:
+        notions.certify(channel, notion)
+    except Uncertified:
+        return False
+    return True
+
+
+@given(tables, st.data())
+@settings(max_examples=80)
+def test_the_audit_is_the_definition(channel: Table, data: st.DataObject) -> None:
+    """A channel is certified if and only if every ratio of every pair keeps the function of the pair's budgets."""
+    k = channel.inputs
+    found = data.draw(st.lists(st.sampled_from([NAT // 10, NAT // 2, NAT, 3 * NAT]), min_size=k, max_size=k))
+    for function, of in (("minid", min), ("avgid", lambda e, f: (e + f) // 2)):
+        notion = Graded.over(found, function)
+        expected = all(
+            level_between(channel, x, z) <= of(found[x], found[z]) for x in range(k) for z in range(k) if x != z
+        )
+        assert keeps(channel, notion) == expected
+        assert notion.level == max(of(found[x], found[z]) for x in range(k) for z in range(k) if x != z)
+        for x in range(k):
+            for z in range(k):
+                assert notion.bound(x, z) == (0 if x == z else of(found[x], found[z]))
+
+
+@given(tables)
+@settings(max_examples=80)
+def test_relation_to_ldp(channel: Table) -> None:
+    """Lemma 1: LDP at the least budget gives MinID-LDP, which gives LDP at min(largest, twice the least)."""
+    budgets = tight_budgets(channel)
+    assert keeps(channel, Graded.over(budgets))
+    everything = range(channel.inputs)
+    ldp = channel.loss(everything, everything).level
+    assert ldp is not None
+    assert ldp <= min(max(budgets), 2 * min(budgets) + 1)
+    assert keeps(channel, Graded.over([max(ldp, exact.MIN_LEVEL) + extra for extra in range(channel.inputs)]))
+
+
+def test_twice_the_least_budget_is_reached() -> None:
+    """Lemma 1 is sharp: a channel under budgets 1, 9, 9 with an LDP level of 2."""
+    e = Fraction(math.floor(math.exp(1) * 10**6), 10**6)
+    low, middle = Fraction(1, 100), Fraction(1, 100) * e
+    high = middle * e
+    table = Table.nearest([[middle, middle, 1 - 2 * middle], [low, high, 1 - low - high], [high, low, 1 - low - high]])
+    assert keeps(table, Graded.over([NAT + 1, 9 * NAT, 9 * NAT]))
+    assert level_between(table, 1, 2) > 2 * NAT - 10**4
+
+
+@given(tables, tables)
+@settings(max_examples=60)
+def test_budgets_add_over_answers(first: Table, second: Table) -> None:
+    """Theorem 2: two answers keep the sum of the two vectors of budgets, input by input."""
+    k = min(first.inputs, second.inputs)
+    budgets = [x + y for x, y in zip(tight_budgets(first), tight_budgets(second), strict=False)]
+    both = [[[p * q for p in first.rows[x] for q in second.rows[x]]] for x in range(k)]
+    for x in range(k):
+        for z in range(k):
+            if x == z:
+                continue
+            bound = min(budgets[x], budgets[z])
+            assert all(exact.keeps(p, q, bound) for p, q in zip(both[x][0], both[z][0], strict=True))
+
+
+def test_a_policy_graph_leaves_pairs_out() -> None:
+    """A pair of classes outside the graph is not audited; high-low protection of one class within itself is an edge."""
+    half = Fraction(1, 2)
+    table = Table.nearest([[half, half, Fraction(0)], [half, half, Fraction(0)], [Fraction(0), half, half]])
+    budgets = [NAT, NAT, 2 * NAT]
+    assert not keeps(table, Graded.over(budgets))
+    within = Graded.over(budgets, edges=[(NAT, NAT)])
+    assert within.unbounded == ((0, 1),)
+    assert keeps(table, within)
+    assert within.level == NAT
+    assert within.bound(0, 2) is None
+    assert notions.certify(table, within).ldp is None
+
+
+def test_budgets_of_one_class_each() -> None:
+    """The level is the largest bound of a pair there is: the largest of three single budgets bounds nobody."""
+    notion = Graded.over([3 * NAT, NAT, 2 * NAT])
+    assert notion.level == 2 * NAT
+    assert Graded.over([3 * NAT, NAT, 3 * NAT]).level == 3 * NAT
+    assert Graded.over([3 * NAT, NAT, 2 * NAT], "avgid").level == 5 * NAT // 2
+
+
+EXAMPLES = [
+    Graded.over([NAT, NAT, 2 * NAT]),
+    Graded.over([NAT + 1, 2 * NAT, NAT + 1, 4 * NAT], "avgid"),
+    Graded.over([NAT, 2 * NAT, 4 * NAT], edges=[(NAT, 2 * NAT), (4 * NAT, 2 * NAT)]),
+    MinId(NAT, (NAT, NAT), ((0, 2), (1, 1)), ((0, 0),)),
+]
+
+
+@pytest.mark.parametrize("notion", EXAMPLES)
+def test_wire_round_trip(notion: Graded) -> None:
+    """A notion decodes to itself."""
+    assert type(notion).from_wire(codec.decode(codec.encode(notion.encode()), limit=2**16)) == notion
+
+
+@pytest.mark.parametrize(
+    ("level", "budgets", "runs", "unbounded"),
+    [
+        (NAT, (NAT,), ((0, 1),), ()),
+        (NAT, (NAT,), (), ()),
+        (NAT, (NAT, NAT), ((0, 2), (1, 1)), ()),
+        (2 * NAT, (NAT,), ((0, 2),), ()),
+        (NAT, (NAT, 2 * NAT), ((0, 2), (1, 1)), ((0, 0), (0, 1))),
+        (NAT, (NAT, 2 * NAT), ((0, 2), (1, 1)), ((1, 1),)),
+        (NAT, (NAT, 2 * NAT), ((0, 2), (1, 1)), ((1, 0),)),
+        (NAT, (NAT, 2 * NAT), ((0, 2), (1, 1)), ((0, 2),)),
+        (NAT, (NAT, 2 * NAT), ((0, 2), (1, 1)), ((0, 1), (0, 1))),
+        (NAT, (NAT, 0), ((0, 2), (1, 1)), ()),
+        (NAT, (NAT, 21 * NAT), ((0, 2), (1, 1)), ()),
+        (NAT, (NAT,), ((0, 2), (1, 1)), ()),
+        (NAT, (NAT, 2 * NAT), ((1, 2), (0, 1)), ()),
+    ],
+)
+def test_what_is_no_notion(level, budgets, runs, unbounded) -> None:  # type: ignore[no-untyped-def]
+    """Budgets in 0.001 .. 20 nats, classes and pairs in their one form, something bounded, the level as it is."""
+    with pytest.raises(NotionError):
+        MinId(level, budgets, runs, unbounded)
+
+
+def test_what_cannot_be_asked_for() -> None:
+    """An unknown function, an edge of a budget nobody has, and too many classes are refused."""
+    with pytest.raises(NotionError, match="minid or avgid"):
+        Graded.over([NAT, NAT], "maxid")
+    with pytest.raises(NotionError, match="edge"):
+        Graded.over([NAT, NAT], edges=[(NAT, 3 * NAT)])
+    with pytest.raises(NotionError, match="classes"):
+        Graded.over([NAT + x for x in range(MAX_CLASSES + 1)])
+    with pytest.raises(NotionError, match="protect nothing"):
+        Graded.over([NAT, 2 * NAT], edges=[])
+
+
+def test_a_float_average_would_not_do() -> None:
+    """The mean of two budgets is rounded down to a nanonat: towards privacy."""
+    draw = random.Random(1)
+    for _ in range(50):
+        first, second = (draw.randrange(exact.MIN_LEVEL, exact.MAX_LEVEL) for _ in range(2))
+        assert 2 * AvgId.function(first, second) in (first + second, first + second - 1)

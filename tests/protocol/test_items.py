@@ -1,0 +1,221 @@
+"""The laws of item sets: padding, sampling, and what a set's level is (SPEC 4)."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from fractions import Fraction
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import codec, exact
+from protocol.channels import Channel, RandomizedResponse
+from protocol.channels.bits import Bits, S
+from protocol.domain import DITHER_BYTES
+from protocol.errors import DomainError, NotInDomain
+from protocol.domain.items import DITHERS, Items, set_level
+from protocol.notions.graded import Graded
+
+ZERO = bytes(DITHER_BYTES)
+NAT = exact.NANONATS
+SHOP = Items(3, ("bread", "milk, fresh", "tea", "salt", "oil"))
+NUMBERS = Items(4, 41_270)
+
+domains = st.builds(Items, st.integers(1, 9), st.integers(1, 30)) | st.just(SHOP)
+
+
+def sets(size: int) -> list[tuple[int, ...]]:
+    return list(chain.from_iterable(combinations(range(size), count) for count in range(size + 1)))
+
+
+@given(domains, st.data())
+def test_the_law_of_the_choice(asked: Items, data: st.DataObject) -> None:
+    """Each of s <= l items has probability 1/l and each dummy (l - s)/l^2; each of s > l items 1/s: to a 2^-64 for
+    every run of dithers next to each other. The numbers of dithers sum to all 2^64."""
+    members = tuple(sorted(data.draw(st.sets(st.integers(0, asked.count - 1)))))
+    law, padding, s = asked.draws(members), asked.padding, len(members)
+    assert sum(law.values()) == DITHERS
+    expected = {x: Fraction(1, max(padding, s)) for x in members}
+    expected |= {asked.count + d: Fraction(padding - s, padding**2) for d in range(padding) if s < padding}
+    assert set(law) == set(expected)
+    for x, count in law.items():
+        assert abs(count - expected[x] * DITHERS) < (1 if x < asked.count else max(padding - s, 1))
+
+
+@given(domains, st.data())
+def test_the_law_is_that_of_the_index(asked: Items, data: st.DataObject) -> None:
+    """Counting the dithers on which the choice changes, found by bisection of every step, gives the same numbers."""
+    members = tuple(sorted(data.draw(st.sets(st.integers(0, asked.count - 1), max_size=6))))
+    answer = [asked.label(x) for x in members]
+
+    def index(dither: int) -> int:
+        return asked.index(answer, dither.to_bytes(DITHER_BYTES, "big"))
+
+    steps = asked.padding**2 if len(members) < asked.padding else len(members)
+    law: dict[int, int] = {}
+    start = 0
+    for step in range(steps):
+        low, high = start, (DITHERS * (step + 1)) // steps + 2
+        high = min(high, DITHERS)
+        end = next((d for d in range(max(high - 3, low), high) if d * steps >= (step + 1) * DITHERS), high)
+        assert index(start) == index((start + end) // 2) == index(end - 1)
+        law[index(start)] = law.get(index(start), 0) + end - start
+        start = end
+    assert start == DITHERS
+    assert law == asked.draws(members)
+
+
+@given(domains)
+def test_labels_lead_back(asked: Items) -> None:
+    """Under the first dither index(parse(label(x))) = x for every input; dummies lead back under every dither."""
+    names = [asked.label(x) for x in range(asked.size)]
+    assert [asked.index(asked.parse(name), ZERO) for name in names] == list(range(asked.size))
+    assert [asked.index(asked.parse(name), b"\xff" * 8) for name in names[asked.count :]] == list(
+        range(asked.count, asked.size)
+    )
+    assert len(set(names)) == asked.size
+
+
+def test_what_is_a_set() -> None:
+    """Lists, tuples, sets and text name the same set, whatever their order and repetitions; the empty set is one."""
+    for answer in (["tea", "salt"], ("salt", "tea", "tea"), {"tea", "salt"}, frozenset(["tea", "salt"])):
+        assert SHOP.members(answer) == (2, 3)
+    assert SHOP.members(SHOP.parse(" tea; salt ;tea")) == (2, 3)
+    assert SHOP.members(SHOP.parse("milk, fresh")) == SHOP.members("milk, fresh") == (1,)
+    assert SHOP.members(SHOP.parse("")) == SHOP.members(()) == ()  # type: ignore[arg-type]
+    assert NUMBERS.members((7, "41270")) == (6, 41_269)
+    assert SHOP.index(SHOP.parse(""), ZERO) == 5
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (SHOP, "s3cret"),
+        (SHOP, ("tea", "s3cret")),
+        (SHOP, ["tea", "(none 1)"]),
+        (SHOP, ("(none 1)", "(none 2)")),
+        (SHOP, {"83117"}),
+        (NUMBERS, "83117"),
+        (NUMBERS, (1, 83117)),
+        (NUMBERS, "007"),
+        (NUMBERS, 0),
+        (NUMBERS, 1.5),
+    ],
+)
+def test_what_is_no_set(asked: Items, answer: object) -> None:
+    """What names no item is refused, and so is a dummy in company; no error repeats the answer."""
+    with pytest.raises(NotInDomain) as refused:
+        asked.index(answer, ZERO)  # type: ignore[arg-type]  # what an app may hand over
+    told = "".join(traceback.format_exception_only(refused.value))
+    assert "s3cret" not in told
+    assert "83117" not in told
+
+
+@pytest.mark.parametrize("asked", [SHOP, NUMBERS, Items(1, 1)])
+def test_wire_round_trip(asked: Items) -> None:
+    """A domain decodes to itself; 41,270 numbered items take a few bytes."""
+    wire = codec.encode(asked.encode())
+    assert Items.from_wire(codec.decode(wire, limit=2**16)) == asked
+    assert asked is SHOP or len(wire) < 20
+
+
+@pytest.mark.parametrize(
+    ("padding", "labels"),
+    [
+        (0, 5),
+        (4097, 5),
+        (1, 0),
+        (1, ()),
+        (1, 2**20),
+        (2, ("a;b",)),
+        (2, ("a", "a")),
+        (2, ("(none 1)", "b")),
+        (2, (" a",)),
+    ],
+)
+def test_what_is_no_domain(padding: int, labels: tuple[str, ...] | int) -> None:
+    """At least one item, a padding of 1 to 4,096, at most 2^20 inputs, labels that can be told apart in a list."""
+    with pytest.raises(DomainError):
+        Items(padding, labels)
+
+
+def test_the_dither_is_whole() -> None:
+    """Eight bytes of dither, no fewer."""
+    with pytest.raises(ValueError, match="8 bytes"):
+        SHOP.index("tea", b"")
+
+
+# Sets and channels for m = 3, l = 2: five inputs, of which two are dummies with the least budget.
+SMALL = Items(2, 3)
+BUDGETS = [NAT, 2 * NAT, 3 * NAT, NAT, NAT]
+
+
+def graded_bits(draw: random.Random) -> Bits:
+    """Random bits, as they are."""
+    pairs = [sorted(draw.sample(range(S // 10, 9 * S // 10), 2)) for _ in range(3)]
+    pairs += [sorted(draw.sample(range(S // 10, 9 * S // 10), 2))] * 2
+    return Bits.over((high, low) for low, high in pairs)
+
+
+def set_weight(channel: Channel, law: dict[int, int], y: int) -> int:
+    return sum(count * channel.weight(x, y) for x, count in law.items())
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("family", ["bits", "response"])
+def test_set_level_is_kept_by_every_channel(family: str, seed: int) -> None:
+    """For m = 3, l = 2, all pairs of sets and all outputs: no ratio of the laws of two sets is above their set level,
+    where the bounds are the channel's own."""
+    draw = random.Random(seed)
+    channel: Channel = graded_bits(draw)
+    if family == "response":
+        channel = RandomizedResponse(5, tuple(draw.randrange(2**58, 2**61) for _ in range(5)))
+
+    def bound(x: int, other: int) -> int | None:
+        return channel.loss([x], [other]).level
+
+    laws = [SMALL.draws(members) for members in sets(3)]
+    for first in laws:
+        for second in laws:
+            level = set_level(bound, first, second)
+            assert level is not None
+            assert all(
+                exact.keeps(set_weight(channel, first, y), set_weight(channel, second, y), level)
+                for y in range(channel.outputs)
+            )
+
+
+def test_set_level_is_theorem_4_or_sharper() -> None:
+    """Under MinID-LDP the level of S against S' is at most min(budget of S, budget of S') of eq. 15, and at most the
+    harmonic mean over S'; a set of the least budgets has that budget itself."""
+    notion = Graded.over(BUDGETS)
+    e = [Fraction(exact.exp_lower(budget), 2**96) for budget in BUDGETS]
+    laws = {members: SMALL.draws(members) for members in sets(3)}
+
+    def level(number: Fraction) -> int:
+        found = exact.level_of(number.numerator, number.denominator)
+        assert found is not None
+        return found
+
+    sharper = 0
+    for first in laws.values():
+        for second in laws.values():
+            arithmetic = [sum(count * e[x] for x, count in law.items()) / DITHERS for law in (first, second)]
+            harmonic = DITHERS / sum(Fraction(count) / e[x] for x, count in second.items())
+            found = set_level(notion.bound, first, second)
+            assert found is not None
+            assert found <= level(min(arithmetic[0], harmonic)) <= level(min(arithmetic))
+            sharper += found < level(min(arithmetic))
+    assert sharper > 20
+    assert set_level(notion.bound, laws[()], laws[0,]) <= NAT  # type: ignore[operator]
+
+
+def test_set_level_without_a_bound() -> None:
+    """An item that is bounded against none of the other set leaves no level; one bound for each item is enough."""
+    assert set_level(lambda _x, _other: None, {0: DITHERS // 2, 1: DITHERS // 2}, {2: DITHERS}) is None
+    assert set_level(lambda x, _other: NAT if x == 0 else None, {0: DITHERS}, {2: DITHERS}) == NAT
+    half = set_level(lambda _x, other: NAT if other == 2 else None, {0: DITHERS}, {2: DITHERS // 2, 3: DITHERS // 2})
+    assert half == exact.level_of(2 * exact.exp_lower(NAT), 2**96)

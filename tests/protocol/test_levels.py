@@ -1,0 +1,619 @@
+"""Every level of SPEC 6.5 against brute force that knows nothing of structures, decimals or nanonats."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from protocol import exact, levels
+from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Table
+from protocol.channels.bits import Bits
+from protocol.channels.projective import ProjectiveGeometry
+from protocol.domain import Buckets, Grid, Values
+from protocol.errors import DomainError, NotionError
+from protocol.levels import Metric, Pufferfish, Scenario, Structure, TooLarge, structure_of
+
+ONE = 1 << 64
+NAT = exact.NANONATS
+SEED = 20261121
+
+
+def truth_of(level: int) -> int:
+    odds = exact.exp_lower(level)
+    return (odds << 64) // (odds + (1 << exact.EXP_BITS))
+
+
+def random_table(inputs: int, outputs: int, seed: int) -> Table:
+    draw = random.Random(seed)
+    cells = [[draw.randrange(1, 50) for _ in range(outputs)] for _ in range(inputs)]
+    return Table.nearest([[Fraction(cell, sum(row)) for cell in row] for row in cells])
+
+
+def table(*rows: Sequence[Fraction | int]) -> Table:
+    return Table.nearest([[Fraction(cell) for cell in row] for row in rows])
+
+
+HALF = Fraction(1, 2)
+GRID: dict[str, Channel] = {
+    "table": random_table(4, 6, 1),
+    "table of two": random_table(2, 3, 2),
+    "table with a column nobody emits": table([HALF, 0, HALF], [Fraction(1, 3), 0, Fraction(2, 3)]),
+    "table that tells": table([1, 0], [HALF, HALF]),
+    "response": RandomizedResponse(5, (ONE // 9,)),
+    "response of two": RandomizedResponse(2, (ONE // 5,)),
+    "response of unequal weights": RandomizedResponse(4, (ONE // 8, ONE // 16, ONE // 16, ONE // 5)),
+    "response of a weight of zero": RandomizedResponse(3, (0, ONE // 4, ONE // 2)),
+    "response that never tells": RandomizedResponse(3, (ONE // 4, ONE // 4, ONE // 2)),
+    **{f"Hadamard, k = {k}": Hadamard(truth_of(NAT), k) for k in (2, 3, 4, 5, 8)},
+    "blocks": Blocks.over(0, [1, 1, 2, 0, 2, 2, 1, 2, 0], lambda k: Hadamard(truth_of(NAT), k)),
+    "blocks of responses": Blocks.over(0, [1, 2, 1, 2, 2], lambda k: RandomizedResponse(k, (ONE // 9,))),
+    "sensitive": Blocks.over(1 << 124, [0, 1, 1, 0, 1], lambda k: Hadamard(truth_of(NAT), k)),
+    "sensitive table": Blocks.over(1 << 124, [1, 0, 1], lambda k: random_table(k, 3, 4)),
+}
+grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
+
+
+def matrix(channel: Channel) -> list[list[Fraction]]:
+    return [
+        [Fraction(channel.weight(x, y), 1 << channel.scale) for y in range(channel.outputs)]
+        for x in range(channel.inputs)
+    ]
+
+
+def priors(k: int) -> list[list[int]]:
+    draw = random.Random(SEED)
+    return [[1] * k, [10**4] + [1] * (k - 1), *([draw.randint(1, 30) for _ in range(k)] for _ in range(3))]
+
+
+def law(prior: Sequence[int]) -> list[Fraction]:
+    return [Fraction(mass, sum(prior)) for mass in prior]
+
+
+def marginal(rows: list[list[Fraction]], prior: Sequence[Fraction]) -> list[Fraction]:
+    return [sum((p * row[y] for p, row in zip(prior, rows, strict=True)), Fraction()) for y in range(len(rows[0]))]
+
+
+def holds(level: levels.Level, ratio: Fraction | None) -> bool:
+    """Whether a level is ln of ``ratio`` rounded up to a nanonat; None for infinite."""
+    if ratio is None or level.nanonats is None:
+        return ratio is None and level.nanonats is None
+    truth = math.log(ratio) * NAT
+    return truth - 1e-3 <= level.nanonats <= truth + 1 + 1e-3
+
+
+def worst(ratios: list[tuple[Fraction, Fraction]]) -> Fraction | None:
+    """The largest ratio, at least 1; 0 / 0 is none."""
+    if any(top and not bottom for top, bottom in ratios):
+        return None
+    return max([Fraction(1), *(top / bottom for top, bottom in ratios if bottom)])
+
+
+# What a structure says, against each cell
+
+
+@grid
+def test_a_structure_says_what_the_cells_say(channel: Channel) -> None:
+    """Rows, profiles, columns, marginals, sums and beliefs of every family are those of the walk through its cells."""
+    fast, slow = structure_of(channel), Structure(channel)
+    k = channel.inputs
+
+    def merged(seen: levels.structure.Profile) -> dict[object, tuple[int, int]]:
+        found: dict[object, tuple[int, int]] = {}
+        for mine, theirs, count in seen:
+            if mine or theirs:
+                key = Fraction(mine, theirs) if theirs else None
+                before = found.get(key, (0, 0))
+                found[key] = (before[0] + mine * count, before[1] + theirs * count)
+        return {key: sums for key, sums in found.items() if any(sums)}
+
+    kind_of = {x: number for number, kind in enumerate(fast.kinds) for x in kind}
+    assert sorted(kind_of) == list(range(k))
+    by_kind: dict[object, object] = {}
+    for x, other in itertools.permutations(range(k), 2):
+        assert merged(fast.profile(x, other)) == merged(slow.profile(x, other))
+        assert by_kind.setdefault((kind_of[x], kind_of[other]), merged(slow.profile(x, other))) == merged(
+            slow.profile(x, other)
+        )
+    for x in range(k):
+        told = sorted(weight for weight, count in fast.row(x) for _ in range(count) if weight)
+        assert told == sorted(weight for weight, _ in slow.row(x) if weight)
+    for prior in priors(k):
+        assert list(fast.marginals(prior)) == list(slow.marginals(prior))
+        assert list(fast.marginals([*prior[1:], 0])) == list(slow.marginals([*prior[1:], 0]))
+        columns, walked = ({c.y: dict(c.parts) for c in made.columns(prior)} for made in (fast, slow))
+        assert columns == walked
+        marginals = slow.marginals(prior)
+
+        def of(weight: int, mean: int) -> int:
+            return max(0, 3 * weight * 7 - mean) + (weight == 0) * mean
+
+        assert list(fast.row_sums(marginals, of)) == list(slow.row_sums(marginals, of))
+        for asked in (range(k), [0], [k - 1, 1]):
+            mine, theirs = fast.belief(prior, asked), slow.belief(prior, asked)
+            assert Fraction(*mine) == Fraction(*theirs)
+
+
+# Two inputs
+
+
+@grid
+def test_delta_is_brute_force(channel: Channel) -> None:
+    """delta(eps) is the largest excess of any pair, and over all sets of outputs; it is rounded up by e^eps alone."""
+    rows = matrix(channel)
+    previous = Fraction(1)
+    for level in (0, NAT // 10, NAT // 2, NAT, 3 * NAT):
+        odds = Fraction(exact.exp_lower(level), 1 << exact.EXP_BITS)
+        expected = max(
+            sum((max(Fraction(), a - odds * b) for a, b in zip(mine, theirs, strict=True)), Fraction())
+            for mine, theirs in itertools.permutations(rows, 2)
+        )
+        found = levels.delta(structure_of(channel), level)
+        assert found.value == expected
+        assert found.above >= found.value
+        reached = sum(max(Fraction(), a - odds * b) for a, b in zip(rows[found.x], rows[found.other], strict=True))
+        assert reached == expected
+        assert found.value <= previous
+        previous = found.value
+    at_zero = levels.delta(structure_of(channel), 0).value
+    sets = itertools.product((0, 1), repeat=min(channel.outputs, 6))
+    if channel.outputs <= 6:
+        by_sets = max(
+            sum((a - b for a, b, kept in zip(mine, theirs, chosen, strict=True) if kept), Fraction())
+            for chosen in sets
+            for mine, theirs in itertools.permutations(rows, 2)
+        )
+        assert at_zero == by_sets
+
+
+@grid
+def test_delta_is_zero_from_the_ldp_level_on(channel: Channel) -> None:
+    """At the LDP level delta is zero; a thousandth below it is not; at eps = 0 it is the total variation."""
+    structure = structure_of(channel)
+    level = levels.ldp(structure).nanonats
+    if level is None:
+        assert levels.delta(structure, 20 * NAT).value > 0
+    elif level:
+        assert levels.delta(structure, level).value == 0
+        assert levels.delta(structure, level - level // 1000 - 1).value > 0
+
+
+@grid
+def test_identifiability_is_brute_force(channel: Channel) -> None:
+    """Differential identifiability is the worst ratio of two posteriors after one output."""
+    rows = matrix(channel)
+    for prior in priors(channel.inputs):
+        p = law(prior)
+        ratios = [
+            (p[x] * rows[x][y], p[other] * rows[other][y])
+            for x, other in itertools.permutations(range(channel.inputs), 2)
+            for y in range(channel.outputs)
+        ]
+        found = levels.identifiability(structure_of(channel), prior)
+        assert holds(found, worst(ratios))
+
+
+@grid
+def test_geo_is_brute_force(channel: Channel) -> None:
+    """The geo level is the worst loss per distance, for numbers and for cells, rounded up at both ends."""
+    rows, k = matrix(channel), channel.inputs
+    draw = random.Random(SEED)
+    edges = sorted(draw.sample(range(60), k))
+    domains = [(Buckets.of([Fraction(edge, 4) for edge in edges]), None)]
+    domains += [(Grid(0, 10**6, 0, k * 10**6, 10**6), "steps"), (Grid(0, k * 10**5, 0, 10**5, 10**5), "degrees")]
+    for domain, name in domains:
+        metric = Metric.of(domain, name)
+        found = levels.geo(structure_of(channel), metric)
+        per_unit, infinite = 0.0, False
+        for x, other in itertools.permutations(range(k), 2):
+            ratio = worst(list(zip(rows[x], rows[other], strict=True)))
+            if ratio is None:
+                infinite = True
+            else:
+                per_unit = max(per_unit, math.log(ratio) / math.sqrt(metric.square(x, other)))
+        assert (found.nanonats is None) == infinite
+        if not infinite:
+            assert per_unit * NAT - 1e-2 <= found.nanonats <= (per_unit * NAT + 1) * (1 + 1e-9) + 21
+
+
+def test_the_nearest_two_are_found() -> None:
+    """The sweep finds a pair as near as any, within a set and between two, on grids and on lines."""
+    draw = random.Random(SEED)
+    for metric in (
+        Metric.of(Grid(0, 7 * 10**6, 0, 9 * 10**6, 10**6)),
+        Metric.of(Buckets.of(sorted(draw.sample(range(1000), 63)))),
+    ):
+        for _ in range(60):
+            first, second = (draw.sample(range(63), draw.randint(2, 20)) for _ in range(2))
+            for partner in (first, second):
+                x, other, square = metric.nearest(first, partner)
+                assert x in first
+                assert other in partner
+                assert x != other
+                assert square == metric.square(x, other)
+                assert square == min(metric.square(a, b) for a in first for b in partner if a != b)
+
+
+def test_distances_are_the_domains() -> None:
+    """A grid knows steps and degrees, buckets numbers and steps, labels nothing; Pythagoras holds."""
+    box = Grid(0, 2 * 10**5, 0, 3 * 10**5, 10**5)
+    assert Metric.of(box).square(0, 5) == 1 + 4
+    assert Metric.of(box, "degrees").square(0, 5) == Fraction(5, 100)
+    assert Metric.of(Buckets.of([0, 2.5, 10])).square(1, 2) == Fraction(225, 4)
+    assert Metric.of(Buckets.of([0, 2.5, 10]), "steps").square(0, 2) == 4
+    for domain, name in ((box, "numbers"), (Values(("a", "b")), None)):
+        with pytest.raises(DomainError, match="distance"):
+            Metric.of(domain, name)
+
+
+# Against a prior
+
+
+@grid
+def test_information_is_brute_force(channel: Channel) -> None:
+    """The LIP level is the worst lift either way, in fractions."""
+    rows = matrix(channel)
+    for prior in priors(channel.inputs):
+        means = marginal(rows, law(prior))
+        ratios = [pair for row in rows for q, mean in zip(row, means, strict=True) for pair in ((q, mean), (mean, q))]
+        assert holds(levels.information(structure_of(channel), prior), worst(ratios))
+
+
+def corners(p: list[Fraction], radius: Fraction) -> list[list[Fraction]]:
+    """The extreme priors of a total variation ball: mass moved in every order of givers and takers."""
+    found = []
+    for order in itertools.permutations(range(len(p))):
+        moved, left = list(p), radius
+        for x in order[:-1]:
+            taken = min(left, moved[x])
+            moved[x] -= taken
+            moved[order[-1]] += taken
+            left -= taken
+        found.append(moved)
+    return found
+
+
+@pytest.mark.parametrize("radius", [Fraction(0), Fraction(1, 20), Fraction(1, 5), Fraction(7, 10), Fraction(1)])
+def test_the_ball_of_priors_is_brute_force(radius: Fraction) -> None:
+    """The level over a ball is the worst mean over its corners; at 0 the LIP level, at 1 the LDP level."""
+    for name in (
+        "table",
+        "response",
+        "response of unequal weights",
+        "Hadamard, k = 4",
+        "sensitive",
+        "table that tells",
+    ):
+        structure = structure_of(GRID[name])
+        rows = matrix(structure.channel)
+        for prior in priors(len(rows))[:4]:
+            ratios = []
+            for moved in corners(law(prior), radius):
+                means = marginal(rows, moved)
+                for y, mean in enumerate(means):
+                    column = [row[y] for row in rows]
+                    ratios += [(max(column), mean), (mean, min(column))]
+            found = levels.information_in_ball(structure, prior, radius)
+            if radius < 1:  # at 1 some prior rules out all that emit an output
+                assert holds(found, worst(ratios))
+            else:
+                assert found.nanonats == levels.ldp(structure).nanonats
+            if radius == 0:
+                assert found.nanonats == levels.information(structure, prior).nanonats
+
+
+@pytest.mark.parametrize("factor", [Fraction(1), Fraction(11, 10), Fraction(2), Fraction(50)])
+def test_the_ratio_of_priors_is_never_beaten(factor: Fraction) -> None:
+    """The level over priors within a factor holds for every extreme prior, and one of them reaches it."""
+    for name in ("table", "response of unequal weights", "Hadamard, k = 4", "table of two"):
+        structure = structure_of(GRID[name])
+        rows = matrix(structure.channel)
+        k = len(rows)
+        for prior in priors(k)[:4]:
+            p, ratios = law(prior), []
+            for order in itertools.permutations(range(k)):
+                moved, left = [mass / factor for mass in p], 1 - 1 / factor
+                for x in order:
+                    given_more = min(left, p[x] * (factor - 1 / factor))
+                    moved[x] += given_more
+                    left -= given_more
+                assert left == 0
+                means = marginal(rows, moved)
+                for y, mean in enumerate(means):
+                    column = [row[y] for row in rows]
+                    ratios += [(max(column), mean), (mean, min(column))]
+            assert holds(levels.information_in_ratio(structure, prior, factor), worst(ratios))
+
+
+def test_the_example_of_balls() -> None:
+    """A channel whose lifts are e and 1/e has the levels 1.024, 1.125 and 1.635 at radius .01, .05 and .2, and 1.061 at
+    the factor 1.1 (MATH 2.11); at the factor 2 the knapsack gives ln(1 + 2 s (e^2 - 1)), s = 1 / (e + 1)."""
+    a, b = math.exp(-1), math.exp(1)
+    cells = 10**6
+    first = round((1 - a) / (b - a) * cells)
+    share, low, seen = Fraction(first, cells), Fraction(a), Fraction(1, 10)  # seen: P(y)
+    high = (1 - (1 - share) * low) / share
+    structure = structure_of(table([seen * high, 1 - seen * high], [seen * low, 1 - seen * low]))
+    prior = [first, cells - first]
+    for radius, expected in (("0.01", 1.024), ("0.05", 1.125), ("0.2", 1.635)):
+        found = levels.information_in_ball(structure, prior, Fraction(radius))
+        assert found.nats == pytest.approx(expected, abs=6e-4)
+    for factor, expected in (("1.1", 1.061), ("2", math.log(1 + 2 * (b * b - 1) / (b + 1)))):
+        found = levels.information_in_ratio(structure, prior, Fraction(factor))
+        assert found.nats == pytest.approx(expected, abs=6e-4)
+
+
+@grid
+def test_information_delta_is_brute_force(channel: Channel) -> None:
+    """(eps, delta)-LIP is the largest excess, either way, over single values, and no set of values exceeds it."""
+    rows = matrix(channel)
+    for prior in priors(channel.inputs)[:3]:
+        p = law(prior)
+        means = marginal(rows, p)
+        for level in (0, NAT // 2, 2 * NAT):
+            odds = Fraction(exact.exp_lower(level), 1 << exact.EXP_BITS)
+
+            def excess(row: Sequence[Fraction], odds: Fraction = odds, means: list[Fraction] = means) -> Fraction:
+                pairs = list(zip(row, means, strict=True))
+                return max(
+                    sum((max(Fraction(), q / odds - mean) for q, mean in pairs), Fraction()),
+                    sum((max(Fraction(), mean - odds * q) for q, mean in pairs), Fraction()),
+                )
+
+            found = levels.information_delta(structure_of(channel), prior, level)
+            assert found.value == max(map(excess, rows)) == excess(rows[found.x])
+            for size in range(1, channel.inputs + 1) if channel.inputs <= 5 else ():
+                for chosen in itertools.combinations(range(channel.inputs), size):
+                    mass = sum(p[x] for x in chosen)
+                    mixed = [sum(p[x] * rows[x][y] for x in chosen) / mass for y in range(channel.outputs)]
+                    assert excess(mixed) <= found.value
+        level = levels.information(structure_of(channel), prior).nanonats
+        if level is not None:
+            assert levels.information_delta(structure_of(channel), prior, level).value == 0
+
+
+# On average
+
+
+def entropy_bits(values: list[Fraction]) -> Decimal:
+    return -sum((_decimal(p) * _decimal(p).ln() for p in values if p), Decimal())
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+@grid
+def test_mutual_information_is_a_difference_of_entropies(channel: Channel) -> None:
+    """I(X;Y) is H(Y) - H(Y|X), in 40 digits, rounded up to a nanonat; in bits it is that over ln 2."""
+    rows = matrix(channel)
+    for prior in priors(channel.inputs):
+        p = law(prior)
+        with localcontext() as context:
+            context.prec = 40
+            expected = entropy_bits(marginal(rows, p)) - sum(
+                (_decimal(mass) * entropy_bits(row) for mass, row in zip(p, rows, strict=True)), Decimal()
+            )
+            found = levels.mutual_information(structure_of(channel), prior)
+            assert expected * NAT - Decimal("1e-20") <= found.nanonats <= expected * NAT + 2
+            bits = levels.bits_above(found)
+            assert expected / Decimal(2).ln() <= Decimal(bits) + Decimal("1e-18")
+            assert bits <= float(found.nats) / math.log(2) + 1e-8
+
+
+@grid
+def test_maximal_leakage_is_brute_force(channel: Channel) -> None:
+    """Maximal leakage is ln of the sum of the columns' largest entries, rounded up."""
+    rows = matrix(channel)
+    expected = sum(max(row[y] for row in rows) for y in range(channel.outputs))
+    assert holds(levels.maximal_leakage(structure_of(channel)), expected)
+
+
+def test_logarithms_are_above() -> None:
+    """log_above is above the logarithm by less than two of its units, for both signs and for huge numbers."""
+    draw = random.Random(SEED)
+    for _ in range(300):
+        numerator, denominator = (draw.getrandbits(draw.randint(1, 300)) + 1 for _ in range(2))
+        with localcontext() as context:
+            context.prec = 90
+            truth = (Decimal(numerator) / Decimal(denominator)).ln() * levels.level.LOG_UNITS
+        assert truth <= levels.log_above(numerator, denominator) <= truth + 2
+
+
+# Pufferfish
+
+
+def test_pufferfish_is_brute_force() -> None:
+    """The level is the worst ratio of two marginals over scenarios, pairs and outputs, and the witness reaches it."""
+    draw = random.Random(SEED)
+    for channel in GRID.values():
+        rows, k = matrix(channel), channel.inputs
+        scenarios = tuple(
+            Scenario(str(n), tuple(tuple(draw.randrange(0, 9) + (x == 0) for x in range(k)) for _ in range(3)))
+            for n in range(3)
+        )
+        asked = Pufferfish(("a", "b", "c"), ((0, 1), (2, 1)), scenarios)
+        found = levels.pufferfish(structure_of(channel), asked)
+        means = [[marginal(rows, law(joint)) for joint in scenario.joint] for scenario in scenarios]
+        ratios = [
+            (mean[s][y], mean[o][y])
+            for mean in means
+            for pair in asked.pairs
+            for s, o in (pair, pair[::-1])
+            for y in range(channel.outputs)
+        ]
+        assert holds(found.level, worst(ratios))
+        mean = means[found.scenario]
+        assert holds(found.level, worst([(mean[found.secret][found.level.y], mean[found.other][found.level.y])]))
+
+
+@grid
+def test_pufferfish_of_the_values_themselves_is_ldp(channel: Channel) -> None:
+    """Where every value is a secret and every pair protected, Pufferfish has the LDP level."""
+    k = channel.inputs
+    sure = Scenario("sure", tuple(tuple(int(x == secret) for x in range(k)) for secret in range(k)))
+    pairs = tuple(itertools.combinations(range(k), 2))
+    asked = Pufferfish(tuple(map(str, range(k))), pairs, (sure,))
+    structure = structure_of(channel)
+    assert levels.pufferfish(structure, asked).level.nanonats == levels.ldp(structure).nanonats
+
+
+def test_pufferfish_passes_over_what_cannot_be() -> None:
+    """A secret without weight in a scenario is not compared there; if it never is, the question is refused."""
+    channel = GRID["response of two"]
+    asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("no b", ((1, 0), (0, 0))), Scenario("both", ((1, 1), (1, 1)))))
+    assert levels.pufferfish(structure_of(channel), asked).level.nanonats == 0
+    for secrets, pairs, scenarios in (
+        (("a", "b"), ((0, 1),), (Scenario("no b", ((1, 0), (0, 0))),)),
+        (("a",), ((0, 0),), (Scenario("", ((1, 0),)),)),
+        (("a", "a"), ((0, 1),), (Scenario("", ((1, 0), (1, 0))),)),
+        (("a", "b"), ((0, 0),), (Scenario("", ((1, 0), (1, 0))),)),
+        (("a", "b"), ((0, 2),), (Scenario("", ((1, 0), (1, 0))),)),
+        (("a", "b"), ((0, 1),), (Scenario("", ((1, 0), (1, 0, 0))),)),
+        (("a", "b"), ((0, 1),), (Scenario("", ((1, 0), (-1, 2))),)),
+        (("a", "b"), (), (Scenario("", ((1, 0), (1, 0))),)),
+        (("a", "b"), ((0, 1),), ()),
+    ):
+        with pytest.raises(NotionError):
+            Pufferfish(secrets, pairs, scenarios)
+    with pytest.raises(NotionError, match="2 values, not 5"):
+        levels.pufferfish(structure_of(GRID["response"]), asked)
+
+
+# Relations between the notions (Jiang, Li, Tandon 2020, Prop. 1 and Theorem 1)
+
+
+@st.composite
+def channels_and_priors(draw: st.DrawFn) -> tuple[Table, list[int]]:
+    k, m = draw(st.integers(2, 4)), draw(st.integers(2, 4))
+    cells = st.lists(st.integers(0, 20), min_size=m, max_size=m).filter(any)
+    rows = [draw(cells) for _ in range(k)]
+    prior = draw(st.lists(st.integers(1, 50), min_size=k, max_size=k))
+    return Table.nearest([[Fraction(cell, sum(row)) for cell in row] for row in rows]), prior
+
+
+@settings(max_examples=150)
+@given(channels_and_priors())
+def test_lip_lies_between_ldp_and_its_half(made: tuple[Table, list[int]]) -> None:
+    """eps-LDP gives eps-LIP for every prior, and eps-LIP gives 2 eps-LDP (Theorem 1); both are finite or neither is."""
+    structure, prior = structure_of(made[0]), made[1]
+    lip, ldp = levels.information(structure, prior).nanonats, levels.ldp(structure).nanonats
+    assert (lip is None) == (ldp is None)
+    assume(lip is not None)
+    assert lip <= ldp <= 2 * lip
+    ball = levels.information_in_ball(structure, prior, Fraction(1, 10)).nanonats
+    assert lip <= ball <= ldp
+
+
+@settings(max_examples=150)
+@given(channels_and_priors())
+def test_averages_are_below_worst_cases(made: tuple[Table, list[int]]) -> None:
+    """eps-LIP gives eps-MIP (Prop. 1); mutual information is at most maximal leakage, that at most the LDP level."""
+    structure, prior = structure_of(made[0]), made[1]
+    lip, ldp = levels.information(structure, prior).nanonats, levels.ldp(structure).nanonats
+    mutual, leakage = levels.mutual_information(structure, prior).nanonats, levels.maximal_leakage(structure).nanonats
+    assert mutual <= leakage + 1
+    assert lip is None or mutual <= lip + 1
+    assert ldp is None or leakage <= ldp
+
+
+@settings(max_examples=150)
+@given(channels_and_priors())
+def test_identifiability_is_ldp_and_the_prior(made: tuple[Table, list[int]]) -> None:
+    """Under a uniform prior it is the LDP level; under any it is within ln(max / min prior) of that."""
+    structure, prior = structure_of(made[0]), made[1]
+    ldp = levels.ldp(structure).nanonats
+    uniform = levels.identifiability(structure, [1] * len(prior)).nanonats
+    assert uniform == ldp
+    assume(ldp is not None)
+    skew = exact.level_of(max(prior), min(prior))
+    assert ldp - skew - 1 <= levels.identifiability(structure, prior).nanonats <= ldp + skew + 1
+
+
+# Size
+
+
+LARGE: dict[str, Channel] = {
+    "Hadamard": Hadamard(truth_of(NAT), 43_750),
+    "response": RandomizedResponse(43_750, (ONE // 50_000,)),
+    "blocks": Blocks.over(0, [1 + x // 25 for x in range(5_000)], lambda k: Hadamard(truth_of(NAT), k)),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_channels_are_not_walked_through(name: str) -> None:
+    """With tens of thousands of values every level is there, and agrees with what the others say of it."""
+    channel = LARGE[name]
+    structure = structure_of(channel)
+    prior = [1 + x % 3 for x in range(channel.inputs)]
+    ldp = levels.ldp(structure).nanonats
+    lip, mutual = levels.information(structure, prior).nanonats, levels.mutual_information(structure, prior).nanonats
+    if ldp is None:
+        assert lip is None
+        assert levels.delta(structure, NAT).value == 1
+    else:
+        assert mutual <= lip <= ldp <= 2 * lip
+        assert levels.delta(structure, ldp).value == 0 < levels.delta(structure, ldp // 2).value
+    assert mutual <= levels.maximal_leakage(structure).nanonats
+    assert 0 < levels.belief(structure, prior) <= 1
+    assert levels.identifiability(structure, prior).nanonats == (
+        None if ldp is None else pytest.approx(ldp + math.log(3) * NAT, abs=3)
+    )
+
+
+def test_what_is_too_large_is_said() -> None:
+    """A channel without a faster way, and beyond the steps allowed, has no level instead of a wrong or a late one."""
+    structure = structure_of(random_table(40, 40, 3), most=1000)
+    for ask in (levels.maximal_leakage, lambda s: levels.delta(s, NAT), lambda s: levels.belief(s, [1] * 40)):
+        with pytest.raises(TooLarge, match="table channel of 40 inputs is too large"):
+            ask(structure)
+    assert levels.information(structure, [1] * 40).nanonats > 0  # which its family computes
+
+
+def test_projective_pairs_are_brute_force() -> None:
+    """The profile of any two inputs of a projective channel is that of its cells."""
+    q, t = 3, 3
+    support = (q ** (t - 1) - 1) // (q - 1)
+    outside = (1 << 128) // 20
+    outside += ((1 << 128) - outside) % support
+    channel = ProjectiveGeometry(10, q, t, outside)
+    fast, slow = structure_of(channel), Structure(channel)
+    for x, other in itertools.permutations(range(10), 2):
+        told = sorted((mine, theirs) for mine, theirs, count in fast.profile(x, other) for _ in range(count))
+        assert told == sorted((mine, theirs) for mine, theirs, _ in slow.profile(x, other))
+    for level in (0, NAT // 5):
+        assert levels.delta(fast, level).value == levels.delta(slow, level).value
+
+
+def test_bits_are_brute_force() -> None:
+    """Deltas, beliefs, identifiability and, under a uniform prior, every level by columns are those of a walk through
+    all words."""
+    half, low, high = 1 << 31, 1 << 30, 3 << 30
+    equal = Bits.over([(half, low)] * 4)
+    mixed = Bits.over([(half, low), (high, low), (half, low), (half, 1 << 20)])
+    certain = Bits.over([(half, 0), (half, low), (half, 0)])
+    for channel in (equal, mixed, certain):
+        fast, slow = structure_of(channel), Structure(channel)
+        k = channel.inputs
+        for level in (0, NAT // 2):
+            assert levels.delta(fast, level).value == levels.delta(slow, level).value
+        for prior in priors(k):
+            for asked in (range(k), [1], [0, k - 1]):
+                assert levels.belief(fast, prior, asked) == levels.belief(slow, prior, asked)
+            for level_of in (levels.information, levels.mutual_information, levels.identifiability):
+                assert level_of(fast, prior).nanonats == level_of(slow, prior).nanonats
+        assert levels.maximal_leakage(fast) == levels.maximal_leakage(slow)
+    big = structure_of(Bits.over([(half, low)] * 300))
+    uniform = [1] * 300
+    mutual, lip = levels.mutual_information(big, uniform).nanonats, levels.information(big, uniform).nanonats
+    assert 0 < mutual < lip < levels.ldp(big).nanonats
+    with pytest.raises(TooLarge):
+        levels.mutual_information(structure_of(Bits.over([(half, low)] * 3000)), [1] * 3000)
+    assert levels.information(structure_of(Bits.over([(half, low)] * 3000)), [1] * 2999 + [7]).nanonats > 0

@@ -1,0 +1,159 @@
+"""The laws of people's own priors (SPEC 6.7, 8.3)."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import codec, domain, envelope, exact, notions, personal
+from protocol.campaign import Campaign
+from protocol.envelope import MAX_PAYLOAD, Kind
+from protocol.errors import BadData, NotionError, ReportError, Uncertified
+from protocol.keys import SigningKey
+from protocol.notions.information import Information
+from protocol.notions.notion import certify
+from protocol.notions.own import OwnPrior
+from protocol.notions.pairwise import Ldp
+from protocol.report import Enrolment
+
+NAT = 10**9
+KEY = SigningKey(bytes(range(32)))
+ID = bytes(16)
+
+priors = st.lists(st.integers(1, 2000), min_size=2, max_size=12)
+levels = st.integers(exact.MIN_LEVEL, 8 * NAT)
+
+
+def campaign(size: int = 3, level: int = NAT, **changes) -> Campaign:
+    notion = OwnPrior(level, size)
+    fields = {
+        "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Council",
+        "domain": domain.Values(tuple(f"v{x}" for x in range(size))), "notion": notion, "mechanism": "lip",
+        "channel": notion.channel_of(notion.uniform), "opens": 0, "closes": 1000, "period_seconds": 10,
+        "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+    }  # fmt: skip
+    return Campaign(**{**fields, **changes})
+
+
+@given(priors, levels)
+def test_every_declared_prior_has_a_certified_channel(weights: list[int], level: int) -> None:
+    """For every prior and level the rule's integers keep LIP under that prior, and LDP within twice the level."""
+    prior = personal.declared(weights)
+    notion = OwnPrior(level, len(prior))
+    certificate = notion.certificate_of(prior)
+    assert certificate.audited <= level
+    assert certificate.ldp <= 2 * level + 10  # Jiang, Li, Tandon 2020, Prop. 1, and what rounding up adds
+    assert notion.channel_of(prior).truth > 0
+
+
+@given(priors, levels)
+def test_the_rule_is_the_closed_form(weights: list[int], level: int) -> None:
+    """The integers are c_m = max(P_m, 1 - b P_m) / (b - 1 + S) rounded up, over 2^64."""
+    whole, factor = sum(weights), math.exp(level / NAT)
+    least = [max(weight / whole, 1 - factor * weight / whole) for weight in weights]
+    channel = personal.lip_response(weights, level)
+    for m, part in enumerate(least):
+        assert channel.cover_of(m) / 2**64 == pytest.approx(part / (factor - 1 + sum(least)), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [(), (1,), (0, 1), (-1, 2), (2, 4), (2**20, 1), (1,) * 257],
+)
+def test_what_cannot_be_declared_is_refused(weights: tuple[int, ...]) -> None:
+    """Too few, too many, none above zero, too heavy, or not in lowest terms; the text repeats no weight."""
+    with pytest.raises(ReportError):
+        personal.require_declared(weights)
+
+
+def test_weights_are_declared_in_lowest_terms() -> None:
+    """Weights that differ by a factor are one declaration."""
+    assert personal.declared((20, 10, 30)) == personal.declared((2, 1, 3)) == (2, 1, 3)
+    with pytest.raises(ReportError):
+        personal.declared((0, 0))
+
+
+def test_a_campaign_holds_the_uniform_channel_and_no_other() -> None:
+    """A campaign for own priors is certified with the rule's channel for the uniform prior, and with no other."""
+    made = campaign()
+    assert made.certificate == certify(made.channel, Information(NAT, (1, 1, 1)))
+    assert Campaign.decode(made.encode()) == made
+    assert notions.decode(made.notion.encode()) == made.notion
+    with pytest.raises(Uncertified, match="uniform"):
+        campaign(channel=personal.lip_response((1, 1, 1), NAT - 1))
+    for size in (1, 257):
+        with pytest.raises(NotionError):
+            OwnPrior(NAT, size)
+
+
+@given(st.lists(st.integers(0, 50), min_size=3, max_size=3), st.integers(2, 6))
+def test_the_nearest_prior_is_nearest_in_total_variation(counts: list[int], classes: int) -> None:
+    """nearest minimises the distance that fractions give, and does not depend on the scale of a prior."""
+    offered = [(1 + place, 2, 1 + (7 * place) % 5) for place in range(classes)]
+    place = personal.nearest(counts, offered)
+    assert personal.nearest(counts, [tuple(3 * weight for weight in prior) for prior in offered]) == place
+    if sum(counts):
+
+        def distance(prior):
+            return sum(abs(c / sum(counts) - w / sum(prior)) for c, w in zip(counts, prior, strict=True))
+
+        assert distance(offered[place]) <= min(map(distance, offered)) + 1e-12
+    else:
+        assert place == 0
+
+
+@pytest.mark.parametrize("level", [exact.MIN_LEVEL, NAT, 5 * NAT])
+def test_the_choice_of_a_class_keeps_its_level(level: int) -> None:
+    """The channel that chooses a class keeps LDP at the level charged, and comes within a millionth of it."""
+    audited = certify(personal.choice(5, level), Ldp(level)).audited
+    assert level - 1000 <= audited <= level
+
+
+# Enrolments
+
+
+def test_an_enrolment_may_declare_a_prior() -> None:
+    """The prior travels as the third field, under the signature; without one the payload is as it was."""
+    plain, declaring = Enrolment(ID, KEY.public), Enrolment(ID, KEY.public, (2, 1, 3))
+    assert codec.decode(plain.encode(), limit=200) == [ID, KEY.public]
+    assert codec.decode(declaring.encode(), limit=200) == [ID, KEY.public, [2, 1, 3]]
+    for enrolment in (plain, declaring):
+        assert Enrolment.open(envelope.decode(enrolment.seal(KEY))) == enrolment
+    assert len(plain.seal(KEY)) == 134
+
+
+def test_the_largest_declaration_fits_its_envelope() -> None:
+    """256 weights that take the most bytes stay below the limit of an enrolment's payload."""
+    heavy = [65_536] * 15 + [256] * 241
+    heavy[-1] = 255
+    assert sum(heavy) > personal.MAX_DECLARED_WEIGHT - 2**17
+    most = tuple([65_536] * 14 + [256] * 241 + [257])
+    payload = Enrolment(ID, KEY.public, most).encode()
+    assert len(payload) <= MAX_PAYLOAD[Kind.ENROLMENT]
+    assert Enrolment.open(envelope.decode(Enrolment(ID, KEY.public, most).seal(KEY))).prior == most
+
+
+@pytest.mark.parametrize("wrong", [[], [1], [0, 1], [2, 4], [1, -1], [2**20, 1], 7, "prior", [1, "2"], [1] * 257])
+def test_a_declaration_that_is_none_is_refused(wrong: codec.Value) -> None:
+    """A third field that is no declared prior fails before the signature is looked at."""
+    sealed = envelope.seal(Kind.ENROLMENT, KEY, codec.encode([ID, KEY.public, wrong]))
+    for damaged in (sealed, sealed[:-1] + bytes([sealed[-1] ^ 1])):
+        with pytest.raises(ReportError):
+            Enrolment.open(envelope.decode(damaged))
+
+
+def test_an_enrolment_fits_its_campaign() -> None:
+    """A prior is declared exactly where the campaign asks for one, of as many values."""
+    own, plain = campaign(), campaign(notion=Ldp(3 * NAT))
+    Enrolment(ID, KEY.public, (1, 2, 3)).require_fit(own)
+    Enrolment(ID, KEY.public).require_fit(plain)
+    for enrolment, terms in (
+        (Enrolment(ID, KEY.public), own),
+        (Enrolment(ID, KEY.public, (1, 2)), own),
+        (Enrolment(ID, KEY.public, (1, 2, 3)), plain),
+    ):
+        with pytest.raises(BadData):
+            enrolment.require_fit(terms)
