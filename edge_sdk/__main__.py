@@ -9,6 +9,7 @@ Exit codes: 0 done, 1 refused or failed, 2 usage, 65 bad data, 75 not yet.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import sys
 import time
@@ -21,6 +22,7 @@ from edge_sdk.device import Device
 from edge_sdk.errors import UnknownCampaign
 from edge_sdk.terms import Terms
 from protocol import exact, keys
+from protocol.campaign import unverified_campaign
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 
 DONE, FAILED, USAGE, BAD_DATA, NOT_YET = 0, 1, 2, 65, 75
@@ -91,7 +93,19 @@ def _parser() -> argparse.ArgumentParser:
     join = command("join", _join, "verify and audit a signed campaign, and show its terms")
     join.add_argument("file", metavar="FILE", type=Path)
     join.add_argument("--trust", metavar="PUB", type=Path, action="append", default=[], help="the author's public key")
-    campaign(command("consent", _consent, "agree to a campaign: reserve what it can cost at worst"))
+    consent = campaign(command("consent", _consent, "agree to a campaign: reserve what it can cost at worst"))
+    named = consent.add_mutually_exclusive_group()
+    named.add_argument("--class", dest="as_class", metavar="NAME", help="the class of people you belong to, openly")
+    named.add_argument(
+        "--choose-class", type=float, metavar="NATS", help="have one chosen that fits you, charged so many nats"
+    )
+    consent.add_argument(
+        "--prior",
+        type=Path,
+        metavar="CSV",
+        help="value,count for each value: declared openly where the campaign asks for it; with --choose-class, what "
+        "your class is chosen by, which never leaves",
+    )
     answer = campaign(command("answer", _answer, "draw, charge, sign and queue one answer"))
     answer.add_argument("value", metavar="VALUE", help="the answer; - reads it from standard input")
     outbox = command("outbox", _outbox, "what waits to leave")
@@ -102,6 +116,8 @@ def _parser() -> argparse.ArgumentParser:
     preview.add_argument(
         "value", metavar="VALUE", nargs="?", help="an answer to preview; - reads it from standard input"
     )
+    audited = command("audit", _audit, "the levels of a campaign under every notion, from its own integers")
+    audited.add_argument("campaign", metavar="ID|FILE", help="a joined campaign's id, or a campaign file of anybody's")
     forget = command("forget", _forget, "delete a campaign, or all: answers, queue and consent; what was spent stays")
     forget.add_argument("id", metavar="ID", nargs="?")
     enrolment = campaign(command("enrolment", _enrolment, "write the file that enrols this device for a campaign"))
@@ -132,7 +148,14 @@ def _join(options: argparse.Namespace) -> Printed:
 def _consent(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         campaign_id = _find(device, options.id)
-        device.consent(campaign_id)
+        counts = None if options.prior is None else _counts(options.prior)
+        if options.choose_class is None:
+            device.consent(campaign_id, as_class=options.as_class, prior=counts)
+        else:
+            try:
+                device.choose_class(campaign_id, options.choose_class, counts)
+            except ValueError as error:
+                raise error if isinstance(error, HalftruthError) else _Usage(f"no such level: {error}") from None
         terms, budget = device.terms(campaign_id), device.budget
         printed: Printed = {
             "campaign": campaign_id.hex(),
@@ -140,6 +163,8 @@ def _consent(options: argparse.Namespace) -> Printed:
             "remaining": budget.remaining,
             "enrolment": terms.enrolment,
         }
+        if terms.member_of is not None:
+            printed["class"] = terms.member_of
         if terms.enrolment == "enrolled":
             printed["next"] = "hand the organisation this device's enrolment: enrolment ID FILE"
         return printed
@@ -210,6 +235,41 @@ def _preview(options: argparse.Namespace) -> Printed:
         }
 
 
+def _audit(options: argparse.Namespace) -> Printed:
+    from edge_sdk.audit import audit  # which no other command needs
+    from protocol.levels import as_json
+
+    file = Path(options.campaign)
+    if file.is_file():
+        with file.open("rb") as opened:
+            found = audit(unverified_campaign(opened.read(MOST_CAMPAIGN_BYTES)))
+    else:
+        with Device.open(options.store) as device:
+            campaign_id = _find(device, options.campaign)
+            found = audit(device._joined(campaign_id).campaign, device.prior(campaign_id))
+    certificate = found.campaign.certificate
+    surveyed: Printed = {
+        "title": found.campaign.title,
+        "notion": found.campaign.notion.name,
+        "declared": exact.nats(certificate.declared),
+        "audited": exact.nats(certificate.audited),
+        "prior": "own" if found.own else "uniform",
+        **as_json(found.survey),
+    }
+    if options.json:
+        return surveyed
+    belief = surveyed.pop("belief")
+    del surveyed["witnesses"]
+    for name in ("levels", "missing"):
+        rows = surveyed[name]
+        if isinstance(rows, dict):
+            what = "nats" if name == "levels" else "why"
+            surveyed[name] = [{"name": key, what: value} for key, value in rows.items()]
+    if isinstance(belief, dict):
+        surveyed |= {"belief_before": belief["before"], "belief_after": belief["after"]}
+    return surveyed
+
+
 def _forget(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         if options.id is None:
@@ -266,6 +326,19 @@ def _value(text: str) -> str:
     return sys.stdin.buffer.readline().decode(errors="replace").rstrip("\r\n") if text == "-" else text
 
 
+def _counts(path: Path) -> dict[str, int]:
+    """The numbers of a CSV file with the header ``value,count``. No error repeats a row."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            header, *rows = list(csv.reader(file)) or [[]]
+        if header != ["value", "count"]:
+            raise ValueError("another header")
+        # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
+        return {",".join(row[:-1]): int(row[-1]) for row in rows}
+    except (ValueError, IndexError, csv.Error):
+        raise _Usage(f"{path.name} is not a CSV file of value,count with whole numbers") from None
+
+
 def _text(path: Path) -> str:
     return path.read_bytes()[:1024].decode("ascii", "replace")
 
@@ -288,10 +361,17 @@ def _terms(terms: Terms) -> Printed:
         "notion": terms.notion,
         "answers": terms.answers,
         "values": list(terms.values),
+        "classes": [
+            {"name": one.name, "level": one.level, "cost": one.cost, "worst_case": one.worst_case}
+            for one in terms.classes
+        ],
+        "declares_prior": terms.declares_prior,
     }
 
 
-NATS = {"cost", "level", "worst_case", "spent", "reserved", "remaining", "nats"}
+NATS = {
+    "cost", "level", "worst_case", "spent", "reserved", "remaining", "nats", "declared", "audited", "epsilon",
+}  # fmt: skip
 TIMES = {"opens", "closes", "time"}
 SHARES = {"truth", "other", "belief_before", "belief_after"}
 
@@ -318,7 +398,7 @@ def _shown(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in NATS:
-        return f"{value:g} nats"
+        return "no bound" if value is None else f"{value:g} nats"
     if name in TIMES and isinstance(value, int):
         return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(value))
     if name in SHARES and isinstance(value, float):

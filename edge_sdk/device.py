@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -38,6 +38,7 @@ from edge_sdk.ledger import Entry, Kind, Ledger
 from edge_sdk.memo import Kept, Memo
 from edge_sdk.outbox import Outbox
 from edge_sdk.receipt import Preview, Receipt
+from edge_sdk.role import Consent, Role, counts_of, declared_of, incomplete, priors_of
 from edge_sdk.store import Store
 from protocol.errors import BadData, CampaignError, OutsideSchedule
 
@@ -179,7 +180,7 @@ class Device:
 
     def terms(self, campaign_id: bytes) -> Terms:
         """What the person is told about a joined campaign."""
-        return self._joined(campaign_id).terms
+        return self._member(campaign_id).terms
 
     def parse(self, campaign_id: bytes, text: str) -> Answer:
         """The answer that ``text`` spells in a joined campaign.
@@ -193,12 +194,22 @@ class Device:
         """Whether the person agreed to a joined campaign."""
         return self._consent(self._number(campaign_id)) is not None
 
-    def consent(self, campaign_id: bytes) -> None:
+    def consent(
+        self, campaign_id: bytes, *, as_class: str | None = None, prior: Mapping[str, int] | None = None
+    ) -> None:
         """The person agrees: reserve the campaign's worst case, and introduce the device where anyone may answer.
 
         Agreeing again changes nothing.
 
+        Args:
+            as_class: the person's class, in a campaign that has classes. It is public, and no answer may decide it;
+                ``choose_class`` has one chosen that fits a person's secrets.
+            prior: how likely each value is for the person, as whole numbers above zero, in a campaign for people's own
+                priors. By agreeing they declare it openly, and it holds for good.
         Raises:
+            ConsentMissing: the campaign asks for a class or a prior, and none is given.
+            CampaignError: no such class; or the person agreed or declared otherwise before.
+            ReportError, NotInDomain: not a prior that can be declared, or of other values.
             BudgetRefused: the worst case does not fit under the caps.
             OutsideSchedule: it is over.
         """
@@ -207,31 +218,129 @@ class Device:
         _require_not_over(joined, now)
         from protocol.domain import DITHER_BYTES
 
+        asked = Role(
+            None if as_class is None else joined.campaign.class_of(as_class),
+            None if prior is None else declared_of(joined.campaign, prior),
+        )
         dither = self._urandom(DITHER_BYTES)
         with self._store.transaction():
             campaign = self._require_joined(campaign_id)
-            if self._consent(campaign) is not None:
+            role = Role(asked.place, self._declare(campaign, asked.prior))
+            consent = self._consent(campaign)
+            if consent is not None:
+                if asked.place not in (None, consent.role.place):
+                    raise CampaignError(
+                        f"the person agreed as {joined.campaign.classes[consent.role.place or 0]!r}: forget the "
+                        "campaign first to agree as another class"
+                    )
                 return
-            commitment = joined.commitment
-            self._require_room(campaign, commitment, now)
-            self._ledger.add(campaign, Kind.RESERVE, now, commitment.worst_case)
-            self._store.execute(
-                "INSERT INTO consent VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                campaign,
-                now,
-                dither,
-                commitment.cost,
-                commitment.inputs,
-                commitment.answers_per_period,
-                commitment.period_seconds,
-                commitment.periods,
-            )
-            if joined.campaign.enrolment == "open":
-                self.outbox.enqueue(campaign, joined.enrolment())
+            if not joined.of(role).complete:
+                raise incomplete(joined.campaign)
+            self._agree(joined.of(role), campaign, now, dither)
+
+    def choose_class(self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None) -> str:
+        """The person agrees, as a class chosen at random: most likely the one whose prior is nearest to their own.
+
+            the nearest class with probability e^level / (e^level + C - 1), each other with 1 / (e^level + C - 1)
+
+        It is drawn once and charged ``level`` at once, beside the worst case of any class; a person who agreed already
+        keeps their class. After forgetting, it is drawn and charged anew.
+
+        Args:
+            level: nats that the choice may tell.
+            history: how often each value was the person's; None takes this device's own answers to campaigns that ask
+                for the same. It never leaves.
+        Returns:
+            the class.
+        Raises:
+            CampaignError: the campaign has no classes with priors.
+            NotionError: a level that protects nothing or measures nothing.
+            NotInDomain: the history is of other values.
+            BudgetRefused: the choice and the costliest class do not fit under the caps.
+            OutsideSchedule: it is over.
+        """
+        from protocol import exact, personal
+        from protocol.domain import DITHER_BYTES
+        from protocol.notions import require_level
+
+        joined = self._joined(campaign_id)
+        now = self._now()
+        _require_not_over(joined, now)
+        names, priors = joined.campaign.classes, priors_of(joined.campaign)
+        asked = exact.level_from(level)
+        require_level(asked)
+        channel = personal.choice(len(names), asked)
+        dither, rand = self._urandom(DITHER_BYTES), self._urandom(channel.rand_bytes)  # before the history is looked at
+        with self._store.transaction():
+            campaign = self._require_joined(campaign_id)
+            consent = self._consent(campaign)
+            if consent is not None:
+                return names[consent.role.place or 0]
+            # What is refused may not depend on the draw: room for the choice and for the costliest class.
+            self._require_room(campaign, joined.commitment, now, choice=asked)
+            counts = self._history(joined) if history is None else counts_of(joined.campaign, history)
+            place = channel.sample(personal.nearest(counts, priors), rand)
+            self._agree(joined.of(Role(place)), campaign, now, dither, choice=asked)
+        return names[place]
+
+    def _agree(self, joined: Joined, campaign: int, now: int, dither: bytes, choice: int = 0) -> None:
+        """Reserve, charge the choice of the class, and write the consent down; part of the caller's transaction."""
+        commitment = joined.commitment
+        self._require_room(campaign, commitment, now, choice)
+        self._ledger.add(campaign, Kind.RESERVE, now, commitment.worst_case + choice)
+        if choice:
+            self._ledger.add(campaign, Kind.CHARGE, now, choice)
+        self._store.execute(
+            "INSERT INTO consent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            campaign,
+            now,
+            dither,
+            commitment.cost,
+            commitment.inputs,
+            commitment.answers_per_period,
+            commitment.period_seconds,
+            commitment.periods,
+            joined.role.place,
+            choice,
+        )
+        if joined.campaign.enrolment == "open":
+            self.outbox.enqueue(campaign, joined.enrolment())
+
+    def _declare(self, campaign: int, prior: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        """Keep a declared prior for good; part of the caller's transaction.
+
+        The study holds to the first one it was told, so another one could never be decoded.
+        """
+        from protocol import codec
+
+        known = self._declared(campaign)
+        if known is None and prior is not None:
+            self._store.execute("INSERT INTO declared VALUES (?, ?)", campaign, codec.encode(list(prior)))
+        elif prior not in (None, known):
+            raise CampaignError("another prior was declared in this campaign before, and it holds: leave it out now")
+        return known or prior
+
+    def _declared(self, campaign: int) -> tuple[int, ...] | None:
+        from protocol import codec, personal
+
+        row = self._store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
+        if row is None:
+            return None
+        value = codec.decode(row[0], limit=8 * personal.MAX_DECLARED_VALUES)
+        return codec.integers(value, "a weight", StoreError)
+
+    def _history(self, joined: Joined) -> list[int]:
+        """How often each value was answered in all campaigns of this device that ask for the same."""
+        counts = [0] * joined.campaign.domain.size
+        for campaign_id in self.campaigns:
+            if self._joined(campaign_id).campaign.domain == joined.campaign.domain:
+                for x, times in self._memo.counts(self._number(campaign_id)).items():
+                    counts[x] += times
+        return counts
 
     def enrolment(self, campaign_id: bytes) -> bytes:
         """The sealed enrolment of a campaign agreed to, to be handed to the organisation."""
-        joined = self._joined(campaign_id)
+        joined = self._member(campaign_id)
         if not self.consented(campaign_id):
             raise _no_consent(joined)
         return joined.enrolment()
@@ -255,17 +364,17 @@ class Device:
         joined = self._joined(campaign_id)
         now = self._now()
         period = joined.campaign.period_at(now)
-        rand = self._urandom(joined.channel.rand_bytes)  # before the value is looked at, needed or not
+        rand = self._urandom(joined.campaign.channel.rand_bytes)  # before the value is looked at, needed or not
         with self._store.transaction():
             campaign = self._require_joined(campaign_id)
             consent = self._consent(campaign)
             if consent is None:
                 raise _no_consent(joined)
-            since, dither = consent
-            if now < since:
+            joined = joined.of(consent.role)
+            if now < consent.time:
                 raise OutsideSchedule("the clock shows a time before the consent: set it right, and answer again")
             require_kept(self._caps(), self._standing(campaign))
-            x = joined.campaign.domain.index(value, dither)
+            x = joined.campaign.domain.index(value, consent.dither)
             kept = self._memo.recall(campaign, x)
             if kept is not None and kept.period == period:
                 envelope = joined.report(period, kept.slot, kept.packed)
@@ -290,14 +399,14 @@ class Device:
         from edge_sdk.prior import belief
         from protocol.domain import DITHER_BYTES
 
-        joined = self._joined(campaign_id)
+        joined = self._member(campaign_id)
         campaign = self._number(campaign_id)
-        channel, certificate = joined.channel, joined.campaign.certificate
+        channel, certificate = joined.channel, joined.certificate
         x = cost = None
         if value is not None:
             consent = self._consent(campaign)
             # Before the consent there is no dither, and any will do: the memo is empty.
-            x = joined.campaign.domain.index(value, bytes(DITHER_BYTES) if consent is None else consent[1])
+            x = joined.campaign.domain.index(value, bytes(DITHER_BYTES) if consent is None else consent.dither)
             cost = 0 if self._memo.recall(campaign, x) else certificate.cost
         exposed = certificate.witness.x if x is None else x
         weights = [channel.weight(exposed, y) for y in range(channel.outputs)]
@@ -380,15 +489,17 @@ class Device:
         return caps if named else (Cap(LIFETIME, 0, DEFAULT_LIFETIME), *caps)
 
     def _standing(self, campaign: int) -> Standing:
-        rows = self._store.rows("SELECT cost, inputs, answers, period_seconds, periods FROM consent")
-        return Standing(
-            self._ledger.committed(),
-            self._ledger.committed(campaign),
-            [Commitment(*row) for row in rows],
-        )
+        rows = self._store.rows("SELECT cost, inputs, answers, period_seconds, periods, choice FROM consent")
+        consented = [Commitment(*row) for *row, _ in rows] + [_chosen(choice) for *_, choice in rows if choice]
+        return Standing(self._ledger.committed(), self._ledger.committed(campaign), consented)
 
-    def _require_room(self, campaign: int, asked: Commitment, now: int) -> None:
-        require_room(self._caps(), self._standing(campaign), self._ledger.carried(), asked, now)
+    def _require_room(self, campaign: int, asked: Commitment, now: int, choice: int = 0) -> None:
+        standing = self._standing(campaign)
+        if choice:
+            standing = Standing(
+                standing.committed + choice, standing.here + choice, [*standing.consented, _chosen(choice)]
+            )
+        require_room(self._caps(), standing, self._ledger.carried(), asked, now)
 
     def _number(self, campaign_id: bytes) -> int:
         """The store's number of a campaign that is, or once was, joined."""
@@ -425,10 +536,18 @@ class Device:
             self._opened[campaign_id] = joined
         return joined
 
-    def _consent(self, campaign: int) -> tuple[int, bytes] | None:
-        """Time and dither of the consent."""
-        row = self._store.row("SELECT time, dither FROM consent WHERE campaign = ?", campaign)
-        return None if row is None else (int(row[0]), bytes(row[1]))
+    def _consent(self, campaign: int) -> Consent | None:
+        row = self._store.row("SELECT time, dither, place FROM consent WHERE campaign = ?", campaign)
+        if row is None:
+            return None
+
+        return Consent(int(row[0]), bytes(row[1]), Role(row[2], self._declared(campaign)))
+
+    def _member(self, campaign_id: bytes) -> Joined:
+        """A joined campaign, in the role that the person agreed to."""
+        joined = self._joined(campaign_id)
+        consent = self._consent(self._number(campaign_id))
+        return joined if consent is None else joined.of(consent.role)
 
     def _take_slot(self, joined: Joined, campaign: int, period: int) -> int:
         """The next free slot of the period; used for good, even if the campaign is forgotten."""
@@ -450,6 +569,11 @@ class Device:
             slot + 1,
         )
         return slot
+
+
+def _chosen(level: int) -> Commitment:
+    """What the choice of a class commits to: one draw."""
+    return Commitment(level, 1, 1, 1, 1)
 
 
 def _require_not_over(joined: Joined, now: int) -> None:

@@ -10,23 +10,28 @@ When a report may be made: device.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from edge_sdk.budget import Commitment
+from edge_sdk.role import NOBODY, Role
 from edge_sdk.terms import Terms
 from protocol.campaign import Campaign, SignedCampaign, open_campaign
 from protocol.channels import Channel
 from protocol.keys import SECRET_BYTES, SigningKey
-from protocol.report import Enrolment, Report, pack, packed_bytes, unpack
+from protocol.notions import Certificate
+from protocol.notions.classes import class_channels
+from protocol.notions.own import OwnPrior
+from protocol.report import Enrolment, Report, pack, unpack
 
 
 @dataclass(frozen=True)
 class Joined:
-    """One campaign on one device. Its repr shows no secret."""
+    """One campaign on one device, in one role. Its repr shows no secret."""
 
     signed: SignedCampaign
     key: SigningKey
+    role: Role = NOBODY
 
     @classmethod
     def open(cls, data: bytes, trusted: Iterable[bytes], device_secret: bytes) -> Joined:
@@ -43,22 +48,51 @@ class Joined:
         """The verified campaign."""
         return self.signed.terms
 
+    def of(self, role: Role) -> Joined:
+        """The same campaign in another role."""
+        return self if role == self.role else replace(self, role=role)
+
     @property
+    def complete(self) -> bool:
+        """Whether the role is all that the campaign asks for."""
+        own = isinstance(self.campaign.notion, OwnPrior)
+        return (self.role.place is None) == (not self.campaign.classes) and (self.role.prior is None) == (not own)
+
+    @property
+    def _place(self) -> int:
+        """The class; before one is named, the one where an answer costs most."""
+        costs = [certificate.cost for certificate in self.campaign.certificates]
+        return costs.index(max(costs)) if self.role.place is None else self.role.place
+
+    @cached_property
     def channel(self) -> Channel:
-        """The law that answers are drawn from."""
-        return self.campaign.channel
+        """The law that this person's answers are drawn from, over the k values."""
+        campaign = self.campaign
+        if isinstance(campaign.notion, OwnPrior) and self.role.prior is not None:
+            return campaign.notion.channel_of(self.role.prior)
+        if campaign.classes:
+            return class_channels(campaign.channel, len(campaign.classes))[self._place]
+        return campaign.channel
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What that law's integers prove."""
+        campaign = self.campaign
+        if isinstance(campaign.notion, OwnPrior) and self.role.prior is not None:
+            return campaign.notion.certificate_of(self.role.prior)
+        return campaign.certificates[self._place]
 
     @cached_property
     def terms(self) -> Terms:
         """What the person is told."""
-        return Terms.of(self.signed)
+        return Terms.of(self.signed, self.certificate, self.role.place)
 
     @property
     def commitment(self) -> Commitment:
         """What it can cost."""
         campaign = self.campaign
         return Commitment(
-            campaign.certificate.cost,
+            self.certificate.cost,
             campaign.domain.size,
             campaign.answers_per_period,
             campaign.period_seconds,
@@ -67,11 +101,14 @@ class Joined:
 
     def draw(self, x: int, rand: bytes) -> bytes:
         """An output for ``x``, packed."""
-        return pack([self.channel.sample(x, rand)], self.channel.output_bits)
+        law = self.channel
+        if self.campaign.classes:  # the class travels in clear: each has outputs of its own
+            law, x = self.campaign.channel, self.campaign.input_of(x, self._place)
+        return pack([law.sample(x, rand)], law.output_bits)
 
     def report(self, period: int, slot: int, packed: bytes) -> bytes:
         """The sealed report of one packed output; the same bytes for the same arguments."""
-        outputs = unpack(packed, 1, self.channel.output_bits)
+        outputs = unpack(packed, 1, self.campaign.channel.output_bits)
         return Report.of(self.signed.id, self.campaign, period, slot, outputs).seal(self.key)
 
     @cached_property
@@ -79,8 +116,8 @@ class Joined:
         """Bytes of the longest report of one output; signed with a key that nobody uses."""
         last = self.campaign.periods - 1, self.campaign.answers_per_period - 1
         nobody = Joined(self.signed, SigningKey(bytes(SECRET_BYTES)))
-        return len(nobody.report(*last, bytes(packed_bytes(1, self.channel.output_bits))))
+        return len(nobody.report(*last, self.draw(0, bytes(self.campaign.channel.rand_bytes))))
 
     def enrolment(self) -> bytes:
         """The sealed enrolment, which introduces the device's key for this campaign."""
-        return Enrolment(self.signed.id, self.key.public).seal(self.key)
+        return Enrolment(self.signed.id, self.key.public, self.role.prior).seal(self.key)

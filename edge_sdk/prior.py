@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
+from protocol import levels
 from protocol.channels import Channel
 
-MOST_CELLS = 2**16
-"""A channel of more cells is not walked through; its level bounds the belief instead."""
+MOST_CELLS = 2**20
+"""The steps a device takes at most, about a second; beyond them the channel's level bounds the belief instead."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +42,22 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
         level: the channel's LDP level in nanonats; None where it is infinite.
         counts: reports of each value so far.
     """
-    k = channel.inputs
-    weights = [1] * k
+    weights = counted(channel, counts)
+    total = sum(weights)
+    inputs = range(channel.inputs) if x is None else (x,)
+    before = Fraction(max(weights[value] for value in inputs), total)
+    try:
+        after = max(before, levels.belief(levels.structure_of(channel, MOST_CELLS), weights, inputs))
+    except levels.TooLarge:
+        # Every other value emits y with at least e^-level times the probability that x does.
+        share = float(before)
+        return Belief(share, 1.0 if level is None else share / (share + (1 - share) * math.exp(-level / 10**9)))
+    return Belief(float(before), levels.above(after))
+
+
+def counted(channel: Channel, counts: Mapping[int, int]) -> list[int]:
+    """The prior of a history: the counts plus one for each value."""
+    weights = [1] * channel.inputs
     for value, times in counts.items():
         weights[value] += times
-    total = sum(weights)
-    inputs = range(k) if x is None else (x,)
-    before = max(weights[value] for value in inputs) / total
-    if k * channel.outputs > MOST_CELLS:
-        # Every other value emits y with at least e^-level times the probability that x does.
-        after = 1.0 if level is None else before / (before + (1 - before) * math.exp(-level / 10**9))
-        return Belief(before, after)
-    after = before
-    for y in range(channel.outputs):
-        column = [channel.weight(value, y) * weight for value, weight in enumerate(weights)]
-        everything = sum(column)
-        if everything:
-            after = max(after, max(column[value] for value in inputs) / everything)
-    return Belief(before, after)
+    return weights

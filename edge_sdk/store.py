@@ -26,7 +26,7 @@ from protocol.errors import HalftruthError
 MEMORY = ":memory:"
 """In place of a folder: a store that ends with its process."""
 
-VERSION = 1
+VERSION = 2
 APPLICATION = int.from_bytes(b"htru", "big")
 SECRET_BYTES = 32
 SECRET_FILE, DATABASE_FILE = "device.secret", "store.db"
@@ -34,7 +34,8 @@ WAIT_SECONDS = 10
 PAGE_BYTES = 1024
 CHECKPOINT_PAGES = 256
 
-# A campaign keeps its number after it is forgotten, and with it what it spent and the slots it used.
+# A campaign keeps its number after it is forgotten, and with it what it spent, the slots it used, and the prior that
+# was declared in it, which is public and which the study keeps for good.
 SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE cap (kind TEXT, seconds INTEGER, nanonats INTEGER NOT NULL, PRIMARY KEY (kind, seconds)) WITHOUT ROWID;
@@ -47,11 +48,21 @@ CREATE INDEX committed ON ledger (campaign, kind, nanonats) WHERE kind IN (1, 3)
 CREATE TABLE joined (campaign INTEGER PRIMARY KEY, author BLOB NOT NULL, data BLOB NOT NULL);
 CREATE TABLE consent (campaign INTEGER PRIMARY KEY, time INTEGER NOT NULL, dither BLOB NOT NULL,
     cost INTEGER NOT NULL, inputs INTEGER NOT NULL, answers INTEGER NOT NULL, period_seconds INTEGER NOT NULL,
-    periods INTEGER NOT NULL);
+    periods INTEGER NOT NULL, place INTEGER, choice INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE declared (campaign INTEGER PRIMARY KEY, prior BLOB NOT NULL);
 CREATE TABLE memo (campaign INTEGER, x INTEGER, y BLOB NOT NULL, period INTEGER NOT NULL, slot INTEGER NOT NULL,
     times INTEGER NOT NULL, PRIMARY KEY (campaign, x)) WITHOUT ROWID;
 CREATE TABLE outbox (number INTEGER PRIMARY KEY, campaign INTEGER NOT NULL, envelope BLOB NOT NULL);
 """
+
+# What brings a store of each earlier format to the next one.
+MIGRATIONS = {
+    1: """
+ALTER TABLE consent ADD COLUMN place INTEGER;
+ALTER TABLE consent ADD COLUMN choice INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE declared (campaign INTEGER PRIMARY KEY, prior BLOB NOT NULL);
+""",
+}
 
 
 class Store:
@@ -159,9 +170,9 @@ class Store:
         [[tables]] = run("SELECT count(*) FROM sqlite_master").fetchall()
         if tables and application != APPLICATION:
             raise StoreError(f"{self.folder} holds a database of another program: name another folder")
-        if tables and version != VERSION:
+        if tables and version != VERSION and version not in MIGRATIONS:
             raise StoreError(
-                f"the store is of format {version}, and this release knows format {VERSION}: "
+                f"the store is of format {version}, and this release knows formats up to {VERSION}: "
                 "use the release that wrote it"
             )
         if not tables:
@@ -182,9 +193,11 @@ class Store:
         run(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
 
     def _create_schema(self) -> None:
-        if self.rows("PRAGMA user_version")[0][0] == VERSION:
+        [[version]] = self.rows("PRAGMA user_version")
+        if version == VERSION:
             return
-        for statement in SCHEMA.split(";")[:-1]:
+        scripts = [MIGRATIONS[older] for older in range(version, VERSION)] if version else [SCHEMA]
+        for statement in (statement for script in scripts for statement in script.split(";")[:-1]):
             self.execute(statement)
         self.execute(f"PRAGMA application_id = {APPLICATION}")
         self.execute(f"PRAGMA user_version = {VERSION}")

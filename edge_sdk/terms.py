@@ -9,11 +9,30 @@ import math
 from dataclasses import dataclass
 
 from protocol import exact
-from protocol.campaign import SignedCampaign
+from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Buckets, Domain, Grid
-from protocol.notions import Block, HighLow, Information, Ldp, Notion
+from protocol.notions import Block, Certificate, HighLow, Information, Ldp, Notion
+from protocol.notions.classes import Classes
+from protocol.notions.own import OwnPrior
 
 MOST_LISTED = 512
+
+
+@dataclass(frozen=True)
+class ClassTerms:
+    """What one class of people is asked for.
+
+    Attributes:
+        name: of the class.
+        level: that it declares, nats.
+        cost: of one fresh answer, nats.
+        worst_case: of all answers together, nats.
+    """
+
+    name: str
+    level: float
+    cost: float
+    worst_case: float
 
 
 @dataclass(frozen=True)
@@ -25,12 +44,16 @@ class Terms:
         title, question, purpose, organisation: who asks what, and why.
         opens, closes, period_seconds, answers_per_period: when and how often, in UTC seconds.
         enrolment: "open" or "enrolled" (keys the study was told of).
-        level: what the campaign declares, nats.
+        level: what the campaign declares, nats; to the person's class, once they have named it.
         cost, cost_nanonats: of one fresh answer.
         worst_case, worst_case_nanonats: of all answers together; reserved on consent.
         notion: what is promised, in plain words.
         answers: what can be answered, in plain words.
         values: the possible answers in order, where there are at most ``MOST_LISTED``; else empty.
+        classes: the classes of people, one of which the person agrees as; empty where all are treated alike. Before
+            they name one, the costs are those of the class where they are highest.
+        member_of: the person's class, once they have named it.
+        declares_prior: whether agreeing means to declare a prior of one's own, which then is public.
     """
 
     campaign_id: bytes
@@ -49,6 +72,9 @@ class Terms:
     notion: str
     answers: str
     values: tuple[str, ...]
+    classes: tuple[ClassTerms, ...]
+    member_of: str | None
+    declares_prior: bool
 
     @property
     def cost(self) -> float:
@@ -61,8 +87,13 @@ class Terms:
         return exact.nats(self.worst_case_nanonats)
 
     @classmethod
-    def of(cls, signed: SignedCampaign) -> Terms:
-        """The terms of a verified campaign."""
+    def of(cls, signed: SignedCampaign, certificate: Certificate, place: int | None) -> Terms:
+        """The terms of a verified campaign.
+
+        Args:
+            certificate: of what the person's answers are drawn from.
+            place: of the person's class, where they have named it.
+        """
         campaign = signed.terms
         listed = range(campaign.domain.size) if campaign.domain.size <= MOST_LISTED else ()
         return cls(
@@ -76,17 +107,41 @@ class Terms:
             campaign.period_seconds,
             campaign.answers_per_period,
             campaign.enrolment,
-            exact.nats(campaign.notion.level),
-            campaign.certificate.cost,
-            campaign.worst_case,
-            promise(campaign.notion),
+            exact.nats(certificate.declared if place is not None else campaign.notion.level),
+            certificate.cost,
+            certificate.cost * campaign.most_draws,
+            promise(campaign.notion, place),
             _answers(campaign.domain),
             tuple(campaign.domain.label(x) for x in listed),
+            _classes(campaign),
+            None if place is None else campaign.classes[place],
+            isinstance(campaign.notion, OwnPrior),
         )
 
 
-def promise(notion: Notion) -> str:
-    """What a notion promises the person, in words."""
+def _classes(campaign: Campaign) -> tuple[ClassTerms, ...]:
+    return tuple(
+        ClassTerms(
+            name,
+            exact.nats(certificate.declared),
+            exact.nats(certificate.cost),
+            exact.nats(certificate.cost * campaign.most_draws),
+        )
+        for name, certificate in zip(campaign.classes, campaign.certificates, strict=bool(campaign.classes))
+    )
+
+
+def promise(notion: Notion, place: int | None = None) -> str:
+    """What a notion promises the person, in words.
+
+    Args:
+        place: of their class, where they have named it.
+    """
+    if isinstance(notion, Classes):
+        public = "Which class of people you answer as is told openly. "
+        if place is None:
+            return public + "What is promised depends on the class; it is said once you have named yours."
+        return public + promise(notion.notions[place])
     factor = f"{math.exp(exact.nats(notion.level)):.3g} times"
     if isinstance(notion, Ldp):
         return f"Whatever leaves the device is at most {factor} likelier with your answer than with any other."
@@ -104,6 +159,12 @@ def promise(notion: Notion) -> str:
         return (
             "To an observer who expects you to answer like the campaign's population, whatever leaves the device "
             f"makes an answer at most {factor} likelier or less likely than it was before. Others may learn more."
+        )
+    if isinstance(notion, OwnPrior):
+        return (
+            "You declare openly how likely each answer is for you. To an observer who believes just that, whatever "
+            f"leaves the device makes an answer at most {factor} likelier or less likely than it was before. Others "
+            "may learn more."
         )
     return (
         f"Whatever leaves the device is at most {factor} likelier with your answer than with another it is protected "

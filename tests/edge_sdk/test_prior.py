@@ -10,7 +10,7 @@ import pytest
 from edge_sdk import prior
 from edge_sdk.prior import belief
 from protocol import exact
-from protocol.channels import Hadamard
+from protocol.channels import Blocks, Hadamard
 from tests.edge_sdk.conftest import response
 
 
@@ -27,7 +27,7 @@ def test_the_bound_is_never_below_the_exact_belief(seed, monkeypatch):
     dice = random.Random(seed)
     counts = {dice.randrange(6): dice.randrange(9) for _ in range(3)}
     half = exact.exp_lower(10**9)
-    for channel in (response(6, 10**9), Hadamard((half << 64) // (half + (1 << 96)), 0, ((1, 6),))):
+    for channel in (response(6, 10**9), Hadamard((half << 64) // (half + (1 << 96)), 6)):
         for x in (None, 0, 5):
             walked = belief(channel, 10**9, counts, x)
             with monkeypatch.context() as patch:
@@ -40,5 +40,5 @@ def test_the_bound_is_never_below_the_exact_belief(seed, monkeypatch):
 
 def test_a_channel_without_bound_says_that_all_may_be_known():
     """An infinite level allows certainty."""
-    channel = Hadamard.over(3 << 62, 1 << 63, [1, 1, 0])
+    channel = Blocks(1 << 125, ((1, 2), (0, 1)), (Hadamard(3 << 62, 2),))
     assert belief(channel, None, {}, 2).after == 1.0

@@ -174,9 +174,9 @@ def test_a_store_of_another_version_or_program_is_refused(open_device, place, tm
     """A store is read by the release that knows its format, and no other file is taken for one."""
     open_device(place).close()
     with sqlite3.connect(place / DATABASE_FILE) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(StoreError, match="format 2"):
+    with pytest.raises(StoreError, match="format 3"):
         open_device(place)
     (tmp_path / "other").mkdir()
     with sqlite3.connect(tmp_path / "other" / DATABASE_FILE) as connection:

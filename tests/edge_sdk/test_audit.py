@@ -1,0 +1,108 @@
+"""The device's own audit: the desk's numbers, from the same integers, and the person's own history."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+
+import pytest
+
+from edge_sdk import __main__ as command_line
+from edge_sdk.audit import audit
+from edge_sdk.prior import belief
+from protocol import exact, levels
+from protocol.campaign import campaign_id, unverified_campaign
+from protocol.channels import Hadamard
+from protocol.domain import Buckets, Grid
+from protocol.keys import public_line
+from tests.edge_sdk.conftest import AUTHOR, LABELS, campaign
+
+
+def test_without_a_history_nobody_knows_anything():
+    """Before the first answer the levels are under a uniform prior: the closed forms of randomised response."""
+    found = audit(unverified_campaign(campaign()))
+    odds, k = math.e, len(LABELS)
+    truth = odds / (odds + k - 1)
+    assert not found.own
+    assert found.survey.levels["ldp"].nanonats == 10**9
+    assert found.survey.levels["lip"].nats == pytest.approx(max(math.log(truth * k), math.log((odds + k - 1) / k)))
+    assert found.survey.levels["maximal-leakage"].nats == pytest.approx(math.log(truth * k), abs=1e-8)
+    assert "geo" in found.survey.missing
+    assert [row.epsilon for row in found.survey.curve] == [0, 5 * 10**8, 10**9]
+
+
+def test_a_history_is_the_prior():
+    """With a history the levels are under its counts plus one, and the belief is the preview's."""
+    terms = unverified_campaign(campaign())
+    found = audit(terms, {"bachelor": 7, "none": 1})
+    assert found.own
+    prior = [2, 1, 1, 8, 1, 1]
+    expected = levels.information(levels.structure_of(terms.channel), prior)
+    assert found.survey.levels["lip"] == expected
+    preview = belief(terms.channel, 10**9, {3: 7, 0: 1})
+    assert found.survey.belief is not None
+    assert tuple(map(float, found.survey.belief)) == pytest.approx((preview.before, preview.after))
+
+
+def test_domains_with_distances_have_a_geo_level():
+    """Buckets and grids are audited per unit of their distance."""
+    for domain, per_unit in ((Buckets.of([0, 2, 10]), 0.5), (Grid(0, 2 * 10**5, 0, 10**5, 10**5), 1.0)):
+        found = audit(unverified_campaign(campaign(domain=domain)))
+        assert found.survey.levels["geo"].nats == pytest.approx(per_unit, abs=1e-8)
+
+
+def test_a_large_channel_gives_the_exact_belief():
+    """For 43,750 values the belief after a Hadamard report is less than the level alone would allow, and no column that
+    is looked at allows more."""
+    odds = exact.exp_lower(10**9)
+    channel = Hadamard((odds << 64) // (odds + (1 << 96)), 43_750)
+    counts = {5: 40_000, 77: 100}
+    found = belief(channel, 10**9, counts)
+    before = 40_001 / (43_750 + 40_100)
+    assert found.before == pytest.approx(before)
+    assert found.before < found.after < before * math.e / (before * math.e + 1 - before) - 0.05
+    for y in (0, 1, 2, 4, 8, 3, 48, 65_535):
+        column = [channel.weight(x, y) * (1 + counts.get(x, 0)) for x in range(channel.inputs)]
+        assert max(column) / sum(column) <= found.after
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a campaign that is open now and its author's key."""
+    (tmp_path / "c.campaign").write_bytes(campaign(opens=int(time.time()) - 60))
+    (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys, *words, code=0):
+    assert command_line.main(["--store", "store", *words]) == code
+    return capsys.readouterr().out
+
+
+def test_a_file_is_audited_before_it_is_joined(folder, capsys):
+    """A campaign file is audited without a store, without trust, and to the same numbers as once it is joined."""
+    before = json.loads(run(capsys, "audit", "c.campaign", "--json"))
+    assert not (folder / "store").exists()
+    assert (before["prior"], before["levels"]["ldp"], before["declared"]) == ("uniform", 1.0, 1.0)
+    run(capsys, "join", "c.campaign", "--trust", "analyst.pub")
+    ident = campaign_id((folder / "c.campaign").read_bytes()).hex()
+    assert json.loads(run(capsys, "audit", ident, "--json")) == before
+    run(capsys, "consent", ident)
+    run(capsys, "answer", ident, "bachelor")
+    after = json.loads(run(capsys, "audit", ident[:6], "--json"))
+    assert after["prior"] == "own"
+    assert after["belief"]["before"] == pytest.approx(2 / 7)
+    assert after["levels"]["ldp"] == 1.0
+
+
+def test_it_is_said_to_people(folder, capsys):
+    """Without --json each level is a line in nats, and what is not computed says why."""
+    shown = run(capsys, "audit", "c.campaign")
+    assert "name ldp  nats 1 nats" in shown
+    assert "name geo  why the values have no distance" in shown
+    assert "belief after: " in shown
+    assert run(capsys, "audit", "ffff", code=1) == ""
+    (folder / "bent.campaign").write_bytes(b"no campaign")
+    assert run(capsys, "audit", "bent.campaign", code=65) == ""

@@ -1,0 +1,421 @@
+"""What a person answers as: a class, chosen openly or by charge, or a prior that they declare."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+
+import pytest
+
+from edge_sdk import BudgetPolicy
+from edge_sdk.__main__ import main
+from edge_sdk.errors import BudgetRefused, ConsentMissing, StoreError
+from edge_sdk.joined import Joined
+from edge_sdk.ledger import Kind
+from edge_sdk.store import DATABASE_FILE, MIGRATIONS, VERSION
+from protocol import envelope, exact, keys, personal
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.channels import Blocks
+from protocol.domain import Values
+from protocol.errors import CampaignError, NotInDomain, NotionError, ReportError
+from protocol.notions.classes import Classes
+from protocol.notions.information import Information
+from protocol.notions.own import OwnPrior
+from protocol.notions.pairwise import Ldp
+from protocol.report import Enrolment, Report
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Dice, campaign
+
+NAT = exact.NANONATS
+PRIORS = ((50, 20, 10, 10, 5, 5), (5, 5, 10, 10, 20, 50), (1, 1, 1, 1, 1, 1))
+NAMES = ("workers", "students", "others")
+LEVELS = (NAT, 2 * NAT, NAT // 2)
+K = len(LABELS)
+
+
+def made(**changes) -> bytes:
+    fields = {
+        "title": "Highest education", "question": "Which?", "purpose": "", "organisation": "Town library",
+        "domain": Values(LABELS), "mechanism": "lip", "opens": OPENS, "closes": OPENS + 10 * WEEK,
+        "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+    }  # fmt: skip
+    return seal_campaign(Campaign(**{**fields, **changes}), AUTHOR)
+
+
+def of_classes(**changes) -> bytes:
+    """A campaign with a prior and a level for each of three classes."""
+    notion = Classes.of(tuple(map(Information, LEVELS, PRIORS)))
+    channels = tuple(map(personal.lip_response, PRIORS, LEVELS))
+    runs = tuple((block, K) for block in (1, 2, 3))
+    return made(**{"notion": notion, "channel": Blocks(0, runs, channels), "classes": NAMES, **changes})
+
+
+def of_levels() -> bytes:
+    """A campaign with a level for each of two classes, and no priors."""
+    channel = Blocks(0, ((1, K), (2, K)), (personal.choice(K, NAT), personal.choice(K, 2 * NAT)))
+    return made(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=channel, classes=("careful", "open"))
+
+
+def of_own(**changes) -> bytes:
+    """A campaign for people's own priors."""
+    notion = OwnPrior(NAT, K)
+    return made(**{"notion": notion, "channel": notion.channel_of(notion.uniform), **changes})
+
+
+def outputs(data: bytes, reports: list[bytes]) -> list[int]:
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    return [Report.decode(envelope.decode(report).unverified).outputs(terms)[0] for report in reports]
+
+
+def nanonats(data: bytes, place: int) -> int:
+    return open_campaign(data, [AUTHOR.public]).terms.certificates[place].cost
+
+
+# Classes
+
+
+def test_a_class_is_asked_for(open_device) -> None:
+    """A campaign of classes is not agreed to without one, nor with one that it does not have."""
+    device = open_device()
+    joined = device.join(of_classes()).campaign_id
+    with pytest.raises(ConsentMissing, match="workers, students, others"):
+        device.consent(joined)
+    with pytest.raises(CampaignError, match="workers, students, others"):
+        device.consent(joined, as_class="strangers")
+    with pytest.raises(CampaignError, match="asks for no prior"):
+        device.consent(joined, as_class="workers", prior={"none": 1})
+    assert not device.consented(joined)
+    assert device.budget.reserved == 0
+    plain = device.join(campaign()).campaign_id
+    with pytest.raises(CampaignError):
+        device.consent(plain, as_class="workers")
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_costs_and_outputs_are_those_of_the_class(open_device, clock, place: int) -> None:
+    """What is reserved, charged, told and drawn is the class's own, and so is every output."""
+    data, device = of_classes(), open_device()
+    joined = device.join(data).campaign_id
+    device.consent(joined, as_class=NAMES[place])
+    cost = nanonats(data, place)
+    assert device.budget.reserved_nanonats == 6 * cost
+    terms = device.terms(joined)
+    assert (terms.member_of, terms.level, terms.cost_nanonats) == (NAMES[place], LEVELS[place] / NAT, cost)
+    receipts = []
+    for period in range(10):
+        clock.now = OPENS + period * WEEK
+        receipts.append(device.answer(joined, LABELS[period % K]))
+    assert {receipt.cost_nanonats for receipt in receipts} == {0, cost}
+    assert {y // K for y in outputs(data, [receipt.envelope for receipt in receipts])} == {place}
+    assert device.budget.spent_nanonats == 6 * cost
+    preview = device.preview(joined)
+    assert (preview.cost_nanonats, preview.report_bytes) == (cost, max(len(one.envelope) for one in receipts))
+
+
+def test_the_terms_tell_every_class_before_consent(open_device) -> None:
+    """Before a class is named, the terms list all, and the costs are those of the costliest."""
+    data, device = of_classes(), open_device()
+    terms = device.join(data)
+    assert [one.name for one in terms.classes] == list(NAMES)
+    assert [one.cost * NAT for one in terms.classes] == pytest.approx([nanonats(data, place) for place in range(3)])
+    assert terms.member_of is None
+    assert terms.worst_case == max(one.worst_case for one in terms.classes)
+    assert "told openly" in terms.notion
+    assert open_device().join(campaign()).classes == ()
+
+
+def test_a_class_holds_for_the_campaigns_life(open_device, place) -> None:
+    """Agreeing again changes nothing, another class is refused until all is forgotten, and a restart keeps it."""
+    data = of_classes()
+    with open_device(place) as device:
+        joined = device.join(data).campaign_id
+        device.consent(joined, as_class="students")
+        device.consent(joined)
+        device.consent(joined, as_class="students")
+        with pytest.raises(CampaignError, match="'students'"):
+            device.consent(joined, as_class="workers")
+    with open_device(place) as device:
+        assert device.terms(joined).member_of == "students"
+        device.answer(joined, LABELS[0])
+        device.forget(joined)
+        device.join(data)
+        device.consent(joined, as_class="workers")
+        assert device.terms(joined).member_of == "workers"
+
+
+def test_reports_of_a_class_tell_nothing_but_the_class(open_device) -> None:
+    """The same bytes are drawn, and reports are equally long, whatever class and answer."""
+    data, seen = of_classes(), set()
+    for name in NAMES:
+        for label in LABELS:
+            dice = Dice()
+            device = open_device(urandom=dice)
+            joined = device.join(data).campaign_id
+            device.consent(joined, as_class=name)
+            seen.add((len(device.answer(joined, label).envelope), tuple(dice.asked)))
+    assert len(seen) == 1
+
+
+# The charged choice
+
+
+def test_the_choice_is_charged_and_kept(open_device, place) -> None:
+    """A choice reserves and charges its level beside the worst case of the class, and is never drawn again."""
+    data, dice = of_classes(), Dice(4)
+    with open_device(place, urandom=dice) as device:
+        joined = device.join(data).campaign_id
+        name = device.choose_class(joined, 0.7, {"none": 9, "primary": 4})
+        cost = nanonats(data, NAMES.index(name))
+        assert device.budget.spent_nanonats == 700_000_000
+        assert device.budget.reserved_nanonats == 6 * cost
+        entries = [(entry.kind, entry.nanonats) for entry in device.ledger]
+        assert entries == [(Kind.RESERVE, 6 * cost + 700_000_000), (Kind.CHARGE, 700_000_000)]
+        assert device.terms(joined).member_of == name
+        for _ in range(20):
+            assert device.choose_class(joined, 0.7, {"doctorate": 9}) == name
+        assert device.budget.spent_nanonats == 700_000_000
+    with open_device(place) as device:
+        assert device.choose_class(joined, 5.0) == name
+        device.forget()
+        device.join(data)
+        device.choose_class(joined, 0.7, {"none": 9})
+        assert device.budget.spent_nanonats == 1_400_000_000, "forgetting does not make a second draw free"
+
+
+def test_the_choice_follows_its_channel(open_device) -> None:
+    """The drawn class is the channel's sample of the nearest class: for every draw, exactly."""
+    for draw in range(40):
+        rand = (draw * 2**64 // 40).to_bytes(8, "big")
+        asked = iter([bytes(32), bytes(8), rand])
+        device = open_device(urandom=lambda count, asked=asked: next(asked))
+        joined = device.join(of_classes()).campaign_id
+        expected = personal.choice(3, NAT).sample(1, rand)
+        assert device.choose_class(joined, 1.0, {"doctorate": 3, "master": 1}) == NAMES[expected]
+
+
+def test_the_choice_reads_the_devices_own_history(open_device, clock) -> None:
+    """Without a history, what this device answered to the same question decides: nearly always at a high level."""
+    chosen = Counter()
+    for seed in range(8):
+        device = open_device(urandom=Dice(seed))
+        other = device.join(campaign()).campaign_id
+        device.consent(other)
+        device.answer(other, "doctorate")
+        chosen[device.choose_class(device.join(of_classes()).campaign_id, 20.0)] += 1
+    assert chosen == {"students": 8}  # any other has probability below 10^-7
+
+
+def test_what_is_refused_does_not_depend_on_the_draw(open_device) -> None:
+    """Room is asked for the choice and the costliest class before anything is drawn; nothing is charged on refusal."""
+    data = of_classes()
+    most = max(nanonats(data, place) for place in range(3)) * 6
+    for seed in range(6):
+        device = open_device(lifetime=(most + NAT - 1) / NAT, urandom=Dice(seed))
+        joined = device.join(data).campaign_id
+        with pytest.raises(BudgetRefused):
+            device.choose_class(joined, 1.0)
+        assert device.ledger == []
+        device = open_device(lifetime=(most + NAT) / NAT, urandom=Dice(seed))
+        assert device.choose_class(device.join(data).campaign_id, 1.0) in NAMES
+
+
+def test_the_choice_counts_in_a_window(open_device) -> None:
+    """A window's cap holds the choice as well as the answers."""
+    data = of_classes()
+    answers = nanonats(data, 1)
+    window = BudgetPolicy(lifetime=1000, window=(1, (answers + NAT - 1) / NAT))
+    device = open_device(budget=window)
+    with pytest.raises(BudgetRefused, match="window"):
+        device.choose_class(device.join(data).campaign_id, 1.0)
+    other = campaign(level=NAT // 10)
+    for spare, fits in ((0, True), (-1, False)):
+        device = open_device()
+        name = device.choose_class(device.join(data).campaign_id, 1.0)
+        cap = nanonats(data, NAMES.index(name)) + NAT + nanonats(other, 0) + spare
+        device.tighten(BudgetPolicy(window=(1, cap / NAT)))
+        if fits:
+            device.join(other)
+        else:
+            with pytest.raises(BudgetRefused, match="window"):
+                device.join(other)
+
+
+def test_a_choice_needs_priors_and_a_level(open_device) -> None:
+    """Classes without priors, campaigns without classes, levels that are none and foreign values are refused."""
+    device = open_device()
+    for data in (of_levels(), campaign()):
+        with pytest.raises(CampaignError, match="no classes with priors"):
+            device.choose_class(device.join(data).campaign_id, 1.0)
+    joined = device.join(of_classes()).campaign_id
+    with pytest.raises(NotionError):
+        device.choose_class(joined, 0.0)
+    with pytest.raises(NotInDomain):
+        device.choose_class(joined, 1.0, {"baker": 1})
+    with pytest.raises(ReportError):
+        device.choose_class(joined, 1.0, {"none": -1})
+    assert device.ledger == []
+
+
+# Own priors
+
+PRIOR = {"none": 8, "primary": 4, "secondary": 2, "bachelor": 2, "master": 2, "doctorate": 2}
+
+
+def test_a_declared_prior_makes_the_channel(open_device) -> None:
+    """The enrolment carries the prior in lowest terms, and cost and output are those of the channel made for it."""
+    data, dice = of_own(), Dice(3)
+    device = open_device(urandom=dice)
+    joined = device.join(data).campaign_id
+    assert device.terms(joined).declares_prior
+    device.consent(joined, prior=PRIOR)
+    [(sealed,)] = device._store.rows("SELECT envelope FROM outbox")
+    assert Enrolment.open(envelope.decode(sealed)).prior == (4, 2, 1, 1, 1, 1)
+    notion = OwnPrior(NAT, K)
+    certificate = notion.certificate_of((4, 2, 1, 1, 1, 1))
+    assert certificate.cost != notion.certificate_of(notion.uniform).cost
+    assert device.budget.reserved_nanonats == 6 * certificate.cost
+    receipt = device.answer(joined, "none")
+    assert receipt.cost_nanonats == certificate.cost
+    expected = notion.channel_of((4, 2, 1, 1, 1, 1)).sample(0, dice.given[-1])
+    assert outputs(data, [receipt.envelope]) == [expected]
+
+
+def test_a_prior_is_asked_for_whole(open_device) -> None:
+    """Without a prior, with one that misses a value, or with one of other values, nobody agrees."""
+    device = open_device()
+    joined = device.join(of_own()).campaign_id
+    with pytest.raises(ConsentMissing, match="weight for every value"):
+        device.consent(joined)
+    for wrong in ({"none": 1}, {**PRIOR, "none": 0}, {**PRIOR, "none": 2**21}, {**PRIOR, "none": 1.5}):
+        with pytest.raises(ReportError):
+            device.consent(joined, prior=wrong)
+    with pytest.raises(NotInDomain):
+        device.consent(joined, prior={**PRIOR, "baker": 1})
+    assert not device.consented(joined)
+
+
+def test_a_declaration_holds_for_good(open_device, place) -> None:
+    """The study keeps the first prior, so forgetting does not let a device declare another."""
+    data = of_own()
+    with open_device(place) as device:
+        joined = device.join(data).campaign_id
+        device.consent(joined, prior=PRIOR)
+        first = device.enrolment(joined)
+        device.forget(joined)
+        device.join(data)
+        with pytest.raises(CampaignError, match="declared"):
+            device.consent(joined, prior={**PRIOR, "none": 9})
+        device.consent(joined)
+        assert device.enrolment(joined) == first
+        device.answer(joined, "none")
+
+
+def test_a_refused_consent_declares_nothing(open_device) -> None:
+    """A prior is kept together with the consent, or not at all."""
+    device = open_device(lifetime=4.5)
+    joined = device.join(of_own(closes=OPENS + 3 * WEEK)).campaign_id
+    with pytest.raises(BudgetRefused):
+        device.consent(joined, prior=PRIOR)
+    device.consent(joined, prior=dict.fromkeys(LABELS, 1))
+
+
+def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
+    """Two rounds of one question cost one ledger the sum of their LDP levels, whatever the second one's prior."""
+    first = campaign()
+    notion = Information(NAT, (70, 10, 8, 7, 3, 2))
+    second = made(title="Round two", notion=notion, channel=personal.lip_response(notion.prior, NAT))
+    costs = [nanonats(data, 0) for data in (first, second)]
+    assert costs[1] > NAT, "a LIP level would not add up; what is charged is the LDP level"
+    device = open_device()
+    for data in (first, second):
+        joined = device.join(data).campaign_id
+        device.consent(joined)
+        device.answer(joined, "none")
+    assert device.budget.spent_nanonats == sum(costs)
+    tight = open_device(lifetime=6 * sum(costs) / NAT - 0.001)
+    tight.consent(tight.join(first).campaign_id)
+    with pytest.raises(BudgetRefused):
+        tight.join(second)
+
+
+# The store
+
+
+def test_a_store_of_the_first_format_is_brought_up(open_device, place) -> None:
+    """A store of format 1 opens with all that it held, its consents in no class, and answers on."""
+    data = campaign()
+    with open_device(place) as device:
+        joined = device.join(data).campaign_id
+        device.consent(joined)
+        before = device.answer(joined, LABELS[0])
+    connection = sqlite3.connect(place / DATABASE_FILE)
+    with connection:
+        connection.execute("ALTER TABLE consent DROP COLUMN place")
+        connection.execute("ALTER TABLE consent DROP COLUMN choice")
+        connection.execute("DROP TABLE declared")
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    with open_device(place) as device:
+        assert device.answer(joined, LABELS[0]).envelope == before.envelope
+        assert device._store.rows("PRAGMA user_version") == [(VERSION,)]
+        device.consent(device.join(of_classes()).campaign_id, as_class="others")
+        fresh = open_device()
+        columns = "SELECT sql FROM sqlite_master WHERE name NOT IN ('consent') ORDER BY name"
+        assert device._store.rows(columns) == fresh._store.rows(columns)
+        assert device._store.rows("PRAGMA table_info(consent)") == fresh._store.rows("PRAGMA table_info(consent)")
+
+
+@pytest.mark.parametrize("version", [VERSION + 1, 99])
+def test_a_store_of_a_later_format_is_refused(open_device, place, version: int) -> None:
+    """A store that a later release wrote is left alone."""
+    assert set(MIGRATIONS) == set(range(1, VERSION))
+    open_device(place).close()
+    connection = sqlite3.connect(place / DATABASE_FILE)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+    with pytest.raises(StoreError, match=f"format {version}"):
+        open_device(place)
+
+
+# The command line
+
+
+def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
+    """consent --class, --choose-class and --prior are the device's calls; what is missing is said."""
+    now = {"opens": 0, "closes": 2**39, "period_seconds": 2**38}
+    (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
+    (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{label},{n}\n" for label, n in PRIOR.items()))
+    for name, data in (("classes", of_classes(**now)), ("own", of_own(**now))):
+        (tmp_path / name).write_bytes(data)
+    store = ["--store", str(tmp_path / "store")]
+
+    def run(*arguments: object) -> int:
+        return main([*store, *map(str, arguments)])
+
+    assert run("budget", "--lifetime", 100) == 0
+    assert run("join", tmp_path / "classes", "--trust", tmp_path / "author.pub") == 0
+    capsys.readouterr()
+    joined = open_campaign((tmp_path / "classes").read_bytes(), [AUTHOR.public]).id.hex()
+    assert run("consent", joined) == 1
+    assert "workers, students, others" in capsys.readouterr().err
+    assert run("consent", joined, "--choose-class", "nan") == 2
+    assert run("consent", joined, "--choose-class", 1, "--prior", tmp_path / "prior.csv", "--json") == 0
+    assert '"class": "' in capsys.readouterr().out
+    assert run("forget", joined) == 0
+    assert run("join", tmp_path / "classes", "--trust", tmp_path / "author.pub") == 0
+    assert run("consent", joined, "--class", "students") == 0
+    assert "class: students" in capsys.readouterr().out
+    own = open_campaign((tmp_path / "own").read_bytes(), [AUTHOR.public]).id.hex()
+    assert run("join", tmp_path / "own", "--trust", tmp_path / "author.pub") == 0
+    (tmp_path / "wrong.csv").write_text("value,count\nnone,many\n")
+    assert run("consent", own, "--prior", tmp_path / "wrong.csv") == 2
+    assert "many" not in capsys.readouterr().err
+    assert run("consent", own, "--prior", tmp_path / "prior.csv") == 0
+    assert run("answer", own, "none") == 0
+
+
+def test_a_role_is_part_of_what_was_joined(open_device) -> None:
+    """A joined campaign in another role has that role's channel, and its repr shows no secret."""
+    joined = Joined.open(of_classes(), [AUTHOR.public], bytes(range(32)))
+    assert not joined.complete
+    assert "SigningKey" not in repr(joined) or bytes(range(32)).hex() not in repr(joined)
+    assert joined.channel == personal.lip_response(PRIORS[1], LEVELS[1]), "the costliest, before a class is named"
