@@ -11,6 +11,7 @@ knows every answer.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -24,9 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.sheet import SheetError, read_sheet
+from protocol import personal
 from protocol.campaign import Campaign
-from protocol.domain import DITHER_BYTES, Answer, Buckets, Domain
+from protocol.domain import DITHER_BYTES, Answer, Buckets, Domain, Items
+from protocol.errors import NotInDomain
 from protocol.keys import SECRET_BYTES, SigningKey
+from protocol.notions.own import OwnPrior
 from protocol.report import Enrolment, Report
 
 CHUNK = 2_000
@@ -38,12 +42,17 @@ class Truth:
     """What a simulated population holds.
 
     Attributes:
-        answers: the distinct answers, of the campaign's domain.
+        answers: answers, of the campaign's domain, one for each group of people.
         counts: how many people hold each.
+        places: the class of each group, in a campaign of classes; if empty, each person's is drawn evenly.
+        priors: what the people of each group declare, in a campaign for people's own priors; if empty, everybody
+            declares what the whole population holds.
     """
 
     answers: tuple[Answer, ...]
     counts: tuple[int, ...]
+    places: tuple[int, ...] = ()
+    priors: tuple[tuple[int, ...], ...] = ()
 
     @property
     def people(self) -> int:
@@ -56,6 +65,8 @@ class Truth:
         A number between two bucket edges counts for both, by its distance, as stochastic rounding would have it
         on average.
         """
+        if isinstance(domain, Items):
+            return self._holders(domain)
         shares = np.zeros(domain.size)
         for answer, count in zip(self.answers, self.counts, strict=True):
             if isinstance(domain, Buckets):
@@ -66,13 +77,24 @@ class Truth:
                 shares[domain.index(answer, bytes(DITHER_BYTES))] += count
         return shares / self.people
 
+    def _holders(self, domain: Items) -> NDArray[np.float64]:
+        """(m,) the share of people who hold each item."""
+        holders = np.zeros(domain.count)
+        for answer, count in zip(self.answers, self.counts, strict=True):
+            members = [x for x in domain.members(answer) if x < domain.count]
+            holders[members] += count
+        return holders / self.people
 
-def read_truth(path: Path, domain: Domain) -> Truth:
-    """The truth of a CSV file with the header ``value,count``.
+
+def read_truth(path: Path, domain: Domain, classes: Sequence[str] = ()) -> Truth:
+    """The truth of a CSV file with the header ``value,count``; of classes, ``value,count,class`` is good too.
 
     Raises:
-        SheetError: the header, a value outside the domain, or a count that is not a whole number.
+        SheetError: the header, a value outside the domain, a class the campaign does not have, or a count that is not a
+            whole number.
     """
+    if classes and (found := _by_class(path, domain, classes)) is not None:
+        return found
     answers, counts = [], []
     for answer, count, where in read_sheet(path, domain, "count"):
         if count.denominator != 1 or count < 0:
@@ -82,6 +104,47 @@ def read_truth(path: Path, domain: Domain) -> Truth:
     if not sum(counts):
         raise SheetError(f"{path.name} counts nobody")
     return Truth(tuple(answers), tuple(counts))
+
+
+def _by_class(path: Path, domain: Domain, classes: Sequence[str]) -> Truth | None:
+    """The truth of a file with a column of classes; None where it has none."""
+    answers, counts, places = [], [], []
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file)
+            if next(rows, None) != ["value", "count", "class"]:
+                return None
+            for row in rows:
+                where = f"{path.name}, line {rows.line_num}"
+                if len(row) < 3 or not row[-2].strip().isdecimal() or row[-1] not in classes:
+                    raise SheetError(f"{where}: a row is a value, a whole number of people, and one of the classes")
+                try:
+                    answers.append(domain.parse(",".join(row[:-2])))
+                    domain.index(answers[-1], bytes(DITHER_BYTES))
+                except NotInDomain as error:
+                    raise SheetError(f"{where}: no value of the campaign: {error}") from None
+                counts.append(int(row[-2]))
+                places.append(classes.index(row[-1]))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SheetError(f"{path.name} is not a CSV file: {error}") from None
+    if not sum(counts):
+        raise SheetError(f"{path.name} counts nobody")
+    return Truth(tuple(answers), tuple(counts), tuple(places))
+
+
+@dataclass(frozen=True)
+class Person:
+    """What one simulated person holds and answers as.
+
+    Attributes:
+        answer: of the campaign's domain.
+        place: of their class; 0 in a campaign without classes.
+        prior: what they declare, in a campaign for people's own priors.
+    """
+
+    answer: Answer
+    place: int = 0
+    prior: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -116,9 +179,16 @@ def population(
         seed: for experiments; None takes the operating system's randomness.
         processes: how many work at once; the result of a seed does not depend on it.
     """
-    order = shuffled(truth, seed)
+    order, places = shuffled(truth, seed), classes_of(terms, truth, seed)
+    declared = _declared(terms, truth)
     starts = range(0, len(order), CHUNK)
-    chunks = ([truth.answers[place] for place in order[start : start + CHUNK]] for start in starts)
+    chunks = (
+        [
+            Person(truth.answers[group], place, declared[group] if declared else None)
+            for group, place in zip(order[start : start + CHUNK], places[start : start + CHUNK], strict=True)
+        ]
+        for start in starts
+    )
     work = (repeat(terms), repeat(campaign_id), chunks, starts, repeat(period), repeat(seed))
     processes = processes or os.cpu_count() or 1
     if len(starts) < 2 or processes < 2:
@@ -135,29 +205,54 @@ def shuffled(truth: Truth, seed: int | None) -> NDArray[np.int64]:
     return order
 
 
+def classes_of(terms: Campaign, truth: Truth, seed: int | None) -> list[int]:
+    """(people,) the class of each person, in the order in which they come; 0 in a campaign without classes."""
+    if not terms.classes:
+        return [0] * truth.people
+    if truth.places:
+        return [truth.places[group] for group in shuffled(truth, seed)]
+    generator = np.random.default_rng(None if seed is None else [seed, len(terms.classes)])
+    places: list[int] = generator.integers(len(terms.classes), size=truth.people).tolist()
+    return places
+
+
+def _declared(terms: Campaign, truth: Truth) -> tuple[tuple[int, ...], ...]:
+    """What the people of each group declare; empty where the campaign asks for nothing."""
+    if not isinstance(terms.notion, OwnPrior):
+        return ()
+    if truth.priors:
+        return truth.priors
+    half = personal.MAX_DECLARED_WEIGHT // 2
+    shares = truth.shares(terms.domain).tolist()
+    return (personal.declared([1 + int(share * half) for share in shares]),) * len(truth.answers)
+
+
 def _answer_all(
-    terms: Campaign, campaign_id: bytes, answers: Sequence[Answer], first: int, period: int, seed: int | None
+    terms: Campaign, campaign_id: bytes, people: Sequence[Person], first: int, period: int, seed: int | None
 ) -> Sent:
     reports, enrolments = bytearray(), bytearray()
-    for number, answer in enumerate(answers, first):
+    for number, person in enumerate(people, first):
         draw = dice(seed, number)
-        report, enrolment = _answer(terms, campaign_id, answer, period, draw)
+        report, enrolment = _answer(terms, campaign_id, person, period, draw)
         enrolments += enrolment
         if terms.enrolment == "open":
             reports += enrolment
         reports += report
-    return Sent(bytes(reports), bytes(enrolments), len(answers))
+    return Sent(bytes(reports), bytes(enrolments), len(people))
 
 
 def _answer(
-    terms: Campaign, campaign_id: bytes, answer: Answer, period: int, draw: Callable[[int], bytes]
+    terms: Campaign, campaign_id: bytes, person: Person, period: int, draw: Callable[[int], bytes]
 ) -> tuple[bytes, bytes]:
     """One device: its report and its enrolment. Randomness is drawn before the answer is looked at."""
     key = SigningKey.for_campaign(draw(SECRET_BYTES), campaign_id)
     dither, rand = draw(DITHER_BYTES), draw(terms.channel.rand_bytes)
-    output = terms.channel.sample(terms.domain.index(answer, dither), rand)
+    channel = terms.channel
+    if isinstance(terms.notion, OwnPrior) and person.prior is not None:
+        channel = terms.notion.channel_of(person.prior)
+    output = channel.sample(terms.input_of(terms.domain.index(person.answer, dither), person.place), rand)
     report = Report.of(campaign_id, terms, period, 0, [output])
-    return report.seal(key), Enrolment(campaign_id, key.public).seal(key)
+    return report.seal(key), Enrolment(campaign_id, key.public, person.prior).seal(key)
 
 
 def dice(seed: int | None, number: int) -> Callable[[int], bytes]:

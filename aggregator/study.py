@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.tally import Tally
-from aggregator.intake import enrolments, tables
+from aggregator.intake import columns, enrolments, tables
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.framing import frames
 from aggregator.intake.registry import Registry, load
@@ -29,6 +30,7 @@ from aggregator.intake.signatures import verifier
 from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, StudyError
 from protocol.campaign import SignedCampaign, open_campaign
 from protocol.envelope import Kind
+from protocol.notions.own import OwnPrior
 
 __all__ = ["CampaignStatus", "EnrolResult", "Known", "Listed", "Study", "StudyError"]
 
@@ -277,15 +279,33 @@ class Study:
         periods = _periods(table, name)
         if period is None and len(periods) == 1:
             (period,) = periods
-        if period is not None:
-            sql = _COUNT.format(campaign=name, period=int(period))
-        else:
-            sql = _COUNT_LATEST.format(campaign=name)
-        counts = np.zeros(campaign.terms.channel.outputs, dtype=np.int64)
-        if periods:
-            rows = tables.query(table, sql)
-            counts[rows["output"].to_numpy()] = rows["n"].to_numpy()
-        return Tally(counts, MappingProxyType(self.rejected(campaign)), table.version())
+        rows = _LATEST.format(campaign=name) if period is None else _OF_PERIOD.format(campaign=name, period=int(period))
+        if isinstance(campaign.terms.notion, OwnPrior):
+            return self._personal(campaign, table, rows)
+        counts, reports = np.zeros(campaign.terms.channel.features, dtype=np.int64), 0
+        if periods and campaign.terms.channel.unary:
+            for batch in tables.stream(table, f"{rows} SELECT word FROM chosen"):  # noqa: S608
+                counts += columns.ones(batch["word"], len(counts))
+                reports += batch.num_rows
+        elif periods:
+            found = tables.query(table, f"{rows} SELECT output, count(*) AS n FROM chosen GROUP BY output")  # noqa: S608
+            counts[found["output"].to_numpy()] = found["n"].to_numpy()
+            reports = int(counts.sum())
+        return Tally(counts, reports, MappingProxyType(self.rejected(campaign)), table.version())
+
+    def _personal(self, campaign: SignedCampaign, table: DeltaTable, rows: str) -> PersonalTally:
+        """The counted outputs by the prior that the key declared."""
+        found = tables.query(table, f"{rows} SELECT key, output, count(*) AS n FROM chosen GROUP BY key, output")  # noqa: S608
+        registry = self.registry(campaign.id.hex())
+        at, _ = registry.find(found["key"].to_numpy())  # every counted report is of a registered key
+        places: dict[bytes, int] = {}
+        which = np.array([places.setdefault(written, len(places)) for written in registry.prior[at]], dtype=np.int64)
+        size = campaign.terms.domain.size
+        priors = np.array([enrolments.prior_of(written) for written in places], dtype=np.int64).reshape(-1, size)
+        counts = np.zeros(priors.shape, dtype=np.int64)
+        np.add.at(counts, (which, found["output"].to_numpy()), found["n"].to_numpy())
+        rejected = MappingProxyType(self.rejected(campaign))
+        return PersonalTally(counts.ravel(), int(counts.sum()), rejected, table.version(), priors)
 
     def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
         """Envelopes refused for a campaign, by reject class; for None, those of no known campaign."""
@@ -319,12 +339,11 @@ class Study:
 
 
 # Campaign ids are hex digits and periods integers, so nothing from outside gets into a query.
-_COUNT = "SELECT output, count(*) AS n FROM rows WHERE campaign = '{campaign}' AND period = {period} GROUP BY output"
-_COUNT_LATEST = """
-    WITH mine AS (SELECT key, period, output FROM rows WHERE campaign = '{campaign}'),
-         latest AS (SELECT key, max(period) AS period FROM mine GROUP BY key)
-    SELECT output, count(*) AS n FROM mine JOIN latest ON mine.key = latest.key AND mine.period = latest.period
-    GROUP BY output
+_OF_PERIOD = "WITH chosen AS (SELECT * FROM rows WHERE campaign = '{campaign}' AND period = {period})"
+_LATEST = """
+    WITH mine AS (SELECT * FROM rows WHERE campaign = '{campaign}'),
+         latest AS (SELECT key, max(period) AS period FROM mine GROUP BY key),
+         chosen AS (SELECT mine.* FROM mine JOIN latest ON mine.key = latest.key AND mine.period = latest.period)
 """
 _PERIODS = "SELECT period, count(*) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY period ORDER BY period"
 _REJECTED = "SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY reason ORDER BY reason"

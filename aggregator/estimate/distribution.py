@@ -1,7 +1,9 @@
 """Consistent distributions: shares that are not negative and sum to one.
 
 One idea: raw estimates are unbiased but may be negative; what they lack is something known beforehand. The projection
-knows only that shares form a distribution; the two Bayesian estimators know the campaign's prior.
+knows only that shares form a distribution, the posterior mean knows the campaign's prior.
+
+What is learnt from all values together is in ``bayes``, what the reports make most likely in ``likelihood``.
 """
 
 from __future__ import annotations
@@ -10,12 +12,6 @@ import numpy as np
 
 from aggregator.estimate.decoders import Decoder
 from aggregator.estimate.decoders.decoder import Floats
-
-PRIOR_REPORTS = 0.01
-"""The prior counts for this many reports per report in ``posterior_mode``; 0.01 and 0.001 were tried (MATH 2.9)."""
-
-MAX_ROUNDS = 2000
-SETTLED = 1e-9
 
 
 def project(raw: Floats) -> Floats:
@@ -43,18 +39,3 @@ def posterior_mean(decoder: Decoder, share: Floats, prior: Floats) -> Floats:
     posterior: Floats = prior * decoder.backward(np.divide(share, marginal, out=np.zeros_like(share), where=seen))
     posterior /= posterior.sum()
     return posterior
-
-
-def posterior_mode(decoder: Decoder, share: Floats, prior: Floats) -> Floats:
-    """The most probable distribution, if people are drawn from one that is Dirichlet around the prior.
-
-    Expectation maximisation from the prior, with ``PRIOR_REPORTS`` (MATH 2.9). Unlike the mean, it leaves a wrong
-    prior behind as reports come in.
-    """
-    p = prior
-    for _ in range(MAX_ROUNDS):
-        better = (posterior_mean(decoder, share, p) + PRIOR_REPORTS * prior) / (1 + PRIOR_REPORTS)
-        if np.abs(better - p).sum() < SETTLED:
-            return better
-        p = better
-    return p

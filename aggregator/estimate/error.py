@@ -1,6 +1,6 @@
 """The error to expect, before anybody has answered.
 
-One idea: the variance of a linear estimate is a second moment minus a square, so the exact expected error needs one
+One idea: the variance of a linear estimate follows from the law of its features, so the exact expected error needs one
 pass through the channel and no simulation. Authors choose channels by it; the audit prints it.
 """
 
@@ -20,7 +20,7 @@ from protocol.channels import Channel
 def expected_mse(channel: Channel, p: Sequence[float] | Floats | None = None) -> float:
     """Expected squared error of the raw estimate of one report, summed over the values; n reports have 1/n of it.
 
-        sum over x of [ sum over y of P(y) L[y, x]^2 - p[x]^2 ],     P = p @ Q                        (MATH 4.1)
+        sum over x of the variance of what one report adds to raw[x], under p                         (MATH 4.1)
 
     Args:
         p: the true shares; uniform where not given.
@@ -29,8 +29,7 @@ def expected_mse(channel: Channel, p: Sequence[float] | Floats | None = None) ->
     """
     share = np.full(channel.inputs, 1 / channel.inputs) if p is None else np.asarray(p, dtype=np.float64)
     decoder = decoder_of(channel)
-    moment = decoder.second_moment(decoder.forward(share))
-    return float(moment.sum() - (share**2).sum())
+    return float(decoder.variances(decoder.forward(share)).sum())
 
 
 def lip_mse(channel: Channel, prior: Sequence[int]) -> float:
@@ -48,6 +47,12 @@ def lip_mse(channel: Channel, prior: Sequence[int]) -> float:
     marginal = decoder.forward(law)
     gained = np.divide(decoder.forward_squares(law**2), marginal, out=np.zeros_like(marginal), where=marginal > 0)
     return float(1 - gained.sum())
+
+
+def prior_mse(prior: Sequence[int]) -> float:
+    """The same without any report: 1 - sum over x of P[x]^2."""
+    total = sum(prior)
+    return 1 - math.fsum((weight / total) ** 2 for weight in prior)
 
 
 def lip_mse_bound(level: int, prior: Sequence[int]) -> float:

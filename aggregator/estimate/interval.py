@@ -25,9 +25,9 @@ LEAST_COUNT = 50
 """The normal interval needs at least this many reports that bear on the value."""
 
 
-def standard_errors(decoder: Decoder, share: Floats, raw: Floats, reports: int) -> Floats:
-    """(k,) standard error of each raw estimate: sqrt((sum over y of share[y] L[y, x]^2 - raw[x]^2) / n)."""
-    return np.sqrt(np.maximum(decoder.second_moment(share) - raw**2, 0) / reports)
+def standard_errors(decoder: Decoder, share: Floats, reports: int) -> Floats:
+    """(k,) standard error of each raw estimate: sqrt(variance of what one report adds / n)."""
+    return np.sqrt(np.maximum(decoder.variances(share), 0) / reports)
 
 
 def quantile(alpha: float) -> float:
@@ -49,6 +49,12 @@ def clopper_pearson(count: NDArray[np.int64], reports: int, alpha: float) -> Int
     return low[place].reshape(count.shape), high[place].reshape(count.shape)
 
 
+def normal(raw: Floats, se: Floats, alpha: float) -> Interval:
+    """The intervals of the normal law; NaN where the standard error is."""
+    z = quantile(alpha)
+    return raw - z * se, raw + z * se
+
+
 def intervals(stairs: Staircase, raw: Floats, se: Floats, alpha: float) -> Interval:
     """(k,) lower and upper ends; each interval misses its share with probability ``alpha`` at most.
 
@@ -58,7 +64,7 @@ def intervals(stairs: Staircase, raw: Floats, se: Floats, alpha: float) -> Inter
     For the intervals of all k values to hold together, divide ``alpha`` by k (Bonferroni).
     """
     z = quantile(alpha)
-    low, high = raw - z * se, raw + z * se
+    low, high = normal(raw, se, alpha)
     stepwise = (stairs.steps == 1) | ~_enough(stairs, raw, se, z)
     for steps in np.unique(stairs.steps[stepwise]):
         chosen = stepwise & (stairs.steps == steps)

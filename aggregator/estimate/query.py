@@ -1,7 +1,7 @@
 """Questions whose answer is linear in the shares: a value, a mean, a sum, any weighted sum.
 
-One idea: with a number a[x] for each value, a report y adds phi(y) = sum over x of a[x] L[y, x] to the answer. So the
-answer is a mean of phi over the reports and its error is the ordinary one of a mean, whatever the mechanism (MATH 6.2).
+One idea: with a number a[x] for each value, every report adds a number to the answer. So the answer is a mean over the
+reports and its error is the ordinary one of a mean, whatever the mechanism (MATH 6.2).
 
 Since the shares sum to one, a constant may be taken off all a[x] before and added after. The shares' raw estimates
 need not sum to one, so this changes the error: ages between 60 and 90 are far better known as 75 plus or minus 15. The
@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from aggregator.estimate import distribution, interval
+from aggregator.estimate.classes import pooled
 from aggregator.estimate.decoders import Decoder, NotInvertible, decoder_of
 from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.result import estimate, prior_of, require_enough
 from aggregator.estimate.tally import Tally
 from protocol.campaign import Campaign
-from protocol.domain import Buckets
+from protocol.domain import Buckets, Items
 from protocol.errors import HalftruthError
 
 
@@ -87,21 +88,29 @@ def weighted(
     """
     require_enough(terms, tally)
     a = np.asarray(weights, dtype=np.float64)
-    if a.shape != (terms.domain.size,):
-        raise ValueError(f"one weight for each of {terms.domain.size} values is expected, not {a.shape}")
-    prior = prior_of(terms)
+    size = terms.domain.count if isinstance(terms.domain, Items) else terms.domain.size
+    if a.shape != (size,):
+        raise ValueError(f"one weight for each of {size} values is expected, not {a.shape}")
+    if isinstance(terms.domain, Items):
+        a = np.concatenate([a * terms.domain.padding, np.zeros(terms.domain.padding)])
+    classes = pooled(terms, tally)
+    prior = prior_of(terms) if classes is None else classes.prior
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
-    decoder = decoder_of(terms.channel, reference.tolist())
+    decoder = classes or decoder_of(terms.channel, reference.tolist())
     share = tally.counts / tally.reports
-    mmse = None if prior is None else float(a @ distribution.posterior_mean(decoder, share, prior)) + offset
+    mmse = None
+    if prior is not None and decoder.one_hot:
+        shares = classes.posterior_mean(share) if classes else distribution.posterior_mean(decoder, share, prior)
+        mmse = float(a @ shares) + offset
     try:
-        phi = _steady(decoder, a, reference)
+        shift = _steady_shift(decoder, a, reference)
+        steady = a - shift
+        raw = decoder.query(steady, share) + shift
+        se = math.sqrt(max(decoder.variance(steady, share), 0.0) / tally.reports)
     except NotInvertible:
         if prior is None:
             raise
         return Answer(what, math.nan, math.nan, math.nan, math.nan, level, mmse)
-    raw = float(share @ phi)
-    se = math.sqrt(float(share @ (phi - raw) ** 2) / tally.reports)
     half, centre = interval.quantile(1 - level) * se, raw + offset
     return Answer(what, centre, se, centre - half, centre + half, level, mmse)
 
@@ -157,9 +166,9 @@ def survey(terms: Campaign, tally: Tally, x: int, *, level: float = 0.95) -> Ans
     Raises:
         NotEnough, NotInvertible
     """
-    if not 0 <= x < terms.domain.size:
-        raise ValueError(f"a value's index lies in 0 .. {terms.domain.size - 1}")
     whole = estimate(terms, tally, level=level)
+    if not 0 <= x < whole.size:
+        raise ValueError(f"a value's index lies in 0 .. {whole.size - 1}")
     mmse = float(whole.share[x]) if whole.method == "mmse" else None
     return Answer(
         f"share of {whole.label(x)}", float(whole.raw[x]), float(whole.se[x]),
@@ -167,15 +176,13 @@ def survey(terms: Campaign, tally: Tally, x: int, *, level: float = 0.95) -> Ans
     )  # fmt: skip
 
 
-def _steady(decoder: Decoder, a: Floats, reference: Floats) -> Floats:
-    """phi(y) - c (g(y) - 1), where g(y) is what y adds to the sum of all shares and c makes the error least.
+def _steady_shift(decoder: Decoder, a: Floats, reference: Floats) -> float:
+    """The c that makes the error of (a - c) . p least under the reference law: cov(a . p, 1 . p) / var(1 . p).
 
-    c = cov(phi, g) / var(g) under the reference law; 0 where the raw shares always sum to one.
+    0 where the raw shares always sum to one. The covariance is that of polarisation, so a decoder knows variances only.
     """
-    phi = decoder.adjoint(a)
-    excess = decoder.adjoint(np.ones_like(a)) - 1
-    law = decoder.forward(reference)
-    spread = float(law @ excess**2)
+    law, ones = decoder.forward(reference), np.ones_like(a)
+    spread = decoder.variance(ones, law)
     if spread < 1e-18:
-        return phi
-    return phi - float(law @ (phi * excess)) / spread * excess
+        return 0.0
+    return (decoder.variance(a + ones, law) - decoder.variance(a - ones, law)) / (4 * spread)

@@ -15,18 +15,33 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.estimate import distribution, interval
+from aggregator.estimate import distribution, interval, likelihood
+from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.classes import Pooled, pooled
 from aggregator.estimate.decoders import Decoder, NotInvertible, decoder_of
 from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.screen import screen
 from aggregator.estimate.tally import Tally
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
+from protocol.domain import Items
 from protocol.errors import HalftruthError, NotYet
 from protocol.notions import Information
 
-METHODS = ("projection", "mmse", "map", "linear")
-"""How the consistent distribution is made: see ``distribution``; "linear" leaves the raw estimate as it is."""
+METHODS = ("projection", "empirical-bayes", "em", "mmse", "map", "linear")
+"""How the consistent distribution is made: see ``distribution``, ``bayes`` and ``likelihood``.
+
+"linear" leaves the raw estimate as it is.
+"""
+
+WITHOUT_INVERSE = ("em", "mmse", "map")
+"""These need a channel's outputs one by one, and no unbiased estimate."""
+
+CROWD = 16
+NOISY = 0.25
+"""Empirical Bayes is the default from ``CROWD`` values on where noise is this part of an even share: see
+``default_method``."""
 
 
 class NotEnough(NotYet):
@@ -44,18 +59,21 @@ class Influence:
     Attributes:
         people_per_report: the most people that one report counts for in a raw estimate; NaN without one.
         reports: n.
+        asked: how many forged reports somebody wants to know the influence of; None: nobody asked.
     """
 
     people_per_report: float
     reports: int
+    asked: int | None = None
 
     def share_of(self, forged: int) -> float:
         """The most that ``forged`` of the reports add to a value's raw share."""
         return forged * self.people_per_report / self.reports
 
     def as_json(self) -> dict[str, Any]:
-        """The influence of one report, and of one in a thousand and one in a hundred."""
-        crowds = sorted({1, math.ceil(self.reports / 1000), math.ceil(self.reports / 100)})
+        """The influence of one report, of one in a thousand, of one in a hundred, and of as many as were asked for."""
+        usual = {1, math.ceil(self.reports / 1000), math.ceil(self.reports / 100)}
+        crowds = sorted(usual if self.asked is None else usual | {self.asked})
         return {
             "people_per_report": _number(self.people_per_report),
             "share_per_report": _number(self.share_of(1)),
@@ -74,8 +92,8 @@ class Influence:
 class Estimate:
     """The shares of a campaign's values.
 
-    All arrays are (k,), fractions. ``raw``, ``se`` and the intervals are NaN where the channel has no unbiased
-    estimate, which a warning then says.
+    All arrays are (k,), fractions. ``raw``, ``se`` and the intervals are NaN at values that the channel does not tell
+    apart, which a warning then says.
 
     Attributes:
         terms: the campaign.
@@ -113,7 +131,7 @@ class Estimate:
 
     @property
     def size(self) -> int:
-        """k."""
+        """The number of values that are shown: k, of item sets the items."""
         return len(self.share)
 
     @property
@@ -150,49 +168,60 @@ class Estimate:
 
 
 def estimate(
-    campaign: Campaign | SignedCampaign, tally: Tally, *, method: str | None = None, level: float = 0.95
+    campaign: Campaign | SignedCampaign,
+    tally: Tally,
+    *,
+    method: str | None = None,
+    level: float = 0.95,
+    forged: int | None = None,
 ) -> Estimate:
     """The shares of ``campaign``'s values from a tally of its reports.
 
     Args:
-        method: one of ``METHODS``; None takes "mmse" for a LIP campaign, whose prior makes it best, and "projection"
-            for every other.
+        method: one of ``METHODS``; None takes ``default_method``.
         level: of the intervals.
+        forged: a number of forged reports to state the influence of, beside the usual ones.
     Raises:
         NotEnough: fewer reports than the campaign's minimum.
-        MethodRefused: an unknown method, or one that needs the prior of a LIP campaign.
-        NotInvertible: no unbiased estimate exists and the method has no use for a prior.
+        MethodRefused: an unknown method, or one that the campaign does not have what it takes for.
+        NotInvertible: no unbiased estimate exists and the method is made of one.
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
     require_enough(terms, tally)
-    prior = prior_of(terms)
-    method = method or ("projection" if prior is None else "mmse")
-    require_method(method, prior)
+    classes = pooled(terms, tally)
+    prior = prior_of(terms) if classes is None else classes.prior
     if not 0 < level < 1:
         raise ValueError("the level of an interval lies between 0 and 1")
+    if forged is not None and not 0 <= forged <= tally.reports:
+        raise ValueError(f"0 to {tally.reports} of the reports may be forged")
 
     counts, n = tally.counts, tally.reports
     share = counts / n
-    decoder = decoder_of(terms.channel, None if prior is None else prior.tolist())
+    decoder = classes or decoder_of(terms.channel, None if prior is None else prior.tolist())
+    if method is not None:
+        require_method(method, prior, decoder)
     warnings: list[str] = []
     try:
         raw = decoder.invert(share)
     except NotInvertible as reason:
-        if method not in ("mmse", "map"):
+        method = method or default_method(decoder, prior, None)
+        if method not in WITHOUT_INVERSE:
             raise
-        warnings.append(f"shares without error bars: {reason}")
-        raw = se = low = high = all_low = all_high = np.full(decoder.inputs, np.nan)
-        weight = math.nan
+        raw, se, weight, warning = _as_far_as_told(decoder, share, n, prior, str(reason))
+        warnings.append(warning)
+        low, high = interval.normal(raw, se, 1 - level)
+        all_low, all_high = interval.normal(raw, se, (1 - level) / decoder.inputs)
+        shares = consistent(method, decoder, share, n, None, prior, warnings)
     else:
-        se = interval.standard_errors(decoder, share, raw, n)
-        stairs = decoder.staircase(counts)
+        se = interval.standard_errors(decoder, share, n)
+        method = method or default_method(decoder, prior, se)
+        stairs = decoder.staircase(counts, n)
         low, high = interval.intervals(stairs, raw, se, 1 - level)
         all_low, all_high = interval.intervals(stairs, raw, se, (1 - level) / decoder.inputs)
         weight = decoder.weight
-        warnings.extend(screen(decoder, counts))
-
-    shares = consistent(method, decoder, share, raw, prior)
+        shares = consistent(method, decoder, share, n, (raw, se), prior, warnings)
+    warnings.extend(screen(decoder, counts, n))
     if method == "mmse":
         outside = int(np.count_nonzero((shares < all_low) | (shares > all_high)))
         if outside:
@@ -201,11 +230,63 @@ def estimate(
                 f"it, lies outside the simultaneous {level:.0%} intervals, which do not. More reports will not mend "
                 "it; use method 'map' or 'projection'"
             )
+    columns = (shares, raw, se, low, high, all_low, all_high)
+    if isinstance(terms.domain, Items):
+        weight *= terms.domain.padding
+        shares, raw, se, low, high, all_low, all_high = (_holders(terms.domain, column) for column in columns)
     return Estimate(
         terms, signed.id if signed else b"", n, method, level, shares, raw, se,
         *_possible(low, high, se), *_possible(all_low, all_high, se),
-        tally.rejected, tally.version, Influence(weight, n), tuple(warnings),
+        tally.rejected, tally.version, Influence(weight, n, forged), tuple(warnings),
     )  # fmt: skip
+
+
+def _holders(domain: Items, column: Floats) -> Floats:
+    """Shares of people who hold each item, from the shares of what was told: one of l, so l times as many.
+
+    Sets larger than l count for less, so this leans below the truth where there are many of them.
+    """
+    people: Floats = column[: domain.count] * domain.padding
+    return people
+
+
+def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None) -> str:
+    """The method that is best where nothing is known but the campaign and its noise.
+
+    - "mmse" where a prior is declared and outputs are counted: its prior makes it best.
+    - "em" where no unbiased estimate exists, and no prior either.
+    - "empirical-bayes" from 16 values on, where the standard errors are a quarter of an even share 1/k or more.
+    - "projection" for the rest.
+
+    Measured over k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4, five laws: where the noise is above a quarter of an
+    even share, empirical Bayes has 0.45 to 0.79 of the projection's total variation in the mean of the logarithms;
+    below it, .89 to .99, and up to 1.15 in the worst case. Where it loses most, few values hold everything and few of
+    them stand out: 1.5 times the total variation at k = 32.
+
+    Args:
+        se: (k,) standard errors of the raw estimates; None where there are none.
+    """
+    if prior is not None and decoder.one_hot:
+        return "mmse"
+    if se is None:
+        return "em"
+    crowded = decoder.inputs >= CROWD and math.sqrt(float(np.mean(se**2))) * decoder.inputs >= NOISY
+    return "empirical-bayes" if crowded else "projection"
+
+
+def _as_far_as_told(
+    decoder: Decoder, share: Floats, n: int, prior: Floats | None, reason: str
+) -> tuple[Floats, Floats, float, str]:
+    """Raw estimates, standard errors and weight where a channel has no inverse, and the warning that says so."""
+    nothing = np.full(decoder.inputs, np.nan)
+    even = np.full(decoder.inputs, 1 / decoder.inputs)
+    if decoder.inputs * decoder.features > likelihood.MOST_CELLS:
+        return nothing, nothing, math.nan, f"shares without error bars: {reason}"
+    fit = likelihood.em(decoder, share, n, even if prior is None else prior)
+    found = likelihood.told_apart(decoder, share, fit.share)
+    lost = int(np.count_nonzero(~found.told))
+    warning = f"shares without error bars at {lost} of {decoder.inputs} values, which no report tells apart: {reason}"
+    return found.raw, np.sqrt(found.variance / n), found.weight, warning
 
 
 def _possible(low: Floats, high: Floats, se: Floats) -> tuple[Floats, Floats]:
@@ -217,13 +298,46 @@ def _possible(low: Floats, high: Floats, se: Floats) -> tuple[Floats, Floats]:
     return np.clip(np.minimum(low, 1 - se), 0, 1), np.clip(np.maximum(high, se), 0, 1)
 
 
-def consistent(method: str, decoder: Decoder, share: Floats, raw: Floats, prior: Floats | None) -> Floats:
-    """The distribution that ``method`` makes; ``share`` are the outputs', ``raw`` the unbiased inputs'."""
+def consistent(
+    method: str,
+    decoder: Decoder,
+    share: Floats,
+    reports: int,
+    linear: tuple[Floats, Floats] | None,
+    prior: Floats | None,
+    warnings: list[str],
+) -> Floats:
+    """The distribution that ``method`` makes.
+
+    Args:
+        share: (m,) of the features.
+        linear: (k,) raw estimates and (k,) standard errors; None where there are none, and the method needs none.
+        warnings: where a search that has not settled is told.
+    """
+    if isinstance(decoder, Pooled) and method in ("mmse", "map"):  # each person's own prior, not the mean of all
+        return decoder.posterior_mean(share) if method == "mmse" else decoder.posterior_mode(share)
     if method == "mmse" and prior is not None:
         return distribution.posterior_mean(decoder, share, prior)
     if method == "map" and prior is not None:
-        return distribution.posterior_mode(decoder, share, prior)
-    return raw if method == "linear" else distribution.project(raw)
+        return _settled(likelihood.posterior_mode(decoder, share, reports, prior), warnings)
+    if method == "em":
+        even = np.full(decoder.inputs, 1 / decoder.inputs)
+        start = empirical_bayes(*linear) if linear else even if prior is None else prior
+        return _settled(likelihood.em(decoder, share, reports, start), warnings)
+    if linear is None:
+        raise ValueError(f"method {method!r} needs an unbiased estimate")
+    if method == "empirical-bayes":
+        return empirical_bayes(*linear)
+    return linear[0] if method == "linear" else distribution.project(linear[0])
+
+
+def _settled(fit: likelihood.Fit, warnings: list[str]) -> Floats:
+    if not fit.settled:
+        warnings.append(
+            f"the search for the most likely shares was stopped after {fit.steps:,} steps, at most {fit.gap:.3g} nats "
+            "of log-likelihood from its end: other shares explain the reports slightly better"
+        )
+    return fit.share
 
 
 def prior_of(terms: Campaign) -> Floats | None:
@@ -241,8 +355,9 @@ def require_enough(terms: Campaign, tally: Tally) -> None:
     Raises:
         NotEnough
     """
-    if tally.counts.shape != (terms.channel.outputs,):
-        raise ValueError(f"the tally has {tally.counts.shape} counts, the channel {terms.channel.outputs} outputs")
+    features = tally.priors.size if isinstance(tally, PersonalTally) else terms.channel.features
+    if tally.counts.shape != (features,):
+        raise ValueError(f"the tally has {tally.counts.shape} counts, the channel {features} features")
     if tally.reports < terms.minimum_reports:
         raise NotEnough(
             f"{terms.title!r} waits for {terms.minimum_reports} reports and has {tally.reports}: "
@@ -250,8 +365,8 @@ def require_enough(terms: Campaign, tally: Tally) -> None:
         )
 
 
-def require_method(method: str, prior: Floats | None) -> None:
-    """Refuse a method that does not exist or lacks its prior.
+def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
+    """Refuse a method that does not exist or lacks what it needs.
 
     Raises:
         MethodRefused
@@ -260,6 +375,13 @@ def require_method(method: str, prior: Floats | None) -> None:
         raise MethodRefused(f"a method is {', '.join(METHODS)}, not {method[:40]!r}")
     if method in ("mmse", "map") and prior is None:
         raise MethodRefused(f"method {method!r} needs the prior of a LIP campaign: use 'projection'")
+    if method == "em" and isinstance(decoder, Pooled):
+        raise MethodRefused("method 'em' takes all people to be alike, and this campaign's are not: use 'projection'")
+    if method in WITHOUT_INVERSE and not decoder.one_hot:
+        raise MethodRefused(
+            f"method {method!r} needs whole outputs, and this channel's reports are counted bit by bit: "
+            "use 'projection' or 'empirical-bayes'"
+        )
 
 
 def _number(value: float) -> float | None:

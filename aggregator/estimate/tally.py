@@ -1,6 +1,6 @@
 """The tally: all that an estimate needs of the reports.
 
-One idea: an output's feature vector is one-hot, so the sum over reports is a count per output, and tallies add.
+One idea: what is counted are features, which output a report has or which of its bits are set; so tallies add.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of outputs, and what was refused on the way.
+    """Counts of features, and what was refused on the way.
 
     Attributes:
-        counts: (m,) integers, the number of accepted outputs y = 0 .. m - 1 of the campaign's channel.
+        counts: (m,) accepted outputs that have each feature of the campaign's channel.
+        reports: n, accepted outputs.
         rejected: envelopes refused for this campaign, by reject class.
         version: version of the study's report table the counts were read from; None outside a study.
     """
 
     counts: NDArray[np.int64]
+    reports: int
     rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     version: int | None = None
 
-    @property
-    def reports(self) -> int:
-        """n, the number of accepted outputs."""
-        return int(self.counts.sum())
+    @classmethod
+    def of(cls, counts: NDArray[np.int64]) -> Tally:
+        """The tally of a channel whose reports have one feature each, their output."""
+        return cls(counts, int(counts.sum()))

@@ -10,25 +10,32 @@ Whether a report fits its campaign's schedule and quota: ingest.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from protocol.campaign import CAMPAIGN_ID_BYTES, MAX_ANSWERS_PER_PERIOD
+from protocol.errors import BadData
 from protocol.keys import KEY_ID_BYTES, PUBLIC_BYTES
-from protocol.report import MAX_PERIOD, MAX_SLOT, packed_bytes
+from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, packed_bytes
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Integers: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
+Words: TypeAlias = NDArray[np.object_]
+"""Bytes or None."""
 
 _ID_AT = 3
 """Offset of the campaign id in a payload, after the array's and the byte string's head."""
 _SHORTEST_REPORT = _ID_AT + CAMPAIGN_ID_BYTES + 3 + 2
 _ENROLMENT_BYTES = _ID_AT + CAMPAIGN_ID_BYTES + 2 + PUBLIC_BYTES
+_PLAIN, _DECLARING = 0x92, 0x93
+"""First byte of an enrolment: with two fields, and with the third, which declares a prior."""
 _UNPACKED_AT_ONCE = 2**21
 """Bits that are unpacked at once; each takes a byte for a moment, and eight for another."""
 
@@ -62,11 +69,13 @@ class Enrolments:
         valid: whether the payload is an enrolment, and names the key id that its envelope does.
         campaign: (n, 2) the two halves of the campaign id.
         public: (n, 32) public keys.
+        prior: (n,) the prior that is declared, as it is written; None where none is.
     """
 
     valid: Mask
     campaign: Integers
     public: Bytes
+    prior: Words
 
 
 def octets(data: Bytes, at: Integers, length: int) -> Bytes:
@@ -141,27 +150,79 @@ def outputs(
         (n, count) outputs, and whether each report's are packed rightly and all below ``limit``.
     """
     unpacked = np.zeros((len(packed), count), dtype=np.int64)
-    width = packed_bytes(count, bits)
-    valid = length == width
+    valid = length == packed_bytes(count, bits)
     weights = 1 << np.arange(bits - 1, -1, -1, dtype=np.int64)
-    rows = np.flatnonzero(valid)
+    for some, places, padded in _places(data, packed, np.flatnonzero(valid), count, bits):
+        values = places @ weights
+        unpacked[some] = values
+        valid[some] = padded & (values.max(axis=1) < limit)
+    return unpacked, valid
+
+
+def words(
+    data: Bytes, packed: Integers, length: Integers, count: int, bits: int, ones: int | None
+) -> tuple[Words, Mask]:
+    """Unpack the outputs of reports that carry ``count`` words of ``bits`` bits each.
+
+    Args:
+        ones: number of ones that every word of the channel has; None where it may be any.
+    Returns:
+        (n, count) words, each zero-padded to whole bytes, and whether each report's are right.
+    """
+    unpacked = np.full((len(packed), count), None, dtype=np.object_)
+    valid = length == packed_bytes(count, bits)
+    for some, places, padded in _places(data, packed, np.flatnonzero(valid), count, bits):
+        octets_each = np.packbits(places, axis=2)
+        unpacked[some] = octets_each.view(f"V{octets_each.shape[2]}")[..., 0].astype(np.object_)
+        valid[some] = padded
+        if ones is not None:
+            valid[some] &= (places.sum(axis=2) == ones).all(axis=1)
+    return unpacked, valid
+
+
+def ones(words: pa.Array, bits: int) -> Integers:
+    """(bits,) how many of ``words``, as ``words`` unpacks them, have each bit set."""
+    counts = np.zeros(bits, dtype=np.int64)
+    width = packed_bytes(1, bits)
+    octets = np.frombuffer(b"".join(words.to_pylist()), dtype=np.uint8).reshape(-1, width)
+    step = max(1, _UNPACKED_AT_ONCE // (8 * width))
+    for first in range(0, len(octets), step):
+        counts += np.unpackbits(octets[first : first + step], axis=1, count=bits).sum(axis=0, dtype=np.int64)
+    return counts
+
+
+def _places(
+    data: Bytes, packed: Integers, rows: Integers, count: int, bits: int
+) -> Iterator[tuple[Integers, Bytes, Mask]]:
+    """The bits of some rows after others: the rows, their (r, count, bits) bits, and whether their padding is zero."""
+    width = packed_bytes(count, bits)
     step = max(1, _UNPACKED_AT_ONCE // (8 * width))
     for first in range(0, len(rows), step):
         some = rows[first : first + step]
         places = np.unpackbits(octets(data, packed[some], width), axis=1)
-        values = places[:, : count * bits].reshape(len(some), count, bits) @ weights
-        unpacked[some] = values
-        valid[some] = ~places[:, count * bits :].any(axis=1) & (values.max(axis=1) < limit)
-    return unpacked, valid
+        padded: Mask = places[:, count * bits :].max(axis=1, initial=0) == 0
+        yield some, places[:, : count * bits].reshape(len(some), count, bits), padded
 
 
 def enrolments(data: Bytes, key_ids: Bytes, payload: Integers, end: Integers) -> Enrolments:
     """Decode the enrolment payloads ``data[payload[i]:end[i]]`` of envelopes with those key ids."""
-    valid = end - payload == _ENROLMENT_BYTES
+    valid = end - payload >= _ENROLMENT_BYTES
     raw = np.zeros((len(payload), _ENROLMENT_BYTES), dtype=np.uint8)
     raw[valid] = octets(data, payload[valid], _ENROLMENT_BYTES)
+    prior = np.full(len(payload), None, dtype=np.object_)
+    declares = valid & (raw[:, 0] == _DECLARING)
+    for row in np.flatnonzero(declares).tolist():  # each of another length and form
+        written = data[payload[row] : end[row]].tobytes()
+        try:
+            Enrolment.fields(written)
+        except BadData:
+            valid[row] = False
+        else:
+            prior[row] = written[_ENROLMENT_BYTES:]
+    raw[declares, 0] = _PLAIN
+    valid &= declares | (end - payload == _ENROLMENT_BYTES)
     public_at = _ENROLMENT_BYTES - PUBLIC_BYTES
-    valid &= (raw[:, :_ID_AT] == (0x92, 0xC4, CAMPAIGN_ID_BYTES)).all(axis=1)
+    valid &= (raw[:, :_ID_AT] == (_PLAIN, 0xC4, CAMPAIGN_ID_BYTES)).all(axis=1)
     valid &= (raw[:, public_at - 2 : public_at] == (0xC4, PUBLIC_BYTES)).all(axis=1)
     campaign = np.ascontiguousarray(raw[:, _ID_AT : _ID_AT + CAMPAIGN_ID_BYTES]).view("<i8")
     public = np.ascontiguousarray(raw[:, public_at:])
@@ -170,4 +231,4 @@ def enrolments(data: Bytes, key_ids: Bytes, payload: Integers, end: Integers) ->
         hashlib.sha256(blob[at : at + PUBLIC_BYTES]).digest()[:KEY_ID_BYTES] for at in range(0, len(blob), PUBLIC_BYTES)
     )
     valid &= (np.frombuffer(named, dtype=np.uint8).reshape(-1, KEY_ID_BYTES) == key_ids).all(axis=1)
-    return Enrolments(valid, campaign, public)
+    return Enrolments(valid, campaign, public, prior)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from aggregator.intake.columns import Integers, Mask
+from aggregator.intake.columns import Integers, Mask, Words
 from aggregator.intake.tables import REPORTS, SCHEMAS, storage
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 
@@ -30,7 +30,8 @@ class Offer:
         campaigns: ids, in hex.
         report: number of the report the output came in, 0 .. reports - 1.
         campaign: index into ``campaigns``.
-        period, key, slot, output: as in the ``reports`` table.
+        period, key, slot, output, word: as in the ``reports`` table. Words are bytes or None, and None altogether where
+            no row has one; where a row has one, its output means nothing.
     """
 
     campaigns: tuple[str, ...]
@@ -41,6 +42,7 @@ class Offer:
     key: Integers
     slot: Integers
     output: Integers
+    word: Words | None
 
     def rows(self, free: Mask) -> pa.Table:
         """Rows of the ``reports`` table, of the reports that are ``free``."""
@@ -50,9 +52,16 @@ class Offer:
             pa.array(self.period[chosen].astype(np.int32)),
             pa.array(self.key[chosen]),
             pa.array(self.slot[chosen].astype(np.int32)),
-            pa.array(self.output[chosen]),
+            *self._said(chosen),
         ]
         return pa.table(columns, schema=SCHEMAS[REPORTS])
+
+    def _said(self, chosen: Integers) -> tuple[pa.Array, pa.Array]:
+        """Columns ``output`` and ``word`` of some rows: one of the two is null."""
+        if self.word is None:
+            return pa.array(self.output[chosen]), pa.nulls(len(chosen), pa.binary())
+        word = pa.array(self.word[chosen], pa.binary())
+        return pa.array(self.output[chosen], mask=word.is_valid().to_numpy(zero_copy_only=False)), word
 
     @cached_property
     def _partitions(self) -> tuple[Integers, Integers]:

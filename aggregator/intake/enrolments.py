@@ -18,13 +18,16 @@ from deltalake import DeltaTable
 
 from aggregator.intake import columns, registry
 from aggregator.intake.chunk import Chunk, by_campaign
-from aggregator.intake.columns import Bytes, Integers, Mask
+from aggregator.intake.columns import Bytes, Integers, Mask, Words
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import Sealed, Verifier
 from aggregator.intake.tables import KEYS, SCHEMAS, append
-from protocol.envelope import Kind
-from protocol.errors import KeyRefused
+from protocol import codec
+from protocol.campaign import Campaign
+from protocol.envelope import MAX_PAYLOAD, Kind
+from protocol.errors import KeyRefused, ReportError
 from protocol.keys import require_public
+from protocol.notions.own import OwnPrior
 
 if TYPE_CHECKING:
     from aggregator.study import Study
@@ -79,9 +82,12 @@ def enrol(study: Study, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> 
         if uploaded and study.known(campaign).campaign.terms.enrolment != "open":
             result.ignored += len(rows)
             continue
+        fitting = _fitting(fields.prior[rows], study.known(campaign).campaign.terms)
+        result.refused[campaign, Reject.MALFORMED] += int((~fitting).sum())
+        rows = rows[fitting]
         usable = rows[_usable(fields.public[rows])]
         good = usable[verifier.verify(sealed.rows(usable), fields.public[usable])]
-        added, known = register(study, campaign, ids[good], fields.public[good], revoked=False)
+        added, known = register(study, campaign, ids[good], fields.public[good], fields.prior[good], revoked=False)
         result.added += added
         result.known += known
         result.refused[campaign, Reject.BAD_SIGNATURE] += len(rows) - added - known
@@ -109,9 +115,13 @@ def revoke(study: Study, chunk: Chunk) -> int:
     return revoked
 
 
-def register(study: Study, campaign: str, ids: Integers, public: Bytes, *, revoked: bool) -> tuple[int, int]:
+def register(
+    study: Study, campaign: str, ids: Integers, public: Bytes, prior: Words | None = None, *, revoked: bool
+) -> tuple[int, int]:
     """Write keys to the registry of a campaign, or revoke them.
 
+    Args:
+        prior: what each declares, as its enrolment wrote it; None where nobody declares anything.
     Returns:
         How many were new and how many were so before; the rest have the key id of another public key.
     """
@@ -133,7 +143,9 @@ def register(study: Study, campaign: str, ids: Integers, public: Bytes, *, revok
         known = int(before.sum()) + int(repeated.sum()) - added
         if not added:
             return SCHEMAS[KEYS].empty_table()
-        return registry.rows(campaign, ids[new[first]], public[new[first]], revoked=revoked)
+        chosen = new[first]
+        declared = None if prior is None else prior[chosen]
+        return registry.rows(campaign, ids[chosen], public[chosen], declared, revoked=revoked)
 
     if len(ids):
         append(study.path / KEYS, rows)
@@ -145,6 +157,20 @@ def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.En
     fields = columns.enrolments(chunk.octets, key_ids, sealed.payload, sealed.payload_end)
     result.refused["", Reject.MALFORMED] += int((~fields.valid).sum())
     return fields, columns.key_column(key_ids)
+
+
+def _fitting(prior: Words, terms: Campaign) -> Mask:
+    """Which enrolments declare what their campaign asks for (``protocol.report.Enrolment.require_fit``)."""
+    asked = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
+    sizes = [0 if written is None else len(prior_of(written)) for written in prior]
+    fitting: Mask = np.array(sizes, dtype=np.int64) == asked
+    return fitting
+
+
+def prior_of(written: bytes) -> list[int]:
+    """A declared prior, from the bytes that an enrolment wrote it with."""
+    value = codec.decode(written, limit=MAX_PAYLOAD[Kind.ENROLMENT])
+    return list(codec.integers(value, "a weight", ReportError))
 
 
 def _usable(public: Bytes) -> Mask:

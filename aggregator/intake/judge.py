@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 
 from aggregator.intake import columns
 from aggregator.intake.chunk import Chunk, by_campaign
-from aggregator.intake.columns import Bytes, Integers, Mask, Reports
+from aggregator.intake.columns import Bytes, Integers, Mask, Reports, Words
 from aggregator.intake.deduplicate import Offer
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import Sealed, Verifier
@@ -156,11 +156,10 @@ class _Docket:
             self._commit(part)
 
     def _commit(self, rows: Integers) -> None:
-        row, slot, output = self._unpacked(rows)
+        row, slot, output, word = self._unpacked(rows)
         reports, report = np.unique(row, return_inverse=True)
-        offer = Offer(
-            self.names, len(reports), report, self.campaign[row], self.reports.period[row], self.key[row], slot, output
-        )
+        where = self.campaign[row], self.reports.period[row], self.key[row], slot
+        offer = Offer(self.names, len(reports), report, *where, output, word)
         free: Mask = np.zeros(0, dtype=np.bool_)
 
         def rows_for(table: DeltaTable) -> pa.Table:
@@ -173,28 +172,30 @@ class _Docket:
             self.refuse(reports, ~free, Reject.REPLAYED)
             self.verdict[reports[free]] = _ACCEPTED
 
-    def _unpacked(self, rows: Integers) -> tuple[Integers, Integers, Integers]:
-        """Row, slot and value of every output of the reports in ``rows``; refuses reports with bad outputs."""
+    def _unpacked(self, rows: Integers) -> tuple[Integers, Integers, Integers, Words | None]:
+        """Row, slot, number and word of every output of the reports in ``rows``; refuses reports with bad outputs."""
         alike = self.campaign[rows] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
-        parts = [(rows[:0], rows[:0], rows[:0])]
+        parts = [(rows[:0], rows[:0], rows[:0], np.zeros(0, dtype=np.object_))]
+        worded = False
         for shape in np.unique(alike).tolist():
             campaign, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
             some = rows[alike == shape]
             channel = self.terms(campaign).channel
-            values, good = columns.outputs(
-                self.data,
-                self.reports.packed[some],
-                self.reports.packed_length[some],
-                count,
-                channel.output_bits,
-                channel.outputs,
-            )
+            packed = self.data, self.reports.packed[some], self.reports.packed_length[some], count, channel.output_bits
+            if channel.unary:
+                words, good = columns.words(*packed, channel.ones)
+                values = np.zeros(words.shape, dtype=np.int64)
+                worded = True
+            else:
+                values, good = columns.outputs(*packed, channel.outputs)
+                words = np.empty(values.shape, dtype=np.object_)
             self.refuse(some, ~good, Reject.BAD_OUTPUT)
             slots = self.reports.slot[some[good]][:, np.newaxis] + np.arange(count)
-            parts.append((np.repeat(some[good], count), slots.reshape(-1), values[good].reshape(-1)))
-        row, slot, output = (np.concatenate(column) for column in zip(*parts, strict=True))
+            each = np.repeat(some[good], count)
+            parts.append((each, slots.reshape(-1), values[good].reshape(-1), words[good].reshape(-1)))
+        row, slot, output, word = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.argsort(row, kind="stable")
-        return row[order], slot[order], output[order]
+        return row[order], slot[order], output[order], word[order] if worded else None
 
     def judged(self) -> Judged:
         """The verdicts, counted."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from aggregator.intake.columns import Bytes, Integers, Mask
+from aggregator.intake.columns import Bytes, Integers, Mask, Words
 from aggregator.intake.tables import KEYS, SCHEMAS, storage
 from protocol.keys import PUBLIC_BYTES
 
@@ -27,11 +27,13 @@ class Registry:
         ids: (n,) key ids.
         public: (n, 32) public keys.
         revoked: (n,)
+        prior: (n,) the prior that each declared, as its enrolment wrote it; None where it declared none.
     """
 
     ids: Integers
     public: Bytes
     revoked: Mask
+    prior: Words
 
     def find(self, ids: Integers) -> tuple[Integers, Mask]:
         """Where key ids stand in the registry, and whether they do."""
@@ -49,9 +51,10 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     ids: list[Integers] = [np.zeros(0, dtype=np.int64)]
     public: list[Bytes] = [np.zeros((0, PUBLIC_BYTES), dtype=np.uint8)]
     revoked: list[Mask] = [np.zeros(0, dtype=np.bool_)]
+    prior: list[Words] = [np.zeros(0, dtype=np.object_)]
     # Batch by batch, because a table of all rows takes several times the memory of its numbers.
     with storage(table):
-        for batch in table.scan(columns=["key", "public", "revoked"], predicate=f"campaign = '{campaign}'"):
+        for batch in table.scan(columns=["key", "public", "revoked", "prior"], predicate=f"campaign = '{campaign}'"):
             columns = pa.record_batch(batch)
             fixed = columns["public"].cast(pa.binary(PUBLIC_BYTES))
             raw = np.frombuffer(fixed.buffers()[1], dtype=np.uint8).reshape(-1, PUBLIC_BYTES)
@@ -59,17 +62,28 @@ def load(table: DeltaTable, campaign: str) -> Registry:
             ids.append(columns["key"].to_numpy().copy())
             public.append(raw[fixed.offset : fixed.offset + len(fixed)].copy())
             revoked.append(columns["revoked"].to_numpy(zero_copy_only=False))
+            prior.append(columns["prior"].to_numpy(zero_copy_only=False).astype(np.object_))
     unique, first, inverse = np.unique(np.concatenate(ids), return_index=True, return_inverse=True)
     anywhere = np.zeros(len(unique), dtype=np.bool_)
     anywhere[inverse[np.concatenate(revoked)]] = True
-    return Registry(unique, np.concatenate(public)[first], anywhere)
+    declared = np.full(len(unique), None, dtype=np.object_)
+    written = np.concatenate(prior)
+    said = np.flatnonzero([one is not None for one in written])  # a row that revokes says nothing
+    declared[inverse[said]] = written[said]
+    return Registry(unique, np.concatenate(public)[first], anywhere, declared)
 
 
-def rows(campaign: str, ids: Integers, public: Bytes, *, revoked: bool) -> pa.Table:
+def rows(campaign: str, ids: Integers, public: Bytes, prior: Words | None, *, revoked: bool) -> pa.Table:
     """Rows of the ``keys`` table."""
     blob = np.ascontiguousarray(public).tobytes()
     fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(PUBLIC_BYTES), len(ids), [None, pa.py_buffer(blob)])
     return pa.table(
-        [pa.repeat(campaign, len(ids)), pa.array(ids), fixed.cast(pa.binary()), pa.repeat(revoked, len(ids))],
+        [
+            pa.repeat(campaign, len(ids)),
+            pa.array(ids),
+            fixed.cast(pa.binary()),
+            pa.repeat(revoked, len(ids)),
+            pa.nulls(len(ids), pa.binary()) if prior is None else pa.array(prior, pa.binary()),
+        ],
         schema=SCHEMAS[KEYS],
     )

@@ -34,15 +34,33 @@ from protocol.errors import HalftruthError
 CAMPAIGNS, KEYS, REPORTS, REJECTS = "campaigns", "keys", "reports", "rejects"
 
 
-def _schema(**fields: pa.DataType) -> pa.Schema:
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
+def _schema(**fields: pa.DataType | pa.Field) -> pa.Schema:
+    """Columns that are never null, but for those given as fields."""
+    return pa.schema(
+        kind if isinstance(kind, pa.Field) else pa.field(name, kind, nullable=False) for name, kind in fields.items()
+    )
 
 
 SCHEMAS = {
     # A campaign's id is 32 hex digits throughout; a key id is its 8 bytes as a signed big-endian integer.
     CAMPAIGNS: _schema(campaign=pa.string(), name=pa.string(), author=pa.binary(), data=pa.binary()),
-    KEYS: _schema(campaign=pa.string(), key=pa.int64(), public=pa.binary(), revoked=pa.bool_()),
-    REPORTS: _schema(campaign=pa.string(), period=pa.int32(), key=pa.int64(), slot=pa.int32(), output=pa.int64()),
+    # A declared prior is written as in its enrolment, one codec array; null where the campaign asks for none.
+    KEYS: _schema(
+        campaign=pa.string(),
+        key=pa.int64(),
+        public=pa.binary(),
+        revoked=pa.bool_(),
+        prior=pa.field("prior", pa.binary()),
+    ),
+    # An output is a number, or of unary channels a word: its bits from the most significant, zero-padded to bytes.
+    REPORTS: _schema(
+        campaign=pa.string(),
+        period=pa.int32(),
+        key=pa.int64(),
+        slot=pa.int32(),
+        output=pa.field("output", pa.int64()),
+        word=pa.field("word", pa.binary()),
+    ),
     REJECTS: _schema(campaign=pa.string(), reason=pa.string(), count=pa.int64(), at=pa.int64()),
 }
 PARTITIONS = {KEYS: ["campaign"], REPORTS: ["campaign", "period"]}
@@ -119,6 +137,17 @@ def query(table: DeltaTable, sql: str) -> pa.Table:
     """
     with storage(table):
         return pa.table(QueryBuilder().register("rows", table).execute(sql).read_all())
+
+
+def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
+    """The result of a query as ``query`` gives it, a batch at a time.
+
+    Raises:
+        StudyError
+    """
+    with storage(table):
+        for batch in QueryBuilder().register("rows", table).execute(sql):
+            yield pa.record_batch(batch)
 
 
 def append(path: Path, rows_for: Callable[[DeltaTable], pa.Table]) -> None:

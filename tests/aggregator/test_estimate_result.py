@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms
-from aggregator.estimate import distribution, query
+from aggregator.design import mechanisms, unary
+from aggregator.estimate import bayes, distribution, likelihood, query
 from aggregator.estimate.decoders import NotInvertible, decoder_of
-from aggregator.estimate.result import MethodRefused, NotEnough, estimate
+from aggregator.estimate.result import MethodRefused, NotEnough, default_method, estimate, require_method
 from aggregator.estimate.tally import Tally
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Table
@@ -29,7 +29,7 @@ def terms(channel, notion=None, domain=None, minimum=100):
 
 def tally(channel, p, n, rejected=None, version=None):
     law = decoder_of(channel).forward(np.asarray(p, dtype=float))
-    return Tally(RNG.multinomial(n, law / law.sum()), rejected or {}, version)
+    return Tally(RNG.multinomial(n, law / law.sum()), n, rejected or {}, version)
 
 
 LDP = terms(mechanisms.randomized_response(4, NANONATS))
@@ -82,7 +82,7 @@ def test_a_right_prior_helps_and_a_wrong_one_stays_wrong():
     truth = np.array([0.2, 0.3, 0.3, 0.2])
     share = tally(LIP.channel, truth, 10**7).counts / 10**7
     mean = distribution.posterior_mean(decoder, share, P)
-    mode = distribution.posterior_mode(decoder, share, P)
+    mode = likelihood.posterior_mode(decoder, share, 10**7, P).share
     assert np.abs(mean - truth).sum() > 0.1
     assert np.abs(mode - truth).sum() < np.abs(mean - truth).sum() / 3
     for found in (mean, mode):
@@ -145,7 +145,7 @@ def test_a_signed_campaign_is_named_by_its_id():
 
 def test_below_the_minimum_nothing_is_estimated():
     """One report short of the campaign's minimum is refused, the minimum itself is not; queries do the same."""
-    few, enough = (Tally(np.array([n, 0, 0, 0])) for n in (99, 100))
+    few, enough = (Tally.of(np.array([n, 0, 0, 0])) for n in (99, 100))
     for ask in (estimate, lambda *given: query.weighted(*given, [1, 2, 3, 4])):
         with pytest.raises(NotEnough, match="waits for 100 reports and has 99"):
             ask(LDP, few)
@@ -154,8 +154,8 @@ def test_below_the_minimum_nothing_is_estimated():
 
 def test_a_tally_of_another_channel_is_a_programmers_mistake():
     """Counts that are not one for each output are a ValueError."""
-    with pytest.raises(ValueError, match="4 outputs"):
-        estimate(LDP, Tally(np.array([1000, 0, 0])))
+    with pytest.raises(ValueError, match="4 features"):
+        estimate(LDP, Tally.of(np.array([1000, 0, 0])))
 
 
 def test_methods_are_refused_where_they_make_no_sense():
@@ -168,6 +168,88 @@ def test_methods_are_refused_where_they_make_no_sense():
             estimate(LDP, counted, method=method)
     with pytest.raises(ValueError, match="between 0 and 1"):
         estimate(LDP, counted, level=95)
+
+
+def test_methods_that_count_outputs_are_refused_where_bits_are_counted():
+    """A unary channel has no law of its outputs to be likely under: em, mmse and map are refused."""
+    bits = decoder_of(unary.oue(4, NANONATS))
+    for method in ("em", "mmse", "map"):
+        with pytest.raises(MethodRefused, match="bit by bit"):
+            require_method(method, np.full(4, 0.25), bits)
+    require_method("projection", None, bits)
+    assert default_method(bits, np.full(4, 0.25), np.full(4, 0.01)) == "projection"
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "method"),
+    [
+        (4, 200, "projection"),
+        (16, 500_000, "projection"),
+        (16, 2000, "empirical-bayes"),
+        (300, 10_000, "empirical-bayes"),
+    ],
+)
+def test_noise_decides_the_default(k, n, method):
+    """From 16 values on, noise above a quarter of an even share calls for empirical Bayes, below for the projection."""
+    asked = terms(mechanisms.hadamard(k, NANONATS))
+    counted = tally(asked.channel, np.full(k, 1 / k), n)
+    found = estimate(asked, counted)
+    assert found.method == method
+    expected = {
+        "projection": distribution.project(found.raw),
+        "empirical-bayes": bayes.empirical_bayes(found.raw, found.se),
+    }
+    np.testing.assert_array_equal(found.share, expected[method])
+
+
+def test_every_method_estimates_a_distribution():
+    """Each method but linear gives shares that are not negative and sum to one; em and map agree with the raw shares.
+
+    n = 10^6 and k = 4: all shares are known to .4%, the prior is right.
+    """
+    truth = np.array(PRIOR) / 100
+    counted = tally(LIP.channel, truth, 10**6)
+    for method in ("projection", "empirical-bayes", "em", "mmse", "map"):
+        found = estimate(LIP, counted, method=method)
+        assert found.share.min() >= 0
+        assert found.share.sum() == pytest.approx(1)
+        np.testing.assert_allclose(found.share, truth, atol=0.02)
+        assert not found.warnings
+
+
+def test_a_search_that_is_cut_short_says_so(monkeypatch):
+    """Shares of a search that has not settled come with a warning of how far it had to go."""
+    monkeypatch.setattr(likelihood.em, "__kwdefaults__", {"steps": 2})
+    asked = terms(mechanisms.hadamard(200, NANONATS))
+    found = estimate(asked, tally(asked.channel, np.full(200, 1 / 200), 5000), method="em")
+    assert "search for the most likely shares was stopped" in found.warnings[0]
+
+
+def test_values_that_are_told_apart_have_error_bars_where_others_have_none():
+    """Of three values, two of which answer alike, only the first has an estimate, an interval and an influence."""
+    third = 2**60
+    alike = Table(((3 * third, third), (third, 3 * third), (third, 3 * third)))
+    asked = terms(alike, Information(2 * NANONATS, (1, 1, 1)))
+    found = estimate(asked, Tally.of(np.array([450, 550])))
+    assert "without error bars at 2 of 3 values" in found.warnings[0]
+    assert found.raw[0] == pytest.approx(2 * (0.45 - 0.25))
+    assert found.se[0] == pytest.approx(2 * np.sqrt(0.45 * 0.55 / 1000))
+    assert found.low[0] < found.raw[0] < found.high[0]
+    assert np.isnan(found.low[1:]).all()
+    assert found.influence.people_per_report == pytest.approx(1.5)
+    json.dumps(found.as_json(), allow_nan=False)
+
+
+def test_without_inverse_and_prior_the_likelihood_decides():
+    """A campaign without a prior whose channel has no inverse is estimated by em unless asked otherwise."""
+    third = 2**60
+    asked = terms(Table(((3 * third, third), (third, 3 * third), (third, 3 * third))), Ldp(2 * NANONATS))
+    counted = Tally.of(np.array([450, 550]))
+    found = estimate(asked, counted)
+    assert found.method == "em"
+    assert found.share[0] == pytest.approx(0.4, abs=0.02)
+    with pytest.raises(NotInvertible):
+        estimate(asked, counted, method="empirical-bayes")
 
 
 def test_lip_campaigns_default_to_their_prior():
@@ -211,7 +293,7 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
     """Ten forged reports among 1,010, all alike, raise no raw share by more than the stated influence."""
     decoder = decoder_of(asked.channel)
     honest = tally(asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000).counts
-    found = estimate(asked, Tally(honest + 10 * np.eye(asked.channel.outputs, dtype=np.int64)[-1]))
+    found = estimate(asked, Tally.of(honest + 10 * np.eye(asked.channel.outputs, dtype=np.int64)[-1]))
     assert found.influence.share_of(10) == pytest.approx(10 * decoder.weight / 1010)
     gains = [
         (decoder.invert((honest + 10 * report) / 1010) - decoder.invert(honest / 1000)).max()
@@ -221,6 +303,16 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
     crowds = found.as_json()["influence"]["forged"]
     assert [crowd["reports"] for crowd in crowds] == [1, 2, 11]
     assert crowds[2]["people"] == pytest.approx(11 * decoder.weight)
+
+
+def test_any_number_of_forged_reports_can_be_asked_about():
+    """The influence of as many forged reports as somebody fears stands beside the usual ones."""
+    counted = tally(LDP.channel, [0.25] * 4, 1000)
+    crowds = estimate(LDP, counted, forged=37).as_json()["influence"]["forged"]
+    assert [crowd["reports"] for crowd in crowds] == [1, 10, 37]
+    assert crowds[2]["share"] == pytest.approx(37 * decoder_of(LDP.channel).weight / 1000)
+    with pytest.raises(ValueError, match="0 to 1000"):
+        estimate(LDP, counted, forged=1001)
 
 
 def test_a_tally_of_43750_values_is_estimated():
@@ -337,7 +429,7 @@ def test_no_interval_shrinks_to_a_point_at_the_border():
     """A value whose raw share is far below zero still has an interval of a standard error: noise is not certainty."""
     unlucky = terms(mechanisms.hadamard(16, NANONATS))
     agree = np.array([y % 2 == 0 for y in range(unlucky.channel.outputs)])  # the columns that support value 0
-    found = estimate(unlucky, Tally(np.where(agree, 80, 120)))
+    found = estimate(unlucky, Tally.of(np.where(agree, 80, 120)))
     assert found.raw[0] + 3 * found.se[0] < 0
     assert found.low[0] == 0
     assert found.high[0] == pytest.approx(found.se[0])

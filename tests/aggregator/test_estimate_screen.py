@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms
+from aggregator.design import mechanisms, support, unary
 from aggregator.estimate.decoders import decoder_of
 from aggregator.estimate.screen import screen
+from protocol.channels import Table
 from protocol.exact import NANONATS
 
 CHANNELS = {
@@ -33,7 +34,9 @@ def test_honest_reports_pass(channel, n):
     rng = np.random.default_rng(3)
     k = channel.inputs
     populations = [np.full(k, 1 / k), np.eye(k)[0], np.eye(k)[k - 1], *rng.dirichlet(np.full(k, 0.2), 7)]
-    alarms = sum(bool(screen(decoder_of(channel), honest(channel, p, n, rng))) for p in populations for _ in range(100))
+    alarms = sum(
+        bool(screen(decoder_of(channel), honest(channel, p, n, rng), n)) for p in populations for _ in range(100)
+    )
     assert alarms <= 3
 
 
@@ -52,7 +55,7 @@ def test_a_maximal_gain_attack_of_one_percent_is_seen(k, n, targets):
     for _ in range(100):
         counts = honest(channel, p / p.sum(), n - n // 100, rng)
         counts[best] += n // 100
-        assert screen(decoder, counts)
+        assert screen(decoder, counts, n)
 
 
 def test_reports_that_speak_for_many_values_unbalance_the_shares():
@@ -61,7 +64,7 @@ def test_reports_that_speak_for_many_values_unbalance_the_shares():
     decoder = decoder_of(channel)
     counts = honest(channel, np.full(200, 1 / 200), 99_000, rng)
     counts[np.argsort(-decoder.adjoint(np.ones(200)))[:2]] += 500
-    assert any("sum to" in finding for finding in screen(decoder, counts))
+    assert any("sum to" in finding for finding in screen(decoder, counts, 100_000))
 
 
 def test_a_repeated_output_is_seen_though_the_shares_stay_balanced():
@@ -71,7 +74,7 @@ def test_a_repeated_output_is_seen_though_the_shares_stay_balanced():
     counts = honest(channel, np.full(200, 1 / 200), 99_000, rng)
     neutral = int(np.argmin(np.abs(decoder.adjoint(np.ones(200)) - 1)))
     counts[neutral] += 1000
-    (finding,) = screen(decoder, counts)
+    (finding,) = screen(decoder, counts, 100_000)
     assert f"output {neutral} came" in finding
 
 
@@ -80,4 +83,74 @@ def test_forgeries_that_look_like_people_are_not_seen():
     channel, rng = mechanisms.hadamard(50, NANONATS), np.random.default_rng(7)
     p = np.full(50, 1 / 50)
     counts = honest(channel, p, 99_000, rng) + honest(channel, np.eye(50)[7], 1000, rng)
-    assert not screen(decoder_of(channel), counts)
+    assert not screen(decoder_of(channel), counts, 100_000)
+
+
+# ---- channels of bits
+
+BITS = {"oue": unary.oue(30, NANONATS), "rappor": unary.rappor(30, NANONATS), "eps = 4": unary.oue(30, 4 * NANONATS)}
+
+
+def honest_bits(decoder, p, n, batches, rng):
+    """(batches, k) exact counts of independent bits: a binomial for each bit and each input's people."""
+    people = rng.multinomial(n, p, batches)
+    chances = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
+    return rng.binomial(people[:, :, None], chances).sum(axis=1)
+
+
+@pytest.mark.parametrize("channel", BITS.values(), ids=BITS.keys())
+@pytest.mark.parametrize("n", [200, 20_000])
+def test_honest_bits_pass(channel, n):
+    """Of 5,000 honest batches of bits, uniform, skewed or all of one value, at most 5 raise an alarm.
+
+    Two tests of alpha 1e-4 each: 1 alarm is expected at most, more than 5 come with probability 6e-4.
+    """
+    rng, k, decoder = np.random.default_rng(13), channel.inputs, decoder_of(channel)
+    populations = [np.full(k, 1 / k), np.eye(k)[0], np.eye(k)[k - 1], *rng.dirichlet(np.full(k, 0.2), 7)]
+    alarms = sum(
+        bool(screen(decoder, counts, n)) for p in populations for counts in honest_bits(decoder, p, n, 500, rng)
+    )
+    assert alarms <= 5
+
+
+def test_honest_subsets_pass():
+    """Of 1,000 honest batches of subsets, at most 3 raise an alarm; counts follow the law of all 126 subsets."""
+    channel, rng, n = support.subset_selection(9, NANONATS), np.random.default_rng(14), 2000
+    words = [y for y in range(1 << 9) if channel.emits(y)]
+    bits = np.array([[y >> (8 - x) & 1 for x in range(9)] for y in words])
+    law = np.array([[channel.weight(x, y) / (1 << channel.scale) for y in words] for x in (0, 8)])
+    decoder = decoder_of(channel)
+    batches = np.concatenate([rng.multinomial(n, row / row.sum(), 500) @ bits for row in law])
+    assert sum(bool(screen(decoder, counts, n)) for counts in batches) <= 3
+
+
+@pytest.mark.parametrize("targets", [1, 15, 30])
+def test_words_that_set_only_the_targets_are_seen(targets):
+    """1% of the reports with the bits of 1, 15 or all 30 targets set, and no others, raise an alarm every time.
+
+    100 attacked batches of 100,000 reports, OUE at eps = 1, whose honest words have 8 ones: an attack on 5 to 12
+    targets is too near to these to be told.
+    """
+    decoder, rng, n = decoder_of(BITS["oue"]), np.random.default_rng(15), 100_000
+    p = 1 / np.arange(1, 31)
+    forged = np.where(np.arange(30) < targets, n // 100, 0)
+    for counts in honest_bits(decoder, p / p.sum(), n - n // 100, 100, rng):
+        assert screen(decoder, counts + forged, n)
+
+
+def test_words_forged_with_the_usual_number_of_ones_are_not_seen():
+    """Bits of other values set as often as an honest device would keep the sum: only the influence tells of these."""
+    decoder, rng, n = decoder_of(BITS["oue"]), np.random.default_rng(16), 100_000
+    noise = rng.binomial(1000, decoder.forward(np.eye(30)[0]))
+    noise[0] = 1000
+    counts = honest_bits(decoder, np.full(30, 1 / 30), n - 1000, 1, rng)[0] + noise
+    assert not screen(decoder, counts, n)
+
+
+def test_a_channel_without_an_inverse_is_screened_by_its_ceilings():
+    """Where shares have no unbiased estimate, an output that comes too often is seen all the same."""
+    quarter = 2**60
+    decoder = decoder_of(Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter))))
+    assert not screen(decoder, np.array([700, 300]), 1000)
+    (finding,) = screen(decoder, np.array([100, 900]), 1000)
+    assert "output 1 came 900 times where honest devices send it 750 times" in finding

@@ -32,7 +32,7 @@ def found(domain, p=None, n=2000, title="Colours", rejected=None):
     decoder = decoder_of(channel)
     law = decoder.forward(np.full(domain.size, 1 / domain.size) if p is None else np.asarray(p))
     counts = np.random.default_rng(4).multinomial(n, law / law.sum())
-    return estimate(terms, Tally(counts, rejected or {}))
+    return estimate(terms, Tally(counts, int(counts.sum()), rejected or {}))
 
 
 def printed(table, width=120):
@@ -113,7 +113,7 @@ def test_the_csv_has_every_value_and_fractions_in_full():
 def test_one_number_is_printed_with_its_interval():
     """A mean shows estimate, error and interval, rounded to two digits of the error; the CSV has them in full."""
     shown = found(Buckets.of([0, 10, 20]))
-    answer = query.mean(shown.terms, Tally(np.array([300, 400, 200, 100])))
+    answer = query.mean(shown.terms, Tally.of(np.array([300, 400, 200, 100])))
     text = printed(answer_table(answer, shown.terms, 1000))
     assert f"{answer.estimate:.2f}" in text
     assert f"{answer.low:.2f} to {answer.high:.2f}" in text
@@ -147,8 +147,8 @@ def test_an_estimate_without_error_bars_is_still_shown(tmp_path):
     channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
     terms = Campaign("T", "Q?", "", "O", COLOURS, Information(NANONATS, (1, 1, 1)), "table", channel,
                      10**9, 2 * 10**9, 86400, 1, 1, "open")  # fmt: skip
-    shown = estimate(terms, Tally(np.array([40, 60])))
+    shown = estimate(terms, Tally.of(np.array([40, 60])))
     assert "33.3%   - " in printed(estimate_table(shown))
     assert ",,,," in estimate_csv(shown)
     draw(shown, tmp_path / "it.png")
-    assert "-" in printed(answer_table(query.survey(terms, Tally(np.array([40, 60])), 0), terms, 100))
+    assert "-" in printed(answer_table(query.survey(terms, Tally.of(np.array([40, 60])), 0), terms, 100))

@@ -8,16 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aggregator.estimate.decoders.decoder import Decoder, NotInvertible, Staircase
+from aggregator.estimate.decoders.bits import BitsDecoder
+from aggregator.estimate.decoders.blocks import BlocksDecoder
+from aggregator.estimate.decoders.decoder import Decoder, Floats, NotInvertible, Staircase
 from aggregator.estimate.decoders.hadamard import HadamardDecoder
+from aggregator.estimate.decoders.noise import NoiseDecoder
+from aggregator.estimate.decoders.pairs import PairsDecoder
+from aggregator.estimate.decoders.projective import ProjectiveDecoder
 from aggregator.estimate.decoders.response import ResponseDecoder
+from aggregator.estimate.decoders.subset import SubsetDecoder
 from aggregator.estimate.decoders.table import TableDecoder
-from protocol.channels import Channel, Hadamard, RandomizedResponse, Table
+from aggregator.estimate.decoders.windows import WindowsDecoder
+from protocol.channels import (
+    Bits,
+    Blocks,
+    Channel,
+    Hadamard,
+    Noise,
+    Pairs,
+    ProjectiveGeometry,
+    RandomizedResponse,
+    SubsetSelection,
+    Table,
+    Windows,
+)
 
 __all__ = ["Decoder", "NotInvertible", "Staircase", "decoder_of"]
 
 
-def decoder_of(channel: Channel, reference: Sequence[float] | None = None) -> Decoder:
+def decoder_of(channel: Channel, reference: Sequence[float] | Floats | None = None) -> Decoder:
     """The decoder of ``channel``.
 
     Args:
@@ -30,4 +49,18 @@ def decoder_of(channel: Channel, reference: Sequence[float] | None = None) -> De
         return ResponseDecoder(channel)
     if isinstance(channel, Table):
         return TableDecoder(channel, reference)
+    if isinstance(channel, Blocks):
+        return BlocksDecoder(channel, decoder_of)
+    if isinstance(channel, ProjectiveGeometry):
+        return ProjectiveDecoder(channel)
+    if isinstance(channel, SubsetSelection):
+        return SubsetDecoder(channel)
+    if isinstance(channel, Pairs):
+        return PairsDecoder(channel)
+    if isinstance(channel, Bits):
+        return BitsDecoder(channel)
+    if isinstance(channel, Noise):
+        return NoiseDecoder(channel, reference)
+    if isinstance(channel, Windows):
+        return WindowsDecoder(channel, reference)
     raise ValueError(f"there is no decoder for {channel.family} channels")

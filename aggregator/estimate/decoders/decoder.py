@@ -1,11 +1,14 @@
 """What every decoder can do: carry shares through a channel and back.
 
-One idea: an estimate is linear in the counts. A decoder is a pair of matrices that nobody writes down: the channel
-Q (k x m) and a left inverse L of it (m x k, Q L = 1), each only multiplied with. Then E[share @ L] = p whatever p is,
+One idea: an estimate is linear in the counts. An output y has features f(y): which of the m outputs it is, one-hot,
+or for unary channels its bits. A decoder is a pair of matrices that nobody writes down: the response R (k x m), with
+R[x] = E[f(Y) | x], and a left inverse L of it (m x k), each only multiplied with. Then E[share @ L] = p whatever p is,
 the variance of every linear query is that of one number per report, and one formula serves all mechanisms.
 
-    forward    p @ Q        the law of the output             backward   Q @ w        a mean over the output
-    invert     share @ L    the unbiased estimate             adjoint    L @ v        what one report adds to v . p
+    forward    p @ R        what the features come to         backward   R @ w        a mean over the output
+    invert     share @ L    the unbiased estimate             adjoint    L @ v        what a feature adds to v . p
+
+Features that are one-hot sum to one, bits do not: there a query has an ``intercept`` beside what its features add.
 
 How a distribution is made of the estimate, and how sure it is, is not here.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,27 +83,38 @@ class Decoder(ABC):
     """Multiplications with a channel and with a left inverse of it.
 
     Attributes:
-        inputs, outputs: k and m.
+        inputs, features: k and m.
+        one_hot: whether each report has exactly one feature, its output. Only then do the counts of the features tell
+            how often each output came, which is what a posterior needs.
     """
 
     inputs: int
-    outputs: int
+    features: int
+    one_hot: ClassVar[bool] = True
 
     @abstractmethod
     def forward(self, p: Floats) -> Floats:
-        """(k,) -> (m,): sum over x of p[x] Q(y|x), the law of the output where the inputs' law is ``p``."""
+        """(k,) -> (m,): sum over x of p[x] R[x], the mean features (one-hot: the law of the output) under ``p``."""
 
     @abstractmethod
     def forward_squares(self, p: Floats) -> Floats:
-        """(k,) -> (m,): sum over x of p[x] Q(y|x)^2."""
+        """(k,) -> (m,): sum over x of p[x] R[x]^2."""
 
     @abstractmethod
     def backward(self, w: Floats) -> Floats:
-        """(m,) -> (k,): sum over y of Q(y|x) w[y], the mean of ``w`` over the outputs of each input."""
+        """(m,) -> (k,): R @ w, the mean of w . f(Y) for each input."""
+
+    def intercept(self, v: Floats) -> float:
+        """What every report adds to the estimate of v . p, whatever its features.
+
+        Raises:
+            NotInvertible
+        """
+        return 0.0
 
     @abstractmethod
     def invert(self, share: Floats) -> Floats:
-        """(m,) -> (k,): sum over y of share[y] L[y, x], the unbiased estimate from the shares of the outputs.
+        """(m,) -> (k,): the unbiased estimate from ``share``, the count of each feature over the reports.
 
         Raises:
             NotInvertible
@@ -107,23 +122,40 @@ class Decoder(ABC):
 
     @abstractmethod
     def adjoint(self, v: Floats) -> Floats:
-        """(k,) -> (m,): sum over x of v[x] L[y, x], what a report y adds to the estimate of v . p.
+        """(k,) -> (m,): L @ v, what a report's feature adds to the estimate of v . p, beside the ``intercept``.
 
         Raises:
             NotInvertible
         """
 
     @abstractmethod
-    def second_moment(self, share: Floats) -> Floats:
-        """(m,) -> (k,): sum over y of share[y] L[y, x]^2.
+    def variances(self, share: Floats) -> Floats:
+        """(m,) -> (k,): variance of what one report adds to the estimate of each input.
 
         Raises:
             NotInvertible
         """
 
+    def variance(self, v: Floats, share: Floats) -> float:
+        """Variance of what one report adds to the estimate of v . p          (MATH 6.2).
+
+        Raises:
+            NotInvertible
+        """
+        phi = self.adjoint(v)
+        return float(share @ (phi - share @ phi) ** 2)
+
+    def query(self, v: Floats, share: Floats) -> float:
+        """The unbiased estimate of v . p.
+
+        Raises:
+            NotInvertible
+        """
+        return self.intercept(v) + float(share @ self.adjoint(v))
+
     @abstractmethod
-    def staircase(self, counts: Integers) -> Staircase:
-        """(m,) counts of the outputs -> the estimate as steps on binomial counts.
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        """(m,) counts of the features of ``reports`` reports -> the estimate as steps on binomial counts.
 
         Raises:
             NotInvertible
@@ -132,12 +164,12 @@ class Decoder(ABC):
     @property
     @abstractmethod
     def ceiling(self) -> Floats:
-        """(m,) max over x of Q(y|x): however the inputs are spread, no output is more probable; it may be higher."""
+        """(m,) max over x of R[x]: however the inputs are spread, no feature is more probable; it may be higher."""
 
     @property
     @abstractmethod
     def weight(self) -> float:
-        """max over x and y of |L[y, x]|: the most people that one report can count for.
+        """The most people that one report can count for, in the estimate of one input.
 
         Raises:
             NotInvertible

@@ -15,7 +15,7 @@ class ResponseDecoder(Decoder):
     """L[y, x] = ([y = x] - c[x]) / t, from Q(y|x) = c[y] + t [y = x]."""
 
     def __init__(self, channel: RandomizedResponse) -> None:
-        self.inputs = self.outputs = channel.inputs
+        self.inputs = self.features = channel.inputs
         one = 1 << channel.scale
         cover = np.array([weight / one for weight in channel.cover])
         self._cover: Floats = np.broadcast_to(cover, channel.inputs)
@@ -39,15 +39,15 @@ class ResponseDecoder(Decoder):
     def adjoint(self, v: Floats) -> Floats:
         return (v - self._cover @ v) / self._telling
 
-    def second_moment(self, share: Floats) -> Floats:
+    def variances(self, share: Floats) -> Floats:
         own, others = (1 - self._cover) ** 2, self._cover**2
         moment: Floats = (share * own + (share.sum() - share) * others) / self._telling**2
-        return moment
+        return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
         # S_x = {x}, p* = c[x] + t, q* = c[x].
         height = np.full((1, self.inputs), 1 / self._telling)
-        return Staircase(-self._cover / self._telling, height, counts[np.newaxis], int(counts.sum()))
+        return Staircase(-self._cover / self._telling, height, counts[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:

@@ -25,8 +25,8 @@ SINGULAR = 1e-10
 class TableDecoder(Decoder):
     """Q and L as they are: a table has at most 2^20 cells."""
 
-    def __init__(self, channel: Table, reference: Sequence[float] | None = None) -> None:
-        self.inputs, self.outputs = channel.inputs, channel.outputs
+    def __init__(self, channel: Table, reference: Sequence[float] | Floats | None = None) -> None:
+        self.inputs, self.features = channel.inputs, channel.outputs
         self._law = np.array([[weight / (1 << channel.scale) for weight in row] for row in channel.rows])
         self._reference = np.full(self.inputs, 1 / self.inputs) if reference is None else np.asarray(reference)
 
@@ -67,17 +67,17 @@ class TableDecoder(Decoder):
         adds: Floats = self._inverse @ v
         return adds
 
-    def second_moment(self, share: Floats) -> Floats:
+    def variances(self, share: Floats) -> Floats:
         moment: Floats = share @ self._inverse**2
-        return moment
+        return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
         order = np.argsort(-self._inverse, axis=0, kind="stable")
         stairs = np.take_along_axis(self._inverse, order, axis=0)
         heights = stairs[:-1] - stairs[1:]
         heights[heights < SINGULAR * self.weight] = 0  # equal but for rounding
         reached = np.cumsum(counts[order], axis=0)[:-1]
-        return Staircase(stairs[-1], heights, reached, int(counts.sum()))
+        return Staircase(stairs[-1], heights, reached, reports)
 
     @property
     def ceiling(self) -> Floats:

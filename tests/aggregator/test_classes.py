@@ -1,0 +1,426 @@
+"""Estimates of people of several classes, and of people with priors of their own: against dense matrices."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator import simulate
+from aggregator.design import mechanisms
+from aggregator.estimate import interval
+from aggregator.estimate.classes import ClassesDecoder, Pooled, _levels_of, pooled
+from aggregator.estimate.decoders import Staircase, decoder_of
+from aggregator.estimate.personal import PersonalDecoder, PersonalTally
+from aggregator.estimate.query import weighted
+from aggregator.estimate.result import MethodRefused, estimate
+from aggregator.estimate.tally import Tally
+from aggregator.intake import columns, enrolments
+from aggregator.intake.ingest import ingest
+from aggregator.sheet import SheetError
+from aggregator.study import Study
+from protocol import codec, envelope, personal
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.channels import Blocks
+from protocol.domain import Values
+from protocol.envelope import Kind
+from protocol.errors import BadData
+from protocol.keys import SigningKey, key_id
+from protocol.notions.classes import Classes
+from protocol.notions.information import Information
+from protocol.notions.own import OwnPrior
+from protocol.notions.pairwise import Ldp
+from protocol.report import Enrolment, Report, pack
+
+NAT = 10**9
+AUTHOR = SigningKey(bytes(range(32)))
+OPENS, WEEK = 1_800_000_000, 604_800
+LABELS = ("wheat", "rye", "oats", "hay", "flax")
+K = len(LABELS)
+NAMES = ("farmers", "gardeners", "others")
+PRIORS = ((50, 20, 10, 10, 10), (1, 1, 1, 4, 4), (3, 3, 2, 1, 1))
+LEVELS = (NAT, 2 * NAT, 3 * NAT // 2)
+
+
+def campaign(**changes) -> Campaign:
+    fields = {
+        "title": "Crops", "question": "What do you grow?", "purpose": "", "organisation": "Council",
+        "domain": Values(LABELS), "mechanism": "lip", "opens": OPENS, "closes": OPENS + 4 * WEEK,
+        "period_seconds": WEEK, "answers_per_period": 2, "minimum_reports": 1, "enrolment": "open",
+    }  # fmt: skip
+    return Campaign(**{**fields, **changes})
+
+
+def of_classes(**changes) -> Campaign:
+    notion = Classes.of(tuple(map(Information, LEVELS, PRIORS)))
+    channels = tuple(map(personal.lip_response, PRIORS, LEVELS))
+    blocks = Blocks(0, tuple((block, K) for block in (1, 2, 3)), channels)
+    return campaign(**{"notion": notion, "channel": blocks, "classes": NAMES, **changes})
+
+
+def of_own() -> Campaign:
+    notion = OwnPrior(NAT, K)
+    return campaign(notion=notion, channel=notion.channel_of(notion.uniform))
+
+
+def tallies() -> dict[str, tuple[Campaign, Tally]]:
+    """A tally of each kind, with few and with many reports."""
+    generator = np.random.default_rng(5)
+    hadamard = Blocks(0, ((1, K), (2, K)), (mechanisms.hadamard(K, NAT), mechanisms.randomized_response(K, 2 * NAT)))
+    mixed = campaign(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=hadamard, classes=("careful", "open"))
+    found = {}
+    for name, terms in (("lip", of_classes()), ("mixed", mixed)):
+        for n in (7, 4000):
+            law = generator.dirichlet(np.full(terms.channel.outputs, 3.0))
+            found[f"{name}-{n}"] = terms, Tally.of(generator.multinomial(n, law))
+    priors = np.array([*PRIORS, (1, 1, 1, 1, 1)])
+    counts = generator.multinomial(900, np.full(priors.size, 1 / priors.size))
+    found["own"] = of_own(), PersonalTally(counts, 900, priors=priors)
+    return found
+
+
+TALLIES = tallies()
+each = pytest.mark.parametrize("name", TALLIES)
+
+
+def dense(terms: Campaign, tally: Tally) -> list[np.ndarray]:
+    """Q of each class, from the integers."""
+    if isinstance(tally, PersonalTally):
+        channels = [terms.notion.channel_of(tuple(prior)) for prior in tally.priors.tolist()]
+    else:
+        channels = terms.channel.channels
+    return [
+        np.array([[one.weight(x, y) / 2**one.scale for y in range(one.outputs)] for x in range(K)]) for one in channels
+    ]
+
+
+def left_inverses(terms: Campaign, tally: Tally) -> list[np.ndarray]:
+    """The unbiased decoding matrix of each class, (m, k)."""
+    if isinstance(tally, PersonalTally):
+        return [np.linalg.inv(law) for law in dense(terms, tally)]
+    return [np.array([decoder_of(one).adjoint(unit) for unit in np.eye(K)]).T for one in terms.channel.channels]
+
+
+@each
+def test_forward_and_backward_are_those_of_the_dense_mixture(name: str) -> None:
+    """Both multiply with the channel in which a class is drawn with its share, whatever the value."""
+    terms, tally = TALLIES[name]
+    decoder, laws = pooled(terms, tally), dense(terms, tally)
+    mixture = np.hstack([share * law for share, law in zip(decoder.members, laws, strict=True)])
+    squares = np.hstack([share * law**2 for share, law in zip(decoder.members, laws, strict=True)])
+    p, w = np.random.default_rng(1).dirichlet(np.ones(K)), np.random.default_rng(2).normal(size=decoder.features)
+    np.testing.assert_allclose(decoder.forward(p), p @ mixture, atol=1e-14)
+    np.testing.assert_allclose(decoder.forward_squares(p), p @ squares, atol=1e-14)
+    np.testing.assert_allclose(decoder.backward(w), mixture @ w, atol=1e-13)
+    assert (mixture.max(axis=0) <= decoder.ceiling + 1e-12).all()
+
+
+@each
+def test_the_estimate_is_unbiased_whatever_each_class_holds(name: str) -> None:
+    """Expected features of ANY shares of class and value invert to their sum over the classes."""
+    terms, tally = TALLIES[name]
+    decoder, laws = pooled(terms, tally), dense(terms, tally)
+    joint = np.random.default_rng(3).dirichlet(np.ones(len(laws) * K)).reshape(len(laws), K)
+    share = np.concatenate([row @ law for row, law in zip(joint, laws, strict=True)])
+    np.testing.assert_allclose(decoder.invert(share), joint.sum(axis=0), atol=1e-12)
+
+
+@each
+def test_invert_adjoint_and_variances_are_those_of_one_report(name: str) -> None:
+    """Each report adds a row of its class's left inverse; estimate, query and variance are moments of these rows."""
+    terms, tally = TALLIES[name]
+    decoder, share = pooled(terms, tally), tally.counts / tally.reports
+    rows = np.vstack(left_inverses(terms, tally))
+    v = np.random.default_rng(4).normal(size=K)
+    raw = share @ rows
+    np.testing.assert_allclose(decoder.invert(share), raw, atol=1e-12)
+    np.testing.assert_allclose(decoder.adjoint(v), rows @ v, atol=1e-11)
+    np.testing.assert_allclose(decoder.variances(share), share @ rows**2 - raw**2, atol=1e-11)
+    assert decoder.query(v, share) == pytest.approx(raw @ v)
+    assert decoder.variance(v, share) == pytest.approx(share @ (rows @ v) ** 2 - (raw @ v) ** 2)
+    assert decoder.weight == pytest.approx(np.abs(rows).max())
+
+
+@each
+def test_the_staircase_is_the_law_of_one_report(name: str) -> None:
+    """Steps add up to the estimate, and a report reaches a step exactly where its row is that high."""
+    terms, tally = TALLIES[name]
+    decoder, rows = pooled(terms, tally), np.vstack(left_inverses(terms, tally))
+    stairs = decoder.staircase(tally.counts, tally.reports)
+    raw = decoder.invert(tally.counts / tally.reports)
+    np.testing.assert_allclose(stairs.base + (stairs.heights * stairs.counts).sum(axis=0) / tally.reports, raw)
+    np.testing.assert_allclose(stairs.base, rows.min(axis=0), atol=1e-11)
+    top = stairs.base + np.cumsum(stairs.heights[::-1], axis=0)[::-1]
+    for x in range(K):
+        for step in np.flatnonzero(stairs.heights[:, x]):
+            reaching = tally.counts[rows[:, x] >= top[step, x] - 1e-9].sum()
+            assert stairs.counts[step, x] == reaching
+
+
+@each
+def test_posterior_means_are_every_persons_own(name: str) -> None:
+    """The MMSE estimate is the mean of P_c(x|y) over the reports, each with the prior and channel of its class."""
+    terms, tally = TALLIES[name]
+    decoder = pooled(terms, tally)
+    if decoder.priors is None:
+        assert decoder.prior is None
+        with pytest.raises(MethodRefused):
+            estimate(terms, tally, method="mmse")
+        return
+    expected, at = np.zeros(K), 0
+    for prior, law in zip(decoder.priors, dense(terms, tally), strict=True):
+        for y in range(law.shape[1]):
+            posterior = prior * law[:, y]
+            expected += tally.counts[at] / tally.reports * posterior / posterior.sum()
+            at += 1
+    np.testing.assert_allclose(decoder.posterior_mean(tally.counts / tally.reports), expected, atol=1e-12)
+    found = estimate(terms, tally)
+    assert found.method == "mmse"
+    np.testing.assert_allclose(found.share, expected, atol=1e-12)
+
+
+@each
+def test_every_method_gives_a_distribution(name: str) -> None:
+    """Projection and map answer for classes; em, which takes all people to be alike, is refused."""
+    terms, tally = TALLIES[name]
+    for method in ["projection"] + (["map"] if pooled(terms, tally).priors is not None else []):
+        found = estimate(terms, tally, method=method)
+        assert found.share.sum() == pytest.approx(1)
+        assert (found.low <= found.high).all()
+    with pytest.raises(MethodRefused, match="em"):
+        estimate(terms, tally, method="em")
+    if pooled(terms, tally).priors is not None:
+        mmse = estimate(terms, tally, method="mmse").share
+        assert weighted(terms, tally, [1, 0, 0, 0, 2]).mmse == pytest.approx(mmse[0] + 2 * mmse[4])
+        raw = estimate(terms, tally, method="linear").raw
+        assert weighted(terms, tally, [1, 0, 0, 0, 2]).estimate == pytest.approx(raw[0] + 2 * raw[4])
+
+
+def test_the_mode_leaves_a_wrong_prior_behind() -> None:
+    """With expected counts of 10^6 reports of people unlike their priors, the mode is near the truth, the mean not."""
+    terms = of_classes()
+    truth = np.array([[0.02, 0.1, 0.2, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0, 0.03], [0.05, 0.05, 0.05, 0.1, 0.1]])
+    laws = dense(terms, Tally.of(np.zeros(15, dtype=np.int64)))
+    share = np.concatenate([row @ law for row, law in zip(truth, laws, strict=True)])
+    tally = Tally.of(np.round(share * 10**6).astype(np.int64))
+    shares = {method: estimate(terms, tally, method=method).share for method in ("mmse", "map", "projection")}
+    error = {method: np.abs(found - truth.sum(axis=0)).sum() for method, found in shares.items()}
+    assert error["projection"] < 1e-4
+    assert error["map"] < 0.25 * error["mmse"]
+
+
+def test_intervals_cover() -> None:
+    """Over 400 studies of 600 people in classes unlike each other, 95% intervals miss a value's share in 5% of cases.
+
+    k * 400 = 2,000 intervals; more than 150 misses have probability below 10^-5 if each misses in 5%.
+    """
+    terms, generator = of_classes(), np.random.default_rng(11)
+    truth = np.array([[0.3, 0.1, 0.1, 0.0, 0.0], [0.0, 0.0, 0.05, 0.1, 0.15], [0.1, 0.05, 0.02, 0.02, 0.01]])
+    laws = dense(terms, Tally.of(np.zeros(15, dtype=np.int64)))
+    law = np.concatenate([row @ one for row, one in zip(truth, laws, strict=True)])
+    missed = 0
+    for _ in range(400):
+        tally = Tally.of(generator.multinomial(600, law))
+        decoder, share = pooled(terms, tally), tally.counts / 600
+        raw, se = decoder.invert(share), interval.standard_errors(decoder, share, 600)
+        low, high = interval.intervals(decoder.staircase(tally.counts, 600), raw, se, 0.05)
+        missed += int(((truth.sum(axis=0) < low) | (truth.sum(axis=0) > high)).sum())
+    assert missed <= 150
+
+
+def test_the_floats_of_own_priors_are_those_of_the_integers() -> None:
+    """Cover and truth of the vectorised decoder are the integers' to 10^-12, for priors legal and not."""
+    generator = np.random.default_rng(6)
+    priors = np.vstack([generator.integers(1, 3000, (40, 7)), [[1] * 7], [[9000] + [1] * 6]])
+    for level in (10**6, NAT, 6 * NAT):
+        decoder = PersonalDecoder(priors, level, np.full(len(priors), 1 / len(priors)))
+        for row, prior in enumerate(priors.tolist()):
+            channel = personal.lip_response(prior, level)
+            cover = np.array([channel.cover_of(y) for y in range(7)]) / 2**64
+            np.testing.assert_allclose(decoder._cover[row], cover, atol=1e-12)
+            assert decoder._truth[row, 0] == pytest.approx(channel.truth / 2**64, abs=1e-12)
+
+
+def test_steps_without_height_are_none() -> None:
+    """The levels of a staircase are those its steps lead to, whatever count stands beside a step without height."""
+    heights = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
+    counts = np.array([[4, 9], [10, 5], [6, 1]])
+    levels, times = _levels_of(Staircase(np.array([-1.0, 0.0]), heights, counts, 10))
+    for x, law in ((0, {2.0: 4, 0.0: 2, -1.0: 4}), (1, {3.0: 5, 0.0: 5})):
+        found = Counter()
+        for level, count in zip(levels[:, x].tolist(), times[:, x].tolist(), strict=True):
+            found[level] += count
+        assert +found == law
+
+
+def test_a_campaign_without_classes_is_not_pooled() -> None:
+    """pooled is None where all people answer through one channel."""
+    terms = campaign(notion=Ldp(NAT), channel=mechanisms.randomized_response(K, NAT))
+    assert pooled(terms, Tally.of(np.ones(K, dtype=np.int64))) is None
+    with pytest.raises(ValueError, match="by prior"):
+        pooled(of_own(), Tally.of(np.ones(K, dtype=np.int64)))
+    assert issubclass(ClassesDecoder, Pooled)
+
+
+# End to end
+
+
+@pytest.fixture
+def study(tmp_path):
+    def make(terms: Campaign):
+        signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+        made = Study.create(tmp_path / "study")
+        made.import_campaign(signed.data, [AUTHOR.public], "crops")
+        return made, signed
+
+    return make
+
+
+def test_classes_end_to_end(study, tmp_path) -> None:
+    """Simulated people of three classes are ingested, tallied by class, and their shares lie in the intervals."""
+    made, signed = study(of_classes())
+    (tmp_path / "truth.csv").write_text(
+        "value,count,class\nwheat,500,farmers\nhay,300,gardeners\nflax,100,gardeners\nrye,100,others\n"
+    )
+    truth = simulate.read_truth(tmp_path / "truth.csv", signed.terms.domain, NAMES)
+    assert truth.places == (0, 1, 1, 2)
+    batch = tmp_path / "batch.htr"
+    batch.write_bytes(b"".join(sent.reports for sent in simulate.population(signed.terms, signed.id, truth, 0, seed=4)))
+    result = ingest(made, [batch], now=OPENS)
+    assert (result.read, result.accepted, result.rejected) == (1000, 1000, {})
+    found = estimate(signed, made.tally(signed), level=0.999)
+    np.testing.assert_array_equal(pooled(signed.terms, made.tally(signed)).members, [0.5, 0.4, 0.1])
+    shares = truth.shares(signed.terms.domain)
+    assert ((found.all_low <= shares) & (shares <= found.all_high)).all()  # fixed seed
+
+
+def test_people_without_a_named_class_are_spread_evenly() -> None:
+    """Without a column of classes each person's is drawn evenly, and again with the same seed."""
+    terms = of_classes()
+    truth = simulate.Truth(("wheat", "rye"), (4000, 2000))
+    drawn = simulate.classes_of(terms, truth, 3)
+    assert drawn == simulate.classes_of(terms, truth, 3)
+    assert all(abs(count - 2000) < 200 for count in Counter(drawn).values())  # 5.4 sigma
+
+
+@pytest.mark.parametrize(
+    "row", ["wheat,5,strangers", "barley,5,farmers", "wheat,-5,farmers", "wheat,farmers", "wheat,0,others"]
+)
+def test_a_sheet_of_classes_is_read_strictly(tmp_path, row: str) -> None:
+    """Unknown classes and values, counts that are none, and nobody at all are refused."""
+    (tmp_path / "truth.csv").write_text(f"value,count,class\n{row}\n")
+    with pytest.raises(SheetError):
+        simulate.read_truth(tmp_path / "truth.csv", Values(LABELS), NAMES)
+
+
+def test_own_priors_end_to_end(study, tmp_path) -> None:
+    """Declared priors come in with the keys, reports are counted by them, and the estimate uses each person's own."""
+    made, signed = study(of_own())
+    priors = ((8, 1, 1, 1, 1), (1, 1, 1, 256, 1), (1, 2, 3, 4, 5))
+    truth = simulate.Truth(("wheat", "hay", "flax"), (300, 200, 100), priors=priors)
+    batch = tmp_path / "batch.htr"
+    batch.write_bytes(b"".join(sent.reports for sent in simulate.population(signed.terms, signed.id, truth, 0, seed=1)))
+    result = ingest(made, [batch], now=OPENS)
+    assert (result.read, result.accepted, result.rejected, result.keys_added) == (600, 600, {}, 600)
+    tally = made.tally(signed)
+    assert tally.reports == 600
+    by_prior = dict(zip(map(tuple, tally.priors.tolist()), tally.members.tolist(), strict=True))
+    assert by_prior == pytest.approx({priors[0]: 1 / 2, priors[1]: 1 / 3, priors[2]: 1 / 6})
+    found = estimate(signed, tally, level=0.999)
+    shares = truth.shares(signed.terms.domain)
+    assert ((found.all_low <= shares) & (shares <= found.all_high)).all()  # fixed seed
+    again = made.tally(signed, period=0)
+    np.testing.assert_array_equal(np.sort(again.counts), np.sort(tally.counts))
+    assert made.tally(signed, period=2).reports == 0
+
+
+def test_a_report_without_a_declared_prior_is_of_an_unknown_key(study, tmp_path) -> None:
+    """An enrolment that declares nothing, or not what is asked for, is malformed, and its reports' key unknown."""
+    made, signed = study(of_own())
+    envelopes = []
+    for number, prior in enumerate([None, (1, 2), (1, 2, 3, 4, 5)]):
+        key = SigningKey.for_campaign(bytes([number]) * 32, signed.id)
+        envelopes += [
+            Enrolment(signed.id, key.public, prior).seal(key),
+            Report(signed.id, 0, 0, 1, pack([2], signed.terms.channel.output_bits)).seal(key),
+        ]
+    key = SigningKey.for_campaign(bytes([9]) * 32, signed.id)
+    envelopes.append(envelope.seal(Kind.ENROLMENT, key, codec.encode([signed.id, key.public, [2, 2, 2, 2, 2]])))
+    (tmp_path / "batch.htr").write_bytes(b"".join(envelopes))
+    result = ingest(made, [tmp_path / "batch.htr"], now=OPENS)
+    assert result.accepted == result.keys_added == 1
+    assert result.rejected == {"malformed": 3, "unknown-key": 2}
+    assert result.read == 6
+
+
+weights = st.lists(st.integers(1, 70_000), min_size=2, max_size=30) | st.lists(st.integers(0, 5), max_size=3)
+
+
+@given(st.lists(st.tuples(weights, st.integers(0, 90), st.integers(0, 7), st.booleans()), min_size=1, max_size=5))
+def test_enrolment_columns_are_the_protocols(rows) -> None:
+    """Payloads that declare priors are read as ``Enrolment.fields`` reads them, however they are damaged."""
+    payloads = []
+    for number, (prior, at, bit, damaged) in enumerate(rows):
+        payload = bytearray(codec.encode([bytes(16), bytes([number]) * 32, list(prior)]))
+        if damaged:
+            payload[at % len(payload)] ^= 1 << bit
+        payloads.append(bytes(payload))
+    ends = np.cumsum([len(payload) for payload in payloads])
+    starts = ends - [len(payload) for payload in payloads]
+    data = np.frombuffer(b"".join(payloads) + bytes(64), dtype=np.uint8)
+    expected, ids = [], []
+    for payload in payloads:
+        try:
+            expected.append(Enrolment.fields(payload))
+        except BadData:
+            expected.append(None)
+        ids.append(key_id(payload[21:53]))
+    found = columns.enrolments(data, np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 8), starts, ends)
+    assert found.valid.tolist() == [one is not None for one in expected]
+    for row, one in enumerate(expected):
+        if one is not None:
+            assert found.public[row].tobytes() == one[1]
+            assert (found.prior[row] and tuple(enrolments.prior_of(found.prior[row]))) == one[2]
+
+
+def test_a_prior_is_declared_once(study, tmp_path) -> None:
+    """Of two declarations under one key the first registered holds, whatever comes later."""
+    made, signed = study(of_own())
+    key = SigningKey.for_campaign(bytes(32), signed.id)
+    for prior in ((1, 2, 3, 4, 256), (5, 1, 1, 1, 1)):
+        made.enrol(Enrolment(signed.id, key.public, prior).seal(key))
+    report = Report(signed.id, 0, 0, 2, pack([2, 2], signed.terms.channel.output_bits)).seal(key)
+    (tmp_path / "batch.htr").write_bytes(report)
+    ingest(made, [tmp_path / "batch.htr"], now=OPENS)
+    tally = made.tally(signed)
+    assert tally.priors.tolist() == [[1, 2, 3, 4, 256]]
+    assert tally.counts.tolist() == [0, 0, 2, 0, 0]
+
+
+def test_revoking_a_key_that_declared_a_prior(study, tmp_path) -> None:
+    """A revoked key's declaration stays with what was counted, and nothing new comes in."""
+    made, signed = study(of_own())
+    truth = simulate.Truth(("wheat",), (3,))
+    (sent,) = simulate.population(signed.terms, signed.id, truth, 0, seed=1)
+    (tmp_path / "batch.htr").write_bytes(sent.reports)
+    ingest(made, [tmp_path / "batch.htr"], now=OPENS)
+    made.revoke(sent.enrolments)
+    assert made.tally(signed).reports == 3
+    (late,) = simulate.population(signed.terms, signed.id, truth, 1, seed=1)
+    (tmp_path / "late.htr").write_bytes(late.reports)
+    assert ingest(made, [tmp_path / "late.htr"], now=OPENS).rejected == {"revoked-key": 3}
+
+
+def test_every_class_of_simulated_people_answers_by_its_own_channel() -> None:
+    """Outputs of a simulated person lie in the block of their class."""
+    terms = of_classes(enrolment="enrolled")
+    truth = simulate.Truth(("wheat", "rye", "oats"), (20, 20, 20), (2, 0, 1))
+    (sent,) = simulate.population(terms, bytes(16), truth, 0, seed=2)
+    reports = [Report.decode(item.unverified).outputs(terms)[0] for item in envelope.read_batch(sent.reports)]
+    order = simulate.shuffled(truth, 2)
+    assert [y // K for y in reports] == [truth.places[group] for group in order]
+    assert len(set(itertools.chain(reports))) > 5

@@ -1,0 +1,135 @@
+"""Laws of the decoder of words of bits, against all words written out; and the closed forms of the plain mechanisms."""
+
+import math
+
+import numpy as np
+import pytest
+
+from aggregator.design import mechanisms, unary
+from aggregator.estimate.decoders.bits import BitsDecoder
+from aggregator.estimate.decoders.response import ResponseDecoder
+from protocol.channels.bits import Bits, S
+from protocol.exact import NANONATS
+
+RNG = np.random.default_rng(20260101)
+HALF = S // 2
+
+CHANNELS = {
+    "RAPPOR": unary.rappor(4, NANONATS),
+    "OUE": unary.oue(5, 2 * NANONATS),
+    "OUE, two values": unary.oue(2, NANONATS),
+    "three classes": Bits.over([(HALF, S // 4), (S - 5, S // 3), (HALF, S // 4), (S // 5, 1)]),
+    "what is not sensitive": unary.utility_rappor(4, [1, 3], NANONATS),
+    "as it is": Bits((S,), (0,), ((0, 3),)),
+}
+
+
+@pytest.fixture(params=CHANNELS.values(), ids=CHANNELS.keys())
+def channel(request):
+    return request.param
+
+
+def words(channel):
+    """(2^k, k) the bits of every word, and (k, 2^k) their probabilities."""
+    k, one = channel.inputs, 1 << channel.scale
+    bits = np.array([[int(bit) for bit in f"{y:0{k}b}"] for y in range(channel.outputs)], dtype=float)
+    law = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
+    return bits, law
+
+
+def test_forward_and_backward_multiply_with_the_response(channel):
+    """forward(p) = p R and backward(w) = R w, where R[x] is the mean of the bits over all words of x."""
+    bits, law = words(channel)
+    response, decoder = law @ bits, BitsDecoder(channel)
+    p, w = RNG.normal(size=channel.inputs), RNG.normal(size=channel.inputs)
+    np.testing.assert_allclose(decoder.forward(p), p @ response, atol=1e-12)
+    np.testing.assert_allclose(decoder.backward(w), response @ w, atol=1e-12)
+    assert not decoder.one_hot
+    with pytest.raises(ValueError, match="features"):
+        decoder.forward_squares(p)
+
+
+def test_the_estimate_is_unbiased(channel):
+    """What a report adds to v . raw has the mean v . p under every p, the intercept included."""
+    bits, law = words(channel)
+    decoder = BitsDecoder(channel)
+    p, v = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)
+    adds = bits @ decoder.adjoint(v) + decoder.intercept(v)
+    assert p @ law @ adds == pytest.approx(p @ v)
+    np.testing.assert_allclose(decoder.invert(p @ law @ bits), p, atol=1e-9)
+    share = RNG.uniform(size=channel.inputs)
+    assert decoder.query(v, share) == pytest.approx(v @ decoder.invert(share))
+
+
+def test_variances_are_those_of_all_words(channel):
+    """variances and variance are the variances, over all words, of what one report adds."""
+    bits, law = words(channel)
+    decoder = BitsDecoder(channel)
+    p, v = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)
+    of_words, share = p @ law, p @ law @ bits
+    adds = np.array([decoder.invert(word) for word in bits])
+    each = of_words @ adds**2 - (of_words @ adds) ** 2
+    np.testing.assert_allclose(decoder.variances(share), each, atol=1e-9)
+    query = of_words @ (adds @ v) ** 2 - (of_words @ adds @ v) ** 2
+    assert decoder.variance(v, share) == pytest.approx(query)
+    for x in range(channel.inputs):
+        assert decoder.variance(np.eye(channel.inputs)[x], share) == pytest.approx(each[x], abs=1e-9)
+
+
+def test_the_staircase_climbs_to_the_estimate(channel):
+    """base + heights * counts / n is the raw estimate; a and b are the probabilities inside and outside the support."""
+    decoder, n = BitsDecoder(channel), 1000
+    counts = RNG.integers(0, n, channel.inputs)
+    stairs = decoder.staircase(counts, n)
+    np.testing.assert_allclose(
+        stairs.base + (stairs.heights * stairs.counts).sum(axis=0) / n, decoder.invert(counts / n), atol=1e-12
+    )
+    number = np.array(channel.class_of)
+    np.testing.assert_allclose(stairs.inside, np.array(channel.own)[number] / S, atol=1e-12)
+    np.testing.assert_allclose(stairs.outside, np.array(channel.other)[number] / S, atol=1e-12)
+    assert (stairs.steps == 1).all()
+
+
+def test_ceiling_and_weight(channel):
+    """The ceiling is the largest mean of each bit; the weight is the most that any bit adds to its value."""
+    bits, law = words(channel)
+    decoder = BitsDecoder(channel)
+    np.testing.assert_allclose(decoder.ceiling, (law @ bits).max(axis=0), atol=1e-12)
+    adds = np.array([decoder.invert(word) for word in bits])
+    assert decoder.weight == pytest.approx(np.abs(adds).max())
+
+
+@pytest.mark.parametrize("eps", [0.5, 1, 2])
+@pytest.mark.parametrize("k", [5, 40])
+def test_closed_forms_of_grr_rappor_and_oue(k, eps):
+    """With p and q of Gu et al. 2020, sec. III-C, the estimate is (c / n - q) / (p - q) and, for fixed people, its
+    variance is q (1-q) / (p-q)^2 + f (1-p-q) / (p-q): OUE's is 4 e^eps / (e^eps - 1)^2 + f, RAPPOR's
+    e^(eps/2) / (e^(eps/2) - 1)^2. For people drawn at random f (1 - f) comes to it."""
+    level, E = int(eps * NANONATS), math.exp(eps)
+    root = math.sqrt(E)
+    grr = ResponseDecoder(mechanisms.randomized_response(k, level))
+    cases = [
+        (grr, E / (E + k - 1), 1 / (E + k - 1)),
+        (BitsDecoder(unary.rappor(k, level)), root / (root + 1), 1 / (root + 1)),
+        (BitsDecoder(unary.oue(k, level)), 0.5, 1 / (E + 1)),
+    ]
+    f = RNG.dirichlet(np.ones(k))
+    for decoder, p, q in cases:
+        share = f * p + (1 - f) * q
+        np.testing.assert_allclose(decoder.forward(f), share, rtol=1e-6)
+        np.testing.assert_allclose(decoder.invert(share), (share - q) / (p - q), rtol=1e-5, atol=1e-7)
+        fixed = q * (1 - q) / (p - q) ** 2 + f * (1 - p - q) / (p - q)
+        np.testing.assert_allclose(decoder.variances(share), fixed + f * (1 - f), rtol=1e-5)
+    rappor, oue = ((q * (1 - q)) / (p - q) ** 2 for _, p, q in cases[1:])
+    assert rappor == pytest.approx(root / (root - 1) ** 2)
+    assert oue == pytest.approx(4 * E / (E - 1) ** 2)
+
+
+def test_forty_thousand_bits_are_decoded_at_once():
+    """At k = 40,000 nothing of size k x k is made: estimates, variances and a query take milliseconds."""
+    channel = unary.oue(40_000, NANONATS)
+    decoder = BitsDecoder(channel)
+    p = RNG.dirichlet(np.ones(channel.inputs))
+    share = decoder.forward(p)
+    np.testing.assert_allclose(decoder.invert(share), p, atol=1e-9)
+    assert decoder.variance(np.ones(channel.inputs), share) > 0

@@ -1,0 +1,247 @@
+"""Laws of decoding blocks, and of the recipes around them, against matrices written out from the channel's integers."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from aggregator.design import mechanisms
+from aggregator.estimate.decoders import NotInvertible, decoder_of
+from aggregator.estimate.decoders.blocks import ConstantDecoder
+from aggregator.estimate.error import expected_mse
+from protocol import exact
+from protocol.channels import Blocks, Hadamard, RandomizedResponse, Table
+from protocol.channels.blocks import Constant
+from protocol.exact import NANONATS
+from protocol.notions import Block, HighLow, certify
+
+RNG = np.random.default_rng(20260103)
+LEVELS = (NANONATS // 2, NANONATS, 4 * NANONATS)
+
+
+def table(size, level):
+    """A table of three outputs more than inputs, that keeps no level in particular."""
+    rows = np.random.default_rng(size).integers(50, 100, (size, size + 3))
+    return Table.nearest([[Fraction(int(cell), int(row.sum())) for cell in row] for row in rows])
+
+
+def uneven_response(size, level):
+    return RandomizedResponse(size, tuple(2**59 // (x + 1) for x in range(size)))
+
+
+MIXED = [0] * 5 + [1] * 2 + [2] + [0] * 2 + [1] * 2 + [3] * 3 + [4]
+CHANNELS = {
+    "Hadamard": mechanisms.in_blocks(MIXED, NANONATS, mechanisms.hadamard),
+    "response": mechanisms.in_blocks(MIXED, NANONATS, mechanisms.randomized_response),
+    "uneven response": mechanisms.in_blocks(MIXED, NANONATS, uneven_response),
+    "table": mechanisms.in_blocks(MIXED, NANONATS, table),
+    "a family each": mechanisms.in_blocks(
+        [0, 0, 1, 1, 1, 2, 2, 2, 2, 3], NANONATS,
+        lambda size, level: {2: mechanisms.hadamard, 3: table, 4: uneven_response}[size](size, level),
+    ),
+    "equal blocks, and nobody open": mechanisms.in_blocks([0, 1, 0, 1, 1, 0], NANONATS, table),
+    "hiding in Hadamard": mechanisms.high_low(9, [1, 2, 5], NANONATS, mechanisms.hadamard),
+    "hiding in a response": mechanisms.utility_randomized_response(6, [1, 2, 4], NANONATS),
+    "hiding in an uneven response": Blocks(2**120, ((0, 1), (1, 3), (0, 1)), (uneven_response(3, 0),)),
+    "hiding in a table": mechanisms.high_low(7, [0, 1, 4], 4 * NANONATS, table),
+    "hiding in a table, often": Blocks(2**125, ((1, 3), (0, 2)), (table(3, 0),)),
+    "hiding behind one input": mechanisms.high_low(4, [2], NANONATS, mechanisms.hadamard),
+}  # fmt: skip
+
+
+@pytest.fixture(params=CHANNELS.values(), ids=CHANNELS.keys())
+def channel(request):
+    return request.param
+
+
+def dense(channel):
+    """Q, (k, m), from the weights alone."""
+    one = 1 << channel.scale
+    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
+
+
+def left_inverse(decoder):
+    """L, (m, k): ``adjoint`` of every unit vector."""
+    return np.array([decoder.adjoint(unit) for unit in np.eye(decoder.inputs)]).T
+
+
+def test_all_forms_multiply_with_the_channel_and_one_left_inverse(channel):
+    """forward, forward_squares and backward are Q's, invert, variances and weight are L's, and Q L = 1."""
+    Q, decoder = dense(channel), decoder_of(channel)
+    L = left_inverse(decoder)
+    p, w = RNG.normal(size=channel.inputs), RNG.normal(size=channel.outputs)
+    share = RNG.dirichlet(np.ones(channel.outputs))
+    np.testing.assert_allclose(Q @ L, np.eye(channel.inputs), atol=1e-9)
+    np.testing.assert_allclose(decoder.forward(p), p @ Q, atol=1e-12)
+    np.testing.assert_allclose(decoder.forward_squares(p), p @ Q**2, atol=1e-12)
+    np.testing.assert_allclose(decoder.backward(w), Q @ w, atol=1e-12)
+    np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-9)
+    np.testing.assert_allclose(decoder.variances(share), share @ L**2 - (share @ L) ** 2, rtol=1e-9, atol=1e-9)
+    assert decoder.query(p, share) == pytest.approx(share @ L @ p)
+    assert decoder.weight == pytest.approx(np.abs(L).max())
+    assert (decoder.ceiling >= Q.max(axis=0) - 1e-12).all()
+
+
+def test_the_staircase_has_a_step_between_any_two_numbers_a_report_can_add(channel):
+    """base + sum of heights * counts / n is the raw estimate; each input has one step fewer than its L has levels."""
+    decoder = decoder_of(channel)
+    counts = RNG.multinomial(5000, RNG.dirichlet(np.ones(channel.outputs)))
+    stairs = decoder.staircase(counts, 5000)
+    climbed = stairs.base + (stairs.heights * stairs.counts / 5000).sum(axis=0)
+    np.testing.assert_allclose(climbed, decoder.invert(counts / 5000), atol=1e-8)
+    assert stairs.counts.min() >= 0
+    assert stairs.counts.max() <= 5000
+    levels = [len(np.unique(column.round(9))) for column in left_inverse(decoder).T]
+    assert stairs.steps.tolist() == [number - 1 for number in levels]
+
+
+def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
+    """What single reports reach: 0 or 1 each, from the bottom up without a gap, and what they reach adds up."""
+    decoder = decoder_of(channel)
+    units = np.eye(channel.outputs, dtype=np.int64)
+    singles = [decoder.staircase(unit, 1) for unit in units]
+    reached = np.array([single.counts for single in singles])
+    assert set(np.unique(reached)) <= {0, 1}
+    for x in range(channel.inputs):
+        steps = np.flatnonzero(singles[0].heights[:, x])
+        assert (np.diff(reached[:, steps, x], axis=1) >= 0).all()  # rows are steps from the top
+    counts = RNG.integers(0, 50, channel.outputs)
+    stairs = decoder.staircase(counts, int(counts.sum()))
+    some = stairs.heights > 0
+    assert np.array_equal(stairs.counts[some], np.tensordot(counts, reached, 1)[some])
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        mechanisms.hadamard(5, NANONATS),
+        mechanisms.randomized_response(5, NANONATS),
+        uneven_response(4, 0),
+        table(4, 0),
+        Constant(),
+    ],
+    ids=["hadamard", "response", "uneven response", "table", "constant"],
+)
+def test_inner_decoders_do_not_ask_that_shares_sum_to_one(inner):
+    """A block with a tenth of the reports has a tenth of the estimate; variances are share @ L^2 - (share @ L)^2."""
+    decoder = ConstantDecoder() if isinstance(inner, Constant) else decoder_of(inner)
+    L, share = left_inverse(decoder), RNG.dirichlet(np.ones(inner.outputs)) / 10
+    np.testing.assert_allclose(dense(inner) @ L, np.eye(inner.inputs), atol=1e-9)
+    np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-9)
+    np.testing.assert_allclose(decoder.variances(share), share @ L**2 - (share @ L) ** 2, atol=1e-9)
+    np.testing.assert_allclose(decoder.forward(np.full(inner.inputs, 0.01)).sum(), inner.inputs / 100)
+
+
+def test_many_equal_blocks_are_decoded_as_one_by_one():
+    """Twenty blocks of one inner channel have, block by block, the inner estimate of the block's shares."""
+    channel = mechanisms.in_blocks([x // 5 for x in range(100)], NANONATS, mechanisms.hadamard)
+    inner = decoder_of(mechanisms.hadamard(5, NANONATS))
+    share = RNG.dirichlet(np.ones(channel.outputs))
+    expected = np.concatenate([inner.invert(part) for part in share.reshape(20, 8)])
+    np.testing.assert_allclose(decoder_of(channel).invert(share), expected, atol=1e-12)
+
+
+def test_a_block_that_tells_nothing_is_refused():
+    """Where one inner channel has no left inverse, neither have the blocks."""
+    silent = RandomizedResponse(2, (2**63,))
+    channel = Blocks(0, ((1, 2), (2, 2)), (silent, mechanisms.hadamard(2, NANONATS)))
+    with pytest.raises(NotInvertible, match="higher level"):
+        decoder_of(channel).invert(np.full(channel.outputs, 1 / channel.outputs))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("sensitive", [1, 2, 5])
+def test_utility_optimised_response_is_the_published_channel(sensitive, level):
+    """c1 = E / (s + E - 1), c2 = 1 / (s + E - 1), c3 = (E - 1) / (s + E - 1)   (Murakami, Kawamoto 2019, Def. 3)."""
+    E, s = math.exp(exact.nats(level)), sensitive
+    channel = mechanisms.utility_randomized_response(7, range(s), level)
+    c2 = 1 / (s + E - 1)
+    expected = np.zeros((7, 7))
+    expected[:, :s] = c2
+    expected[range(s), range(s)] = E * c2
+    expected[range(s, 7), range(s, 7)] = (E - 1) * c2
+    np.testing.assert_allclose(dense(channel), expected, atol=1e-15)
+    certify(channel, HighLow(level, 7, tuple(range(s))))
+    # A report for another value says the same about x whether that value is sensitive or open: one step.
+    stairs = decoder_of(channel).staircase(np.ones(7, dtype=np.int64), 7)
+    assert (stairs.steps == 1).all()
+    np.testing.assert_allclose(stairs.inside[:s], E * c2)
+    np.testing.assert_allclose(stairs.outside[:s], c2)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("recipe", [mechanisms.high_low_hadamard, mechanisms.utility_randomized_response])
+@pytest.mark.parametrize("sensitive", [(0,), (3, 1), tuple(range(5))])
+def test_high_low_channels_are_utility_optimised(sensitive, recipe, level):
+    """ULDP: an output is either one open input's alone, or keeps e^eps between all inputs, open ones among them.
+
+    Source: Murakami, Kawamoto 2019, Definition 2.
+    """
+    channel = recipe(6, sensitive, level)
+    protected = channel.offsets[0]
+    for y in range(channel.outputs):
+        column = [channel.weight(x, y) for x in range(6)]
+        if y < protected:
+            assert exact.keeps(max(column), min(column), level)
+        else:
+            (only,) = (x for x in range(6) if column[x])
+            assert only not in sensitive
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_one_sensitive_value_of_two_is_the_binary_optimum(level):
+    """Theorem 2 with levels (eps, infinity): the sensitive value always gives one answer, the other with e^-eps."""
+    E = math.exp(exact.nats(level))
+    channel = mechanisms.high_low_hadamard(2, [0], level)
+    np.testing.assert_allclose(dense(channel), [[1, 0], [1 / E, 1 - 1 / E]], atol=1e-15)
+    certificate = certify(channel, HighLow(level, 2, (0,)))
+    assert certificate.audited == level
+    # The other optimum of two values, Warner's, keeps the level both ways and is worse for it.
+    assert expected_mse(channel) < expected_mse(mechanisms.randomized_response(2, level))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("sensitive", [2, 5, 8])
+def test_the_cover_of_high_low_hadamard_is_the_published_one(sensitive, level):
+    """Open inputs hide with probability 2 / (e^eps + 1)   (Acharya et al. 2020, eq. 14)."""
+    channel = mechanisms.high_low_hadamard(10, range(sensitive), level)
+    assert channel.hidden / 2**128 == pytest.approx(2 / (math.exp(exact.nats(level)) + 1), rel=1e-14)
+    assert certify(channel, HighLow(level, 10, tuple(range(sensitive)))).audited == level
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_each_block_gets_its_best_channel(level):
+    """No channel for a single block, nor one recipe for all, has less expected error, whatever share a block has."""
+    blocks = [0] * 2 + [1] * 16 + [2] * 60 + [3]
+    builders = [mechanisms.hadamard, mechanisms.randomized_response]
+    best = mechanisms.best_in_blocks(blocks, level, builders)
+    assert certify(best, Block.over(level, blocks)).audited in (level - 1, level)
+    for _ in range(5):
+        sizes = RNG.dirichlet(np.ones(4))
+        p = np.repeat(sizes / [2, 16, 60, 1], [2, 16, 60, 1])
+        for build in builders:
+            assert expected_mse(best, p) <= expected_mse(mechanisms.in_blocks(blocks, level, build), p) * (1 + 1e-9)
+    # Two values are told best by response, sixty by Hadamard response unless e^eps is of their order.
+    families = [inner.family for inner in best.channels]
+    assert (families[0], families[2]) == ("response", "response" if level == 4 * NANONATS else "hadamard")
+
+
+def test_the_gain_in_a_block_is_the_gain_of_a_plain_channel():
+    """In blocks of 16 a report adds to the estimates what it adds plainly: at eps = 4 response gains 10.9   (MATH 5.3).
+
+    The error is that less the squares of the shares.
+    """
+    blocks, level = [x // 16 for x in range(64)], 4 * NANONATS
+    builders = [mechanisms.hadamard, mechanisms.randomized_response]
+    in_blocks = (mechanisms.block_hadamard(blocks, level), mechanisms.best_in_blocks(blocks, level, builders))
+    plain = (mechanisms.hadamard(16, level), mechanisms.randomized_response(16, level))
+    for channel, inner in zip(in_blocks, plain, strict=True):
+        assert expected_mse(channel) + 1 / 64 == pytest.approx(expected_mse(inner) + 1 / 16)
+    assert expected_mse(plain[0]) / expected_mse(plain[1]) == pytest.approx(10.9, rel=0.01)
+
+
+def test_one_block_of_all_values_is_its_plain_channel():
+    """Blocks that hide everything are written as the inner channel itself."""
+    assert mechanisms.block_hadamard([7, 7, 7], NANONATS) == mechanisms.hadamard(3, NANONATS)
+    assert isinstance(mechanisms.block_hadamard([7, 7, 1], NANONATS).channels[0], Hadamard)

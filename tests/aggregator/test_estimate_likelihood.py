@@ -1,0 +1,176 @@
+"""Laws of maximum likelihood: nothing is more likely, the gap is honest, and error bars cover where they are given."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from aggregator.design import mechanisms, unary
+from aggregator.estimate.decoders import decoder_of
+from aggregator.estimate.distribution import posterior_mean
+from aggregator.estimate.interval import normal
+from aggregator.estimate.likelihood import NATS, PRIOR_REPORTS, em, posterior_mode, told_apart
+from protocol.channels import Table
+from protocol.exact import NANONATS
+
+RNG = np.random.default_rng(20)
+ROWS = np.array([[8, 4, 3, 3, 2], [3, 8, 2, 4, 3], [2, 3, 9, 2, 4]]) / 20
+WIDE = Table.nearest([[Fraction(round(20 * cell), 20) for cell in row] for row in ROWS])
+CHANNELS = {
+    "wide table": WIDE,
+    "response": mechanisms.randomized_response(6, NANONATS),
+    "hadamard": mechanisms.hadamard(40, NANONATS),
+    "blocks": mechanisms.block_hadamard([0] * 5 + [1] * 3 + [2], NANONATS),
+    "lip": mechanisms.lip_response((40, 30, 15, 10, 5), NANONATS),
+}
+
+
+@pytest.fixture(params=CHANNELS.values(), ids=CHANNELS.keys())
+def channel(request):
+    return request.param
+
+
+def even(k):
+    return np.full(k, 1 / k)
+
+
+def drawn(decoder, p, n):
+    law = decoder.forward(p)
+    return RNG.multinomial(n, law / law.sum()) / n
+
+
+def log_likelihood(decoder, share, p):
+    seen = share > 0
+    return share[seen] @ np.log(decoder.forward(p)[seen])
+
+
+def test_nothing_is_more_likely(channel):
+    """No corner, no random distribution and no long run of plain steps is more than the stated gap more likely.
+
+    n = 2,000 of a skewed population, so that some shares of the answer are zero.
+    """
+    decoder, n = decoder_of(channel), 2000
+    p = 1 / np.arange(1, channel.inputs + 1) ** 2
+    share = drawn(decoder, p / p.sum(), n)
+    fit = em(decoder, share, n, even(channel.inputs))
+    assert fit.settled
+    assert fit.gap <= NATS
+    assert fit.share.min() >= 0
+    assert fit.share.sum() == pytest.approx(1)
+    best = n * log_likelihood(decoder, share, fit.share) + fit.gap
+    slow = even(channel.inputs)
+    for _ in range(3000):
+        slow = posterior_mean(decoder, share, slow)
+    rivals = [slow, p / p.sum(), *RNG.dirichlet(np.ones(channel.inputs), 50)]
+    rivals += [0.99 * fit.share + 0.01 * corner for corner in np.eye(channel.inputs)]
+    assert all(n * log_likelihood(decoder, share, rival) <= best + 1e-6 for rival in rivals)
+
+
+def test_the_posterior_mode_is_the_optimum_of_its_objective():
+    """A general optimiser finds nothing better than the mode under a Dirichlet prior, nor far from it."""
+    decoder, n, prior = decoder_of(WIDE), 3000, np.array([0.2, 0.5, 0.3])
+    share = drawn(decoder, np.array([0.7, 0.1, 0.2]), n)
+    fit = posterior_mode(decoder, share, n, prior)
+
+    def objective(free):
+        p = np.exp(np.append(free, 0))
+        p /= p.sum()
+        return -log_likelihood(decoder, share, p) - PRIOR_REPORTS * prior @ np.log(p)
+
+    free = minimize(objective, np.zeros(2), tol=1e-12).x
+    best = np.exp(np.append(free, 0))
+    np.testing.assert_allclose(fit.share, best / best.sum(), atol=0.02)
+    value = -objective(np.log(fit.share[:2] / fit.share[2]))
+    assert n * (-objective(free) - value) <= fit.gap <= NATS
+
+
+def test_a_plain_step_is_the_mean_posterior():
+    """Stopped at once, the search has taken one step of expectation maximisation and knows that it has not settled."""
+    decoder, start = decoder_of(WIDE), np.array([0.6, 0.2, 0.2])
+    share = drawn(decoder, np.array([0.1, 0.1, 0.8]), 10_000)
+    fit = em(decoder, share, 10_000, start, steps=1)
+    assert not fit.settled
+    assert fit.steps == 1
+
+
+def test_the_longer_steps_are_worth_it():
+    """At k = 1024 and n = 10^5 the search settles within 1,000 steps; as many plain steps leave five times the gap."""
+    channel = mechanisms.hadamard(1024, NANONATS)
+    decoder, n, p = decoder_of(channel), 100_000, 1 / np.arange(1, 1025)
+    law = decoder.forward(p / p.sum())
+    share = np.random.default_rng(1).multinomial(n, law / law.sum()) / n
+    fit = em(decoder, share, n, even(1024))
+    assert fit.settled
+    assert fit.steps <= 1000
+    slow = even(1024)
+    for _ in range(fit.steps):
+        slow = posterior_mean(decoder, share, slow)
+    law = decoder.forward(slow)
+    assert n * (decoder.backward(share / law).max() - 1) > 5 * fit.gap
+
+
+def test_zeros_of_the_start_are_no_verdict():
+    """A start without a value finds it all the same."""
+    decoder = decoder_of(WIDE)
+    share = decoder.forward(np.array([0.3, 0.3, 0.4]))
+    fit = em(decoder, share, 10**6, np.array([0.0, 0.5, 0.5]))
+    np.testing.assert_allclose(fit.share, [0.3, 0.3, 0.4], atol=0.005)
+
+
+def test_bits_have_no_likelihood_here():
+    """Where bits are counted one by one, asking is a programmer's mistake."""
+    with pytest.raises(ValueError, match="bits are counted"):
+        em(decoder_of(unary.oue(4, NANONATS)), np.full(4, 0.5), 100, even(4))
+
+
+# ---- what is told apart
+
+
+def test_an_invertible_channel_tells_all_values_apart(channel):
+    """Weighed at the truth the estimate is the least-squares one: unbiased, and no worse than the decoder's."""
+    decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
+    p /= p.sum()
+    law = decoder.forward(p)
+    found = told_apart(decoder, law, p)
+    assert found.told.all()
+    np.testing.assert_allclose(found.raw, p, atol=1e-9)
+    assert (found.variance <= decoder.variances(law) * (1 + 1e-9)).all()
+
+
+# Values 2 and 3 answer alike, the others do not.
+ALIKE = Table.nearest([[Fraction(c, 10) for c in row] for row in ((6, 2, 2), (2, 6, 2), (2, 2, 6), (2, 2, 6))])
+
+
+def test_values_that_answer_alike_are_not_told_apart():
+    """Exactly the values whose unit vectors lie in the range of the channel have an estimate."""
+    decoder, p = decoder_of(ALIKE), np.array([0.4, 0.3, 0.2, 0.1])
+    found = told_apart(decoder, decoder.forward(p), p)
+    assert found.told.tolist() == [True, True, False, False]
+    np.testing.assert_allclose(found.raw[:2], p[:2], atol=1e-9)
+
+
+def test_error_bars_of_partly_told_channels_cover():
+    """95% intervals of the values told apart cover 93.5 to 96.5% over 2,000 batches, and the estimate is unbiased.
+
+    n = 2,000; coverage is known to .5%. Weights are learnt from each batch by maximum likelihood, shares of zero
+    included: the last value but one is nobody's.
+    """
+    decoder, p, n = decoder_of(ALIKE), np.array([0.55, 0.02, 0.0, 0.43]), 2000
+    found = []
+    for _ in range(2000):
+        share = drawn(decoder, p, n)
+        partial = told_apart(decoder, share, em(decoder, share, n, even(4)).share)
+        low, high = normal(partial.raw, np.sqrt(partial.variance / n), 0.05)
+        found.append([partial.raw[:2], (low <= p)[:2] & (p <= high)[:2]])
+    raw, covered = np.array(found).transpose(1, 0, 2)
+    assert (np.abs(raw.mean(axis=0) - p[:2]) <= 4 * raw.std(axis=0) / np.sqrt(2000)).all()
+    assert (covered.mean(axis=0) >= 0.935).all()
+    assert (covered.mean(axis=0) <= 0.965).all()
+
+
+def test_a_matrix_too_large_is_not_written_down():
+    """More than 2^20 cells are a programmer's mistake."""
+    decoder = decoder_of(mechanisms.hadamard(2000, NANONATS))
+    with pytest.raises(ValueError, match="cells"):
+        told_apart(decoder, np.full(2048, 1 / 2048), even(2000))

@@ -1,0 +1,87 @@
+"""Laws of the decoder of noise: against the matrix written out, and its limits."""
+
+import numpy as np
+import pytest
+
+from aggregator.design.noise import discrete_gaussian, discrete_laplace, geo_over, planar
+from aggregator.estimate.decoders import NotInvertible
+from aggregator.estimate.decoders.noise import NoiseDecoder
+from protocol.channels.noise import Noise
+from protocol.domain import Grid
+from protocol.exact import NANONATS
+
+RNG = np.random.default_rng(20260101)
+CHANNELS = {
+    "discrete Laplace": discrete_laplace(9, NANONATS),
+    "discrete Gaussian": discrete_gaussian(6, 1.0, 5 * NANONATS),
+    "planar": planar(geo_over(Grid(0, 3, 0, 4, 1), 2 * NANONATS)),
+    "lopsided": Noise(1, 3, (2**59, 2**60, 2**61, 2**59, 0)),
+}
+
+
+@pytest.fixture(params=CHANNELS.values(), ids=CHANNELS)
+def channel(request):
+    return request.param
+
+
+def dense(channel):
+    one = 1 << channel.scale
+    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
+
+
+def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel):
+    """forward, forward_squares, backward, invert, adjoint, variances and ceiling are those of the dense matrices."""
+    decoder, law = NoiseDecoder(channel), dense(channel)
+    inverse = np.linalg.inv(law)
+    p, w = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)
+    share = p @ law
+    np.testing.assert_allclose(decoder.forward(p), share, rtol=1e-12)
+    np.testing.assert_allclose(decoder.forward_squares(p), p @ law**2, rtol=1e-12)
+    np.testing.assert_allclose(decoder.backward(w), law @ w, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(decoder.invert(share), p, atol=1e-9)
+    np.testing.assert_allclose(decoder.adjoint(w), inverse @ w, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(decoder.variances(share), share @ inverse**2 - p**2, rtol=1e-9)
+    np.testing.assert_allclose(decoder.ceiling, law.max(axis=0))
+    assert decoder.weight == pytest.approx(np.abs(inverse).max())
+    assert (decoder.inputs, decoder.features) == (channel.inputs, channel.outputs)
+
+
+def test_the_staircase_is_the_estimate(channel):
+    """The steps of a staircase add up to the raw estimate."""
+    decoder = NoiseDecoder(channel)
+    counts = RNG.integers(1, 1000, channel.outputs)
+    n = int(counts.sum())
+    stairs = decoder.staircase(counts, n)
+    raw = stairs.base + (stairs.heights * stairs.counts).sum(axis=0) / n
+    np.testing.assert_allclose(raw, decoder.invert(counts / n), atol=1e-9)
+
+
+def test_blurred_beyond_recognition():
+    """A law so smooth that its inverse would be noise is refused, with what to do instead; it can be used forward."""
+    decoder = NoiseDecoder(discrete_gaussian(60, 8.0, 20 * NANONATS))
+    with pytest.raises(NotInvertible, match="blurs"):
+        decoder.invert(np.full(60, 1 / 60))
+    assert decoder.forward(np.full(60, 1 / 60)).sum() == pytest.approx(1)
+    even = NoiseDecoder(Noise(1, 2, (0, 2**61)))  # from either end, to either end
+    with pytest.raises(NotInvertible, match="blurs"):
+        even.adjoint(np.ones(2))
+
+
+def test_a_large_lattice_is_not_inverted(monkeypatch):
+    """Beyond the size that is inverted the error says so; forward still works."""
+    monkeypatch.setattr("aggregator.estimate.decoders.noise.MOST_INVERTED", 8)
+    decoder = NoiseDecoder(discrete_laplace(9, NANONATS))
+    with pytest.raises(NotInvertible, match="8 is the most"):
+        decoder.adjoint(np.zeros(9))
+    assert decoder.forward(np.full(9, 1 / 9)).sum() == pytest.approx(1)
+
+
+def test_estimates_are_unbiased_and_their_errors_honest(channel):
+    """n = 2 * 10^5 reports: every raw estimate within 5 standard errors, alpha = 10^-5 for all; a failure would mean a
+    biased estimate or too small an error."""
+    decoder = NoiseDecoder(channel)
+    p = np.arange(1, channel.inputs + 1) / sum(range(1, channel.inputs + 1))
+    n = 2 * 10**5
+    share = RNG.multinomial(n, decoder.forward(p)) / n
+    se = np.sqrt(decoder.variances(share) / n)
+    assert (np.abs(decoder.invert(share) - p) < 5 * se).all()

@@ -1,0 +1,97 @@
+"""Laws of the windows decoder: running sums against matrices written out from the channel's own integers."""
+
+import numpy as np
+import pytest
+
+from aggregator.estimate.decoders import NotInvertible
+from aggregator.estimate.decoders.windows import WindowsDecoder
+from protocol.channels.windows import ONE, Type, Windows
+from tests.protocol.test_windows import GRID, SEED, random_windows
+
+RNG = np.random.default_rng(SEED)
+
+grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
+
+INVERTIBLE = {
+    "several orders": random_windows(12, 3, 2, 7, 4, 4, SEED + 5),
+    "many orders": random_windows(30, 0, 0, 8, 16, 2, SEED + 4),
+    "singles": GRID["all singles"],
+}
+invertible = pytest.mark.parametrize("channel", INVERTIBLE.values(), ids=INVERTIBLE)
+
+
+def dense(channel):
+    """Q, (k, m), from the weights alone."""
+    one = 1 << channel.scale
+    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
+
+
+@grid
+def test_passes_are_matrix_products(channel):
+    """forward, forward_squares and backward multiply with Q, with Q^2 and with Q'."""
+    Q, decoder = dense(channel), WindowsDecoder(channel)
+    for _ in range(5):
+        p, w = RNG.dirichlet(np.full(channel.inputs, 0.3)), RNG.normal(size=channel.outputs)
+        np.testing.assert_allclose(decoder.forward(p), p @ Q, rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(decoder.forward_squares(p), p @ Q**2, rtol=1e-7, atol=1e-15)
+        np.testing.assert_allclose(decoder.backward(w), Q @ w, rtol=1e-9, atol=1e-12)
+    assert (decoder.ceiling >= Q.max(axis=0) * (1 - 1e-12)).all()
+
+
+@invertible
+def test_the_decoder_is_the_least_squares_left_inverse(channel):
+    """Q L = 1, all forms multiply with one L, and L is Aitken's for the reference."""
+    Q = dense(channel)
+    reference = RNG.dirichlet(np.ones(channel.inputs))
+    decoder = WindowsDecoder(channel, reference.tolist())
+    marginal = reference @ Q
+    weighed = np.divide(Q, marginal, out=np.zeros_like(Q), where=marginal > 0)
+    L = weighed.T @ np.linalg.inv(weighed @ Q.T)
+    share, v = RNG.dirichlet(np.ones(channel.outputs)), RNG.normal(size=channel.inputs)
+    scale = np.abs(L).max()
+    np.testing.assert_allclose(Q @ np.array([decoder.adjoint(e) for e in np.eye(channel.inputs)]).T,
+                               np.eye(channel.inputs), atol=1e-7 * scale)  # fmt: skip
+    np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-6 * scale)
+    np.testing.assert_allclose(decoder.adjoint(v), L @ v, atol=1e-6 * scale)
+    np.testing.assert_allclose(
+        decoder.variances(share), share @ L**2 - (share @ L) ** 2, rtol=1e-5, atol=1e-6 * scale**2
+    )
+    assert decoder.weight == pytest.approx(scale, rel=1e-5)
+
+
+@invertible
+def test_the_staircase_climbs_to_the_estimate(channel):
+    """base + sum of heights * counts / n is the raw estimate; every step counts one set of outputs."""
+    counts = RNG.multinomial(5000, RNG.dirichlet(np.ones(channel.outputs)))
+    decoder = WindowsDecoder(channel)
+    stairs = decoder.staircase(counts, 5000)
+    climbed = stairs.base + (stairs.heights * stairs.counts / 5000).sum(axis=0)
+    np.testing.assert_allclose(climbed, decoder.invert(counts / 5000), atol=1e-9 * decoder.weight)
+    assert (stairs.heights >= 0).all()
+    assert 0 <= stairs.counts.min() <= stairs.counts.max() <= 5000
+    singles = np.array([decoder.staircase(one, 1).counts for one in np.eye(channel.outputs, dtype=np.int64)])
+    assert set(np.unique(singles)) <= {0, 1}
+    assert np.array_equal(stairs.counts, np.tensordot(counts, singles, 1))
+
+
+def test_one_order_confuses_and_many_tell_apart():
+    """Two neighbours within a cell are one to a single order of windows; with several orders they are two."""
+    narrow = Type(2, ONE // 8, ONE // 40, 0, ())
+    with pytest.raises(NotInvertible, match="rank"):
+        WindowsDecoder(Windows((1,) * 12, 5, 1, (), (), (narrow,))).invert(np.full(6, 1 / 6))
+    several = WindowsDecoder(Windows((1,) * 12, 5, 8, (), (), (narrow,)))
+    p = RNG.dirichlet(np.ones(12))
+    np.testing.assert_allclose(several.invert(several.forward(p)), p, atol=1e-9)
+
+
+def test_large_domains_name_the_methods_that_reach_them():
+    """No inverse is made of a large channel, but a pass through 50,000 inputs is quick."""
+    channel = Windows(
+        tuple(range(1, 50_001)), 1000, 2, (), (), (Type(300, ONE // 1200, ONE // 1200 - ONE // 4000, 0, ()),)
+    )
+    decoder = WindowsDecoder(channel)
+    p = RNG.dirichlet(np.ones(50_000))
+    assert decoder.forward(p).sum() == pytest.approx(1)
+    np.testing.assert_allclose(decoder.backward(np.ones(channel.outputs)), 1)
+    with pytest.raises(NotInvertible, match="'map'"):
+        decoder.invert(np.zeros(channel.outputs))
