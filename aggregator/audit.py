@@ -2,19 +2,32 @@
 
 One idea: nothing is read from what the author claims; every number is computed again from the channel's integers.
 Levels are exact and rounded up; errors are floats, for people.
+
+``audit_campaign`` says what the campaign promises; given an ``Asked``, it also says what the channel is worth under
+every other notion. ``compare`` sets several campaigns side by side.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from aggregator.estimate.decoders import NotInvertible, decoder_of
 from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound
-from protocol import exact
+from aggregator.sheet import SheetError, read_sheet
+from protocol import exact, levels
 from protocol.campaign import Campaign
+from protocol.domain import DITHER_BYTES, Domain
+from protocol.levels import METRICS, Asked, Metric, Pufferfish, Survey, structure_of
 from protocol.notions import Information
+
+MOST_STEPS = 2**21
+"""A desk is given longer than a device: some ten seconds for a level."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +41,9 @@ class Audit:
         people_per_report: the most people one report can count for in the unbiased estimate; None without one.
         mse, mse_bound: LIP only: expected squared error of one person's histogram when the prior is right, summed
             over values, and the least any mechanism at this level can have (MATH 2.2).
+        survey: the levels under every other notion; None where they were not asked for.
+        prior: whose prior they are under: the campaign's, uniform, or a sheet's.
+        asked: what they were asked with.
     """
 
     terms: Campaign
@@ -35,11 +51,14 @@ class Audit:
     people_per_report: float | None
     mse: float | None
     mse_bound: float | None
+    survey: Survey | None = None
+    prior: str | None = None
+    asked: Asked | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form; levels in nats, null where infinite."""
         certificate, channel = self.terms.certificate, self.terms.channel
-        levels: dict[str, float | None] = {
+        named: dict[str, float | None] = {
             "declared": exact.nats(certificate.declared),
             "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
             self.terms.notion.name: exact.nats(certificate.audited),
@@ -50,7 +69,7 @@ class Audit:
             "values": channel.inputs,
             "output_bits": channel.output_bits,
             "notion": self.terms.notion.name,
-            "levels": levels,
+            "levels": named,
             "certified": True,  # a campaign that is not cannot be constructed
             "witness": {
                 "input": certificate.witness.x,
@@ -64,11 +83,105 @@ class Audit:
         }
         if self.mse is not None:
             found |= {"mse": self.mse, "mse_bound": self.mse_bound}
+        if self.survey is not None and self.asked is not None:
+            surveyed: dict[str, Any] = levels.as_json(self.survey)
+            # What the campaign declares keeps its own key, whatever else goes by that name.
+            found["levels"] = surveyed["levels"] | found["levels"]
+            found |= {name: value for name, value in surveyed.items() if name != "levels"}
+            found |= {
+                "prior": self.prior,
+                "ball": None if self.asked.radius is None else float(self.asked.radius),
+                "metric": None if self.asked.metric is None else self.asked.metric.name,
+            }
+            found |= self._pufferfish()
         return found
 
+    def _pufferfish(self) -> dict[str, Any]:
+        if self.survey is None or self.survey.distinction is None or self.asked is None or not self.asked.pufferfish:
+            return {}
+        worst, asked = self.survey.distinction, self.asked.pufferfish
+        return {
+            "pufferfish": {
+                "secret": asked.secrets[worst.secret],
+                "other": asked.secrets[worst.other],
+                "scenario": asked.scenarios[worst.scenario].name,
+                "output": worst.level.y,
+            }
+        }
 
-def audit_campaign(terms: Campaign) -> Audit:
-    """Audit a campaign. Its certificate was computed from the same integers when it was decoded."""
+
+def ask(
+    terms: Campaign,
+    *,
+    prior: Sequence[int] | None = None,
+    epsilons: Sequence[int] = (),
+    radius: Fraction | None = None,
+    metric: str | None = None,
+    pufferfish: Pufferfish | None = None,
+) -> Asked:
+    """What to look at in a campaign.
+
+    Args:
+        prior: positive integers; the campaign's own for LIP, else uniform, where not given.
+        epsilons: nanonats; none, half and all of the declared level where not given.
+        metric: one of ``METRICS`` for the campaign's domain; the first of them where not given.
+    Raises:
+        DomainError: the domain has no such metric.
+    """
+    if prior is None:
+        prior = terms.notion.prior if isinstance(terms.notion, Information) else levels.uniform(terms.channel)
+    level = terms.notion.level
+    distance = Metric.of(terms.domain, metric) if metric or terms.domain.kind in METRICS else None
+    return Asked(prior, epsilons or (0, level // 2, level), radius, distance, pufferfish)
+
+
+def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
+    """A prior from a CSV file with the header ``value,count``; counts may be fractions and are above zero.
+
+    Raises:
+        SheetError
+    """
+    weights = [Fraction(0)] * domain.size
+    for answer, count, where in read_sheet(path, domain, "count"):
+        if count <= 0:
+            raise SheetError(f"{where}: the count of a value is above zero")
+        weights[domain.index(answer, bytes(DITHER_BYTES))] += count
+    missing = next((x for x, weight in enumerate(weights) if not weight), None)
+    if missing is not None:
+        raise SheetError(f"{path.name} has no count for {domain.label(missing)!r}: a prior leaves no value out")
+    whole = math.lcm(*(weight.denominator for weight in weights))
+    return tuple(int(weight * whole) for weight in weights)
+
+
+def compare(campaigns: Mapping[str, Campaign], prior: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    """Point-wise against average-case levels, context-aware against context-free, a row a campaign   (SoK, sec. II).
+
+    Args:
+        campaigns: by the name of their row.
+        prior: of the context-aware levels; each campaign's own, or uniform, where not given.
+    Returns:
+        For each campaign its name and the nats of
+
+                            point-wise                             average-case
+            context-free    ldp                                    maximal-leakage
+            context-aware   lip, differential-identifiability      mutual-information
+
+        each null where it is infinite, and absent where it is not computed.
+    """
+    rows = []
+    for name, terms in campaigns.items():
+        found = levels.survey(structure_of(terms.channel, MOST_STEPS), ask(terms, prior=prior))
+        rows.append({"mechanism": name, **{notion: level.nats for notion, level in found.levels.items()}})
+    return rows
+
+
+def audit_campaign(terms: Campaign, asked: Asked | None = None, prior_name: str | None = None) -> Audit:
+    """Audit a campaign. Its certificate was computed from the same integers when it was decoded.
+
+    Args:
+        asked: what else to look at; see ``ask``. Nothing where not given.
+        prior_name: whose prior is asked with; the campaign's or uniform, where not given.
+    """
     prior = terms.notion.prior if isinstance(terms.notion, Information) else None
     raw_mse: float | None = None
     weight: float | None = None
@@ -80,4 +193,7 @@ def audit_campaign(terms: Campaign) -> Audit:
         weight,
         None if prior is None else lip_mse(terms.channel, prior),
         None if prior is None else lip_mse_bound(terms.notion.level, prior),
+        None if asked is None else levels.survey(structure_of(terms.channel, MOST_STEPS), asked),
+        None if asked is None else prior_name or ("uniform" if prior is None else "campaign"),
+        asked,
     )

@@ -10,14 +10,16 @@ from pathlib import Path
 import click
 
 from aggregator import simulate as simulation
-from aggregator.audit import audit_campaign
+from aggregator.audit import ask, audit_campaign, read_prior
 from aggregator.cli import shell
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.design.draft import read_draft
 from aggregator.present.listing import audit_table
-from protocol import keys
+from aggregator.scenarios import read_scenarios
+from protocol import exact, keys
 from protocol.campaign import Campaign, campaign_id, seal_campaign, unverified_campaign
 from protocol.errors import HalftruthError, OutsideSchedule
+from protocol.levels import uniform
 
 
 @halftruth.command(short_help="Make an author's key pair.")
@@ -57,18 +59,45 @@ def campaign(draft: Path, key_file: Path, out: Path) -> None:
 
 @halftruth.command(short_help="Recompute a campaign's privacy claims from its integers.")
 @click.argument("file", type=shell.existing)
+@click.option("--epsilon", type=float, multiple=True, help="Nats at which deltas are computed; may be repeated.")
+@click.option("--prior", help="CSV value,count, or uniform. [default: the campaign's for LIP, else uniform]")
+@click.option("--ball", type=click.FloatRange(0, 1), help="Also LIP for priors this far away, in total variation.")
+@click.option("--pufferfish", type=shell.existing, help="JSON with secrets, pairs and scenarios.")
+@click.option("--metric", help="Of geo-indistinguishability: steps or degrees; numbers or steps.")
 @shell.as_json
-def audit(file: Path, as_json: bool) -> None:
-    """Recompute every privacy claim of a campaign from its own integers.
+def audit(
+    file: Path,
+    epsilon: tuple[float, ...],
+    prior: str | None,
+    ball: float | None,
+    pufferfish: Path | None,
+    metric: str | None,
+    as_json: bool,
+) -> None:
+    """Recompute every privacy claim of a campaign from its own integers, and its level under every other notion.
 
     A campaign whose channel exceeds its declared level, by however little, ends with exit code 65.
     """
     try:
-        found = audit_campaign(unverified_campaign(file.read_bytes()))
+        terms = unverified_campaign(file.read_bytes())
     except HalftruthError as error:
         if as_json:
             shell.print_json({"certified": False, "error": str(error)})
         raise
+    if any(not 0 <= nats <= exact.nats(exact.MAX_LEVEL) for nats in epsilon):
+        raise click.UsageError(f"--epsilon is 0 to {exact.nats(exact.MAX_LEVEL):g} nats")
+    weights = None
+    if prior is not None:
+        weights = uniform(terms.channel) if prior == "uniform" else read_prior(Path(prior), terms.domain)
+    asked = ask(
+        terms,
+        prior=weights,
+        epsilons=tuple(exact.level_from(nats) for nats in epsilon),
+        radius=None if ball is None else exact.rational(ball),
+        metric=metric,
+        pufferfish=None if pufferfish is None else read_scenarios(pufferfish, terms.domain),
+    )
+    found = audit_campaign(terms, asked, prior)
     if as_json:
         shell.print_json(found.as_json())
     else:
@@ -93,7 +122,7 @@ def simulate(
     """
     data = file.read_bytes()
     terms = unverified_campaign(data)
-    truth = simulation.read_truth(truth_file, terms.domain)
+    truth = simulation.read_truth(truth_file, terms.domain, terms.classes)
     if terms.enrolment == "enrolled" and keys_file is None:
         raise Failure("this campaign takes enrolled keys only: name a file for them with --keys", FAILED)
     if period is None:

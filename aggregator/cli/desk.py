@@ -20,11 +20,12 @@ from aggregator.intake.ingest import IngestResult
 from aggregator.present.document import answer_csv, estimate_csv
 from aggregator.present.listing import ingest_table, status_table
 from aggregator.present.table import answer_table, estimate_table
+from aggregator.receive import inbox
 from aggregator.sheet import read_sheet
 from aggregator.simulate import read_truth
 from aggregator.study import Study
 from protocol import keys
-from protocol.domain import DITHER_BYTES, Answer, Domain
+from protocol.domain import DITHER_BYTES, Answer, Domain, Items
 
 
 def _folder(ctx: click.Context) -> Path:
@@ -93,18 +94,24 @@ def revoke(ctx: click.Context, files: tuple[Path, ...]) -> None:
 
 
 @halftruth.command(short_help="Verify reports and count each once.")
-@click.argument("paths", type=shell.existing_or_folder, nargs=-1, required=True)
+@click.argument("paths", type=shell.existing_or_folder, nargs=-1)
 @click.option("--threads", type=click.IntRange(min=1), help="Threads that verify. [default: one a core]")
 @shell.as_json
 @click.pass_context
 def ingest(ctx: click.Context, paths: tuple[Path, ...], threads: int | None, as_json: bool) -> IngestResult:
     """Verify the reports in PATHS (files or folders) and count each once, however often it comes.
 
-    Nothing stops for a bad report: each is counted under the first check it fails.
+    Without PATHS, the uploads in the study's inbox, which are then put away. Nothing stops for a bad report: each is
+    counted under the first check it fails.
     """
     study = Study.open(_folder(ctx))
-    with shell.progress("verifying", intake.size_of(paths)) as advance:
-        result = intake.ingest(study, paths, now=int(time.time()), threads=threads, progress=advance)
+    files = list(paths) or inbox.waiting(study.path)
+    if not files:
+        shell.warn(f"nothing waits in {inbox.inbox_of(study.path)}; name files or folders to read others")
+    with shell.progress("verifying", intake.size_of(files)) as advance:
+        result = intake.ingest(study, files, now=int(time.time()), threads=threads, progress=advance)
+    if not paths and files:
+        inbox.put_away(study.path, files, result.warnings)
     for warning in result.warnings:
         shell.warn(f"Warning: {warning}")
     if as_json:
@@ -139,7 +146,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--plot", type=shell.writable, help="Draw the shares with their intervals (a map for grids), PNG.")
 @click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
-@click.option("--method", type=click.Choice(METHODS), help="The estimator. [default: mmse for LIP, else projection]")
+@click.option("--method", type=click.Choice(METHODS), help="The estimator. [default: what suits the campaign]")
 @click.option(
     "--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals."
 )
@@ -150,6 +157,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
 @click.option("--weights", type=shell.existing, help="CSV value,weight: the sum of everybody's weight.")
 @click.option("--offset", type=float, default=0.0, help="Added to every weight.")
 @click.option("--population", type=click.IntRange(min=1), help="How many people the reports stand for.")
+@click.option("--forged", type=click.IntRange(min=1), help="State the influence of this many forged reports.")
 @click.pass_context
 def estimate(
     ctx: click.Context,
@@ -167,6 +175,7 @@ def estimate(
     weights: Path | None,
     offset: float,
     population: int | None,
+    forged: int | None,
 ) -> Estimate | query.Answer:
     """The distribution behind the reports of CAMPAIGN (its name in the study, or its id).
 
@@ -199,7 +208,9 @@ def estimate(
             terms, tally, _weights(weights, terms.domain), offset=offset, population=population, level=confidence
         )
     else:
-        found = estimate_shares(signed, tally, method=method, level=confidence)
+        if forged is not None and forged > tally.reports:
+            raise click.UsageError(f"--forged: there are {tally.reports:,} reports")
+        found = estimate_shares(signed, tally, method=method, level=confidence, forged=forged)
         _print_shares(found, form, plot, truth_file)
         return found
     if form == "json":
@@ -232,6 +243,11 @@ def _print_shares(found: Estimate, form: str, plot: Path | None, truth_file: Pat
 
 def _value(domain: Domain, answer: Answer) -> int:
     """The input that ``answer`` names, whatever the dither: of numbers, only the edges are values."""
+    if isinstance(domain, Items):
+        members = [x for x in domain.members(answer) if x < domain.count]
+        if len(members) != 1:
+            raise Failure("shares are of one item each: name one", BAD_DATA)
+        return members[0]
     x = domain.index(answer, bytes(DITHER_BYTES))
     if x != domain.index(answer, b"\xff" * DITHER_BYTES):
         edges = ", ".join(map(domain.label, range(domain.size)))
@@ -242,7 +258,8 @@ def _value(domain: Domain, answer: Answer) -> int:
 def _weights(path: Path, domain: Domain) -> Floats:
     """A weight for each value, from a sheet."""
     found = {_value(domain, answer): float(weight) for answer, weight, _ in read_sheet(path, domain, "weight")}
-    missing = next((x for x in range(domain.size) if x not in found), None)
+    size = domain.count if isinstance(domain, Items) else domain.size
+    missing = next((x for x in range(size) if x not in found), None)
     if missing is not None:
         raise Failure(f"{path.name} has no weight for {domain.label(missing)!r}", BAD_DATA)
-    return np.array([found[x] for x in range(domain.size)])
+    return np.array([found[x] for x in range(size)])

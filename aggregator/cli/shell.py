@@ -31,11 +31,14 @@ class Failure(click.ClickException):
 
 COMMANDS = {
     "keygen": "author",
+    "plan": "plan",
     "campaign": "author",
     "audit": "author",
+    "anonymity": "release",
     "import": "desk",
     "enrol": "desk",
     "revoke": "desk",
+    "receive": "receive",
     "ingest": "desk",
     "status": "desk",
     "estimate": "desk",

@@ -9,14 +9,22 @@ Which recipe suits a campaign: draft. What the integers mean: protocol.channels.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TypeAlias
 
-from protocol.channels import Hadamard, RandomizedResponse
+from aggregator.estimate.error import expected_mse
+from protocol import personal
+from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse
+from protocol.channels.blocks import OPEN, Constant, largest_weight
 from protocol.channels.hadamard import HADAMARD_SCALE
 from protocol.channels.response import RESPONSE_SCALE
 from protocol.exact import EXP_BITS, exp_lower
 
 D = 1 << EXP_BITS
+
+Build: TypeAlias = Callable[[int, int], Channel]
+"""A recipe of a plain channel: from a number of inputs and a level in nanonats."""
 
 
 def randomized_response(size: int, level: int) -> RandomizedResponse:
@@ -32,54 +40,92 @@ def randomized_response(size: int, level: int) -> RandomizedResponse:
 
 
 def hadamard(size: int, level: int) -> Hadamard:
-    """Hadamard response over one block of all values (Acharya, Sun, Zhang 2019)."""
-    return Hadamard(_truth(level), 0, ((1, size),))
+    """Hadamard response, which tells one bit whatever k is (Acharya, Sun, Zhang 2019)."""
+    return Hadamard(_truth(level), size)
 
 
-def block_hadamard(blocks: Sequence[int], level: int) -> Hadamard:
-    """Hadamard response within each block; a value alone in its block is told as it is.
+def in_blocks(blocks: Sequence[int], level: int, build: Build) -> Channel:
+    """A channel for each block, which tells the block; a value alone in its block is told as it is.
 
-    Source: Acharya et al. 2020, eq. 19.
+    Source: Acharya et al. 2020, sec. 6.
 
     Args:
         blocks: a block number, from 0, per input.
         level: nanonats.
+        build: the recipe of the inner channels, called once for each size of a block.
     """
     sizes = Counter(blocks)
-    return Hadamard.over(_truth(level), 0, [0 if sizes[block] == 1 else block + 1 for block in blocks])
+    if len(sizes) == 1:
+        return build(len(blocks), level)
+    built = cache(lambda size: build(size, level))
+    return Blocks.over(0, [OPEN if sizes[block] == 1 else block + 1 for block in blocks], built)
 
 
-def high_low_hadamard(size: int, sensitive: Sequence[int], level: int) -> Hadamard:
+def best_in_blocks(blocks: Sequence[int], level: int, builders: Sequence[Build]) -> Channel:
+    """In each block the channel of least expected error, values of a block being equally common.
+
+    The ranking holds whatever share of the people a block has: what one report adds to its block's estimates is only
+    more or less often added.
+    """
+    return in_blocks(
+        blocks, level, lambda size, level: min((build(size, level) for build in builders), key=expected_mse)
+    )
+
+
+def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> Blocks:
+    """A channel for the sensitive values, among whose outputs the others hide just often enough.
+
+        cover = largest weight of the inner channel / e^eps, rounded up
+
+    A single sensitive value always gives one answer, which the others give with probability e^-eps: for two values in
+    all this is the optimum for every linear or convex loss, Mangat's response (Acharya et al. 2020, Theorem 2).
+
+    Args:
+        sensitive: the sensitive values, neither none nor all of ``size``.
+        level: nanonats.
+        build: the recipe of the inner channel, for two sensitive values or more.
+    """
+    marked = frozenset(sensitive)
+    inner = Constant() if len(marked) == 1 else build(len(marked), level)
+    cover = _ceil(largest_weight(inner) * D, exp_lower(level))
+    return Blocks.over(cover, [int(x in marked) for x in range(size)], lambda _: inner)
+
+
+def block_hadamard(blocks: Sequence[int], level: int) -> Channel:
+    """Hadamard response within each block   (Acharya et al. 2020, eq. 19)."""
+    return in_blocks(blocks, level, hadamard)
+
+
+def high_low_hadamard(size: int, sensitive: Sequence[int], level: int) -> Blocks:
     """Hadamard response for the sensitive values; the others hide among its outputs with probability 2 / (e^eps + 1).
 
     Source: Acharya et al. 2020, eq. 13-14, with S strictly larger than s and row 0 skipped (as printed, x in [s]
     would include the all-ones row, whose probabilities sum to 2 e^eps / (e^eps + 1)).
     """
-    truth = _truth(level)
-    marked = frozenset(sensitive)
-    return Hadamard.over(truth, 2 * ((1 << HADAMARD_SCALE) - truth), [int(x in marked) for x in range(size)])
+    return high_low(size, sensitive, level, hadamard)
+
+
+def utility_randomized_response(size: int, sensitive: Sequence[int], level: int) -> Blocks:
+    """K-ary response for the s sensitive values; each of the others gives each of these with probability c.
+
+        Q(y|x) = e^eps c for y = x, c otherwise   x sensitive;      c = 1 / (e^eps + s - 1)
+        Q(y|x) = c for y sensitive, (e^eps - 1) c for y = x         x not sensitive
+
+    Source: Murakami, Kawamoto 2019, Definition 3 (utility-optimised RR).
+    """
+    return high_low(size, sensitive, level, randomized_response)
 
 
 def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
     """The best same-alphabet LIP channel; for two values, the optimum over all channels.
 
-    With truth T and cover c, the lifts of symbol m are (c_m + T) / (c_m + P_m T) on itself and c_m / (c_m + P_m T)
-    elsewhere. Both lie in [e^-eps, e^eps] exactly when c_m >= T max(P_m, 1 - e^eps P_m) / (e^eps - 1). Taking
-    equality and T + sum c = 1:
-
-        c_m = max(P_m, 1 - e^eps P_m) / (e^eps - 1 + S),   S = sum over m of max(P_m, 1 - e^eps P_m)
-
-    This is the repaired form of Jiang, Li, Tandon 2020, Theorem 3, and equals it where that is legal: there every
-    P_m >= 1 / (e^eps + 1), so S = 1 and c_m = P_m e^-eps. Every c is rounded up, which only weakens both lifts.
+    Derivation and source: ``protocol.personal.lip_response``, by which devices derive theirs too.
 
     Args:
-        prior: positive integers, P_m = prior[m] / sum.
+        prior: positive integers.
         level: nanonats.
     """
-    N, W = exp_lower(level), sum(prior)
-    least = [max(w * D, W * D - N * w) for w in prior]  # max(P_m, 1 - e^eps P_m), over W D
-    whole = (N - D) * W + sum(least)
-    return _response([_ceil(m << RESPONSE_SCALE, whole) for m in least])
+    return personal.lip_response(prior, level)
 
 
 def published_lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:

@@ -7,17 +7,21 @@ the same objects.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.table import Table
 
 from aggregator.audit import Audit
 from aggregator.checkup import Finding
+from aggregator.design.catalogue import Question
+from aggregator.design.plan import Row
 from aggregator.inspection import BatchFile
 from aggregator.intake.ingest import IngestResult
+from aggregator.release import Release
 from aggregator.study import CampaignStatus
 from protocol import exact
-from protocol.notions import Certificate
+from protocol.notions import Certificate, Information
 
 PROMISES = {
     "ldp": "no answer makes any report more than {factor} times as likely as another answer does",
@@ -57,6 +61,100 @@ def audit_table(audit: Audit) -> Table:
         rows.append(
             ("LIP error", f"{audit.mse:.5f} a person under the prior; no mechanism below {audit.mse_bound:.5f}")
         )
+    return _pairs(rows + _surveyed(audit))
+
+
+LEVELS = {
+    "lip": "LIP, {prior}",
+    "lip-ball": "LIP, {prior}, off by up to {ball:g}",
+    "mutual-information": "mutual information, {prior}",
+    "maximal-leakage": "maximal leakage",
+    "differential-identifiability": "differential identifiability, {prior}",
+    "geo": "geo-indistinguishability, per unit of {metric}",
+    "pufferfish": "Pufferfish",
+}
+"""What the levels of a survey are called; plain LDP has its own row."""
+
+
+def _surveyed(audit: Audit) -> list[tuple[str, str]]:
+    """The rows of what was asked besides the campaign's own notion."""
+    found, asked = audit.survey, audit.asked
+    if found is None or asked is None:
+        return []
+    words = {
+        "prior": f"{audit.prior} prior",
+        "ball": float(asked.radius or 0),
+        "metric": asked.metric.name if asked.metric else "",
+    }
+    rows = []
+    for name, title in LEVELS.items():
+        if name in found.levels:
+            nats = found.levels[name].nats
+            text = "no bound" if nats is None else f"{nats:.9f} nats"
+            if name == "mutual-information":
+                text += f", {found.bits:.9f} bits"
+            rows.append((title.format(**words), text))
+    if found.distinction is not None and asked.pufferfish is not None:
+        worst, secrets = found.distinction, asked.pufferfish.secrets
+        scenario = asked.pufferfish.scenarios[worst.scenario].name
+        rows.append(("", f"{secrets[worst.secret]!r} against {secrets[worst.other]!r}, {scenario}"))
+    for row in found.curve:
+        deltas = [
+            f"{delta.above:.3g} {name}"
+            for name, delta in (("LDP", row.ldp), (f"LIP, {audit.prior} prior", row.lip))
+            if delta is not None
+        ]
+        if deltas:
+            rows.append((f"delta at {exact.nats(row.epsilon):g} nats", "; ".join(deltas)))
+    if found.belief is not None:
+        before, after = (float(share) for share in found.belief)
+        rows.append(("belief", f"{before:.1%} in the likeliest value at first; after a report {after:.1%} at most"))
+    rows += [(f"{name}: not computed", reason) for name, reason in found.missing.items()]
+    return rows
+
+
+def plan_table(rows: Sequence[Row], question: Question, reports: int) -> Table:
+    """Every mechanism for a question; those that do not serve below, with the reason."""
+    lip = isinstance(question.notion, Information)
+    wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
+    table = Table(
+        box=None,
+        pad_edge=False,
+        title_justify="left",
+        title=f"{question.size:,} values, {question.notion.name} at {exact.nats(question.notion.level):g} nats, "
+        f"{reports:,} reports",
+    )
+    headings = ["mechanism", "bits", "one share's standard error"]
+    headings += (
+        [f"people for {error:g}" for error in wanted] + (["a person's error"] if lip else []) + ["weight", "why"]
+    )
+    for name in headings:
+        table.add_column(name, justify="left" if name in ("mechanism", "why") else "right")
+    for row in rows:
+        cells = [f"[bold]{row.mechanism}[/bold]" if row.chosen else row.mechanism]
+        one = row.candidate
+        if one is None:
+            cells += ["-"] * (len(headings) - 2)
+        else:
+            cells += [f"{one.channel.output_bits:,}", "-" if math.isnan(row.se) else f"{row.se:.3g}"]
+            cells += [f"{row.people_for[error]:,}" if error in row.people_for else "-" for error in wanted]
+            if lip:
+                cells.append("-" if one.person_mse is None else f"{one.person_mse:.5f}")
+            cells.append("-" if math.isnan(one.weight) else f"{one.weight:.3g}")
+        table.add_row(*cells, row.reason)
+    return table
+
+
+def release_table(release: Release) -> Table:
+    """How rare the rarest rows of a release are."""
+
+    def like(cells: Mapping[str, str]) -> str:
+        return ", ".join(f"{name} {cell!r}" for name, cell in cells.items())
+
+    rows = [("rows", f"{release.rows:,} in {release.classes:,} classes")]
+    rows.append(("k", f"{release.k:,}" + (f", such as {like(release.smallest)}" if release.smallest else "")))
+    if release.l is not None:
+        rows.append(("l", f"{release.l:,}" + (f", such as {like(release.poorest)}" if release.poorest else "")))
     return _pairs(rows)
 
 

@@ -1,5 +1,6 @@
 """Laws of drafts and recipes: what an author writes becomes integers that keep the level, or one clear error."""
 
+import json
 import random
 import tomllib
 from decimal import Decimal
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from aggregator.design import mechanisms
 from aggregator.design.draft import DraftError, campaign_of, read_draft
 from protocol import exact
-from protocol.channels import Hadamard, RandomizedResponse, Table
+from protocol.channels import Blocks, Channel, Noise, RandomizedResponse, Table
 from protocol.errors import BadData, Uncertified
 from protocol.notions import Block, HighLow, Information, Ldp, certify
 
@@ -137,19 +138,29 @@ def test_a_draft_becomes_the_campaign_it_describes(tmp_path):
 
 
 def test_auto_takes_the_recipe_of_smaller_error():
-    """`auto` is k-ary response where k is small against e^eps, Hadamard response where it is large."""
+    """`auto` is k-ary response where k is small against e^eps, and a projective space where it is large."""
     assert drafted(DRAFT).mechanism == "randomized-response"
     many = ", ".join(f'"{x}"' for x in range(100))
-    assert drafted(changed('"none", "primary", "secondary", "bachelor"', many)).mechanism == "hadamard"
+    assert drafted(changed('"none", "primary", "secondary", "bachelor"', many)).mechanism == "projective"
 
 
 @pytest.mark.parametrize(
     ("entries", "family"),
     [
-        ('notion = "high-low"\nepsilon = 1\nsensitive = ["none"]', Hadamard),
-        ('notion = "block"\nepsilon = 1\nblocks = [["none", "bachelor"], ["primary"], ["secondary"]]', Hadamard),
-        ('notion = "lip"\nepsilon = 1\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]', RandomizedResponse),
+        ('notion = "high-low"\nepsilon = 1\nsensitive = ["none"]', Blocks),
+        ('notion = "block"\nepsilon = 1\nblocks = [["none", "bachelor"], ["primary"], ["secondary"]]', Blocks),
+        ('notion = "lip"\nepsilon = 1\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]', Table),
+        (
+            'notion = "lip"\nepsilon = 1\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]\n[mechanism]\nname = "lip-response"',
+            RandomizedResponse,
+        ),
         ('notion = "lip"\nepsilon = 1\n[prior]\ncounts = [1, 20, 3, 40]', RandomizedResponse),
+        ('notion = "minid"\nbudgets = {none = 1.0}\ndefault = 2', Channel),
+        (
+            'notion = "avgid"\nbudgets = {none = 1.0, primary = 1.0}\ndefault = 2\npairs = [[1.0, 2], [1.0, 1.0]]',
+            Channel,
+        ),
+        ('notion = "mutual-information"\nepsilon = 0.1\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]', Table),
         (
             'notion = "ldp"\nepsilon = 2\n[mechanism]\nname = "table"\n'
             "rows = [[0.4,0.2,0.2,0.2],[0.2,0.4,0.2,0.2],[0.2,0.2,0.4,0.2],[0.2,0.2,0.2,0.4]]",
@@ -179,7 +190,63 @@ def test_pairwise_levels_come_from_a_file(tmp_path):
     (tmp_path / "d.toml").write_text(
         changed('notion = "ldp"\nepsilon = 1.0', 'notion = "pairwise"\nmatrix = "levels.csv"'), encoding="utf-8"
     )
-    assert read_draft(tmp_path / "d.toml").certificate.audited == exact.level_from(1.5)
+    declared = exact.level_from(1.5)
+    assert declared - 100 <= read_draft(tmp_path / "d.toml").certificate.audited <= declared
+
+
+NUMBERS = changed(
+    'kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]',
+    'kind = "buckets"\nedges = [0, 1, 2, 4, 8]',
+)
+
+
+def test_geo_counts_distances_in_the_metric_asked_for():
+    """Under geo the bound of a pair is epsilon for each ``scale`` of the metric: steps, or the numbers themselves."""
+    steps = drafted(NUMBERS.replace('notion = "ldp"', 'notion = "geo"')).notion
+    assert [steps.bound(0, x) for x in range(1, 5)] == [x * exact.NANONATS for x in range(1, 5)]
+    wide = drafted(NUMBERS.replace('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"\nscale = 2')).notion
+    assert [wide.bound(0, x) for x in range(1, 5)] == [x * exact.NANONATS // 2 for x in (1, 2, 4, 8)]
+
+
+def test_gaussian_noise_is_as_wide_as_asked():
+    """`gaussian` needs its sigma, on a line of numbers under ldp; more sigma is more error."""
+    asked = NUMBERS + '[mechanism]\nname = "gaussian"\n'
+    narrow, wide = (drafted(asked + f"sigma = {sigma}").channel for sigma in (0.8, 1.5))
+    assert narrow.weight(0, 0) > wide.weight(0, 0)
+    for wrong, named in (("", "sigma is missing"), ("sigma = 0", "sigma")):
+        with pytest.raises(DraftError, match=named):
+            drafted(asked + wrong)
+    with pytest.raises(DraftError, match="numbers"):
+        drafted(DRAFT + '[mechanism]\nname = "gaussian"\nsigma = 1')
+
+
+def test_pufferfish_scenarios_become_noise_as_wide_as_the_secrets_move_answers(tmp_path):
+    """A Pufferfish file becomes geo-indistinguishability at epsilon for the furthest that a secret moves an answer."""
+    scenario = {"name": "one", "joint": {"ill": {"0": 1, "1": 1}, "well": {"2": 1, "4": 1}}}
+    (tmp_path / "scenarios.json").write_text(
+        json.dumps({"secrets": ["ill", "well"], "scenarios": [scenario]}), encoding="utf-8"
+    )
+    (tmp_path / "d.toml").write_text(
+        NUMBERS.replace('notion = "ldp"', 'notion = "pufferfish"\nscenarios = "scenarios.json"')
+        + '[mechanism]\nname = "geometric"',
+        encoding="utf-8",
+    )
+    terms = read_draft(tmp_path / "d.toml")
+    assert isinstance(terms.channel, Noise)
+    assert terms.notion.bound(0, 2) == exact.NANONATS  # the secret moves everybody by two steps
+
+
+def test_a_prior_comes_from_a_sheet_or_from_an_earlier_round(tmp_path):
+    """Prior counts are read from a CSV file; a second round takes the first one's estimate, at least its error."""
+    labels = ["none", "primary", "secondary", "bachelor"]
+    (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{x},{n}\n" for n, x in enumerate(labels, 5)))
+    rows = [{"value": x, "estimate": share, "se": 0.01} for x, share in zip(labels, (0, 0.2, 0.3, 0.5), strict=True)]
+    (tmp_path / "first.json").write_text(json.dumps({"values": rows}))
+    asked = changed('notion = "ldp"', 'notion = "lip"') + "[prior]\n"
+    (tmp_path / "d.toml").write_text(asked + 'counts = "prior.csv"')
+    assert read_draft(tmp_path / "d.toml").notion.prior == (5, 6, 7, 8)
+    (tmp_path / "d.toml").write_text(asked + 'estimate = "first.json"')
+    assert read_draft(tmp_path / "d.toml").notion.prior == (10_000, 200_000, 300_000, 500_000)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +282,15 @@ def test_pairwise_levels_come_from_a_file(tmp_path):
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = []'), "sensitive"),
         (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none"], ["none"]]'), "two places"),
         (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none", "primary"]]'), "in no block"),
-        (DRAFT + '[mechanism]\nname = "magic"', "name is one of"),
+        (changed('notion = "ldp"', 'notion = "minid"'), "budgets"),
+        (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {none = 1.0}'), "'primary' has none"),
+        (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {nobody = 1.0}\ndefault = 2'), "nobody"),
+        (changed('notion = "ldp"\nepsilon = 1.0',
+                 'notion = "minid"\nbudgets = {none = 1.0}\ndefault = 2\npairs = [[1.0, 3]]'), "no value has"),
+        (changed('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"'), "numbers"),
+        (changed('notion = "ldp"', 'notion = "pufferfish"\nscenarios = "nowhere.json"'), "nowhere.json"),
+        (changed('notion = "ldp"', 'notion = "lip"') + '[prior]\nestimate = "nowhere.json"', "nowhere.json"),
+        (DRAFT + '[mechanism]\nname = "magic"', "name is auto"),
         (DRAFT + '[mechanism]\nname = "lip"', "does not serve"),
         (DRAFT + '[mechanism]\nname = "table"\nrows = [[1, 0], [0, 1]]', "2 rows"),
         (DRAFT + '[limits]\nminimum_reports = 0', "minimum_reports"),

@@ -1,0 +1,102 @@
+"""The author's command ``plan``: which mechanism, how sure, how many people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from aggregator.cli import shell
+from aggregator.cli.shell import halftruth
+from aggregator.design.catalogue import CATALOGUE, Question
+from aggregator.design.draft import read_question
+from aggregator.design.plan import CURVE, curve
+from aggregator.design.plan import plan as plan_of
+from aggregator.design.promised import prior_weights
+from aggregator.present.listing import plan_table
+from protocol import exact
+from protocol.domain import MAX_VALUES, Values
+from protocol.notions import Block, HighLow, Information, Ldp, Notion
+
+Epsilon = click.FloatRange(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
+
+
+@halftruth.command(short_help="Which mechanism, how sure, how many people.")
+@click.argument("draft", type=shell.existing, required=False)
+@click.option("--values", "size", type=click.IntRange(2, MAX_VALUES), help="How many values the question has.")
+@click.option("--epsilon", type=Epsilon, help="The privacy level, nats.")
+@click.option("--reports", type=click.IntRange(min=1), default=10_000, show_default=True, help="Reports to expect.")
+@click.option("--sensitive", type=click.IntRange(min=1), help="So many of the values are sensitive.")
+@click.option("--blocks", type=click.IntRange(min=2), help="The values fall into blocks of so many.")
+@click.option("--prior", type=shell.existing, help="CSV value,count: what is known beforehand; asks for LIP.")
+@click.option("--bits", type=click.IntRange(min=1), help="Bits of an output. [default: log2 of the values, and 8]")
+@click.option(
+    "--error", "wanted", type=click.FloatRange(min=0, min_open=True), multiple=True, default=(0.01,), show_default=True,
+    help="A standard error of one share to reach; may be given several times.",
+)  # fmt: skip
+@click.option("--plot", type=shell.writable, help="Draw the error of each mechanism against epsilon, PNG.")
+@shell.as_json
+def plan(
+    draft: Path | None,
+    size: int | None,
+    epsilon: float | None,
+    reports: int,
+    sensitive: int | None,
+    blocks: int | None,
+    prior: Path | None,
+    bits: int | None,
+    wanted: tuple[float, ...],
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Set every mechanism for a question side by side: exact expected error, bits, people needed, and the choice.
+
+    The question is a DRAFT (its mechanism is not looked at), or --values and --epsilon with one of --sensitive,
+    --blocks and --prior. What is chosen is what `name = "auto"` takes.
+    """
+    if (draft is None) == (size is None):
+        raise click.UsageError("name a draft, or give --values and --epsilon")
+    if draft is not None:
+        if any(option is not None for option in (epsilon, sensitive, blocks, prior)):
+            raise click.UsageError("a draft says its own epsilon, sensitive values, blocks and prior")
+        question = read_question(draft)
+    elif size is None or epsilon is None:
+        raise click.UsageError("--values goes with --epsilon")
+    else:
+        domain = Values(tuple(f"{number}" for number in range(1, size + 1)))
+        question = Question(domain, _notion(domain, exact.level_from(epsilon), sensitive, blocks, prior))
+    with shell.progress("mechanisms", len(CATALOGUE)) as advance:
+        rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
+    if as_json:
+        shell.print_json([row.as_json() for row in rows])
+    else:
+        shell.console().print(plan_table(rows, question, reports))
+    if plot:
+        from aggregator.present.curve import draw_curve  # matplotlib takes a second to load
+
+        with shell.progress("levels", len(CURVE)) as advance:
+            points = []
+            for point in curve(question):
+                points.append(point)
+                advance(1)
+        draw_curve(points, rows, question, plot)
+        shell.warn(f"{plot}  drawn")
+
+
+def _notion(domain: Values, level: int, sensitive: int | None, blocks: int | None, prior: Path | None) -> Notion:
+    asked = [
+        name for name, given in (("sensitive", sensitive), ("blocks", blocks), ("prior", prior)) if given is not None
+    ]
+    if len(asked) > 1:
+        raise click.UsageError(f"--{asked[0]} and --{asked[1]} are two questions: ask twice")
+    if sensitive is not None:
+        if sensitive >= domain.size:
+            raise click.UsageError(f"all {domain.size} values are sensitive: that is plain LDP, without --sensitive")
+        return HighLow(level, domain.size, tuple(range(sensitive)))
+    if blocks is not None:
+        if blocks >= domain.size:
+            raise click.UsageError(f"one block of all {domain.size} values is plain LDP, without --blocks")
+        return Block.over(level, [x // blocks for x in range(domain.size)])
+    if prior is not None:
+        return Information(level, prior_weights(prior, domain))
+    return Ldp(level)

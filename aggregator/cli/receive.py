@@ -1,0 +1,70 @@
+"""The command receive: a service that takes uploads into the study's inbox."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from pathlib import Path
+
+import click
+
+from aggregator.cli import shell
+from aggregator.cli.shell import halftruth
+from aggregator.receive import inbox
+from aggregator.receive.app import MAX_BYTES, PER_MINUTE, application
+from aggregator.receive.server import Tls, bind, is_loopback, serve, server, url
+from aggregator.study import Study
+
+
+@halftruth.command(short_help="Take uploads over HTTP.")
+@click.option("--study", "folder", type=click.Path(path_type=Path), help="The study's folder.", metavar="DIR")
+@click.option("--listen", default="127.0.0.1:8700", show_default=True, metavar="HOST:PORT", help="Where to listen.")
+@click.option(
+    "--max-bytes", type=click.IntRange(1024, 2**26), default=MAX_BYTES, show_default=True, help="Of an upload."
+)
+@click.option(
+    "--per-minute", type=click.IntRange(min=1), default=PER_MINUTE, show_default=True, help="Requests of one client."
+)
+@click.option("--tls-cert", type=shell.existing, help="Certificate chain, PEM.")
+@click.option("--tls-key", type=shell.existing, help="Its secret key, PEM.")
+@click.option("--forwarded-for", metavar="ADDRESS", help="A proxy that is believed about whom it forwards for.")
+@click.pass_context
+def receive(
+    ctx: click.Context,
+    folder: Path | None,
+    listen: str,
+    max_bytes: int,
+    per_minute: int,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    forwarded_for: str | None,
+) -> None:
+    """Take uploads over HTTP into the study's inbox, until stopped; `ingest` without PATHS counts them.
+
+    An upload is answered with a receipt once it is on the disk. No addresses, and no times of uploads, are written
+    down.
+    """
+    folder = folder or ctx.obj
+    if folder is None:
+        raise click.UsageError("which study? Name its folder: halftruth receive --study DIR")
+    if (tls_cert is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    if forwarded_for is not None:
+        _require_address(forwarded_for)
+    study = Study.open(folder)
+    inbox.prepare(study.path)
+    inbox.sweep(study.path, time.time())
+    tls = Tls(tls_cert, tls_key) if tls_cert and tls_key else None
+    running = server(application(study, max_bytes=max_bytes, per_minute=per_minute), tls, forwarded_for)
+    with bind(listen) as listening:
+        if tls is None and not is_loopback(listening):
+            shell.warn("Warning: without TLS the network sees who sends; put a proxy with TLS in front, or --tls-cert.")
+        shell.say(f"{url(listening, tls)}  uploads go to {inbox.inbox_of(study.path)}")
+        serve(running, listening)
+
+
+def _require_address(text: str) -> None:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        raise click.UsageError("--forwarded-for is the proxy's own address, as 127.0.0.1") from None

@@ -1,0 +1,59 @@
+"""The command anonymity: how rare the rarest rows of a release are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from aggregator.cli import shell
+from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.present.listing import release_table
+from aggregator.release import Release, judge_reports, judge_sheet
+from aggregator.study import Study
+
+
+@halftruth.command(short_help="k-anonymity and l-diversity of a table or of counted reports.")
+@click.argument("what", metavar="FILE|CAMPAIGN")
+@click.option("--known", multiple=True, help="A column that others may know of a person; may be repeated.")
+@click.option("--sensitive", help="The column that nobody should learn of a person.")
+@click.option("--at-least-k", type=click.IntRange(min=1), help="End with exit code 1 where k is below this.")
+@click.option("--at-least-l", type=click.IntRange(min=1), help="End with exit code 1 where l is below this.")
+@shell.as_json
+@click.pass_context
+def anonymity(
+    ctx: click.Context,
+    what: str,
+    known: tuple[str, ...],
+    sensitive: str | None,
+    at_least_k: int | None,
+    at_least_l: int | None,
+    as_json: bool,
+) -> None:
+    """k-anonymity and l-diversity of FILE (CSV or Parquet), or of the reports of CAMPAIGN in the study.
+
+    Rows alike in all --known columns are a class: k is the size of the smallest, l the fewest --sensitive values in
+    one. Reports with the same output are a class, and its sensitive values are the answers that could have given it.
+    """
+    if known:
+        found = judge_sheet(Path(what), known, sensitive)
+    elif isinstance(ctx.obj, Path):
+        study = Study.open(ctx.obj)
+        signed = study.campaign(what)
+        found = judge_reports(signed.terms.channel, study.tally(signed))
+    else:
+        raise click.UsageError("name the --known columns of a file, or the --study of a campaign")
+    if at_least_l is not None and found.l is None:
+        raise click.UsageError("--at-least-l needs the --sensitive column")
+    if as_json:
+        shell.print_json(found.as_json())
+    else:
+        shell.console().print(release_table(found))
+    _require(found, at_least_k, at_least_l)
+
+
+def _require(found: Release, k: int | None, diversity: int | None) -> None:
+    if k is not None and found.k < k:
+        raise Failure(f"k is {found.k}, below {k}: coarsen the known columns, or withhold the smallest classes", FAILED)
+    if diversity is not None and found.l is not None and found.l < diversity:
+        raise Failure(f"l is {found.l}, below {diversity}: coarsen the known columns, or withhold rows", FAILED)

@@ -1,0 +1,170 @@
+"""Recipes for the best support schemes: projective geometry response, subset selection and pairs.
+
+One idea: from input x every output of a set S_x is e^eps times likelier than any other, and for every other input x'
+the set S_x is equally likely. Then two probabilities say all about the error,
+
+    p* = P(Y in S_x | x),   q* = P(Y in S_x | x'),
+    n MSE = sum over x of th (1 - th) / (p* - q*)^2,   th = q* + p[x] (p* - q*)                        (MATH 4.1)
+
+so a recipe computes it for every size there is and takes the least. That comparison is in floats and decides nothing
+about privacy: the integers are then made of the rational lower bound of e^eps, rounding the weight of the outputs that
+tell less up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import accumulate
+
+from protocol import exact
+from protocol.channels.pairs import ONE as PAIRS_ONE
+from protocol.channels.pairs import Pairs
+from protocol.channels.projective import MAX_DIMENSION, MAX_ORDER, MAX_POINTS, ProjectiveGeometry, is_prime
+from protocol.channels.projective import ONE as PROJECTIVE_ONE
+from protocol.channels.subset import ONE as SUBSET_ONE
+from protocol.channels.subset import SubsetSelection
+from protocol.errors import ChannelError
+from protocol.exact import EXP_BITS, exp_lower
+
+D = 1 << EXP_BITS
+
+AS_GOOD = 1.001
+"""Errors within a thousandth are as good as each other: the fewer bits win."""
+
+
+def support_error(size: int, inside: float, outside: float) -> float:
+    """Expected squared error of one report, summed over ``size`` values, at uniform shares          (MATH 4.1).
+
+    Args:
+        inside, outside: p* and q*.
+    """
+    gap = inside - outside
+    th = outside + gap / size
+    return size * th * (1 - th) / gap**2
+
+
+def projective_error(size: int, order: int, dimension: int, level: int) -> float:
+    """The ``support_error`` of projective geometry response.
+
+        p* = E cs / Z,   q* = (E ci + cs - ci) / Z,   Z = E cs + K - cs                                  (MATH 4.1)
+
+    Args:
+        size: k.
+        order, dimension: q and t; other than primes are fine here.
+        level: nanonats.
+    """
+    E = math.exp(exact.nats(level))
+    shared, support, points = list(accumulate((order**f for f in range(dimension)), initial=0))[-3:]
+    Z = E * support + points - support
+    return support_error(size, E * support / Z, (E * shared + support - shared) / Z)
+
+
+def subset_error(size: int, ones: int, level: int) -> float:
+    """The ``support_error`` of subset selection; with ``ones`` = 1, of randomised response.
+
+        p* = d E / (d E + k - d),   q* = p* (d - 1) / (k - 1) + (1 - p*) d / (k - 1)                     (MATH 4.1)
+
+    Args:
+        size: k, of any size here.
+        ones: d, 1 .. k - 1.
+        level: nanonats.
+    """
+    E = math.exp(exact.nats(level))
+    inside = ones * E / (ones * E + size - ones)
+    return support_error(size, inside, (ones - inside) / (size - 1))
+
+
+def projective(size: int, level: int, max_bits: int | None = None) -> ProjectiveGeometry:
+    """Projective geometry response over the field and dimension of the least error.
+
+    Source: Feldman, Nelson, Nguyen, Talwar 2022, section 3, with the field chosen by its exact error instead of the
+    prime nearest e^eps + 1.
+
+    Args:
+        size: k.
+        level: nanonats.
+        max_bits: the most that an output may take; ceil(log2 (k + 1)) is always enough.
+    Raises:
+        ChannelError: no field has so few points.
+    """
+    offers = [
+        (bits, projective_error(size, order, dimension, level), order, dimension)
+        for order, dimension, bits in _geometries(size)
+        if max_bits is None or bits <= max_bits
+    ]
+    if not offers:
+        raise ChannelError(f"no projective space of at most 2^{max_bits} points holds {size} values")
+    enough = AS_GOOD * min(error for _, error, _, _ in offers)
+    _, _, order, dimension = min(offer for offer in offers if offer[1] <= enough)
+    support = (order ** (dimension - 1) - 1) // (order - 1)
+    others = order ** (dimension - 1)
+    return ProjectiveGeometry(size, order, dimension, _outside(PROJECTIVE_ONE, support, others, level))
+
+
+def subset_selection(size: int, level: int) -> SubsetSelection:
+    """Subset selection with the d of the least error, from 2.
+
+    Source: Ye, Barg 2018, section IV: d near k / (e^eps + 1).
+
+    Args:
+        size: k, 3 .. 62.
+        level: nanonats.
+    Raises:
+        ChannelError: another size.
+    """
+    if size < 3:
+        raise ChannelError("subset selection has at least 3 inputs: for two, randomised response is the best there is")
+    ones = min(range(2, size), key=lambda d: subset_error(size, d, level))
+    having, lacking = math.comb(size - 1, ones - 1), math.comb(size - 1, ones)
+    if lacking == 1:  # no other outside set could take a remainder
+        return SubsetSelection(size, ones, _outside(SUBSET_ONE, having, lacking, level))
+    return SubsetSelection(size, ones, _ceil(D * SUBSET_ONE, exp_lower(level) * having + D * lacking))
+
+
+def pairs(size: int, level: int) -> Pairs:
+    """Subset selection with d = 2, in 2 log2 k - 1 bits: the least error of any where k is near 2.5 e^eps.
+
+    Its error is ``subset_error`` with ``ones`` = 2.
+
+    Source: Ye, Barg 2018, section IV.
+
+    Args:
+        size: k, 3 .. 4096.
+        level: nanonats.
+    Raises:
+        ChannelError: another size.
+    """
+    if size < 3:
+        raise ChannelError("pairs are of at least 3 inputs: for two, randomised response is the best there is")
+    having, lacking = size - 1, math.comb(size - 1, 2)
+    if lacking == 1:  # no other outside pair could take a remainder
+        return Pairs(size, _outside(PAIRS_ONE, having, lacking, level))
+    return Pairs(size, _ceil(D * PAIRS_ONE, exp_lower(level) * having + D * lacking))
+
+
+def _geometries(size: int) -> Iterator[tuple[int, int, int]]:
+    """(q, t, output bits) of every projective space that holds ``size`` points; of the lines, t = 2, the least one.
+
+    On a line S_x is a single point, as in randomised response, so more points are only worse.
+    """
+    line = next((order for order in range(max(size - 1, 2), MAX_ORDER) if is_prime(order)), None)
+    if line is not None:
+        yield line, 2, line.bit_length()
+    for order in filter(is_prime, range(2, math.isqrt(MAX_POINTS))):  # a plane has more than q^2 points
+        for dimension in range(3, MAX_DIMENSION + 1):
+            points = (order**dimension - 1) // (order - 1)
+            if points > MAX_POINTS:
+                break
+            if points >= size:
+                yield order, dimension, (points - 1).bit_length()
+
+
+def _outside(one: int, having: int, lacking: int, level: int) -> int:
+    """The least outside weight that keeps the level and makes a row sum to ``one``, where lacking = 1 modulo having."""
+    ideal = _ceil(D * one, exp_lower(level) * having + D * lacking)
+    return ideal + (one - ideal) % having
+
+
+def _ceil(numerator: int, denominator: int) -> int:
+    return -(-numerator // denominator)

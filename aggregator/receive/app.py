@@ -1,0 +1,229 @@
+"""The requests: uploads in, receipts and campaigns out.
+
+One idea: an upload is answered once it is on the disk, and every refusal is one line of JSON that names what failed,
+as {"error", "stage"}. Nothing is verified: a signature costs more than the rest of the request together, nobody waits
+for its verdict here, and ingest gives that verdict anyway, on all cores and many uploads at a time.
+
+Sockets and signals: server. What is written down of a request: its bytes, and nothing about who sent it or when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from aggregator.receive import inbox, receipts
+from aggregator.receive.limits import Limits
+from aggregator.study import Study
+from protocol.errors import BadData
+
+MAX_BYTES = 2**18
+"""Of an upload; what a device's outbox holds at most."""
+PER_MINUTE = 60
+PATIENCE = 30.0
+PACE = 4096
+"""A body has ``PATIENCE`` seconds, and one more for each ``PACE`` bytes of it that have come."""
+DAY = 86_400
+
+BATCH = "application/octet-stream"
+_STAGES = {404: "path", 405: "method"}
+_log = logging.getLogger("halftruth.receive")
+_T = TypeVar("_T")
+
+
+class Refused(HTTPException):
+    """A request that is answered with an error."""
+
+    def __init__(self, status: int, stage: str, text: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(status, text, headers)
+        self.stage = stage
+
+
+def application(
+    study: Study, *, max_bytes: int = MAX_BYTES, per_minute: int = PER_MINUTE, patience: float = PATIENCE
+) -> Starlette:
+    """The service of one study, as an ASGI application.
+
+    Args:
+        max_bytes: of an upload.
+        per_minute: requests of one client.
+        patience: seconds; see ``PACE``.
+    """
+    service = _Service(study, max_bytes, patience)
+    return Starlette(
+        routes=[
+            Route("/health", service.health),
+            Route("/v1/reports", service.reports, methods=["POST"]),
+            Route("/v1/counted", service.counted, methods=["POST"]),
+            Route("/v1/campaigns", service.campaigns),
+            Route("/v1/campaigns/{id}", service.campaign),
+        ],
+        middleware=[Middleware(_Gate, limits=Limits(per_minute), max_bytes=max_bytes, patience=patience)],
+        exception_handlers={HTTPException: _answer_refusal},
+    )
+
+
+class _Service:
+    def __init__(self, study: Study, max_bytes: int, patience: float) -> None:
+        self.study = study
+        self.max_bytes = max_bytes
+        self.patience = patience
+        self._reading = asyncio.Lock()
+
+    async def health(self, _: Request) -> Response:
+        """Whether uploads can be kept."""
+        await asyncio.to_thread(inbox.require_room, self.study.path, self.max_bytes)
+        return JSONResponse({"ok": True})
+
+    async def reports(self, request: Request) -> Response:
+        """Keep an upload, then give its receipt."""
+        body, receipt = await self._upload(request)
+        await asyncio.to_thread(inbox.put, self.study.path, body)
+        return _private(receipt.as_json())
+
+    async def counted(self, request: Request) -> Response:
+        """Whether the reports of a batch, shown again as they were sent, were counted."""
+        body, _ = await self._upload(request)
+        return _private({"counted": await self._read(lambda: receipts.counted(self.study, body))})
+
+    async def campaigns(self, _: Request) -> Response:
+        """What the study asks."""
+        known = await self._read(self.study.campaigns)
+        listed = [
+            {
+                "id": one.campaign.id.hex(),
+                "title": one.campaign.terms.title,
+                "opens": one.campaign.terms.opens,
+                "closes": one.campaign.terms.closes,
+                "enrolment": one.campaign.terms.enrolment,
+            }
+            for one in known
+        ]
+        return JSONResponse({"campaigns": listed}, headers={"cache-control": "public, max-age=60"})
+
+    async def campaign(self, request: Request) -> Response:
+        """A campaign's signed bytes, which never change."""
+        asked = request.path_params["id"]
+        for listed in await self._read(self.study.listed):
+            if listed.id == asked:
+                headers = {"cache-control": f"public, max-age={365 * DAY}, immutable", "etag": f'"{asked}"'}
+                return Response(listed.data, media_type=BATCH, headers=headers)
+        raise Refused(404, "path", "the study has no campaign of this id: GET /v1/campaigns lists them")
+
+    async def _read(self, read: Callable[[], _T]) -> _T:
+        """What the study says; one question at a time, so that many cannot exhaust the machine."""
+        async with self._reading:
+            return await asyncio.to_thread(read)
+
+    async def _upload(self, request: Request) -> tuple[bytes, receipts.Receipt]:
+        """The batch that a request carries, and its receipt."""
+        kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+        if kind != BATCH or request.headers.get("content-encoding", "identity") != "identity":
+            raise Refused(415, "type", f"send {BATCH}, not compressed")
+        body = await self._body(request)
+        try:
+            return body, receipts.look_over(body)
+        except BadData as error:
+            raise Refused(400, error.stage, str(error)) from None
+
+    async def _body(self, request: Request) -> bytes:
+        """The body, given up as soon as it is known to be too long or too slow."""
+        too_long = Refused(413, "size", f"an upload has at most {self.max_bytes} bytes: send fewer reports at a time")
+        if int(request.headers.get("content-length", "0")) > self.max_bytes:
+            raise too_long
+        body = bytearray()
+        begun = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(self.patience) as deadline:
+                async for part in request.stream():
+                    if len(body) + len(part) > self.max_bytes:
+                        raise too_long
+                    body += part
+                    deadline.reschedule(begun + self.patience + len(body) / PACE)
+        except TimeoutError:
+            raise Refused(408, "pace", "the upload came too slowly: send it again") from None
+        except ClientDisconnect:
+            raise Refused(400, "size", "the upload ended before its last byte") from None
+        return bytes(body)
+
+
+class _Gate:
+    """Around all requests: the limit of each client, and one line instead of a traceback."""
+
+    def __init__(self, app: ASGIApp, limits: Limits, max_bytes: int, patience: float) -> None:
+        self.app = app
+        self.limits = limits
+        self.max_bytes = max_bytes
+        self.patience = patience
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            wait = self._wait(scope)
+            if wait:
+                await self._read_away(receive)
+                refused = Refused(429, "limit", "too many requests", {"retry-after": str(math.ceil(wait))})
+                await _refusal(refused)(scope, receive, watched)
+            else:
+                await self.app(scope, receive, watched)
+        except inbox.InboxFull:
+            await _refusal(Refused(507, "storage", "no room now: keep the reports and send them later"))(
+                scope, receive, watched
+            )
+        except Exception as error:  # what it says may quote the upload or name the study's folder
+            _log.error("a request failed: %s", type(error).__name__)
+            if not begun:
+                failed = Refused(500, "service", "failed here: keep the reports and send them later")
+                await _refusal(failed)(scope, receive, watched)
+
+    def _wait(self, scope: Scope) -> float:
+        if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
+            return 0.0
+        host, _ = scope.get("client") or ("", 0)
+        return self.limits.wait(host, time.monotonic(), int(time.time()) // DAY)
+
+    async def _read_away(self, receive: Receive) -> None:
+        """Read what is on the way: a socket closed on unread bytes loses the answer."""
+        seen = 0
+        try:
+            async with asyncio.timeout(self.patience):
+                while seen <= self.max_bytes:
+                    message = await receive()
+                    seen += len(message.get("body", b""))
+                    if not message.get("more_body", False):
+                        return
+        except TimeoutError:
+            return
+
+
+def _answer_refusal(_: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    return _refusal(error)
+
+
+def _refusal(error: HTTPException) -> JSONResponse:
+    stage = error.stage if isinstance(error, Refused) else _STAGES.get(error.status_code, "service")
+    return JSONResponse({"error": error.detail, "stage": stage}, error.status_code, error.headers)
+
+
+def _private(value: object) -> JSONResponse:
+    return JSONResponse(value, headers={"cache-control": "no-store"})

@@ -1,0 +1,190 @@
+"""The inbox: uploads on the disk, each whole or not at all, until they are ingested.
+
+One idea: an upload's name is the SHA-256 of its bytes, so the same upload is the same file however often it comes.
+Once ingested, uploads are put away as batches in which the envelopes of many are mixed and sorted: who sent which
+envelopes together, which would join a device's keys, is not kept, and neither is when. What is put away is enough to
+build the study anew.
+
+What is in an upload: receipts. How it is counted: intake.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from aggregator.intake.files import UNFINISHED
+from aggregator.intake.framing import frames
+from protocol.errors import HalftruthError
+
+ENDING = ".htr"
+ROOM = 2**26
+"""Bytes that stay free, so that the study itself can still be written."""
+PILE_BYTES = 2**26
+"""Uploads of about so many bytes are mixed into one batch."""
+ABANDONED = 3600
+"""Seconds after which a half-written file is nobody's any more."""
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class InboxFull(HalftruthError):
+    """There is no room for the upload; nothing of it was kept."""
+
+
+def inbox_of(study: Path) -> Path:
+    """The folder in which a study's uploads wait."""
+    return study / "inbox"
+
+
+def done_of(study: Path) -> Path:
+    """The folder in which the batches of ingested uploads are kept."""
+    return inbox_of(study) / "done"
+
+
+def prepare(study: Path) -> None:
+    """Make the folders where they are missing.
+
+    Raises:
+        OSError
+    """
+    for folder in (inbox_of(study), done_of(study)):
+        folder.mkdir(exist_ok=True)
+        _sync(folder.parent)
+
+
+def sweep(study: Path, now: float) -> None:
+    """Remove what a crash left half-written.
+
+    Args:
+        now: UTC seconds.
+    Raises:
+        OSError
+    """
+    for folder in (inbox_of(study), done_of(study)):
+        for part in folder.glob(f".*{UNFINISHED}"):
+            with suppress(FileNotFoundError):
+                if part.stat().st_ctime < now - ABANDONED:
+                    part.unlink()
+
+
+def require_room(study: Path, size: int) -> None:
+    """Return if an upload of ``size`` bytes fits.
+
+    Raises:
+        InboxFull
+        OSError
+    """
+    if shutil.disk_usage(inbox_of(study)).free < ROOM + size:
+        raise InboxFull("no room for the upload")
+
+
+def put(study: Path, body: bytes) -> Path:
+    """Keep an upload; it is on the disk when this returns.
+
+    Raises:
+        InboxFull
+        OSError: then nothing was kept either.
+    """
+    require_room(study, len(body))
+    try:
+        return _write(inbox_of(study), body)
+    except OSError as error:
+        if error.errno in _FULL:
+            raise InboxFull("no room for the upload") from None
+        raise
+
+
+def waiting(study: Path) -> list[Path]:
+    """The uploads that wait to be ingested, and whatever batches somebody has put beside them."""
+    return sorted(path for path in inbox_of(study).glob(f"[!.]*{ENDING}") if path.is_file())
+
+
+def put_away(study: Path, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
+    """Keep ingested uploads as mixed batches, out of the way of the next ingest.
+
+    A crash on the way leaves uploads where they were, perhaps put away as well; ingested again, they count once.
+
+    Args:
+        files: all of them committed to the study.
+        warnings: of the ingest. A file that one of them names has perhaps not been read to its end, and stays.
+    Raises:
+        OSError
+    """
+    prepare(study)
+    named = "\n".join(warnings)
+    pile: set[bytes] = set()
+    taken: list[Path] = []
+    size = 0
+    for file in files:
+        if str(file) in named:
+            continue
+        with suppress(FileNotFoundError):  # another ingest has put it away
+            if file.stat().st_size > PILE_BYTES:  # not an upload of one device
+                _put_away_whole(study, file)
+                continue
+            data = file.read_bytes()
+            found = frames(data, final=True)
+            if found.garbage:
+                _put_away_whole(study, file)
+                continue
+            pile.update(data[begin:end] for begin, end in zip(found.begin, found.end, strict=True))
+            taken.append(file)
+            size += len(data)
+        if size > PILE_BYTES:
+            _put_away_mixed(study, pile, taken)
+            pile, taken, size = set(), [], 0
+    _put_away_mixed(study, pile, taken)
+    _sync(inbox_of(study))
+
+
+def _put_away_mixed(study: Path, pile: set[bytes], taken: list[Path]) -> None:
+    if pile:
+        _write(done_of(study), b"".join(sorted(pile)))
+    for file in taken:
+        file.unlink(missing_ok=True)
+
+
+def _put_away_whole(study: Path, file: Path) -> None:
+    with file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    file.replace(done_of(study) / (digest + ENDING))
+    _sync(done_of(study))
+
+
+def _write(folder: Path, body: bytes) -> Path:
+    """A file of ``body``, named for it, on the disk with its name; or an error, and no file.
+
+    The file carries no time of its own: when somebody sent something is not kept. The system's change time, which
+    nobody can set, is that of the ingest once the upload is put away.
+    """
+    target = folder / (hashlib.sha256(body).hexdigest() + ENDING)
+    part = folder / f".{target.name}.{secrets.token_hex(8)}{UNFINISHED}"
+    try:
+        with part.open("xb") as file:
+            file.write(body)
+            file.flush()
+            os.utime(part, (0, 0))
+            os.fsync(file.fileno())
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync(folder)
+    return target
+
+
+def _sync(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system can."""
+    if os.name == "posix":
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)

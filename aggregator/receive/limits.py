@@ -1,0 +1,71 @@
+"""How much one client may ask: a bucket of requests that fills again by the minute.
+
+One idea: a client is a hash of its address under a salt of the day, in memory only. When the day is over the salt and
+all buckets are forgotten, and nobody can say who asked.
+
+Time is an argument. What happens to a refused request: app.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+from dataclasses import dataclass, field
+
+CLIENTS = 2**16
+"""Buckets in memory; beyond, the one used least lately is forgotten."""
+MINUTE = 60.0
+
+
+@dataclass
+class Limits:
+    """The buckets of one day.
+
+    Attributes:
+        per_minute: requests that a client may make at once, and again within a minute.
+    """
+
+    per_minute: int
+    _day: int = -1
+    _salt: bytes = field(default=b"", repr=False)
+    _buckets: dict[bytes, tuple[float, float]] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        """Clients remembered."""
+        return len(self._buckets)
+
+    def wait(self, address: str, now: float, day: int) -> float:
+        """Take one request from a client's bucket.
+
+        Args:
+            address: of the client.
+            now: seconds of a clock that never goes back.
+            day: the UTC day, counted from anywhere.
+        Returns:
+            0, or the seconds until there is a request to take.
+        """
+        if day != self._day:
+            self._day, self._salt = day, os.urandom(16)
+            self._buckets.clear()
+        client = hashlib.blake2b(_network(address).encode(), key=self._salt, digest_size=16).digest()
+        left, then = self._buckets.pop(client, (float(self.per_minute), now))
+        left = min(self.per_minute, left + (now - then) * self.per_minute / MINUTE)
+        granted = left >= 1
+        self._buckets[client] = (left - granted, now)  # at the end: the dictionary is in the order of last use
+        if len(self._buckets) > CLIENTS:
+            del self._buckets[next(iter(self._buckets))]
+        return 0.0 if granted else (1 - left) * MINUTE / self.per_minute
+
+
+def _network(address: str) -> str:
+    """What counts as one client: an IPv4 address, or the 64 bits of an IPv6 address that a household has."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address  # a socket without addresses: one client
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))

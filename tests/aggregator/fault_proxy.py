@@ -1,0 +1,115 @@
+"""A TCP proxy that does to requests and answers what networks do to them.
+
+One idea: every connection takes the next fault of a list, and after its end nothing is wrong any more, so a client
+that tries often enough is always served, and a test knows what had gone wrong before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from enum import Enum, auto
+
+END_OF_HEAD = b"\r\n\r\n"
+
+
+class Fault(Enum):
+    """What becomes of one connection."""
+
+    NONE = auto()
+    DROPPED_REQUEST = auto()
+    """The request is read and goes nowhere."""
+    DROPPED_RESPONSE = auto()
+    """The server has answered; nobody hears of it."""
+    SERVER_ERROR = auto()
+    """503, and the server knows nothing of it."""
+    TRUNCATED_REQUEST = auto()
+    """Half of the body reaches the server."""
+    TRUNCATED_RESPONSE = auto()
+    """Half of the answer comes back."""
+    SLOW = auto()
+    """Everything, a few bytes at a time."""
+
+
+class FaultProxy:
+    """The proxy. ``met`` counts how many connections had a fault."""
+
+    def __init__(self, upstream: tuple[str, int], faults: Iterable[Fault]) -> None:
+        self.upstream = upstream
+        self.faults = iter(faults)
+        self.met = 0
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.address: tuple[str, int] = self.listening.getsockname()
+        self.thread = threading.Thread(target=self._accept)
+
+    def _accept(self) -> None:
+        while True:
+            client, _ = self.listening.accept()
+            with client, contextlib.suppress(OSError):
+                client.settimeout(5)
+                if not self._carry(client):
+                    return
+
+    def _carry(self, client: socket.socket) -> bool:
+        """Carry one connection; False for the empty one that ends the proxy."""
+        request = _request(client)
+        if not request:
+            return False
+        fault = next(self.faults, Fault.NONE)
+        self.met += fault is not Fault.NONE
+        if fault is Fault.SERVER_ERROR:
+            client.sendall(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        if fault in (Fault.SERVER_ERROR, Fault.DROPPED_REQUEST):
+            return True
+        with socket.create_connection(self.upstream, timeout=5) as server:
+            if fault is Fault.TRUNCATED_REQUEST:
+                server.sendall(request[: -len(request.split(END_OF_HEAD, 1)[1]) // 2])
+                return True
+            for piece in _pieces(request) if fault is Fault.SLOW else [request]:
+                server.sendall(piece)
+            answer = b"".join(iter(lambda: server.recv(65536), b""))
+        if fault is Fault.TRUNCATED_RESPONSE:
+            client.sendall(answer[: len(answer) // 2])
+        elif fault is not Fault.DROPPED_RESPONSE:
+            for piece in _pieces(answer) if fault is Fault.SLOW else [answer]:
+                client.sendall(piece)
+        return True
+
+
+def _request(client: socket.socket) -> bytes:
+    """A whole request with a Content-Length."""
+    data = b""
+    while END_OF_HEAD not in data:
+        piece = client.recv(65536)
+        if not piece:
+            return b""
+        data += piece
+    head, body = data.split(END_OF_HEAD, 1)
+    (length,) = (int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+    while len(body) < length:
+        body += client.recv(65536)
+    return head + END_OF_HEAD + body
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    size = len(data) // 8 + 1
+    for start in range(0, len(data), size):
+        time.sleep(0.005)
+        yield data[start : start + size]
+
+
+@contextmanager
+def fault_proxy(upstream: tuple[str, int], faults: Iterable[Fault]) -> Iterator[FaultProxy]:
+    """A running proxy."""
+    proxy = FaultProxy(upstream, faults)
+    proxy.thread.start()
+    try:
+        yield proxy
+    finally:
+        socket.create_connection(proxy.address).close()
+        proxy.thread.join(10)
+        proxy.listening.close()

@@ -1,0 +1,402 @@
+"""The audit of a campaign: its own notion, every other one, and what a person at the desk types."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
+
+from aggregator.audit import ask, audit_campaign, compare, read_prior
+from aggregator.cli.release import anonymity
+from aggregator.cli.shell import halftruth
+from aggregator.design.central import central, local_mse, merged_mse
+from aggregator.estimate.tally import Tally
+from aggregator.release import ReleaseError, judge_reports, judge_sheet
+from aggregator.scenarios import ScenarioError, read_scenarios
+from aggregator.sheet import SheetError
+from protocol import exact
+from protocol.campaign import Campaign, seal_campaign
+from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Table
+from protocol.domain import Buckets, Domain, Grid, Values
+from protocol.errors import DomainError
+from protocol.keys import SigningKey
+from protocol.notions import UNBOUNDED, HighLow, Information, Ldp, Matrix, Notion
+
+NAT = exact.NANONATS
+ONE = 1 << 64
+LABELS = Values(("none", "primary", "secondary", "bachelor"))
+SCENARIOS = {
+    "secrets": ["ill", "well"],
+    "pairs": [["ill", "well"]],
+    "scenarios": [
+        {"name": "winter", "joint": {"ill": {"none": 0.3, "primary": 0.1}, "well": {"bachelor": 6}}},
+        {"joint": {"ill": {"none": 1}, "well": {"none": 1, "bachelor": 1}}},
+    ],
+}
+
+
+def response(k: int, level: int = NAT) -> RandomizedResponse:
+    numerator, one = exact.exp_lower(level), 1 << exact.EXP_BITS
+    return RandomizedResponse(k, (-(-(one << 64) // (numerator + (k - 1) * one)),))
+
+
+def hadamard(k: int, level: int = NAT) -> Hadamard:
+    odds = exact.exp_lower(level)
+    return Hadamard((odds << 64) // (odds + (1 << exact.EXP_BITS)), k)
+
+
+def campaign(channel: Channel, notion: Notion | None = None, domain: Domain = LABELS) -> Campaign:
+    notion = notion or Ldp(NAT)
+    return Campaign("T", "Q?", "", "Library", domain, notion, "by hand", channel, 0, 10**6, 10**6, 1, 10, "open")
+
+
+def run(terms: Campaign, folder, *words: object, code: int = 0) -> str:
+    """Audit a signed campaign on the command line."""
+    path = folder / "c.campaign"
+    path.write_bytes(seal_campaign(terms, SigningKey(bytes(32))))
+    result = CliRunner().invoke(halftruth, ["audit", str(path), *map(str, words)], prog_name="halftruth")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result.output if code else result.stdout
+
+
+def test_the_numbers_of_randomised_response(tmp_path):
+    """For k-ary randomised response every level has a closed form, and audit --json gives it."""
+    k, odds = 4, math.e
+    truth, lie = odds / (odds + k - 1), 1 / (odds + k - 1)
+    found = json.loads(run(campaign(response(k)), tmp_path, "--json", "--epsilon", "0.25", "--ball", "0.05"))
+    levels = found["levels"]
+    assert found["certified"] is True
+    assert found["prior"] == "uniform"
+    assert found["ball"] == 0.05
+    assert levels["declared"] == levels["ldp"] == 1.0
+    assert levels["differential-identifiability"] == pytest.approx(1, abs=1e-8)
+    assert levels["lip"] == pytest.approx(max(math.log(truth * k), -math.log(lie * k)), abs=1e-8)
+    mutual = math.log(k) + truth * math.log(truth) + (k - 1) * lie * math.log(lie)
+    assert levels["mutual-information"] == pytest.approx(mutual, abs=1e-8)
+    assert found["mutual_information_bits"] == pytest.approx(mutual / math.log(2), abs=1e-8)
+    assert levels["maximal-leakage"] == pytest.approx(math.log(k * truth), abs=1e-8)
+    mean = 0.25 - 0.05 * 1  # mass .05 leaves the one likely input
+    assert levels["lip-ball"] == pytest.approx(
+        max(math.log(truth / (mean * truth + (1 - mean) * lie)), math.log((0.3 * truth + 0.7 * lie) / lie)), abs=1e-8
+    )
+    (row,) = found["delta"]
+    assert row["ldp"] == pytest.approx(truth - math.exp(0.25) * lie, abs=1e-8)
+    lip = max(math.exp(-0.25) * truth - 0.25, (k - 1) * (0.25 - math.exp(0.25) * lie))
+    assert row["lip"] == pytest.approx(lip, abs=1e-8)
+    assert found["belief"]["after"] == pytest.approx(truth, abs=1e-12)
+    assert found["missing"].keys() == {"geo", "pufferfish"}
+    assert not {"geo", "pufferfish"} & levels.keys()
+
+
+def test_the_campaigns_prior_is_the_default_for_lip(tmp_path):
+    """A LIP campaign is audited under its own prior unless another is given; its own key keeps the certificate."""
+    prior = (4, 3, 2, 1)
+    terms = campaign(response(4), Information(NAT, prior))
+    found = json.loads(run(terms, tmp_path, "--json"))
+    assert found["prior"] == "campaign"
+    assert found["levels"]["lip"] == exact.nats(terms.certificate.audited)
+    assert {"mse", "mse_bound"} <= found.keys()
+    sheet = tmp_path / "prior.csv"
+    sheet.write_text("value,count\nnone,4\nprimary,3\nsecondary,2\nbachelor,1\n", encoding="utf-8")
+    same = json.loads(run(campaign(response(4)), tmp_path, "--json", "--prior", sheet))
+    assert same["levels"]["lip"] == found["levels"]["lip"]
+    assert same["prior"] == str(sheet)
+    assert json.loads(run(terms, tmp_path, "--json", "--prior", "uniform"))["prior"] == "uniform"
+
+
+def test_infinite_is_null_and_absent_is_explained(tmp_path):
+    """A level without bound is null; one that is not computed is not there, and the reason is."""
+    notion = HighLow(NAT, 4, (1, 2))
+    inner = hadamard(2)
+    cover = -(-(inner.truth << (128 - inner.scale) << exact.EXP_BITS) // exact.exp_lower(NAT))
+    channel = Blocks.over(cover, [0, 1, 1, 0], hadamard)
+    found = json.loads(run(campaign(channel, notion), tmp_path, "--json"))
+    assert found["levels"]["ldp"] is None
+    assert found["levels"]["high-low"] == pytest.approx(1, abs=1e-8)
+    assert found["levels"]["lip"] is None
+    assert found["levels"]["mutual-information"] > 0
+    assert "no distance" in found["missing"]["geo"]
+    shown = run(campaign(channel, notion), tmp_path)
+    assert "no bound" in shown
+    assert "pufferfish: not computed" in shown
+
+
+def test_distances_come_from_the_domain(tmp_path):
+    """Buckets are audited per number or per step, grids per step or per degree; another metric is refused."""
+    hours = campaign(response(4), domain=Buckets.of([0, 5, 20, 50]))
+    assert json.loads(run(hours, tmp_path, "--json"))["levels"]["geo"] == pytest.approx(1 / 5, abs=1e-8)
+    steps = json.loads(run(hours, tmp_path, "--json", "--metric", "steps"))
+    assert (steps["levels"]["geo"], steps["metric"]) == (pytest.approx(1, abs=1e-8), "steps")
+    town = campaign(response(4), domain=Grid(0, 2 * 10**5, 0, 2 * 10**5, 10**5))
+    assert json.loads(run(town, tmp_path, "--json", "--metric", "degrees"))["levels"]["geo"] == pytest.approx(10)
+    assert "steps or degrees" in run(town, tmp_path, "--metric", "miles", code=65)
+    assert "no distance" in run(campaign(response(4)), tmp_path, "--metric", "steps", code=65)
+    with pytest.raises(DomainError):
+        ask(hours, metric="degrees")
+
+
+def test_pufferfish_names_the_worst_case(tmp_path):
+    """Secrets of a file are told apart at most as well as by the worst scenario, which is named."""
+    path = tmp_path / "scenarios.json"
+    path.write_text(json.dumps(SCENARIOS), encoding="utf-8")
+    found = json.loads(run(campaign(response(4)), tmp_path, "--json", "--pufferfish", path))
+    assert found["pufferfish"] == {"secret": "well", "other": "ill", "scenario": "winter", "output": 3}
+    assert found["levels"]["pufferfish"] == pytest.approx(1, abs=1e-8)
+    assert "'well' against 'ill', winter" in run(campaign(response(4)), tmp_path, "--pufferfish", path)
+    asked = read_scenarios(path, LABELS)
+    assert asked.scenarios[0].joint == ((3, 1, 0, 0), (0, 0, 0, 60))
+    assert asked.scenarios[1].name == "scenario 2"
+    unpaired = {name: value for name, value in SCENARIOS.items() if name != "pairs"}
+    path.write_text(json.dumps(unpaired), encoding="utf-8")
+    assert read_scenarios(path, LABELS) == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not a JSON file"),
+        ("[" * 10**5, "not a JSON file"),
+        ("\x00", "not a JSON file"),
+        ("[]", "an object with secrets"),
+        ('{"secrets": [], "scenarios": [], "more": 1}', "an object with secrets"),
+        ('{"secrets": [1], "scenarios": []}', "list of names"),
+        ('{"secrets": ["a", "b"], "pairs": ["ab"], "scenarios": []}', "two secrets each"),
+        ('{"secrets": ["a", "b"], "pairs": [["a", "c"]], "scenarios": []}', "'c' is not one of"),
+        ('{"secrets": ["a", "b"], "scenarios": {}}', "scenarios are a list"),
+        ('{"secrets": ["a", "b"], "scenarios": [1]}', "scenario 1 is an object"),
+        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": 1}}]}', "scenario 1"),
+        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"c": {"none": 1}}}]}', "'c' is not one of"),
+        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"nobody": 1}}}]}', "no value of the campaign"),
+        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": -1}}}]}', "not negative"),
+        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": true}}}]}', "a number is expected"),
+        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": NaN}}}]}', "not a JSON file"),
+        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": 1}}}]}', "no scenario allows both"),
+        ('{"secrets": ["a", "a"], "scenarios": [{"joint": {"a": {"none": 1}}}]}', "named once"),
+    ],
+)
+def test_a_scenario_file_is_read_strictly(tmp_path, text, said):
+    """What is not a Pufferfish file is refused with one clear line that names it."""
+    path = tmp_path / "s.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=said):
+        read_scenarios(path, LABELS)
+    assert "s.json" in run(campaign(response(4)), tmp_path, "--pufferfish", path, code=65)
+
+
+def test_a_prior_sheet_leaves_no_value_out(tmp_path):
+    """A prior has a count above zero for every value; fractions keep their proportions exactly."""
+    path = tmp_path / "p.csv"
+    path.write_text("value,count\nnone,0.5\nprimary,1\nsecondary,2.25\nbachelor,1\n", encoding="utf-8")
+    assert read_prior(path, LABELS) == (2, 4, 9, 4)
+    for text, said in (("none,1\n", "no count for 'primary'"), ("none,0\n", "above zero"), ("nobody,1\n", "no value")):
+        path.write_text("value,count\n" + text, encoding="utf-8")
+        with pytest.raises(SheetError, match=said):
+            read_prior(path, LABELS)
+
+
+def test_options_out_of_range_are_usage(tmp_path):
+    """A delta at a negative or huge epsilon, and a ball wider than everything, are usage errors."""
+    for words in (("--epsilon", "-1"), ("--epsilon", "21"), ("--epsilon", "nan"), ("--ball", "1.5")):
+        assert "--e" in run(campaign(response(4)), tmp_path, *words, code=2) or "ball" in words[0]
+
+
+def test_what_is_asked_is_all_that_costs():
+    """Without a question besides its own, an audit is the certificate and the error alone, and has the old keys."""
+    found = audit_campaign(campaign(response(4))).as_json()
+    assert set(found) == {
+        "mechanism", "family", "values", "output_bits", "notion", "levels", "certified", "witness", "cost",
+        "worst_case", "raw_mse", "people_per_report",
+    }  # fmt: skip
+    assert set(found["levels"]) == {"declared", "ldp"}
+
+
+def test_a_large_channel_is_audited_whole():
+    """For 10,000 values every level of a Hadamard channel is there."""
+    terms = campaign(hadamard(10_000), domain=Grid(0, 100 * 10**5, 0, 100 * 10**5, 10**5))
+    found = audit_campaign(terms, ask(terms, radius=Fraction(1, 20))).as_json()
+    assert set(found["missing"]) == {"pufferfish"}
+    levels = found["levels"]
+    assert levels["mutual-information"] < levels["maximal-leakage"] < levels["ldp"] == 1.0
+    assert levels["lip"] < levels["lip-ball"] <= levels["ldp"]
+    assert levels["geo"] == levels["ldp"]
+    assert [row["ldp"] == 0 for row in found["delta"]] == [False, False, True]
+
+
+def test_the_comparison_orders_what_the_notions_order():
+    """Average-case is never above point-wise, nor context-aware above context-free; a rare tell-all output shows in
+    the point-wise levels alone."""
+    rare = Fraction(1, 1000)
+    tell = Table.nearest([[Fraction(1, 2), rare * (x == 0), Fraction(1, 2) - rare * (x == 0)] for x in range(4)])
+    rows = compare(
+        {"response": campaign(response(4)), "hadamard": campaign(hadamard(4)), "tell": _unbounded(tell)},
+        prior=(4, 3, 2, 1),
+    )
+    assert [row["mechanism"] for row in rows] == ["response", "hadamard", "tell"]
+    for row in rows[:2]:
+        assert row["mutual-information"] <= row["lip"] <= row["ldp"]
+        assert row["mutual-information"] <= row["maximal-leakage"] <= row["ldp"]
+    assert rows[2]["ldp"] is rows[2]["lip"] is rows[2]["differential-identifiability"] is None
+    assert rows[2]["mutual-information"] <= rows[2]["maximal-leakage"] < 0.002
+
+
+def _unbounded(channel: Channel) -> Campaign:
+    """A campaign that bounds only two values, which the channel treats alike."""
+    levels = [[UNBOUNDED] * 4 for _ in range(4)]
+    for x in range(4):
+        levels[x][x] = 0
+    levels[2][3] = levels[3][2] = NAT
+    return campaign(channel, Matrix(NAT, tuple(map(tuple, levels))))
+
+
+# What is released
+
+
+ROWS = "zip,age,illness\n1,30,flu\n1,30,flu\n1,30,cold\n2,40,flu\n2,40,flu\n3,,cold\n3,,flu\n"
+
+
+def judged(path, known, sensitive=None):
+    """k, l and the number of classes by hand."""
+    lines = [line.split(",") for line in ROWS.splitlines()]
+    columns = [lines[0].index(name) for name in known]
+    classes: dict = {}
+    for line in lines[1:]:
+        key = tuple(line[column] for column in columns)
+        classes.setdefault(key, []).append(line[lines[0].index(sensitive)] if sensitive else None)
+    return min(map(len, classes.values())), min(len(set(v)) for v in classes.values()), len(classes)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("known", [("zip",), ("age",), ("zip", "age"), ("illness",)])
+def test_anonymity_is_counted(tmp_path, form, known):
+    """k is the size of the smallest class and l the fewest sensitive values in one, for CSV and Parquet alike; an
+    empty cell is a value."""
+    path = tmp_path / f"rows.{form}"
+    if form == "csv":
+        path.write_text(ROWS, encoding="utf-8")
+    else:
+        lines = [line.split(",") for line in ROWS.splitlines()]
+        cells = {name: [cell or None for cell in column] for name, *column in zip(*lines, strict=True)}
+        parquet.write_table(pa.table(cells), path)
+    sensitive = None if known == ("illness",) else "illness"
+    found = judge_sheet(path, known, sensitive)
+    k, diversity, classes = judged(path, known, sensitive)
+    assert (found.rows, found.classes, found.k) == (7, classes, k)
+    assert found.l == (None if sensitive is None else diversity)
+    assert set(found.smallest) == set(known)
+
+
+def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
+    """Missing columns, columns named twice, and files that are no tables are refused by name."""
+    path = tmp_path / "rows.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    for known, sensitive, said in (
+        ((), None, "may know"),
+        (("zip",), "zip", "either known or sensitive"),
+        (("zip", "zip"), None, "named once"),
+        (("town",), None, "no column 'town'; it has 'zip'"),
+    ):
+        with pytest.raises(ReleaseError, match=said):
+            judge_sheet(path, known, sensitive)
+    for content in (b"", b"\xff\xfe\x00", b"a,b\n1\n", b"PAR1 no"):
+        path.write_bytes(content)
+        with pytest.raises(ReleaseError, match=r"rows\.csv"):
+            judge_sheet(path, ("zip",))
+    path.write_text("zip\n", encoding="utf-8")
+    assert judge_sheet(path, ("zip",)).k == 0
+
+
+def test_reports_are_anonymous_among_their_output(tmp_path):
+    """Of reports k is the smallest count of a seen output; l is how many answers could have given the worst one."""
+    everyone = judge_reports(response(4), Tally.of(np.array([5, 0, 3, 9])))
+    assert (everyone.rows, everyone.classes, everyone.k, everyone.l) == (17, 3, 3, 4)
+    assert everyone.smallest == {"output": "2"}
+    split = Blocks.over(0, [1, 1, 0, 2, 2, 2], hadamard)
+    counts = np.zeros(split.outputs, dtype=np.int64)
+    counts[[0, 5]] = 4, 2
+    assert judge_reports(split, Tally.of(counts)).l == 2
+    counts[split.outputs - 1] = 50
+    found = judge_reports(split, Tally.of(counts))
+    assert (found.k, found.l, found.poorest) == (2, 1, {"output": str(split.outputs - 1)})
+    assert judge_reports(split, Tally.of(counts * 0)).k == 0
+
+
+def test_the_command_says_and_enforces(tmp_path):
+    """anonymity prints both numbers, and ends with 1 where they are below what was asked."""
+    path = tmp_path / "rows.csv"
+    path.write_text(ROWS, encoding="utf-8")
+
+    def call(*words, code=0):
+        result = CliRunner().invoke(anonymity, [str(word) for word in words])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    shown = call(path, "--known", "zip", "--sensitive", "illness", "--json")
+    assert json.loads(shown) == {
+        "rows": 7, "classes": 3, "k": 2, "smallest": {"zip": "2"}, "l": 1, "poorest": {"zip": "2"},
+    }  # fmt: skip
+    assert "such as zip '2'" in call(path, "--known", "zip")
+    assert "below 3" in call(path, "--known", "zip", "--at-least-k", 3, code=1)
+    assert "below 2" in call(path, "--known", "zip", "--sensitive", "illness", "--at-least-l", 2, code=1)
+    call(path, "--known", "zip", "--at-least-k", 2)
+    call(path, code=2)
+    call(path, "--known", "zip", "--at-least-l", 2, code=2)
+
+
+# A trusted server
+
+
+def test_the_server_lies_between_its_bounds():
+    """Prop. 5: bound <= what an allowed rule reaches <= silence; more privacy never helps; both ends are symmetric."""
+    for people in (1, 2, 5, 50, 500):
+        for share in (0.05, 0.3, 0.5, 0.9):
+            before = math.inf
+            for level in (NAT // 10, NAT // 2, NAT, 2 * NAT, 5 * NAT):
+                found = central(people, share, level)
+                assert found.low <= people * share <= found.high
+                assert found.mse <= found.reached + 1e-9
+                assert found.reached <= found.silent + 1e-9
+                assert found.silent == pytest.approx(people * share * (1 - share))
+                assert found.mse <= before + 1e-9
+                before = found.mse
+                mirror = central(people, 1 - share, level)
+                assert (mirror.mse, mirror.reached) == pytest.approx((found.mse, found.reached), abs=1e-6)
+    for people, share in ((0, 0.5), (1, 0.0), (1, 1.0)):
+        with pytest.raises(ValueError, match="a sum is"):
+            central(people, share, NAT)
+
+
+def test_the_server_may_publish_what_it_publishes():
+    """The merged rule keeps Def. 4, by enumeration of all databases of 6 people: no person's posterior leaves
+    [e^-eps, e^eps] times its prior; its error is the one claimed."""
+    people, share = 6, 0.4
+    for level in (NAT // 2, NAT, 2 * NAT):
+        bound = central(people, share, level)
+        sums = {s: math.comb(people, s) * share**s * (1 - share) ** (people - s) for s in range(people + 1)}
+        error = merged_mse(people, share, bound.low, bound.high)
+        best = math.inf
+        for below in range(people + 1):
+            for above in range(below + 1, people + 1):
+                classes = [range(below + 1), *([s] for s in range(below + 1, above)), range(above, people + 1)]
+                means, spread = [], 0.0
+                for members in classes:
+                    mass = sum(sums[s] for s in members)
+                    mean = sum(s * sums[s] for s in members) / mass
+                    means.append(mean)
+                    spread += sum((s - mean) ** 2 * sums[s] for s in members)
+                if all(bound.low - 1e-12 <= mean <= bound.high + 1e-12 for mean in means):
+                    best = min(best, spread)
+        assert error == pytest.approx(min(best, bound.silent))
+
+
+def test_the_local_error_is_the_optimum_of_two_values():
+    """local_mse is that of MATH 2.3: .0791 and .0348 at p = .1, .00979 at p = .01 and one nat."""
+    for share, nats, expected in ((0.1, 1, 0.0791), (0.1, 2, 0.0348), (0.01, 1, 0.00979)):
+        assert local_mse(share, nats * NAT) == pytest.approx(expected, abs=6e-5)
+        assert local_mse(1 - share, nats * NAT) == pytest.approx(expected, abs=6e-5)

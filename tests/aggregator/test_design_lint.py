@@ -1,0 +1,57 @@
+"""Laws of the author's warnings: each comes where its number is passed, and a sound campaign has none."""
+
+import numpy as np
+import pytest
+
+from aggregator.design import mechanisms
+from aggregator.design.lint import lint
+from aggregator.estimate.decoders import decoder_of
+from protocol.campaign import Campaign
+from protocol.channels import Table
+from protocol.domain import Values
+from protocol.exact import NANONATS
+from protocol.notions import HighLow, Information, Ldp
+
+
+def terms(channel, notion, minimum=10_000, periods=1):
+    domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
+    return Campaign("T", "Q?", "", "O", domain, notion, "any", channel,
+                    0, 86_400 * periods, 86_400, 1, minimum, "open")  # fmt: skip
+
+
+def test_a_sound_campaign_is_not_commented():
+    """Few values, many reports, a light mechanism: no warning."""
+    assert lint(terms(mechanisms.hadamard(10, NANONATS), Ldp(NANONATS))) == ()
+
+
+@pytest.mark.parametrize(("size", "heavy"), [(16, False), (64, True)])
+def test_a_heavy_report_is_told(size, heavy):
+    """Randomised response weighs 9.7 people at k = 16 and 37.7 at k = 64: above 20 the author is told."""
+    found = lint(terms(mechanisms.randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
+    assert any("weighs 38 people" in line for line in found) == heavy
+
+
+def test_too_few_reports_are_told_with_the_number_that_would_do():
+    """Where the error of a share is above an even share, the warning names a number of reports at which it is not."""
+    channel = mechanisms.hadamard(100, NANONATS)
+    (found,) = lint(terms(channel, Ldp(NANONATS), 1000))
+    needed = int(found.split("Wait for ")[1].split(" reports")[0].replace(",", ""))
+    share = np.full(100, 0.01)
+    variance = decoder_of(channel).variances(decoder_of(channel).forward(share)).mean()
+    assert np.sqrt(variance / 1000) > 0.01
+    assert 0.95 * 0.01 < np.sqrt(variance / needed) <= 0.01
+    assert lint(terms(channel, Ldp(NANONATS), needed)) == ()
+
+
+def test_a_lip_channel_without_an_unbiased_estimate_is_told():
+    """Where values answer alike there are no error bars, and the author is told before anybody answers."""
+    quarter = 2**60
+    alike = Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter)))
+    (found,) = lint(terms(alike, Information(2 * NANONATS, (1, 1, 1))))
+    assert "no unbiased estimate" in found
+
+
+def test_an_infinite_level_is_told():
+    """A notion that leaves some pairs open has no LDP level; the charge it has instead is named."""
+    found = lint(terms(mechanisms.high_low_hadamard(6, [0, 1], NANONATS), HighLow(NANONATS, 6, (0, 1))))
+    assert any("no LDP level" in line and "1 nats" in line for line in found)

@@ -1,0 +1,345 @@
+"""Laws of the recipes for words of bits: RAPPOR, OUE, utility-optimised, under a prior, and IDUE."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from aggregator.design import idue, mechanisms, unary
+from aggregator.design.padding import choose_padding
+from aggregator.estimate.decoders.bits import BitsDecoder
+from aggregator.estimate.decoders.response import ResponseDecoder
+from protocol import notions
+from protocol.channels.bits import Bits, S
+from protocol.errors import Uncertified
+from protocol.exact import NANONATS, keeps, level_from
+from protocol.domain.items import Items
+from protocol.notions import HighLow, Information, Ldp
+from protocol.notions.graded import Graded
+
+LEVELS = [10**6, 10**8 + 1, NANONATS // 2, NANONATS, 3 * NANONATS + 7, 8 * NANONATS, 20 * NANONATS]
+LN = {n: level_from(math.log(n)) for n in (2, 4, 6, 8)}
+
+
+def table_1(scale=1):
+    """The toy example of Gu et al. 2020, sec. V-E: one value at ln 4, four at ln 6."""
+    return Graded.over([LN[4]] + [LN[6]] * 4 * scale)
+
+
+def shares(channel):
+    """a and b of each class, as fractions."""
+    return np.array(channel.own) / S, np.array(channel.other) / S
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("recipe", [unary.rappor, unary.oue])
+def test_a_recipe_reaches_its_level_and_no_more(recipe, level):
+    """RAPPOR and OUE are certified at their level, and b one unit lower is not."""
+    channel = recipe(6, level)
+    certificate = notions.certify(channel, Ldp(level))
+    assert certificate.audited <= level
+    (a,), (b,) = channel.own, channel.other
+    own = a + 1 if recipe is unary.rappor else a
+    with pytest.raises(Uncertified):
+        notions.certify(Bits((own,), (b - 1,), channel.runs), Ldp(level))
+
+
+def test_published_probabilities():
+    """At eps = ln 4: RAPPOR has a = 2/3, b = 1/3, OUE a = 1/2, b = 1/5 (Gu et al. 2020, Table I)."""
+    np.testing.assert_allclose(shares(unary.rappor(5, LN[4])), [[2 / 3], [1 / 3]], atol=1e-8)
+    np.testing.assert_allclose(shares(unary.oue(5, LN[4])), [[1 / 2], [1 / 5]], atol=1e-8)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_utility_optimised_rappor(level):
+    """It keeps high-low LDP and, over the words without a bit of what is not sensitive, eps between all inputs; others
+    hold what is not sensitive alone. It is infinite under LDP. theta is that of RAPPOR, and a = 1 - e^(-eps/2)."""
+    sensitive = (0, 2, 3)
+    for recipe in (unary.utility_rappor, unary.utility_oue):
+        channel = recipe(5, sensitive, level)
+        notions.certify(channel, HighLow(level, 5, sensitive))
+        assert channel.loss(range(5), range(5)).level is None
+        protected = [y for y in range(32) if not y & 0b01001]
+        for y in protected:
+            column = [channel.weight(x, y) for x in range(5)]
+            assert keeps(max(column), min(column), level)
+        for y in set(range(32)) - set(protected):
+            assert sum(channel.weight(x, y) > 0 for x in range(5)) <= 1
+    a, b = shares(unary.utility_rappor(5, sensitive, NANONATS))
+    theta = math.exp(0.5) / (math.exp(0.5) + 1)
+    np.testing.assert_allclose(a, [theta, 1 - math.exp(-0.5)], atol=1e-8)
+    np.testing.assert_allclose(b, [theta / ((1 - theta) * math.e + theta), 0], atol=1e-8)
+
+
+PRIORS = [
+    [1] * 2,
+    [9, 1],
+    [1] * 20,
+    [1000 // (x + 1) + 1 for x in range(20)],
+    [10**6] + [1] * 9,
+    [3, 1, 4, 1, 5, 9, 2, 6],
+]
+
+
+@pytest.mark.parametrize("level", [10**7, NANONATS // 2, NANONATS, 3 * NANONATS, 8 * NANONATS])
+@pytest.mark.parametrize("prior", PRIORS)
+def test_oue_under_a_prior_keeps_its_level_tightly(prior, level):
+    """It is certified, reaches its level to a part in a million, and errs no more than OUE at the same level, whose LDP
+    implies LIP; its own LDP level is at most twice as high (Jiang, Li, Tandon 2020, Prop. 1)."""
+    channel = unary.oue_lip(prior, level)
+    certificate = notions.certify(channel, Information(level, tuple(prior)))
+    assert certificate.audited > level * (1 - 1e-6) - 100
+    assert certificate.ldp <= 2 * level + 1
+    error = BitsDecoder(channel).variances(np.array(channel.other)[np.array(channel.class_of)] / S).sum()
+    plain = unary.oue(len(prior), level)
+    of_oue = BitsDecoder(plain).variances(np.full(len(prior), plain.other[0] / S)).sum()
+    assert error <= of_oue * (1 + 1e-4)
+
+
+def test_oue_under_a_prior_is_the_optimum():
+    """No other (r(1), r(0)) that keeps LIP has less error: SLSQP, from five starts, finds none."""
+    prior, level = np.array([0.5, 0.25, 0.15, 0.1]), 1.0
+    most = math.exp(level)
+    channel = unary.oue_lip([50, 25, 15, 10], NANONATS)
+
+    def slack(z):
+        up, down = z[:4], z[4:]
+        return np.concatenate(
+            [most * (prior @ down + prior * (up - down)) - up, most * down - (prior @ up - prior * (up - down))]
+        )
+
+    def error(z):
+        return (1 / ((z[:4] - 1) * (1 - z[4:]))).sum()
+
+    best = math.inf
+    for seed in range(5):
+        start = np.concatenate([np.full(4, 1.2), np.full(4, 0.8)]) + np.random.default_rng(seed).normal(size=8) / 50
+        found = optimize.minimize(
+            error,
+            start,
+            method="SLSQP",
+            bounds=[(1.0001, 50)] * 4 + [(1e-4, 0.9999)] * 4,
+            constraints={"type": "ineq", "fun": slack},
+            options={"maxiter": 1000, "ftol": 1e-13},
+        )
+        if found.success and slack(found.x).min() > -1e-9:
+            best = min(best, found.fun)
+    a, b = (values[np.array(channel.class_of)] for values in shares(channel))
+    assert (b * (1 - b) / (a - b) ** 2).sum() == pytest.approx(best, rel=1e-5)
+
+
+def test_many_priors_are_designed_for_in_classes():
+    """With more different priors than classes the channel still keeps its level exactly."""
+    prior = tuple(10**6 // (x + 3) for x in range(400))
+    channel = unary.oue_lip(prior, NANONATS)
+    assert len(channel.own) <= unary.PRIOR_CLASSES
+    assert notions.certify(channel, Information(NANONATS, prior)).audited > 0.9 * NANONATS
+
+
+def slow_optimum(sizes, levels, start):
+    """opt0 in its convex form by SLSQP: the slow twin of the barrier."""
+    t, sizes = len(sizes), np.asarray(sizes, dtype=float)
+
+    def parts(z):
+        u, v = z[:t], z[t : 2 * t]
+        each = 1 / (np.expm1(u) * -np.expm1(-v))
+        return sizes @ each + 1 / np.expm1(v) - 1 / np.expm1(u)
+
+    def slack(z):
+        return np.concatenate([(levels - z[:t, None] - z[None, t : 2 * t]).ravel(), z[-1] - parts(z)])
+
+    first = np.append(np.full(2 * t, start * levels.min()), 0.0)
+    first[-1] = parts(first).max() * 1.1
+    found = optimize.minimize(
+        lambda z: z[-1],
+        first,
+        jac=lambda z: np.eye(2 * t + 1)[-1],
+        method="SLSQP",
+        bounds=[(1e-4, 30)] * (2 * t) + [(None, None)],
+        constraints={"type": "ineq", "fun": slack},
+        options={"maxiter": 2000, "ftol": 1e-12},
+    )
+    return found.fun if slack(found.x).min() > -1e-8 else math.inf
+
+
+@pytest.mark.parametrize(
+    ("sizes", "budgets"),
+    [
+        ((1, 4), np.log([4, 6])),
+        ((1, 3, 10), np.log([2, 4, 8])),
+        ((10, 10, 20, 20, 940), (1, 1.2, 1.6, 2, 4)),
+        ((5, 5, 90), (0.5, 0.6, 1.0)),
+        ((50,), (1.5,)),
+    ],
+)
+def test_the_barrier_finds_the_optimum(sizes, budgets):
+    """opt0 by the barrier and by SLSQP in the convex form agree to 1e-5, whatever the start."""
+    levels = np.minimum.outer(budgets, budgets)
+    best = min(slow_optimum(sizes, levels, start) for start in (0.25, 0.35, 0.45))
+    assert idue.worst_error(sizes, *idue.optimum(sizes, levels)) == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "budgets", "totals"),
+    [
+        ((1, 4), np.log([4, 6]), (8.567, 8.609, 9.889, 9.889)),
+        ((1, 3, 10), np.log([2, 4, 8]), (76.89, 77.19, 92.99, 113.0)),
+        ((10, 10, 20, 20, 940), (1, 1.2, 1.6, 2, 4), (1691, 1757, 2420, 3684)),
+    ],
+)
+def test_worst_total_variance(sizes, budgets, totals):
+    """opt0, opt1, opt2 and OUE at the least budget have these worst total variances a person."""
+    levels = np.minimum.outer(budgets, budgets)
+    for kind, total in zip(idue.KINDS, totals, strict=False):
+        assert idue.worst_error(sizes, *idue.optimum(sizes, levels, kind)) == pytest.approx(total, rel=5e-4)
+    plain = np.array([0.5]), np.array([1 / (math.exp(min(budgets)) + 1)])
+    assert idue.worst_error([sum(sizes)], *plain) == pytest.approx(totals[3], rel=5e-4)
+
+
+def variances(a, b):
+    """(n's factor, c's factor) of each class: Var = n b (1-b) / (a-b)^2 + c (1-a-b) / (a-b)."""
+    return b * (1 - b) / (a - b) ** 2, (1 - a - b) / (a - b)
+
+
+def test_table_1():
+    """The exact optimum: 1 - a = .4080, .3270; b = .3270, .2776; variances 3.133 n + .305 c and 1.282 n + .125 c, in
+    all 8.387 n to 8.567 n. The rounded integers are certified."""
+    channel = idue.idue(table_1())
+    notions.certify(channel, table_1())
+    a, b = shares(channel)
+    np.testing.assert_allclose(1 - a, [0.4080, 0.3270], atol=5e-5)
+    np.testing.assert_allclose(b, [0.3270, 0.2776], atol=5e-5)
+    of_n, of_c = variances(a, b)
+    np.testing.assert_allclose(of_n, [3.133, 1.282], atol=2e-3)
+    np.testing.assert_allclose(of_c, [0.305, 0.125], atol=1e-3)
+    total = of_n @ [1, 4]
+    assert total + of_c.min() == pytest.approx(8.387, abs=1e-3)
+    assert total + of_c.max() == pytest.approx(8.567, abs=1e-3)
+
+
+def test_table_1_as_printed():
+    """The paper's variances are those of its probabilities rounded to two digits: 3.27 n + .31 c, 1.32 n + .13 c, and
+    8.70 n to 8.88 n where it prints 8.68 to 8.86."""
+    of_n, of_c = variances(1 - np.array([0.41, 0.33]), np.array([0.33, 0.28]))
+    np.testing.assert_allclose(of_n, [3.27, 1.32], atol=6e-3)
+    np.testing.assert_allclose(of_c, [0.31, 0.13], atol=1e-2)
+    assert of_n @ [1, 4] + of_c.min() == pytest.approx(8.70, abs=6e-3)
+    assert of_n @ [1, 4] + of_c.max() == pytest.approx(8.88, abs=6e-3)
+
+
+@pytest.mark.parametrize("kind", idue.KINDS)
+@pytest.mark.parametrize("function", ["minid", "avgid"])
+def test_idue_is_certified(kind, function):
+    """For random budgets from 0.01 to 20 nats, every kind keeps MinID- and AvgID-LDP by the exact audit, with at most
+    opt1's and opt2's error for opt0."""
+    draw = random.Random(7)
+    for _ in range(12):
+        levels = [round(10 ** draw.uniform(7, 10.3)) for _ in range(draw.randint(1, 4))]
+        levels = [min(level, 20 * NANONATS) for level in levels]
+        notion = Graded.over([draw.choice(levels) for _ in range(40)], function)
+        channel = idue.idue(notion, kind)
+        notions.certify(channel, notion)
+        best = idue.idue(notion)
+        assert total_error(best) <= total_error(channel) * (1 + 1e-3)
+
+
+def total_error(channel):
+    """The worst total variance a person of a channel as it is."""
+    sizes = np.bincount(np.array(channel.class_of))
+    return idue.worst_error(sizes, *shares(channel))
+
+
+def test_one_budget_is_ldp():
+    """With one budget opt1 is RAPPOR and opt2 is OUE, to a part in a million."""
+    notion = Graded.over([NANONATS] * 9)
+    for kind, recipe in (("opt1", unary.rappor), ("opt2", unary.oue)):
+        np.testing.assert_allclose(shares(idue.idue(notion, kind)), shares(recipe(9, NANONATS)), rtol=1e-6)
+
+
+def test_an_incomplete_policy_graph_gains():
+    """Leaving out the pairs between two classes never costs, and what is bounded against nothing is told as it is."""
+    budgets = [NANONATS] * 3 + [3 * NANONATS] * 30
+    graph = Graded.over(budgets, edges=[(NANONATS, NANONATS), (3 * NANONATS, 3 * NANONATS)])
+    channel = idue.idue(graph)
+    notions.certify(channel, graph)
+    assert total_error(channel) < 0.8 * total_error(idue.idue(Graded.over(budgets)))
+    shown = idue.idue(Graded.over(budgets, edges=[(NANONATS, NANONATS)]))
+    assert (shown.own[1], shown.other[1]) == (S, 0)
+
+
+def test_an_unknown_kind_is_a_programmers_mistake():
+    """opt0, opt1 and opt2 are all there are, and something must be bounded."""
+    with pytest.raises(ValueError, match="opt0"):
+        idue.idue(table_1(), "opt3")
+    with pytest.raises(ValueError, match="bounded"):
+        idue.optimum([3], np.array([[np.inf]]))
+
+
+def test_item_sets_by_existing_recipes():
+    """IDUE-PS gives dummies the least budget and has m + l inputs; it is certified under those budgets."""
+    domain = Items(2, 5)
+    budgets = [2 * NANONATS, NANONATS, 2 * NANONATS, 2 * NANONATS, 2 * NANONATS]
+    channel = idue.idue_ps(domain, budgets)
+    assert idue.item_budgets(domain, budgets) == [*budgets, NANONATS, NANONATS]
+    assert channel.inputs == domain.size == 7
+    notions.certify(channel, Graded.over(idue.item_budgets(domain, budgets)))
+    with pytest.raises(ValueError, match="5 items"):
+        idue.item_budgets(domain, budgets[1:])
+
+
+def shopping(draw, people, items):
+    """Sets of geometric sizes, of items that are the rarer the later they come."""
+    popularity = 1 / np.arange(1, items + 1)
+    popularity /= popularity.sum()
+    sizes = np.minimum(draw.geometric(0.25, people), items)
+    return [draw.choice(items, size=size, replace=False, p=popularity).tolist() for size in sizes]
+
+
+@pytest.mark.parametrize("family", ["oue", "response"])
+def test_expected_error_of_a_padding(family):
+    """Simulated sets, padded by the domain itself, err by what was expected: n = 400 people, 40 rounds; a failure at 4
+    standard errors (alpha about 1e-4) would mean a wrong variance or bias."""
+    draw, items, people, length = np.random.default_rng(20260101), 12, 400, 3
+    baskets = shopping(draw, people, items)
+    domain = Items(length, items)
+    level = 2 * NANONATS
+    channel = unary.oue(domain.size, level) if family == "oue" else mechanisms.randomized_response(domain.size, level)
+    decoder = BitsDecoder(channel) if family == "oue" else ResponseDecoder(channel)
+    found = choose_padding(baskets, items, lambda _: decoder, people, [length])
+    truth = np.bincount([x for basket in baskets for x in basket], minlength=items) / people
+    errors = []
+    for _ in range(40):
+        # People are drawn anew, since the variance is that of a crowd drawn from the sample.
+        chosen = draw.integers(0, people, people)
+        counts = np.zeros(decoder.features, dtype=np.int64)
+        for person in chosen:
+            x = domain.index([str(item + 1) for item in baskets[person]], draw.bytes(8))
+            y = channel.sample(x, draw.bytes(channel.rand_bytes))
+            if family == "oue":
+                counts += np.array(list(f"{y:0{decoder.features}b}"), dtype=np.int64)
+            else:
+                counts[y] += 1
+        errors.append(((length * decoder.invert(counts / people)[:items] - truth) ** 2).sum())
+    assert abs(np.mean(errors) - found.error) < 4 * np.std(errors) / math.sqrt(len(errors))
+
+
+def test_the_best_padding_grows_with_the_crowd():
+    """With few people a small padding is best, for its variance; with many a large one, for its bias; never above the
+    largest set. It is the best of all lengths by brute force."""
+    baskets, items = shopping(np.random.default_rng(3), 300, 30), 30
+
+    def decoder(length):
+        return BitsDecoder(unary.oue(items + length, 2 * NANONATS))
+
+    best = [choose_padding(baskets, items, decoder, people) for people in (10**3, 10**5, 10**7, 10**9)]
+    lengths = [found.length for found in best]
+    assert lengths == sorted(lengths)
+    assert lengths[0] < 4 < lengths[-1] <= max(map(len, baskets))
+    largest = max(map(len, baskets))
+    every = [choose_padding(baskets, items, decoder, 10**5, [length]) for length in range(1, largest + 1)]
+    assert best[1].error <= 1.05 * min(found.error for found in every)
+    assert every[-1].bias == pytest.approx(0)
+    with pytest.raises(ValueError, match="sample"):
+        choose_padding([], items, decoder, 10)

@@ -1,0 +1,167 @@
+"""Laws of the catalogue and the plan: what is chosen is best by its own integers, and what cannot be is said."""
+
+import json
+import math
+
+import pytest
+from click.testing import CliRunner
+
+from aggregator.cli import halftruth
+from aggregator.design.catalogue import AS_GOOD, CATALOGUE, Question, Unsuited, best, candidates, chosen, most_bits_of
+from aggregator.design.plan import at_level, curve, plan
+from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
+from protocol import exact
+from protocol.domain import Buckets, Values
+from protocol.notions import UNBOUNDED, Block, HighLow, Information, Ldp, Matrix, certify
+
+NAT = exact.NANONATS
+
+
+def values(k):
+    return Values(tuple(f"v{x}" for x in range(k)))
+
+
+QUESTIONS = {
+    "two values": Question(values(2), Ldp(NAT)),
+    "three values, high level": Question(values(3), Ldp(6 * NAT)),
+    "sixteen values": Question(values(16), Ldp(NAT)),
+    "a hundred values": Question(values(100), Ldp(2 * NAT)),
+    "least level": Question(values(5), Ldp(exact.MIN_LEVEL)),
+    "most level": Question(values(5), Ldp(exact.MAX_LEVEL)),
+    "one sensitive": Question(values(4), HighLow(NAT, 4, (2,))),
+    "some sensitive": Question(values(12), HighLow(2 * NAT, 12, (0, 3, 4, 5, 6, 11))),
+    "blocks": Question(values(9), Block.over(NAT, [0, 0, 0, 1, 1, 1, 1, 1, 2])),
+    "matrix": Question(values(3), Matrix(2 * NAT, ((0, NAT, 2 * NAT), (NAT, 0, UNBOUNDED), (2 * NAT, NAT, 0)))),
+    "skewed prior": Question(values(6), Information(NAT, (50, 25, 12, 8, 4, 1))),
+    "two values with a prior": Question(values(2), Information(NAT, (9, 1))),
+    "numbers": Question(Buckets.of([0, 1, 2, 4, 8]), Ldp(NAT)),
+}
+each = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+
+
+@each
+def test_everything_handed_out_is_certified_and_weighed(question):
+    """Every candidate keeps the notion by its certificate, and its errors are those of its own integers."""
+    found = {mechanism.name: one for mechanism, one in candidates(question)}
+    assert set(found) == {mechanism.name for mechanism in CATALOGUE}
+    serving = [one for one in found.values() if not isinstance(one, str)]
+    assert serving
+    for one in serving:
+        assert certify(one.channel, question.notion) == one.certificate
+        assert one.certificate.audited <= question.notion.level
+        if isinstance(question.notion, Information):
+            prior = question.notion.prior
+            law = [weight / sum(prior) for weight in prior]
+            assert one.person_mse is None or one.person_mse == lip_mse(one.channel, prior)
+        else:
+            law = None
+        if not math.isnan(one.raw_mse):
+            assert one.raw_mse == expected_mse(one.channel, law)
+            assert one.weight > 0
+
+
+@each
+def test_auto_is_the_plans_choice_and_the_least_error(question):
+    """``auto`` takes what the plan names first: no other within the bits has a smaller exact error."""
+    rows = plan(question, 1000)
+    name, channel = chosen("auto", question)
+    assert rows[0].chosen
+    assert rows[0].mechanism == name
+    assert rows[0].candidate.channel == channel
+    limit = most_bits_of(question, None)
+    rivals = [row.candidate for row in rows if row.candidate and row.candidate.within(limit)]
+    unbiased = [one for one in rivals if not math.isnan(one.raw_mse) and not math.isnan(one.error)]
+    least = min(one.error for one in unbiased)
+    if isinstance(question.notion, Information):
+        alone = prior_mse(question.notion.prior)
+        assert alone - rows[0].candidate.error >= AS_GOOD * (alone - least)
+    else:
+        assert rows[0].candidate.error == least
+    assert all(row.reason for row in rows)
+
+
+def test_people_for_an_error_are_as_many_as_the_formula_says():
+    """people_for reports bring the standard error of a share, root mean square, to the one wanted; one fewer do not."""
+    question = Question(values(16), Ldp(NAT))
+    for row in plan(question, 500, wanted=(0.01, 0.1)):
+        for error, people in row.people_for.items():
+            per_value = row.candidate.raw_mse / 16
+            assert math.sqrt(per_value / people) <= error * (1 + 1e-12)
+            assert people == 1 or math.sqrt(per_value / (people - 1)) > error * (1 - 1e-12)
+        if row.people_for:
+            assert row.mse == pytest.approx(row.candidate.raw_mse / 500)
+
+
+def test_a_bit_limit_is_kept_or_refused_with_what_would_do():
+    """No choice has more bits than were allowed; fewer than log2 k are refused and the least possible named."""
+    question = Question(values(100), Ldp(4 * NAT))
+    for bits in (7, 8, 12):
+        assert plan(question, 1, most_bits=bits)[0].candidate.channel.output_bits <= bits
+    with pytest.raises(Unsuited, match="7 bits at least, not 6: allow 7"):
+        plan(question, 1, most_bits=6)
+
+
+def test_nothing_that_serves_is_an_error_with_a_reason():
+    """A wish that no mechanism meets is refused in words."""
+    with pytest.raises(Unsuited, match="no mechanism keeps"):
+        best(Question(values(3), Ldp(NAT)), [], 9)
+    with pytest.raises(Unsuited, match="auto, table, or one of"):
+        chosen("oracle", Question(values(3), Ldp(NAT)))
+    with pytest.raises(Unsuited, match='"lip" does not serve this question: it is made for a prior'):
+        chosen("lip", Question(values(3), Ldp(NAT)))
+
+
+def test_the_error_falls_with_the_level():
+    """Along the curve, the chosen mechanism's error never rises with the level."""
+    errors = [min(found.values()) for _, found in curve(Question(values(16), Ldp(NAT)), levels=(0.1, 0.5, 1, 2, 4, 8))]
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_a_notion_moves_to_another_level():
+    """at_level changes the level alone; a matrix keeps its proportions, rounded down, and its unbounded pairs."""
+    assert at_level(HighLow(NAT, 4, (2,)), 2 * NAT) == HighLow(2 * NAT, 4, (2,))
+    matrix = QUESTIONS["matrix"].notion
+    assert at_level(matrix, NAT).levels == ((0, NAT // 2, NAT), (NAT // 2, 0, UNBOUNDED), (NAT, NAT // 2, 0))
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(halftruth, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_the_command_says_what_scripts_were_promised():
+    """`plan --json` is a list with mechanism, output_bits, mse, se and people_for, the choice first."""
+    rows = json.loads(run("plan", "--values", 16, "--epsilon", 1, "--reports", 1000, "--error", 0.02, "--json").output)
+    assert rows[0]["chosen"]
+    for row in rows:
+        assert {"mechanism", "output_bits", "mse", "se", "people_for", "reason", "serves"} <= set(row)
+    assert rows[0]["people_for"]["0.02"] > 100
+
+
+def test_the_command_draws_its_curve(tmp_path):
+    """`plan --plot` writes a picture, and the table names the choice."""
+    shown = run("plan", "--values", 8, "--epsilon", 1, "--sensitive", 3, "--plot", tmp_path / "plan.png")
+    assert (tmp_path / "plan.png").stat().st_size > 10_000
+    assert "high-low" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name a draft, or give"),
+        (("--values", 5), "--values goes with --epsilon"),
+        (("--values", 5, "--epsilon", 1, "--sensitive", 5), "that is plain LDP"),
+        (("--values", 5, "--epsilon", 1, "--blocks", 5), "is plain LDP"),
+        (("--values", 5, "--epsilon", 1, "--blocks", 2, "--sensitive", 2), "ask twice"),
+        (("--values", 5, "--epsilon", 0), "0.001"),
+    ],
+)
+def test_wishes_that_contradict_are_usage_errors(arguments, said):
+    """What cannot be asked is a usage error that names it."""
+    assert said in run("plan", *arguments, code=2).output
+
+
+def test_too_few_bits_end_the_command_with_the_number_needed():
+    """A bit limit below log2 k fails and says what would do."""
+    assert "allow 4" in run("plan", "--values", 16, "--epsilon", 1, "--bits", 3, code=1).output

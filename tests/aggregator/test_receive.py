@@ -1,0 +1,637 @@
+"""Laws of the service that takes uploads: what was answered is on the disk, and nothing is known of who sent it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import errno
+import hashlib
+import http.client
+import ipaddress
+import json
+import random
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import click
+import pytest
+from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from aggregator.cli.receive import receive
+from aggregator.cli.shell import halftruth
+from aggregator.design import unary
+from aggregator.estimate.result import estimate
+from aggregator.intake.ingest import ingest
+from aggregator.receive import inbox
+from aggregator.receive.app import application
+from aggregator.receive.limits import CLIENTS, Limits
+from aggregator.receive.receipts import counted, look_over
+from aggregator.receive.server import BadAddress, Deadlines, Tls, bind, is_loopback, server, url
+from aggregator.simulate import Truth, population
+from aggregator.study import Study
+from protocol import exact
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.domain import Values
+from protocol.envelope import Envelope, read_batch
+from protocol.errors import BadData
+from protocol.keys import SigningKey
+from protocol.notions import Ldp
+from protocol.report import Report, pack
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
+from tests.aggregator.fault_proxy import Fault, fault_proxy
+
+OPEN = campaign(enrolment="open", answers=5, title="Open")
+PLAIN = campaign()
+BATCH = "application/octet-stream"
+
+
+@contextlib.contextmanager
+def served(study, *, listen="127.0.0.1:0", tls=None, proxy=None, **options):
+    """The address of a running service of a study."""
+    inbox.prepare(study.path)
+    listening = bind(listen)
+    running = server(application(study, **{"per_minute": 10_000} | options), tls, proxy)
+    thread = threading.Thread(target=lambda: asyncio.run(running.serve(sockets=[listening])))
+    thread.start()
+    try:
+        yield listening.getsockname()[:2]
+    finally:
+        running.should_exit = True
+        thread.join(20)
+        listening.close()
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of ``OPEN``, and of ``PLAIN`` with ten devices."""
+    made = crowd.study(tmp_path / "lib", OPEN)
+    made.import_campaign(PLAIN.data, [AUTHOR.public], "plain")
+    made.enrol(b"".join(enrolment(number, PLAIN) for number in range(10)))
+    return made
+
+
+def ask(address, method, path, body=None, headers=None, context=None, source=None):
+    """Status, headers and body of one request."""
+    kind = http.client.HTTPSConnection if context else http.client.HTTPConnection
+    options = {"context": context} if context else {}
+    connection = kind(*address, timeout=10, source_address=source, **options)
+    with contextlib.closing(connection):
+        sent = {"content-type": BATCH} | (headers or {}) if method == "POST" else headers or {}
+        connection.request(method, path, body, sent)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
+def post(address, body, path="/v1/reports", **options):
+    """Status and JSON of an upload."""
+    status, _, said = ask(address, "POST", path, body, **options)
+    return status, json.loads(said)
+
+
+def deliver(address, body, attempts=10):
+    """What a device does: the same bytes again until a receipt has their digest."""
+    for _ in range(attempts):
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            status, said = post(address, body)
+            if status == 200 and said["digest"] == hashlib.sha256(body).hexdigest():
+                return said
+    raise AssertionError("never delivered")
+
+
+def raw(address, data):
+    """What the server says to bytes, until it ends the connection."""
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(data)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def sent(number, signed=OPEN, output=0):
+    """The upload of one device."""
+    return enrolment(number, signed) + report(number, signed, output)
+
+
+def kept(study):
+    """The bytes of all files in the inbox, whatever they are called."""
+    return sorted(path.read_bytes() for path in inbox.inbox_of(study.path).rglob("*") if path.is_file())
+
+
+def test_from_devices_to_an_estimate(study):
+    """Simulated people upload one by one; the inbox is ingested by a command; all count and the estimate stands."""
+    people = Truth(("0", "3"), (30, 10))
+    [crowd_sent] = population(OPEN.terms, OPEN.id, people, 0, seed=1)
+    envelopes = [found.encode() for found in read_batch(crowd_sent.reports)]
+    uploads = [first + second for first, second in zip(envelopes[::2], envelopes[1::2], strict=True)]
+    with served(study) as address:
+        for body in uploads:
+            assert post(address, body) == (
+                200,
+                {"received": len(body), "digest": hashlib.sha256(body).hexdigest(), "reports": 1},
+            )
+        assert set(json.loads(ask(address, "POST", "/v1/counted", uploads[0])[2])["counted"]) == {False}
+        run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"], prog_name="halftruth")
+        assert run.exit_code == 0, run.output
+        found = json.loads(run.stdout)
+        assert (found["read"], found["accepted"], found["files"], found["rejected"]) == (40, 40, 40, {})
+        assert post(address, b"".join(uploads), "/v1/counted") == (200, {"counted": [True] * 40})
+    shares = estimate(OPEN, study.tally(OPEN))
+    assert shares.reports == 40
+    assert float(sum(shares.share)) == pytest.approx(1)
+
+
+def test_ingested_uploads_are_put_away_mixed(study):
+    """What is put away rebuilds the study, and no longer says which envelopes came together; nothing waits."""
+    for number in range(6):
+        inbox.prepare(study.path)
+        inbox.put(study.path, sent(number) + (report(number, PLAIN)))
+    by_hand = inbox.inbox_of(study.path) / "by-hand.htr"
+    by_hand.write_bytes(b"garbage" + report(7, PLAIN))
+    files = inbox.waiting(study.path)
+    first = ingest(study, files, now=NOW, threads=1)
+    inbox.put_away(study.path, files, first.warnings)
+    assert inbox.waiting(study.path) == []
+    batches = sorted(inbox.done_of(study.path).iterdir())
+    assert len(batches) == 2
+    [mixed] = [found.read_bytes() for found in batches if not found.read_bytes().startswith(b"garbage")]
+    envelopes = [found.encode() for found in read_batch(mixed)]
+    assert envelopes == sorted({part.encode() for n in range(6) for part in read_batch(sent(n) + report(n, PLAIN))})
+    again = crowd.study(study.path.parent / "again", OPEN)
+    again.import_campaign(PLAIN.data, [AUTHOR.public], "plain")
+    again.enrol(b"".join(enrolment(number, PLAIN) for number in range(10)))
+    second = ingest(again, [inbox.done_of(study.path)], now=NOW, threads=1)
+    assert (second.accepted, second.rejected) == (first.accepted, first.rejected) == (13, {"malformed": 1})
+    for signed in (OPEN, PLAIN):
+        assert again.tally(signed).counts.tolist() == study.tally(signed).counts.tolist()
+
+
+def test_what_was_not_read_to_its_end_stays(study):
+    """A file that a warning of the ingest names is not put away; another ingest may read it whole."""
+    inbox.prepare(study.path)
+    good, bad = (inbox.put(study.path, sent(number)) for number in range(2))
+    inbox.put_away(study.path, [good, bad], [f"{bad} could not be read to its end: I/O error"])
+    assert inbox.waiting(study.path) == [bad]
+    inbox.put_away(study.path, [good, bad])  # good is gone: somebody else has put it away
+    assert inbox.waiting(study.path) == []
+
+
+def test_an_empty_inbox_is_no_error(study):
+    """ingest without paths and without uploads counts nothing, says where it looked, and succeeds."""
+    run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"], prog_name="halftruth")
+    assert run.exit_code == 0
+    assert json.loads(run.stdout)["read"] == 0
+    assert "nothing waits" in run.stderr
+
+
+def test_exactly_once_through_every_fault(study):
+    """Devices that try again behind a network that drops, breaks, truncates and delays: each counts exactly once."""
+    dice = random.Random(5)
+    faults = [fault for fault in Fault for _ in range(3)]
+    dice.shuffle(faults)
+    bodies = [sent(number, OPEN, number) for number in range(12)]
+    with served(study) as upstream, fault_proxy(upstream, faults) as proxy:
+        for body in bodies:
+            assert deliver(proxy.address, body, attempts=len(faults))["reports"] == 1
+        assert proxy.met == len(faults) - 3
+    assert kept(study) == sorted(bodies)
+    result = ingest(study, inbox.waiting(study.path), now=NOW, threads=1)
+    assert (result.accepted, result.rejected) == (12, {})
+    assert study.tally(OPEN).counts.tolist() == [1] * 12 + [0] * 4
+
+
+def test_the_same_upload_is_the_same_file(study):
+    """A repeated upload gets the same receipt and is kept once; ingested already, it is refused as replayed."""
+    body = sent(1)
+    with served(study) as address:
+        assert post(address, body) == post(address, body)
+        assert kept(study) == [body]
+        files = inbox.waiting(study.path)
+        assert ingest(study, files, now=NOW).accepted == 1
+        inbox.put_away(study.path, files)
+        assert post(address, body)[0] == 200
+    assert ingest(study, inbox.waiting(study.path), now=NOW).rejected == {"replayed": 1}
+
+
+HEAD = b"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-type: application/octet-stream\r\n"
+CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
+LENGTH = HEAD + b"content-length: %d\r\n\r\n"
+
+
+def test_an_upload_too_long_is_refused_before_it_has_come(study):
+    """The limit holds with a Content-Length, before any byte of the body, and without one, at the first byte over."""
+    with served(study, max_bytes=2000) as address:
+        assert b" 413 " in raw(address, LENGTH % 2001)
+        assert b" 413 " in raw(address, LENGTH % 10**15)
+        assert b" 413 " in raw(address, CHUNKED + b"7d0\r\n" + bytes(2000) + b"\r\n1\r\n" + bytes(1))
+        body = b"".join(sent(number) for number in range(8))
+        assert len(body) <= 2000
+        said = raw(address, CHUNKED + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
+        assert hashlib.sha256(body).hexdigest().encode() in said
+        status, found = post(address, bytes(1999))
+        assert (status, found["stage"]) == (400, "envelope")
+    assert kept(study) == [body]
+
+
+@pytest.mark.parametrize(
+    ("body", "stage"),
+    [
+        (b"", "codec"),
+        (b"GIF89a", "envelope"),
+        (sent(1)[:-1], "codec"),
+        (sent(1) + b"\x00", "envelope"),
+        (b"\x00" + sent(1), "envelope"),
+        (report(1, OPEN)[:40] + sent(1), "envelope"),
+        (sent(1) + OPEN.data, "envelope"),
+    ],
+)
+def test_other_bytes_are_refused_by_stage(body, stage):
+    """An upload that is not whole reports and enrolments and nothing else fails at the stage SPEC names."""
+    with pytest.raises(BadData) as raised:
+        look_over(body)
+    assert raised.value.stage == stage
+
+
+def test_looking_over_agrees_with_the_protocols_reader():
+    """Fast and slow twin: an upload passes exactly if read_batch finds reports and enrolments only."""
+    dice = random.Random(2)
+    good = b"".join(sent(number) for number in range(3))
+    passed = 0
+    for _ in range(2000):
+        body = bytearray(good)
+        for _ in range(dice.randrange(2)):
+            body[dice.randrange(len(body))] = dice.randrange(256)
+        body = bytes(body[dice.choice((0, 0, 0, 1)) : len(body) - dice.choice((0, 0, 0, 5))])
+        slow = all(isinstance(found, Envelope) and found.kind != 1 for found in read_batch(body))
+        try:
+            look_over(body)
+            fast = True
+        except BadData:
+            fast = False
+        assert fast == slow
+        passed += fast
+    assert 100 < passed < 1900
+
+
+def test_every_refusal_is_one_line_of_json(study):
+    """Wrong path, method, type, encoding or bytes: the status says so, the body is {"error", "stage"}, none is kept."""
+    with served(study) as address:
+        cases = [
+            (ask(address, "GET", "/"), 404, "path"),
+            (ask(address, "GET", "/v1/reports"), 405, "method"),
+            (ask(address, "DELETE", "/v1/campaigns"), 405, "method"),
+            (ask(address, "POST", "/v1/reports", sent(1), {"content-type": "text/plain"}), 415, "type"),
+            (ask(address, "POST", "/v1/reports", sent(1), {"content-encoding": "gzip"}), 415, "type"),
+            (ask(address, "POST", "/v1/reports", b"what?"), 400, "envelope"),
+            (ask(address, "POST", "/v1/counted", b"what?"), 400, "envelope"),
+            (ask(address, "GET", "/v1/campaigns/" + "0" * 32), 404, "path"),
+            (ask(address, "GET", "/v1/campaigns/%2e%2e%2fkeys"), 404, "path"),
+        ]
+        assert b" 400 " in raw(address, b"nonsense\r\n\r\n")
+        assert b" 400 " in raw(address, b"GET / HTTP/1.1\r\nx: " + bytes(100_000))[:20]
+    for (status, headers, body), expected, stage in cases:
+        assert status == expected
+        assert headers["content-type"] == "application/json"
+        said = json.loads(body)
+        assert (said.keys(), said["stage"]) == ({"error", "stage"}, stage)
+        assert b"\n" not in body
+    assert kept(study) == []
+
+
+def test_a_failure_shows_nothing_of_itself(study, monkeypatch, caplog, capfd):
+    """Whatever breaks is 500 and one line of JSON; it and the log quote neither error nor sender."""
+
+    def broken(*_):
+        raise RuntimeError("the secret of /srv/lib")
+
+    monkeypatch.setattr(inbox, "put", broken)
+    with served(study) as address:
+        status, said = post(address, sent(1))
+    assert (status, said["stage"]) == (500, "service")
+    shown = caplog.text + "".join(capfd.readouterr())
+    assert "RuntimeError" in shown
+    for hidden in ("secret", "Traceback", "127.0.0.1", "/srv/lib"):
+        assert hidden not in shown + json.dumps(said)
+
+
+@pytest.mark.parametrize("full", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_keeps_nothing_and_says_so(study, monkeypatch, full):
+    """Disk full while writing: 507 and no file, not even half of one; with room again the same upload is kept."""
+
+    def failing(_):
+        raise OSError(full, "full")
+
+    with served(study) as address:
+        with monkeypatch.context() as patch:
+            patch.setattr(inbox.os, "fsync", failing)
+            status, said = post(address, sent(1))
+            assert (status, said["stage"]) == (507, "storage")
+            assert kept(study) == []
+        with monkeypatch.context() as patch:
+            patch.setattr(inbox, "ROOM", 2**62)
+            assert post(address, sent(1))[0] == 507
+            assert ask(address, "GET", "/health")[0] == 507
+        assert kept(study) == []
+        assert post(address, sent(1))[0] == 200
+        assert ask(address, "GET", "/health")[0] == 200
+    assert kept(study) == [sent(1)]
+
+
+def test_slow_clients_are_given_up_and_hold_nobody(study, monkeypatch):
+    """Half a head, half a body, or nothing at all ends after its time; others are served meanwhile."""
+    monkeypatch.setattr(Deadlines, "head_seconds", 0.4)
+    monkeypatch.setattr(Deadlines, "connection_seconds", 5)
+    dribbles = [b"", b"POST /v1/rep", LENGTH % 100, LENGTH % 100 + b"x", CHUNKED + b"5\r\nab"]
+    with served(study, patience=0.5) as address, contextlib.ExitStack() as stack:
+        began = time.monotonic()
+        held = [stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(40)]
+        for place, connection in enumerate(held):
+            connection.sendall(dribbles[place % 5])
+        assert post(address, sent(1))[0] == 200
+        said = []
+        for connection in held:
+            with contextlib.suppress(ConnectionResetError):
+                said.append(connection.recv(65536))
+        assert time.monotonic() - began < 4
+        assert sum(b" 408 " in answer for answer in said) == 24
+    assert kept(study) == [sent(1)]
+
+
+def test_no_connection_outlives_its_time(study, monkeypatch):
+    """Whatever a connection waits for, it ends with its time."""
+    monkeypatch.setattr(Deadlines, "connection_seconds", 0.3)
+    with served(study, patience=30) as address, socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(LENGTH % 100)
+        with contextlib.suppress(ConnectionResetError):
+            assert connection.recv(10) == b""
+
+
+def test_a_hundred_at_once(study):
+    """100 devices upload at the same time: 100 receipts, 100 files, 100 counted."""
+    bodies = [sent(number, OPEN, number % 16) for number in range(100)]
+    with served(study) as address, ThreadPoolExecutor(100) as pool:
+        said = list(pool.map(lambda body: post(address, body), bodies))
+    assert [status for status, _ in said] == [200] * 100
+    assert kept(study) == sorted(bodies)
+    assert ingest(study, inbox.waiting(study.path), now=NOW).accepted == 100
+
+
+KILLED = """if True:
+    import os, signal, sys
+    from pathlib import Path
+    from aggregator.cli.receive import receive
+    from aggregator.receive import inbox
+
+    def die(*_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    put = inbox.put
+    if sys.argv[2] == "before the file has its name":
+        Path.replace = die
+    elif sys.argv[2] == "between file and answer":
+        inbox.put = lambda *given: (put(*given), die())
+    receive(["--study", sys.argv[1], "--listen", "127.0.0.1:0"])
+"""
+
+
+@contextlib.contextmanager
+def processes(study, *moments):
+    """A service in a process of its own for each moment at which it is killed, and their addresses."""
+    every = [
+        subprocess.Popen(
+            [sys.executable, "-c", KILLED, study.path, moment],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for moment in moments
+    ]
+    try:
+        places = [running.stdout.readline().split()[0].removeprefix("http://").split(":") for running in every]
+        yield [(running, (host, int(port))) for running, (host, port) in zip(every, places, strict=True)]
+    finally:
+        for running in every:
+            running.kill()
+            running.communicate()
+
+
+def test_killed_before_the_answer_nothing_is_lost_or_doubled(study):
+    """kill -9 before the file has its name and between file and answer: sent again, each report counts once."""
+    with processes(study, "before the file has its name", "between file and answer") as killed:
+        for number, (running, address) in enumerate(killed):
+            with pytest.raises((OSError, http.client.HTTPException)):
+                post(address, sent(number))
+            assert running.wait(10) == -signal.SIGKILL
+    assert inbox.waiting(study.path) == [inbox.inbox_of(study.path) / f"{look_over(sent(1)).digest}.htr"]
+    assert len(kept(study)) == 2  # and a file without a name, which nobody reads
+    inbox.sweep(study.path, time.time())
+    assert len(kept(study)) == 2
+    inbox.sweep(study.path, time.time() + inbox.ABANDONED + 1)
+    assert kept(study) == [sent(1)]
+    with served(study) as address:
+        for number in range(2):
+            deliver(address, sent(number))
+    assert kept(study) == sorted([sent(0), sent(1)])
+    result = ingest(study, inbox.waiting(study.path), now=NOW, threads=1)
+    assert (result.accepted, result.rejected) == (2, {})
+
+
+def test_told_to_stop_it_finishes_what_it_began_and_knows_nobody(study):
+    """SIGTERM: the upload on its way gets its receipt, then exit code 0. No file or line names the client or a time."""
+    before = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
+    client, body = "127.9.8.7", sent(1)
+    with processes(study, "never") as [(running, address)]:
+        with socket.create_connection(address, timeout=10, source_address=(client, 0)) as connection:
+            connection.sendall(HEAD + b"expect: 100-continue\r\ncontent-length: %d\r\n\r\n" % len(body))
+            assert b" 100 " in connection.recv(1000)
+            running.send_signal(signal.SIGTERM)
+            with contextlib.suppress(ConnectionError):
+                for _ in range(1000):  # until nobody new is let in
+                    raw(address, b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
+            connection.sendall(body)
+            said = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert b" 200 " in said
+        out, err = running.communicate(timeout=10)
+        assert running.returncode == 0
+    assert client not in out + err
+    after = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
+    [(path, data)] = after.items() - before.items()
+    assert data == body
+    assert path.name == hashlib.sha256(body).hexdigest() + ".htr"
+    assert path.stat().st_mtime == 0
+    ingest(study, [path], now=NOW)
+    inbox.put_away(study.path, [path])
+    for file in study.path.rglob("*"):
+        assert client not in file.name
+        assert not file.is_file() or client.encode() not in file.read_bytes()
+
+
+def test_campaigns_are_fetched_as_they_were_signed(study):
+    """The list names every campaign; the bytes of each are the signed ones, and may be kept for ever."""
+    with served(study) as address:
+        listed = json.loads(ask(address, "GET", "/v1/campaigns")[2])["campaigns"]
+        assert {one["id"]: one["title"] for one in listed} == {OPEN.id.hex(): "Open", PLAIN.id.hex(): "Education"}
+        status, headers, data = ask(address, "GET", f"/v1/campaigns/{OPEN.id.hex()}")
+    assert (status, data) == (200, OPEN.data)
+    assert "immutable" in headers["cache-control"]
+
+
+def forged(sealed):
+    """The same report, its signature altered."""
+    return bytes([*sealed[:-1], sealed[-1] ^ 1])
+
+
+def test_only_the_signed_report_itself_is_told_of(study):
+    """Counted reports are told of to who has them; forged, foreign, altered or other ones are as if never counted."""
+    study.enrol(enrolment(3, PLAIN))
+    bundle = enrolment(1, OPEN) + report(1, OPEN, 4, 5, 6, slot=1)
+    file = study.path.parent / "batch.htr"
+    file.write_bytes(bundle + report(3, PLAIN, 9))
+    assert ingest(study, [file], now=NOW).accepted == 2
+    assert counted(study, bundle + report(3, PLAIN, 9)) == [True, True]
+    assert counted(study, report(3, PLAIN, 9)) == [True]
+    guesses = [report(3, PLAIN, output) for output in range(16)]
+    assert counted(study, b"".join(map(forged, guesses))) == [False] * 16
+    others = [
+        report(1, OPEN, 4, 5, 7, slot=1),  # signed, with another output
+        report(1, OPEN, 4, 5, 6, 7, slot=1),  # a slot more than was counted
+        report(1, OPEN, 4, 5, 6, period=1, slot=1),
+        report(3, PLAIN, 9, period=2**31),
+        report(77, PLAIN, 9),
+        report(3, campaign(title="Never imported"), 9),
+        Report(PLAIN.id, 0, 0, 1, b"\x9f\x00").seal(device(3, PLAIN)),
+        Report(PLAIN.id, 0, 0, 1, pack([9], 4)).seal(SigningKey(bytes(32))),
+    ]
+    assert counted(study, b"".join(others)) == [False] * len(others)
+    assert counted(study, enrolment(3, PLAIN)) == []
+    study.revoke(enrolment(3, PLAIN))
+    assert counted(study, report(3, PLAIN, 9)) == [True]  # what was counted stays counted
+
+
+def test_words_are_told_of_too(tmp_path):
+    """A report of a unary channel is found by its word."""
+    channel = unary.oue(12, exact.NANONATS)
+    terms = Campaign(
+        "Words", "Which?", "", "Town library", Values(tuple(map(str, range(12)))), Ldp(exact.NANONATS),
+        "oue", channel, OPENS, OPENS + WEEK, WEEK, 2, 1, "enrolled",
+    )  # fmt: skip
+    signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    study = crowd.study(tmp_path / "lib", signed, [0])
+    file = tmp_path / "batch.htr"
+    file.write_bytes(report(0, signed, 0b1000_0000_0001, 0b11))
+    assert ingest(study, [file], now=NOW).accepted == 1
+    asked = report(0, signed, 0b1000_0000_0001, 0b11) + report(0, signed, 0b1000_0000_0001, 0b10)
+    assert counted(study, asked) == [True, False]
+
+
+def test_a_client_waits_for_its_bucket():
+    """A bucket gives per_minute requests at once, and fills evenly; clients do not share one, a /64 does."""
+    limits = Limits(3)
+    assert [limits.wait("10.0.0.1", 0, 0) for _ in range(4)] == [0, 0, 0, 20]
+    assert limits.wait("10.0.0.2", 0, 0) == 0
+    assert limits.wait("10.0.0.1", 19, 0) == pytest.approx(1)
+    assert limits.wait("10.0.0.1", 20, 0) == 0
+    assert limits.wait("10.0.0.1", 20, 0) == pytest.approx(20)
+    assert [limits.wait(address, 0, 0) for address in ("2001:db8::1", "2001:db8::2", "2001:db8::3")] == [0, 0, 0]
+    assert limits.wait("2001:db8::ffff:1", 0, 0) > 0
+    assert limits.wait("2001:db8:0:1::1", 0, 0) == 0
+    assert limits.wait("::ffff:10.0.0.1", 20, 0) > 0
+
+
+def test_clients_are_forgotten_with_the_day():
+    """No address is in memory, not even as the same hash on two days; memory is bounded; a new day starts afresh."""
+    limits = Limits(1)
+    assert [limits.wait("10.0.0.1", 0, 0) for _ in range(2)] == [0, 60]
+    [first] = limits._buckets
+    assert "10.0.0.1" not in repr(vars(limits))
+    assert ipaddress.ip_address("10.0.0.1").packed not in first
+    assert limits.wait("10.0.0.1", 1, 1) == 0
+    [second] = limits._buckets
+    assert first != second
+    for number in range(CLIENTS + 10):
+        limits.wait(f"client {number}", 2, 1)
+    assert len(limits) == CLIENTS
+
+
+def test_too_many_requests_are_told_when_to_come_again(study):
+    """Over the limit: 429 with Retry-After, and nothing kept; a header names another client only behind a proxy."""
+    forwarded = [{"x-forwarded-for": f"10.0.0.{number}"} for number in range(4)]
+    with served(study, per_minute=2) as address:
+        statuses = [ask(address, "POST", "/v1/reports", sent(n), forwarded[n]) for n in range(4)]
+        assert [status for status, *_ in statuses] == [200, 200, 429, 429]
+        assert 1 <= int(statuses[-1][1]["retry-after"]) <= 30
+        assert ask(address, "GET", "/health")[0] == 200
+    assert len(kept(study)) == 2
+    with served(study, per_minute=1, proxy="127.0.0.1") as address:
+        statuses = [ask(address, "POST", "/v1/reports", sent(n), forwarded[n])[0] for n in range(4)]
+        assert statuses == [200] * 4
+        assert ask(address, "POST", "/v1/reports", sent(0), forwarded[0])[0] == 429
+
+
+def test_uploads_over_tls(study, tmp_path):
+    """With a certificate and its key, a device that trusts it uploads over TLS."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    tls = Tls(tmp_path / "cert.pem", tmp_path / "key.pem")
+    tls.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    form = serialization.PrivateFormat.PKCS8
+    tls.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    context = ssl.create_default_context(cafile=tls.certificate)
+    with served(study, tls=tls) as address:
+        assert post(address, sent(1), context=context)[0] == 200
+    assert kept(study) == [sent(1)]
+
+
+def test_addresses_to_listen_on():
+    """HOST:PORT or [HOST]:PORT, anything else is refused; other than loopback is known for what it is."""
+    for wrong in (
+        "",
+        "8700",
+        ":8700",
+        "127.0.0.1",
+        "127.0.0.1:",
+        "127.0.0.1:70000",
+        "::1:8700",
+        "[127.0.0.1:1",
+        "a:-1",
+    ):
+        with pytest.raises(BadAddress):
+            bind(wrong)
+    with bind("127.0.0.1:0") as listening:
+        assert is_loopback(listening)
+        assert url(listening, None).startswith("http://127.0.0.1:")
+    with bind("0.0.0.0:0") as listening:
+        assert not is_loopback(listening)
+
+
+def test_the_command_refuses_what_cannot_work(study, tmp_path):
+    """No study, half of a TLS pair, or a proxy that is no address: usage; a folder that is no study: failed."""
+    pem = tmp_path / "x.pem"
+    pem.write_text("")
+    lib = ["--study", str(study.path)]
+    for words in ([], [*lib, "--tls-cert", str(pem)], [*lib, "--forwarded-for", "*"], [*lib, "--max-bytes", "1"]):
+        assert CliRunner().invoke(receive, words).exit_code == 2
+    assert isinstance(receive, click.Command)
+    Study.open(study.path)
+    assert CliRunner().invoke(receive, ["--study", str(tmp_path)]).exit_code != 0
