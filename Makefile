@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: setup demo test test-long bench vectors clean
+.PHONY: setup demo test test-long bench bench-accuracy tables vectors clean
 
 # Made again when what is installed changes; reused otherwise.
 $(READY): pyproject.toml
@@ -29,6 +29,13 @@ test-long: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+bench-accuracy: $(READY)
+	$(BIN)/python -m benchmarks accuracy
+
+# Write the computed tables of the docs anew; `make test` only checks that they are current.
+tables: $(READY)
+	$(BIN)/python -m tests.docs.tables
 
 # Write the test vectors anew; `make test` only checks that they are current.
 vectors: $(READY)

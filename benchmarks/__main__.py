@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from benchmarks import device, estimate, ingest, size
+from benchmarks import accuracy, device, estimate, ingest, size
 
 BENCHMARKS = {
     "size": size.run,
     "estimate": estimate.run,
     "device": device.run,
     "ingest": ingest.run,
+    "accuracy": accuracy.run,
     "memory": partial(ingest.run, reports=1_000_000),
 }
 

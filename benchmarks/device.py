@@ -34,7 +34,7 @@ ANSWERS, IMPORTS = 300, 15
 def campaign(opens: int = OPENS) -> bytes:
     """A signed campaign over 43,750 cells of a grid, at 1 nat."""
     numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
-    channel = Hadamard((numerator << 64) // (numerator + one), 0, ((1, DOMAIN.size),))
+    channel = Hadamard((numerator << 64) // (numerator + one), DOMAIN.size)
     closes = opens + PERIOD * PERIODS
     terms = Campaign(
         "Where",

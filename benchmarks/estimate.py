@@ -48,7 +48,7 @@ def _question(notion: Notion, channel: Channel) -> Callable[[], object]:
     )
     people = np.random.default_rng(1).dirichlet(np.full(channel.inputs, 0.1))
     law = decoder_of(channel).forward(people)
-    tally = Tally(np.random.default_rng(2).multinomial(REPORTS, law / law.sum()))
+    tally = Tally.of(np.random.default_rng(2).multinomial(REPORTS, law / law.sum()))
     return lambda: estimate(terms, tally)
 
 

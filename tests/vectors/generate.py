@@ -19,7 +19,8 @@ import msgpack
 
 from protocol import codec, domain, envelope, exact, keys, notions
 from protocol.campaign import Campaign, campaign_id, seal_campaign
-from protocol.channels import Channel, Hadamard, RandomizedResponse, Table
+from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Table
+from protocol.channels.blocks import OPEN, Constant
 from protocol.channels.response import RESPONSE_SCALE
 from protocol.envelope import Kind
 from protocol.keys import FIELD, ORDER, SMALL_ORDER_Y, SigningKey
@@ -445,10 +446,16 @@ def cover_of(level: int, size: int) -> int:
     return -(-(one << RESPONSE_SCALE) // (odds + (size - 1) * one))
 
 
-def high_low(level: int, marks: list[int]) -> Hadamard:
-    """The high-low channel: ``marks`` 1 for sensitive."""
-    truth = truth_of(level)
-    return Hadamard.over(truth, 2 * (ONE - truth), marks)
+def in_blocks(level: int, blocks: list[int]) -> Blocks:
+    """Hadamard response in each block; 0 is open."""
+    return Blocks.over(0, blocks, lambda size: Hadamard(truth_of(level), size))
+
+
+def high_low(level: int, marks: list[int]) -> Blocks:
+    """The high-low channel: ``marks`` 1 for sensitive. The cover is ceil(largest weight / e)."""
+    inner = Hadamard(truth_of(level), sum(marks))
+    largest = inner.truth << 128 - inner.scale
+    return Blocks.over(-(-(largest << exact.EXP_BITS) // exact.exp_lower(level)), marks, lambda _: inner)
 
 
 TABLE = Table.nearest([
@@ -458,10 +465,13 @@ TABLE = Table.nearest([
 ])  # fmt: skip
 RESPONSE = RandomizedResponse(4, (cover_of(NAT, 4),))
 UNEQUAL = RandomizedResponse(3, (ONE // 8, ONE // 16, ONE // 32 + 1))
-PLAIN = Hadamard(truth_of(NAT), 0, ((1, 5),))
-POWER_OF_TWO = Hadamard(truth_of(2 * NAT), 0, ((1, 4),))
-BLOCKS = Hadamard.over(truth_of(NAT), 0, [1, 1, 2, 0, 2, 2, 1, 2, 0])
+PLAIN = Hadamard(truth_of(NAT), 5)
+POWER_OF_TWO = Hadamard(truth_of(2 * NAT), 4)
+BLOCKS = in_blocks(NAT, [1, 1, 2, 0, 2, 2, 1, 2, 0])
 SENSITIVE = high_low(NAT, [0, 1, 1, 0, 1])
+MANGAT = Blocks(
+    -(-(1 << 128 + exact.EXP_BITS) // exact.exp_lower(NAT)), ((0, 1), (1, 1), (0, 1)), (Constant(),)
+)  # fmt: skip
 CHANNELS: dict[str, Channel] = {
     "table": TABLE,
     "response of equal weights": RESPONSE,
@@ -470,8 +480,11 @@ CHANNELS: dict[str, Channel] = {
     "response that never tells": RandomizedResponse(2, (ONE // 2,)),
     "Hadamard, plain": PLAIN,
     "Hadamard, k a power of two": POWER_OF_TWO,
-    "Hadamard, blocks of unequal sizes and open inputs": BLOCKS,
-    "Hadamard, with a sensitive set": SENSITIVE,
+    "blocks of unequal sizes, and open inputs": BLOCKS,
+    "blocks of a family each": Blocks(0, ((1, 3), (2, 2), (3, 4), (2, 2)), (TABLE, POWER_OF_TWO, RESPONSE)),
+    "blocks, with a sensitive set": SENSITIVE,
+    "blocks, with one sensitive input": MANGAT,
+    "blocks, with a sensitive set and response inside": Blocks(cover_of(NAT, 4) << 64, ((1, 4), (0, 2)), (RESPONSE,)),
 }
 
 
@@ -494,7 +507,7 @@ def channel_cases() -> Iterator[Case]:
         }
     k = 43_750
     for name, channel, pairs in (
-        ("Hadamard, k = 43,750", Hadamard(truth_of(NAT), 0, ((1, k),)), [(0, 0), (43_749, 65_535), (43_749, 1)]),
+        ("Hadamard, k = 43,750", Hadamard(truth_of(NAT), k), [(0, 0), (43_749, 65_535), (43_749, 1)]),
         ("response, k = 43,750", RandomizedResponse(k, (cover_of(8 * NAT, k),)), [(0, 0), (0, 1), (43_749, 43_749)]),
     ):
         rands = [bytes(channel.rand_bytes), bytes([255] * channel.rand_bytes), bytes(range(channel.rand_bytes))]
@@ -515,6 +528,11 @@ def channel_cases() -> Iterator[Case]:
         }
     whole = 1 << 62
     truth = ONE // 4 * 3
+    four = ["hadamard", 4, truth]
+    five = ["hadamard", 5, truth]
+    never, often = bytes(16), (2**120).to_bytes(16, "big")
+    # The plane over 4,093 elements has nearly 2^24 points, 4,094 of them on a line.
+    vast = ["projective", 2, 4093, 3, (2**128 % 4094).to_bytes(16, "big")]
     refused: dict[str, Any] = {
         "no array": 1,
         "empty": [],
@@ -537,21 +555,43 @@ def channel_cases() -> Iterator[Case]:
         "response with unequal covers above one": ["response", 2, [2**63, 2**63 + 1]],
         "response with no weight": ["response", 2, []],
         "response with a negative weight": ["response", 2, [-1]],
-        "Hadamard of one half": ["hadamard", ONE // 2, 0, [1, 4]],
-        "Hadamard that always tells the truth": ["hadamard", 0, 0, [1, 4]],
-        "Hadamard without runs": ["hadamard", truth, 0, []],
-        "Hadamard with half a run": ["hadamard", truth, 0, [1, 4, 2]],
-        "Hadamard with only open inputs": ["hadamard", truth, 0, [0, 4]],
-        "Hadamard whose first block is 2": ["hadamard", truth, 0, [2, 4]],
-        "Hadamard with blocks out of order": ["hadamard", truth, 0, [1, 4, 3, 2, 2, 2]],
-        "Hadamard with a run of none": ["hadamard", truth, 0, [1, 4, 2, 0]],
-        "Hadamard with a run in two parts": ["hadamard", truth, 0, [1, 2, 1, 2]],
-        "Hadamard with a block of one": ["hadamard", truth, 0, [1, 4, 2, 1]],
-        "Hadamard of one input": ["hadamard", truth, 0, [1, 1]],
-        "Hadamard of too many inputs": ["hadamard", truth, 0, [1, 2**20 + 1]],
-        "Hadamard with an odd cover": ["hadamard", truth, ONE // 2 + 1, [0, 2, 1, 4]],
-        "Hadamard with a cover but nobody open": ["hadamard", truth, ONE // 2, [1, 4]],
-        "Hadamard with a cover and two blocks": ["hadamard", truth, ONE // 2, [0, 2, 1, 4, 2, 4]],
+        "Hadamard of one half": ["hadamard", 4, ONE // 2],
+        "Hadamard that never tells the truth": ["hadamard", 4, 0],
+        "Hadamard of one input": ["hadamard", 1, truth],
+        "Hadamard of too many inputs": ["hadamard", 2**20 + 1, truth],
+        "Hadamard with a field too many": ["hadamard", 4, truth, 0],
+        "blocks without runs": ["blocks", never, [], [], []],
+        "blocks with half a run": ["blocks", never, [0, 1, 1, 4, 2], [four], [0]],
+        "blocks with only open inputs": ["blocks", never, [0, 4], [], []],
+        "blocks whose first block is 2": ["blocks", never, [0, 1, 2, 4], [four], [0]],
+        "blocks out of order": ["blocks", never, [1, 4, 3, 4, 2, 4], [four], [0, 0, 0]],
+        "blocks with a run of none": ["blocks", never, [1, 4, 2, 0, 0, 1], [four], [0]],
+        "blocks with a run in two parts": ["blocks", never, [1, 2, 1, 2, 0, 1], [four], [0]],
+        "blocks with a block of one and no cover": ["blocks", never, [1, 4, 2, 1], [four, ["constant"]], [0, 1]],
+        "blocks of too many inputs": ["blocks", never, [0, 2**20, 1, 4], [four], [0]],
+        "blocks that are one block of all inputs": ["blocks", never, [1, 4], [four], [0]],
+        "blocks with a cover but nobody open": ["blocks", often, [1, 4], [four], [0]],
+        "blocks with a cover and two blocks": ["blocks", often, [0, 2, 1, 4, 2, 4], [four], [0, 0]],
+        "blocks whose open inputs always hide": ["blocks", (2**125).to_bytes(16, "big"), [0, 2, 1, 4], [four], [0]],
+        "blocks with a cover of 15 bytes": ["blocks", often[1:], [0, 2, 1, 4], [four], [0]],
+        "blocks with a cover as an integer": ["blocks", 0, [0, 2, 1, 4], [four], [0]],
+        "blocks with a channel too few": ["blocks", never, [0, 2, 1, 4, 2, 4], [four], [0]],
+        "blocks with a channel too many": ["blocks", never, [0, 2, 1, 4], [four], [0, 0]],
+        "blocks with a channel of other inputs": ["blocks", never, [0, 2, 1, 3], [four], [0]],
+        "blocks in blocks": ["blocks", never, [0, 2, 1, 6], [["blocks", never, [0, 2, 1, 4], [four], [0]]], [0]],
+        "blocks of an unknown family": ["blocks", never, [0, 2, 1, 4], [["gaussian", 4]], [0]],
+        "blocks with an inner channel that is none": ["blocks", never, [0, 2, 1, 4], [["hadamard", 4, 0]], [0]],
+        "blocks with an inner channel of no fields": ["blocks", never, [0, 2, 1, 4], [[]], [0]],
+        "blocks without channels": ["blocks", never, [0, 2, 1, 4], 0, [0]],
+        "blocks with a field too many": ["blocks", never, [0, 2, 1, 4], [four], [0], 0],
+        "blocks of too many outputs": ["blocks", never, [1, 2, 2, 2], [vast], [0, 0]],
+        "constant with a field": ["blocks", often, [0, 1, 1, 1], [["constant", 1]], [0]],
+        "constant of two inputs": ["blocks", often, [0, 1, 1, 2], [["constant"]], [0]],
+        "blocks with an inner channel written twice": ["blocks", never, [0, 2, 1, 4, 2, 4], [four, four], [0, 1]],
+        "blocks with inner channels out of order": ["blocks", never, [1, 4, 2, 5], [five, four], [1, 0]],
+        "blocks with an inner channel of no block": ["blocks", never, [0, 2, 1, 4], [four, five], [0]],
+        "blocks with a number of no inner channel": ["blocks", never, [0, 2, 1, 4, 2, 4], [four], [0, 1]],
+        "constant alone": ["constant"],
     }
     for name, value in refused.items():
         yield {"name": name, "wire": wire(value), "stage": "channel"}
@@ -560,11 +600,20 @@ def channel_cases() -> Iterator[Case]:
 def _rands(channel: Channel, x: int) -> list[bytes]:
     """Draws at the ends of the random integer and on both sides of every threshold of ``channel`` at ``x``."""
     if isinstance(channel, Hadamard):
-        threshold = channel.truth if channel.block_of[x] else channel.cover
         width = channel.rand_bytes - 8
         tails = [bytes(width), bytes([0xA5] * width), bytes([0xFF] * width)]
-        heads = {0, max(threshold - 1, 0), threshold, ONE - 1}
-        return [head.to_bytes(8, "big") + tail for head in sorted(heads) for tail in tails]
+        heads = (0, channel.truth - 1, channel.truth, ONE - 1)
+        return [head.to_bytes(8, "big") + tail for head in heads for tail in tails]
+    if isinstance(channel, Constant):
+        return [b""]
+    if isinstance(channel, Blocks):
+        block = channel.block_of[x]
+        edges = {0, channel.cover - 1, channel.cover, channel.hidden - 1, channel.hidden, ONE * ONE - 1}
+        heads = [edge.to_bytes(16, "big") for edge in sorted(edges) if edge >= 0]
+        if block == OPEN:
+            return [head + bytes([0xA5] * (channel.rand_bytes - 16)) for head in heads]
+        tails = _rands(channel.channels[block - 1], channel.place_of[x])
+        return [heads[-1] + tail + bytes(channel.rand_bytes - 16 - len(tail)) for tail in tails]
     unit = 4 if isinstance(channel, Table) else 1
     edges, total = {0, ONE - 1}, 0
     for y in range(channel.outputs):
@@ -636,6 +685,7 @@ def certificate_cases() -> Iterator[Case]:
         [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
     ])  # fmt: skip
     high = notions.HighLow(NAT, 5, (1, 2, 4))
+    one = notions.HighLow(NAT, 3, (1,))
     blocks = notions.Block.over(NAT, [0, 0, 1, 2, 1, 1, 0, 1, 3])
     yield case("ldp of Hadamard response", notions.Ldp(NAT), PLAIN)
     yield case("ldp of k-ary response", notions.Ldp(NAT), RESPONSE)
@@ -643,15 +693,17 @@ def certificate_cases() -> Iterator[Case]:
     yield case("ldp with room to spare", notions.Ldp(20 * NAT), half)
     yield case("ldp of a channel that tells nothing", notions.Ldp(10**6), CHANNELS["response that never tells"])
     yield case("high-low", high, SENSITIVE)
+    yield case("high-low of one input", one, MANGAT)
     yield case("block", blocks, BLOCKS)
     yield case("pairwise with finite ldp", notions.Matrix(two, matrix), steps)
     yield case("lip of a table", notions.Information(NAT, PRIOR), LIP_TABLE)
     yield case("lip of a response", notions.Information(3 * NAT, PRIOR), RandomizedResponse(3, (ONE // 4,)))
+    yield case("lip of a Hadamard channel", notions.Information(NAT, (1, 1, 1, 1, 1)), PLAIN)
     lip_level = notions.certify(LIP_TABLE, notions.Information(NAT, PRIOR)).audited
     yield case("lip at its very level", notions.Information(lip_level, PRIOR), LIP_TABLE)
 
     def raised(truth: int) -> Hadamard:
-        return Hadamard(truth, 0, ((1, 5),))
+        return Hadamard(truth, 5)
 
     forged = NAT + NAT // 1000
     refused: list[tuple[str, notions.Notion, Channel]] = [
@@ -663,16 +715,21 @@ def certificate_cases() -> Iterator[Case]:
         ("response that always tells", notions.Ldp(20 * NAT), CHANNELS["response that always tells"]),
         ("table with a zero", notions.Ldp(20 * NAT), line),
         ("blocks under plain ldp", notions.Ldp(20 * NAT), BLOCKS),
-        ("high-low one unit too truthful", high, Hadamard(SENSITIVE.truth + 1, SENSITIVE.cover, SENSITIVE.runs)),
-        ("high-low with too little cover", high, Hadamard(SENSITIVE.truth, SENSITIVE.cover - 2, SENSITIVE.runs)),
+        ("high-low one unit too truthful", high, replace(SENSITIVE, channels=(Hadamard(truth_of(NAT) + 1, 3),))),
+        ("high-low with too little cover", high, replace(SENSITIVE, cover=SENSITIVE.cover - 1)),
+        ("high-low of one input with too little cover", one, replace(MANGAT, cover=MANGAT.cover - 1)),
         ("high-low with other inputs sensitive", notions.HighLow(NAT, 5, (0, 1, 2)), SENSITIVE),
         ("block with the blocks drawn otherwise", notions.Block(NAT, ((0, 9),)), BLOCKS),
-        ("block one unit too truthful", blocks, Hadamard(BLOCKS.truth + 1, 0, BLOCKS.runs)),
+        (
+            "block one unit too truthful",
+            blocks,
+            replace(BLOCKS, channels=(BLOCKS.channels[0], Hadamard(truth_of(NAT) + 1, 4))),
+        ),
         ("pairwise with a zero where a bound is", notions.Matrix(two, matrix), line),
         ("lip a nanonat above its level", notions.Information(lip_level - 1, PRIOR), LIP_TABLE),
         ("lip under another prior", notions.Information(lip_level, (98, 1, 1)), LIP_TABLE),
         ("lip with a zero", notions.Information(20 * NAT, PRIOR), line),
-        ("lip of a Hadamard channel", notions.Information(20 * NAT, (1, 1, 1, 1, 1)), PLAIN),
+        ("lip of a channel of 2^23 cells", notions.Information(20 * NAT, (1,) * 2048), Hadamard(truth_of(NAT), 2048)),
     ]
     for name, notion, channel in refused:
         yield {
@@ -816,7 +873,7 @@ def campaign_cases() -> Iterator[Case]:
     yield refused("longer than a campaign may be", envelope.seal(Kind.CAMPAIGN, ANALYST, too_long.encode()), "campaign")
     fields = codec.decode(terms().encode(), limit=2**20)
     assert isinstance(fields, list)
-    raised = Hadamard(truth_of(NAT + NAT // 1000), 0, ((1, 5),))
+    raised = Hadamard(truth_of(NAT + NAT // 1000), 5)
     payloads: list[tuple[str, bytes, str]] = [
         ("payload is not msgpack", b"\xc1", "codec"),
         ("payload with a byte too many", terms().encode() + b"\0", "codec"),

@@ -1,0 +1,173 @@
+"""How near estimates come: total variation by estimator, and each mechanism's exact error beside the best known.
+
+One idea: counts are drawn from the exact law of the outputs, so a simulated survey is one multinomial draw; what needs
+no simulation is computed from the channel's own integers.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from aggregator.design import idue, mechanisms, support
+from aggregator.design.catalogue import AUTO, LIP, Question, chosen
+from aggregator.design.windows import windows
+from aggregator.estimate import likelihood
+from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.decoders import Decoder, decoder_of
+from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.distribution import project
+from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound, prior_mse
+from aggregator.estimate.interval import standard_errors
+from protocol import codec, exact
+from protocol.channels import decode as decode_channel
+from protocol.domain import Values
+from protocol.exact import NANONATS
+from protocol.notions import Graded, Information, Ldp, certify
+
+SIZES = (8, 12, 16, 18, 24, 32, 48, 64, 100, 128, 131, 135, 200, 256, 300, 512, 700, 1000, 1024)
+LARGE = 43_750
+LEVELS = (0.1, 0.5, 1, 2, 4, 8)
+
+VALUES = 1024
+REPORTS = 100_000
+SURVEYS = 200
+EM_SURVEYS = 10
+"""Maximum likelihood takes a second a survey."""
+AIM = 0.40
+"""Total variation of the best estimate, k = 1024, Zipf(1), n = 10^5, eps = 1."""
+
+
+def values(size: int) -> Values:
+    """A domain of so many values."""
+    return Values(tuple(f"v{x}" for x in range(size)))
+
+
+def run() -> Iterator[tuple[str, str]]:
+    """Figures of accuracy beside their aims."""
+    yield from variation()
+    yield from squared_error()
+    yield from lip_gain()
+    yield from authoring()
+    yield from idue_table()
+
+
+def variation() -> Iterator[tuple[str, str]]:
+    """Total variation of three estimators on two channels   (MATH 6.1)."""
+    p = 1 / np.arange(1, VALUES + 1)
+    p /= p.sum()
+    decoders: list[tuple[str, Decoder]] = [
+        ("Hadamard", decoder_of(mechanisms.hadamard(VALUES, NANONATS))),
+        ("projective", decoder_of(support.projective(VALUES, NANONATS))),
+    ]
+    for name, decoder in decoders:
+        found = _variations(decoder, p)
+        what = f"total variation, Zipf(1), k={VALUES}, n={REPORTS:,}, eps=1, {name}"
+        for estimator, numbers in found.items():
+            aim = f" [at most {AIM}]" if estimator == "empirical Bayes" else ""
+            yield f"{what}, {estimator}{aim}", f"{np.mean(numbers):.3f} +- {np.std(numbers):.3f} ({len(numbers)} runs)"
+
+
+def _variations(decoder: Decoder, p: Floats) -> dict[str, list[float]]:
+    rng = np.random.default_rng(1)
+    law = decoder.forward(p)
+    found: dict[str, list[float]] = {"projection": [], "empirical Bayes": [], "em": []}
+    for survey in range(SURVEYS):
+        share = rng.multinomial(REPORTS, law / law.sum()) / REPORTS
+        raw, se = decoder.invert(share), standard_errors(decoder, share, REPORTS)
+        bayes = empirical_bayes(raw, se)
+        shares = {"projection": project(raw), "empirical Bayes": bayes}
+        if survey < EM_SURVEYS:
+            shares["em"] = likelihood.em(decoder, share, REPORTS, bayes).share
+        for estimator, each in shares.items():
+            found[estimator].append(float(np.abs(each - p).sum() / 2))
+    return found
+
+
+def squared_error() -> Iterator[tuple[str, str]]:
+    """Expected squared error of what ``auto`` takes, relative to subset selection of the best size   (MATH 4.2)."""
+    for what, sizes in ((f"k={SIZES[0]} .. {SIZES[-1]}", SIZES), (f"k={LARGE}", (LARGE,))):
+        worst, total = (0.0, ""), []
+        for size in sizes:
+            for eps in LEVELS:
+                level = exact.level_from(eps)
+                name, channel = chosen(AUTO, Question(values(size), Ldp(level)))
+                ratio = expected_mse(channel) / best_subset(size, level)
+                total.append(ratio)
+                worst = max(worst, (ratio, f"k={size}, eps={eps}, {name}, {channel.output_bits} bits"))
+        limit = "1.035" if sizes == (LARGE,) else "1.18"
+        yield (
+            f"squared error of auto over subset selection's, {what}, eps={LEVELS[0]} .. {LEVELS[-1]} [at most {limit}]",
+            f"worst {worst[0]:.4f} ({worst[1]}), mean {np.mean(total):.4f}",
+        )
+    for eps in LEVELS:
+        level = exact.level_from(eps)
+        ratio = expected_mse(mechanisms.hadamard(LARGE, level)) / (4 * math.exp(eps) / (math.exp(eps) - 1) ** 2 * LARGE)
+        yield (
+            f"squared error of Hadamard response over the asymptote, k={LARGE}, eps={eps} [cosh^2(eps/2)]",
+            f"{ratio:.4f} [{math.cosh(eps / 2) ** 2:.4f}]",
+        )
+
+
+def best_subset(size: int, level: int) -> float:
+    """The error of subset selection of the best size, whatever it costs in bits."""
+    around = size / (math.exp(exact.nats(level)) + 1)
+    return min(
+        support.subset_error(size, ones, level) for ones in {max(1, math.floor(around)), max(1, math.ceil(around))}
+    )
+
+
+def lip_gain() -> Iterator[tuple[str, str]]:
+    """The part of the greatest conceivable gain over the prior that the best LIP mechanism has   (MATH 2.2)."""
+    for size in (20, 100, 1000):
+        for exponent in (1.0, 1.5):
+            found = []
+            for eps in (0.1, 1, 2, 3, 4, 5, 7, 10):
+                prior, level = [math.ceil(2**40 / rank**exponent) for rank in range(1, size + 1)], exact.level_from(eps)
+                started = time.perf_counter()
+                name, channel = chosen(LIP, Question(values(size), Information(level, tuple(prior))))
+                took = time.perf_counter() - started
+                certify(channel, Information(level, tuple(prior)))
+                nothing = prior_mse(prior)
+                gain = (nothing - lip_mse(channel, prior)) / (nothing - lip_mse_bound(level, prior))
+                found.append(f"{gain:.3f}")
+            yield (
+                f"LIP, share of the bound's gain, Zipf({exponent:g}), k={size}, eps=.1 1 2 3 4 5 7 10 [0.97]",
+                f"{' '.join(found)} ({name}, {channel.output_bits} bits, {took:.1f} s at the last)",
+            )
+
+
+def authoring() -> Iterator[tuple[str, str]]:
+    """Seconds to design a windows channel, to join its campaign, and to answer."""
+    for size, aim in ((1000, "2 s"), (100_000, "30 s")):
+        prior = tuple(math.ceil(2**40 / rank) for rank in range(1, size + 1))
+        notion = Information(NANONATS, prior)
+        started = time.perf_counter()
+        channel = windows(prior, NANONATS)
+        designed = time.perf_counter()
+        wire = codec.encode(channel.encode())
+        joined = time.perf_counter()
+        again = decode_channel(codec.decode(wire, limit=2**26))
+        certify(again, notion)
+        certified = time.perf_counter()
+        rand = bytes(again.rand_bytes)
+        again.sample(size - 1, rand)
+        drawn = time.process_time()
+        for x in range(100):
+            again.sample(x * size // 100, bytes([x] * again.rand_bytes))
+        each = (time.process_time() - drawn) / 100
+        yield f"windows, Zipf(1), k={size}, eps=1: design [under {aim}]", f"{designed - started:.2f} s"
+        yield f"windows, k={size}: a device reads and certifies it [under 1 s]", f"{certified - joined:.2f} s"
+        yield f"windows, k={size}: a draw [under 1 ms of CPU]", f"{1000 * each:.3f} ms ({len(wire):,} bytes of channel)"
+
+
+def idue_table() -> Iterator[tuple[str, str]]:
+    """Total variance per report of IDUE on the toy survey of Gu et al. 2020, Table I   (MATH 3.2)."""
+    levels = (exact.level_from(f"{math.log(4):.9f}"), exact.level_from(f"{math.log(6):.9f}"))
+    for kind, aim in (("opt0", "8.387 to 8.567"), ("opt1", "8.609"), ("opt2", "9.889")):
+        decoder = decoder_of(idue.idue(Graded.over([levels[0]] + [levels[1]] * 4), kind))
+        totals = [float(decoder.variances(decoder.forward(corner)).sum()) for corner in np.eye(5)]
+        yield f"IDUE {kind}, Table I, total variance [{aim}]", f"{min(totals):.3f} to {max(totals):.3f}"

@@ -1,0 +1,146 @@
+"""The tables of docs/MECHANISMS.md, computed: `make tables` writes them, a test holds that they are current.
+
+One idea: a table stands between two comments that name it, and its text is a function of the library alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from aggregator.audit import audit_campaign
+from aggregator.design.catalogue import CATALOGUE, Question, candidates, chosen
+from aggregator.design.plan import plan
+from protocol import exact
+from protocol.campaign import Campaign
+from protocol.domain import Values
+from protocol.notions import Block, HighLow, Information, Ldp, MinId, Notion
+
+PAGE = Path(__file__).parents[2] / "docs" / "MECHANISMS.md"
+LEVELS = (0.1, 0.5, 1, 2, 4, 8)
+
+
+def values(size: int) -> Values:
+    return Values(tuple(f"v{x}" for x in range(size)))
+
+
+def level(epsilon: float) -> int:
+    return exact.level_from(epsilon)
+
+
+def zipf(size: int, exponent: float = 1.0) -> tuple[int, ...]:
+    """Weights proportional to 1 / rank^exponent, as integers."""
+    return tuple(math.ceil(2**40 / rank**exponent) for rank in range(1, size + 1))
+
+
+def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def choices() -> str:
+    """What ``auto`` takes, and how much more error the runner-up has."""
+
+    def cell(question: Question) -> str:
+        rows = [row for row in plan(question, 1) if row.candidate is not None]
+        return f"{rows[0].mechanism} ({rows[0].candidate.channel.output_bits} bits)"
+
+    rows = []
+    for size in (2, 6, 16, 100, 1024):
+        rows.append([f"ldp, k = {size:,}", *(cell(Question(values(size), Ldp(level(eps)))) for eps in LEVELS)])
+    sensitive = {
+        "high-low, 10 of 100": lambda eps: HighLow(level(eps), 100, tuple(range(10))),
+        "block, 10 of 10": lambda eps: Block.over(level(eps), [x // 10 for x in range(100)]),
+        "lip, zipf, k = 20": lambda eps: Information(level(eps), zipf(20)),
+    }
+    for name, notion in sensitive.items():
+        rows.append([name, *(cell(Question(values(notion(1).inputs), notion(eps))) for eps in LEVELS)])
+    return grid(["question", *(f"{eps:g} nats" for eps in LEVELS)], rows)
+
+
+def levels() -> str:
+    """Every mechanism for six values at one nat, under every notion of the audit (PAPERS B8)."""
+    questions: dict[str, Notion] = {
+        "ldp": Ldp(level(1)),
+        "lip": Information(level(1), (40, 25, 15, 10, 6, 4)),
+        "high-low": HighLow(level(1), 6, (0, 1)),
+        "block": Block.over(level(1), [0, 0, 0, 1, 1, 1]),
+        "minid": MinId.over([level(1), level(1), *[level(2)] * 4]),
+    }
+    shown = ("ldp", "lip", "mutual-information", "maximal-leakage", "differential-identifiability")
+    rows = []
+    for name, notion in questions.items():
+        question = Question(values(6), notion)
+        for mechanism, one in candidates(question):
+            if isinstance(one, str):
+                continue
+            found = audit_campaign(
+                Campaign("t", "q", "", "o", question.domain, notion, mechanism.name, one.channel, 0, 1, 1, 1, 1, "open")
+            ).as_json()["levels"]
+            cells = [
+                "-" if key not in found else "infinite" if found[key] is None else f"{found[key]:.3f}" for key in shown
+            ]
+            rows.append([mechanism.name, name, *cells])
+    return grid(
+        ["mechanism", "made for", "LDP", "LIP", "mutual information", "maximal leakage", "diff. identifiability"], rows
+    )
+
+
+def catalogue() -> str:
+    """Every mechanism, what it does and who described it."""
+    return grid(
+        ["name", "what it does", "source", "decoding n reports"],
+        ([f"`{one.name}`", one.does, one.source, one.decode] for one in CATALOGUE),
+    )
+
+
+def lip_errors() -> str:
+    """One person's error under LIP: the prior alone, the published form where it is legal, ours, and the bound."""
+    from aggregator.estimate.error import lip_mse_bound
+
+    rows = []
+    for size, exponent in ((2, 2.0), (6, 1.0), (20, 1.0), (100, 1.0)):
+        prior = zipf(size, exponent)
+        alone = 1 - sum((weight / sum(prior)) ** 2 for weight in prior)
+        for eps in (0.5, 1, 2, 4):
+            question = Question(values(size), Information(level(eps), prior))
+            found = {mechanism.name: one for mechanism, one in candidates(question) if not isinstance(one, str)}
+            published = found.get("lip-published")
+            name, _ = chosen("auto", question)
+            rows.append([
+                f"{size}, zipf({exponent:g})", f"{eps:g}", f"{alone:.5f}",
+                f"{published.person_mse:.5f}" if published else "breaks its definition",
+                f"{found['lip-response'].person_mse:.5f}", f"{found[name].person_mse:.5f} ({name})",
+                f"{lip_mse_bound(level(eps), prior):.5f}",
+            ])  # fmt: skip
+    return grid(["values", "nats", "prior alone", "published", "lip-response", "auto", "bound"], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "catalogue": catalogue,
+    "choices": choices,
+    "lip-errors": lip_errors,
+    "levels": levels,
+}
+
+
+def computed(page: str, name: str) -> str:
+    """The page with table ``name`` written anew."""
+    frame = re.compile(rf"(<!-- computed: {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+    if not frame.search(page):
+        raise ValueError(f"the page has no place for table {name}")
+    return frame.sub(lambda found: found[1] + TABLES[name]() + found[2], page)
+
+
+def main() -> None:
+    """Write all tables."""
+    page = PAGE.read_text(encoding="utf-8")
+    for name in TABLES:
+        page = computed(page, name)
+    PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
