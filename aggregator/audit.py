@@ -191,7 +191,7 @@ def audit_campaign(terms: Campaign, asked: Asked | None = None, prior_name: str 
         terms,
         raw_mse,
         weight,
-        None if prior is None else lip_mse(terms.channel, prior),
+        None if prior is None or terms.channel.unary else lip_mse(terms.channel, prior),
         None if prior is None else lip_mse_bound(terms.notion.level, prior),
         None if asked is None else levels.survey(structure_of(terms.channel, MOST_STEPS), asked),
         None if asked is None else prior_name or ("uniform" if prior is None else "campaign"),

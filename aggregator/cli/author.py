@@ -14,6 +14,7 @@ from aggregator.audit import ask, audit_campaign, read_prior
 from aggregator.cli import shell
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.design.draft import read_draft
+from aggregator.design.lint import lint
 from aggregator.present.listing import audit_table
 from aggregator.scenarios import read_scenarios
 from protocol import exact, keys
@@ -55,6 +56,8 @@ def campaign(draft: Path, key_file: Path, out: Path) -> None:
         file.write(data)
     shell.say(f"{out}  {len(data)} bytes, id {campaign_id(data).hex()}")
     shell.console().print(audit_table(audit_campaign(terms)))
+    for warning in lint(terms):
+        shell.warn(f"Warning: {warning}")
 
 
 @halftruth.command(short_help="Recompute a campaign's privacy claims from its integers.")

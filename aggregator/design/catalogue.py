@@ -25,6 +25,7 @@ from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
 from protocol import exact, notions
 from protocol.channels import Channel
 from protocol.channels.noise import MAX_POINTS
+from protocol.channels.triples import MAX_INPUTS as MOST_TRIPLED
 from protocol.domain import MAX_VALUES, Buckets, Domain
 from protocol.errors import BadData, HalftruthError
 from protocol.notions import (
@@ -47,6 +48,12 @@ AUTO, LIP = "auto", "lip"
 
 SPARE_BITS = 8
 """What a choice allows an output beyond log2 k bits."""
+
+SAME = 5e-4
+"""Relative differences of errors below this are not worth telling."""
+
+ROUNDING = 1e-9
+"""Relative differences of errors below this are of rounding; then fewer bits decide, and then the catalogue's order."""
 
 AS_GOOD = 0.999
 """LIP mechanisms that reach this part of the best one's gain are as good, and the unbiased estimate decides."""
@@ -129,9 +136,8 @@ class Candidate:
             return f"needs {self.channel.output_bits} bits, more than {most_bits}"
         if math.isnan(self.error) or math.isnan(choice.error):
             return "has no unbiased estimate"
-        if choice.person_mse is not None and math.isnan(self.raw_mse):
-            return "has no unbiased estimate, so no error bars"
-        return f"{self.error / choice.error:.4g} times the error"
+        ratio = self.error / choice.error
+        return "the same error" if abs(ratio - 1) < SAME else f"{ratio:.4g} times the error"
 
 
 def candidates(
@@ -183,7 +189,9 @@ def most_bits_of(question: Question, asked: int | None) -> int:
 
 
 def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
-    """The candidate of least error within the bit limit, and the reason; one with an unbiased estimate if there is one.
+    """The candidate of least error within the bit limit, and the reason.
+
+    Under a prior the error is one person's; of those as good, the one whose unbiased estimate of all is surest.
 
     Raises:
         Unsuited: none is left; the text names the nearest wish that can be met.
@@ -197,14 +205,15 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
             f"no mechanism answers within {most_bits} bits; {nearest.mechanism.name} needs "
             f"{nearest.channel.output_bits}"
         )
-    unbiased = [one for one in short if not math.isnan(one.raw_mse) and not math.isnan(one.error)] or short
-    least = min(one.error for one in unbiased)
+    weighed = [one for one in short if not math.isnan(one.error)] or short
+    least = min(one.error for one in weighed)
     if isinstance(question.notion, Information):
         alone = prior_mse(question.notion.prior)
-        as_good = [one for one in unbiased if alone - one.error >= AS_GOOD * (alone - least)]
+        as_good = [one for one in weighed if alone - one.error >= AS_GOOD * (alone - least)]
+        choice = min(as_good, key=lambda one: math.inf if math.isnan(one.raw_mse) else one.raw_mse)
     else:
-        as_good = [one for one in unbiased if one.error <= least]
-    choice = min(as_good or unbiased, key=lambda one: (one.raw_mse, one.channel.output_bits))
+        as_good = [one for one in weighed if one.error <= (1 + ROUNDING) * least] or weighed
+        choice = min(as_good, key=lambda one: one.channel.output_bits)
     return choice, _reason(choice, short, question)
 
 
@@ -215,11 +224,15 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
         return f"least exact error of {len(short)} that serve"
     reason = f"tells most of a person under the prior, of {len(short)} that serve"
     if math.isnan(choice.raw_mse):
-        return f"{reason}; it has no unbiased estimate, so no error bars"
-    surest = min((one for one in short if not math.isnan(one.raw_mse)), key=lambda one: one.raw_mse)
-    if surest.raw_mse < choice.raw_mse:
-        reason += f"; for shares that do not lean on the prior, {surest.mechanism.name} has "
-        reason += f"{surest.raw_mse / choice.raw_mse:.2g} times its squared error"
+        reason += "; it has no unbiased estimate, so no error bars"
+    surer = [
+        one for one in short if one.raw_mse < choice.raw_mse or math.isnan(choice.raw_mse) > math.isnan(one.raw_mse)
+    ]
+    if surer:
+        surest = min(surer, key=lambda one: one.raw_mse)
+        reason += f"; for shares that do not lean on the prior, take {surest.mechanism.name}"
+        if not math.isnan(choice.raw_mse):
+            reason += f", with {surest.raw_mse / choice.raw_mse:.2g} times its squared error"
     return reason
 
 
@@ -423,10 +436,9 @@ MOST_COLUMNS = 60
 """Values of a table by column generation: a campaign carries every cell."""
 MOST_CONVEX = 30
 MOST_BITS = 2**16
-MOST_PAIRED = 1024
 
 _COUNT, _WALSH, _POINTS, _BITS, _DENSE = "n + k", "n + K log K", "n + K log K", "n k", "n + k m"
-_PAIRS = "n + k^2"
+_TRIPLES = "n + k^2"
 
 CATALOGUE = (
     Mechanism(
@@ -458,11 +470,11 @@ CATALOGUE = (
         _plain(support.subset_selection, 62, 4),
     ),
     Mechanism(
-        "pairs",
-        "two values, the own one likelier to be among them",
-        "Ye, Barg 2018, with d = 2",
-        _PAIRS,
-        _plain(support.pairs, MOST_PAIRED, 3),
+        "triples",
+        "three values, the own one likelier to be among them",
+        "Ye, Barg 2018, d = 3, on a Steiner triple system (Bose 1939)",
+        _TRIPLES,
+        _plain(support.triples, MOST_TRIPLED, 4),
     ),
     Mechanism(
         "rappor",

@@ -114,35 +114,44 @@ def _surveyed(audit: Audit) -> list[tuple[str, str]]:
 
 
 def plan_table(rows: Sequence[Row], question: Question, reports: int) -> Table:
-    """Every mechanism for a question; those that do not serve below, with the reason."""
+    """Every mechanism that serves a question, the chosen one first, and below why the others do not."""
     lip = isinstance(question.notion, Information)
     wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
+    people = [f"people for {error:g}" for error in wanted]
+    headings = ["mechanism", "bits", "standard error", *people]
+    headings += [*(["a person's error"] if lip else []), "people a report", "why"]
     table = Table(
         box=None,
         pad_edge=False,
-        title_justify="left",
         title=f"{question.size:,} values, {question.notion.name} at {exact.nats(question.notion.level):g} nats, "
         f"{reports:,} reports",
-    )
-    headings = ["mechanism", "bits", "one share's standard error"]
-    headings += (
-        [f"people for {error:g}" for error in wanted] + (["a person's error"] if lip else []) + ["weight", "why"]
+        title_justify="left",
+        caption=_unsuited(rows),
+        caption_justify="left",
     )
     for name in headings:
         table.add_column(name, justify="left" if name in ("mechanism", "why") else "right")
     for row in rows:
-        cells = [f"[bold]{row.mechanism}[/bold]" if row.chosen else row.mechanism]
         one = row.candidate
         if one is None:
-            cells += ["-"] * (len(headings) - 2)
-        else:
-            cells += [f"{one.channel.output_bits:,}", "-" if math.isnan(row.se) else f"{row.se:.3g}"]
-            cells += [f"{row.people_for[error]:,}" if error in row.people_for else "-" for error in wanted]
-            if lip:
-                cells.append("-" if one.person_mse is None else f"{one.person_mse:.5f}")
-            cells.append("-" if math.isnan(one.weight) else f"{one.weight:.3g}")
+            continue
+        cells = [f"[bold]{row.mechanism}[/bold]" if row.chosen else row.mechanism, f"{one.channel.output_bits:,}"]
+        cells.append("-" if math.isnan(row.se) else f"{row.se:.3g}")
+        cells += [f"{row.people_for[error]:,}" if error in row.people_for else "-" for error in wanted]
+        if lip:
+            cells.append("-" if one.person_mse is None else f"{one.person_mse:.5f}")
+        cells.append("-" if math.isnan(one.weight) else f"{one.weight:.3g}")
         table.add_row(*cells, row.reason)
     return table
+
+
+def _unsuited(rows: Sequence[Row]) -> str:
+    """The mechanisms that do not serve, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row.candidate is None:
+            reasons.setdefault(row.reason, []).append(row.mechanism)
+    return "\n".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
 
 
 def release_table(release: Release) -> Table:

@@ -154,7 +154,7 @@ def test_auto_takes_the_recipe_of_smaller_error():
             'notion = "lip"\nepsilon = 1\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]\n[mechanism]\nname = "lip-response"',
             RandomizedResponse,
         ),
-        ('notion = "lip"\nepsilon = 1\n[prior]\ncounts = [1, 20, 3, 40]', RandomizedResponse),
+        ('notion = "lip"\nepsilon = 1\n[prior]\ncounts = [1, 20, 3, 40]', Channel),
         ('notion = "minid"\nbudgets = {none = 1.0}\ndefault = 2', Channel),
         (
             'notion = "avgid"\nbudgets = {none = 1.0, primary = 1.0}\ndefault = 2\npairs = [[1.0, 2], [1.0, 1.0]]',

@@ -152,3 +152,19 @@ def test_the_error_of_a_table_needs_no_simulation():
     law = p @ (np.array(rows) / 8)
     L = np.array([decoder.adjoint(unit) for unit in np.eye(2)]).T
     assert expected_mse(channel, p) == pytest.approx(((law @ L**2) - (law @ L) ** 2).sum())
+
+
+@pytest.mark.parametrize(
+    ("eps", "share", "error"), [(1, 0.01, 0.00980), (1, 0.1, 0.0820), (2, 0.1, 0.0601)]
+)  # fmt: skip
+def test_ldp_with_the_posterior_mean(eps, share, error):
+    """Warner's response with the posterior mean has the error of one coordinate that eq. 20 of the LIP papers gives.
+
+    P1 P0 - (P1 P0 (2 q - 1))^2 / (P(y = 1) P(y = 0)),     q = e^eps / (e^eps + 1)      (MATH 1.2, 1.3)
+    """
+    prior = (round(share * 1000), round((1 - share) * 1000))
+    found = lip_mse(mechanisms.randomized_response(2, int(eps * NANONATS)), prior) / 2
+    q, spread = math.exp(eps) / (math.exp(eps) + 1), share * (1 - share)
+    seen = share * q + (1 - share) * (1 - q)
+    assert found == pytest.approx(spread - (spread * (2 * q - 1)) ** 2 / (seen * (1 - seen)), rel=1e-9)
+    assert found == pytest.approx(error, abs=6e-5)

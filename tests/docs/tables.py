@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from aggregator.audit import audit_campaign
-from aggregator.design.catalogue import CATALOGUE, Question, candidates, chosen
+from aggregator.audit import ask, audit_campaign
+from aggregator.design.catalogue import CATALOGUE, Question, best, candidates, most_bits_of
 from aggregator.design.plan import plan
 from protocol import exact
 from protocol.campaign import Campaign
@@ -45,7 +45,7 @@ def choices() -> str:
 
     def cell(question: Question) -> str:
         rows = [row for row in plan(question, 1) if row.candidate is not None]
-        return f"{rows[0].mechanism} ({rows[0].candidate.channel.output_bits} bits)"
+        return f"{rows[0].mechanism}, {rows[0].candidate.channel.output_bits}"
 
     rows = []
     for size in (2, 6, 16, 100, 1024):
@@ -57,7 +57,7 @@ def choices() -> str:
     }
     for name, notion in sensitive.items():
         rows.append([name, *(cell(Question(values(notion(1).inputs), notion(eps))) for eps in LEVELS)])
-    return grid(["question", *(f"{eps:g} nats" for eps in LEVELS)], rows)
+    return grid(["question", *(f"{eps:g} nats, bits" for eps in LEVELS)], rows)
 
 
 def levels() -> str:
@@ -76,9 +76,10 @@ def levels() -> str:
         for mechanism, one in candidates(question):
             if isinstance(one, str):
                 continue
-            found = audit_campaign(
-                Campaign("t", "q", "", "o", question.domain, notion, mechanism.name, one.channel, 0, 1, 1, 1, 1, "open")
-            ).as_json()["levels"]
+            terms = Campaign(
+                "t", "q", "", "o", question.domain, notion, mechanism.name, one.channel, 0, 1, 1, 1, 1, "open"
+            )
+            found = audit_campaign(terms, ask(terms)).as_json()["levels"]
             cells = [
                 "-" if key not in found else "infinite" if found[key] is None else f"{found[key]:.3f}" for key in shown
             ]
@@ -101,18 +102,18 @@ def lip_errors() -> str:
     from aggregator.estimate.error import lip_mse_bound
 
     rows = []
-    for size, exponent in ((2, 2.0), (6, 1.0), (20, 1.0), (100, 1.0)):
+    for size, exponent in ((2, 2.0), (6, 1.0), (20, 1.0)):
         prior = zipf(size, exponent)
         alone = 1 - sum((weight / sum(prior)) ** 2 for weight in prior)
         for eps in (0.5, 1, 2, 4):
             question = Question(values(size), Information(level(eps), prior))
             found = {mechanism.name: one for mechanism, one in candidates(question) if not isinstance(one, str)}
             published = found.get("lip-published")
-            name, _ = chosen("auto", question)
+            choice, _ = best(question, list(found.values()), most_bits_of(question, None))
             rows.append([
                 f"{size}, zipf({exponent:g})", f"{eps:g}", f"{alone:.5f}",
                 f"{published.person_mse:.5f}" if published else "breaks its definition",
-                f"{found['lip-response'].person_mse:.5f}", f"{found[name].person_mse:.5f} ({name})",
+                f"{found['lip-response'].person_mse:.5f}", f"{choice.person_mse:.5f} ({choice.mechanism.name})",
                 f"{lip_mse_bound(level(eps), prior):.5f}",
             ])  # fmt: skip
     return grid(["values", "nats", "prior alone", "published", "lip-response", "auto", "bound"], rows)
@@ -128,10 +129,10 @@ TABLES: dict[str, Callable[[], str]] = {
 
 def computed(page: str, name: str) -> str:
     """The page with table ``name`` written anew."""
-    frame = re.compile(rf"(<!-- computed: {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+    frame = re.compile(rf"(<!-- computed: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
     if not frame.search(page):
         raise ValueError(f"the page has no place for table {name}")
-    return frame.sub(lambda found: found[1] + TABLES[name]() + found[2], page)
+    return frame.sub(lambda found: found[1] + TABLES[name]() + "\n" + found[2], page)
 
 
 def main() -> None:

@@ -1,0 +1,82 @@
+"""What a matrix of levels means: tests of hypotheses, two answers, processed outputs, any prior (SPEC 6).
+
+Source: Acharya et al. 2020, Theorem 1 and Propositions 1-3. All in exact fractions.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import chain, combinations, permutations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol.channels import Table
+from protocol.channels.table import TABLE_SCALE
+
+ONE = 1 << TABLE_SCALE
+
+
+def rows(outputs: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(1, 50), min_size=outputs, max_size=outputs)
+
+
+@st.composite
+def tables(draw: st.DrawFn, inputs: int = 3) -> Table:
+    outputs = draw(st.integers(2, 4))
+    weights = [draw(rows(outputs)) for _ in range(inputs)]
+    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
+
+
+def ratio(table: Table, x: int, other: int) -> Fraction:
+    """e^E[x][x'], the worst ratio of two inputs."""
+    loss = table.loss([x], [other])
+    return Fraction(loss.numerator, loss.denominator)
+
+
+@given(tables())
+def test_no_test_tells_two_answers_apart_better_than_the_level(table: Table) -> None:
+    """Whatever outputs a test takes for a sign of x: P(sign | x) <= e^E[x][x'] P(sign | x')      (Theorem 1)."""
+    outputs = range(table.outputs)
+    signs = chain.from_iterable(combinations(outputs, size) for size in range(1, table.outputs + 1))
+    for sign in signs:
+        for x, other in permutations(range(table.inputs), 2):
+            mine, theirs = (sum(table.weight(each, y) for y in sign) for each in (x, other))
+            assert mine <= ratio(table, x, other) * theirs
+
+
+@given(tables(), tables())
+def test_levels_of_two_answers_add_pair_by_pair(first: Table, second: Table) -> None:
+    """Two independent answers of one person: the matrices of levels add, entry by entry, and no less   (Prop. 1)."""
+    for x, other in permutations(range(first.inputs), 2):
+        worst = max(
+            Fraction(first.weight(x, y) * second.weight(x, z), first.weight(other, y) * second.weight(other, z))
+            for y in range(first.outputs)
+            for z in range(second.outputs)
+        )
+        assert worst == ratio(first, x, other) * ratio(second, x, other)
+
+
+@settings(max_examples=50)
+@given(tables(), st.data())
+def test_processing_outputs_raises_no_level(table: Table, data: st.DataObject) -> None:
+    """Whatever is made of an output, by chance or not, no pair of inputs is told apart better   (Prop. 2)."""
+    made = data.draw(st.integers(1, 3))
+    laws = [data.draw(rows(made)) for _ in range(table.outputs)]
+    for x, other in permutations(range(table.inputs), 2):
+        for z in range(made):
+            mine, theirs = (
+                sum(Fraction(table.weight(each, y) * law[z], sum(law)) for y, law in enumerate(laws))
+                for each in (x, other)
+            )
+            assert mine <= ratio(table, x, other) * theirs
+
+
+@given(tables(), rows(3))
+def test_odds_move_by_the_level_whatever_the_prior(table: Table, prior: list[int]) -> None:
+    """Under every prior, an output moves the odds of x against x' by e^E[x][x'] at most             (Prop. 3)."""
+    for y in range(table.outputs):
+        for x, other in permutations(range(table.inputs), 2):
+            before = Fraction(prior[x], prior[other])
+            after = Fraction(prior[x] * table.weight(x, y), prior[other] * table.weight(other, y))
+            assert after <= ratio(table, x, other) * before
