@@ -24,7 +24,8 @@ from protocol import exact, levels
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Domain
 from protocol.levels import METRICS, Asked, Metric, Pufferfish, Survey, structure_of
-from protocol.notions import Information
+from protocol.notions import Information, MutualInformation, TranscriptPrior
+from protocol.notions.information import RADIUS_UNITS
 
 MOST_STEPS = 2**21
 """A desk is given longer than a device: some ten seconds for a level."""
@@ -63,6 +64,10 @@ class Audit:
             "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
             self.terms.notion.name: exact.nats(certificate.audited),
         }
+        declared: dict[str, float] = {}
+        if isinstance(self.terms.notion, Information) and certificate.ball is not None:
+            named["lip-ball"] = exact.nats(certificate.ball)
+            declared["ball"] = self.terms.notion.radius / RADIUS_UNITS
         found: dict[str, Any] = {
             "mechanism": self.terms.mechanism,
             "family": channel.family,
@@ -80,17 +85,22 @@ class Audit:
             "worst_case": exact.nats(self.terms.worst_case),
             "raw_mse": self.raw_mse,
             "people_per_report": self.people_per_report,
+            **declared,
         }
         if self.mse is not None:
             found |= {"mse": self.mse, "mse_bound": self.mse_bound}
         if self.survey is not None and self.asked is not None:
             surveyed: dict[str, Any] = levels.as_json(self.survey)
-            # What the campaign declares keeps its own key, whatever else goes by that name.
-            found["levels"] = surveyed["levels"] | found["levels"]
+            # What the campaign declares keeps its own key, whatever else goes by that name; a ball that is asked for is
+            # another question.
+            own = dict(found["levels"])
+            if self.asked.radius is not None:
+                own.pop("lip-ball", None)
+            found["levels"] = surveyed["levels"] | own
+            found["ball"] = found.get("ball") if self.asked.radius is None else float(self.asked.radius)
             found |= {name: value for name, value in surveyed.items() if name != "levels"}
             found |= {
                 "prior": self.prior,
-                "ball": None if self.asked.radius is None else float(self.asked.radius),
                 "metric": None if self.asked.metric is None else self.asked.metric.name,
             }
             found |= self._pufferfish()
@@ -122,17 +132,27 @@ def ask(
     """What to look at in a campaign.
 
     Args:
-        prior: positive integers; the campaign's own for LIP, else uniform, where not given.
+        prior: positive integers, one for each value, the same in all classes; the campaign's own if it has one, else
+            uniform, where not given.
         epsilons: nanonats; none, half and all of the declared level where not given.
-        metric: one of ``METRICS`` for the campaign's domain; the first of them where not given.
+        metric: one of ``METRICS`` for the campaign's domain; the first of them where not given. Values of different
+            classes have no distance.
     Raises:
         DomainError: the domain has no such metric.
     """
     if prior is None:
-        prior = terms.notion.prior if isinstance(terms.notion, Information) else levels.uniform(terms.channel)
+        prior = _prior_of(terms) or (1,) * terms.domain.size
+    prior = tuple(prior) * max(1, len(terms.classes))
     level = terms.notion.level
     distance = Metric.of(terms.domain, metric) if metric or terms.domain.kind in METRICS else None
+    if terms.classes:
+        distance = None
     return Asked(prior, epsilons or (0, level // 2, level), radius, distance, pufferfish)
+
+
+def _prior_of(terms: Campaign) -> tuple[int, ...] | None:
+    """The prior of the campaign's notion."""
+    return terms.notion.prior if isinstance(terms.notion, Information | MutualInformation | TranscriptPrior) else None
 
 
 def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
@@ -182,7 +202,7 @@ def audit_campaign(terms: Campaign, asked: Asked | None = None, prior_name: str 
         asked: what else to look at; see ``ask``. Nothing where not given.
         prior_name: whose prior is asked with; the campaign's or uniform, where not given.
     """
-    prior = terms.notion.prior if isinstance(terms.notion, Information) else None
+    prior = terms.notion.prior if isinstance(terms.notion, Information | TranscriptPrior) else None
     raw_mse: float | None = None
     weight: float | None = None
     with suppress(NotInvertible):  # a LIP campaign still has its MMSE estimate
@@ -194,6 +214,6 @@ def audit_campaign(terms: Campaign, asked: Asked | None = None, prior_name: str 
         None if prior is None or terms.channel.unary else lip_mse(terms.channel, prior),
         None if prior is None else lip_mse_bound(terms.notion.level, prior),
         None if asked is None else levels.survey(structure_of(terms.channel, MOST_STEPS), asked),
-        None if asked is None else prior_name or ("uniform" if prior is None else "campaign"),
+        None if asked is None else prior_name or ("uniform" if _prior_of(terms) is None else "campaign"),
         asked,
     )

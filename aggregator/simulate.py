@@ -31,6 +31,7 @@ from protocol.domain import DITHER_BYTES, Answer, Buckets, Domain, Items
 from protocol.errors import NotInDomain
 from protocol.keys import SECRET_BYTES, SigningKey
 from protocol.notions.own import OwnPrior
+from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report
 
 CHUNK = 2_000
@@ -176,7 +177,8 @@ def population(
         terms, campaign_id: the campaign they answer.
         truth: what they hold.
         period: the period they answer in.
-        seed: for experiments; None takes the operating system's randomness.
+        seed: for experiments; None takes the operating system's randomness. With transcripts, the people of a seed
+            answered in all periods before, and other people never did.
         processes: how many work at once; the result of a seed does not depend on it.
     """
     order, places = shuffled(truth, seed), classes_of(terms, truth, seed)
@@ -233,7 +235,7 @@ def _answer_all(
     reports, enrolments = bytearray(), bytearray()
     for number, person in enumerate(people, first):
         draw = dice(seed, number)
-        report, enrolment = _answer(terms, campaign_id, person, period, draw)
+        report, enrolment = _answer(terms, campaign_id, person, period, draw, repeats=seed is not None)
         enrolments += enrolment
         if terms.enrolment == "open":
             reports += enrolment
@@ -242,17 +244,35 @@ def _answer_all(
 
 
 def _answer(
-    terms: Campaign, campaign_id: bytes, person: Person, period: int, draw: Callable[[int], bytes]
+    terms: Campaign, campaign_id: bytes, person: Person, period: int, draw: Callable[[int], bytes], *, repeats: bool
 ) -> tuple[bytes, bytes]:
-    """One device: its report and its enrolment. Randomness is drawn before the answer is looked at."""
+    """One device: its report and its enrolment. Randomness is drawn before the answer is looked at.
+
+    Args:
+        repeats: with transcripts, whether it answered in all periods before, by the same dice.
+    """
     key = SigningKey.for_campaign(draw(SECRET_BYTES), campaign_id)
     dither, rand = draw(DITHER_BYTES), draw(terms.channel.rand_bytes)
+    if terms.transcript:
+        x = terms.domain.index(person.answer, dither)
+        told = _told(terms.transcript, x, range(0 if repeats else period, period + 1), rand, draw)
+        report = Report.of(campaign_id, terms, period, len(told) - 1, told[-1:])
+        return report.seal(key), Enrolment(campaign_id, key.public).seal(key)
     channel = terms.channel
     if isinstance(terms.notion, OwnPrior) and person.prior is not None:
         channel = terms.notion.channel_of(person.prior)
     output = channel.sample(terms.input_of(terms.domain.index(person.answer, dither), person.place), rand)
     report = Report.of(campaign_id, terms, period, 0, [output])
     return report.seal(key), Enrolment(campaign_id, key.public, person.prior).seal(key)
+
+
+def _told(notion: TranscriptPrior, x: int, periods: range, rand: bytes, draw: Callable[[int], bytes]) -> list[int]:
+    """The outputs of one device whose value stays, in each of ``periods``; ``rand`` is for the first."""
+    told: list[tuple[int, int]] = []
+    for period in periods:
+        channel = notion.channel_of(notion.prior_after(told, period))
+        told.append((period, channel.sample(x, draw(channel.rand_bytes) if told else rand)))
+    return [y for _, y in told]
 
 
 def dice(seed: int | None, number: int) -> Callable[[int], bytes]:

@@ -21,6 +21,7 @@ from deltalake import DeltaTable
 
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.transcript import TranscriptTally, chained
 from aggregator.intake import columns, enrolments, tables
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.framing import frames
@@ -272,10 +273,13 @@ class Study:
         Args:
             period: only this one; if not given, of each device the outputs of its latest period. A device repeats
                 the output it once drew for a value, so over several periods the noise of its reports is not
-                independent, and counting them all would understate the error.
+                independent, and counting them all would understate the error. With transcripts, the reports of a
+            device are drawn anew and all count, as one.
         """
         table = tables.snapshot(self.path / REPORTS)
         name = campaign.id.hex()
+        if campaign.terms.transcript:
+            return self._transcripts(campaign, table, period)
         periods = _periods(table, name)
         if period is None and len(periods) == 1:
             (period,) = periods
@@ -292,6 +296,14 @@ class Study:
             counts[found["output"].to_numpy()] = found["n"].to_numpy()
             reports = int(counts.sum())
         return Tally(counts, reports, MappingProxyType(self.rejected(campaign)), table.version())
+
+    def _transcripts(self, campaign: SignedCampaign, table: DeltaTable, only: int | None) -> TranscriptTally:
+        """The devices by transcript; all reports are read, since each can be decoded only after the earlier ones."""
+        found = tables.query(table, _ALL.format(campaign=campaign.id.hex()))
+        rows = [found[name].to_numpy().astype(np.int64) for name in ("key", "period", "slot", "output")]
+        chains, counts, lost = chained(rows[0], rows[1], rows[2], rows[3], campaign.terms.periods, only)
+        rejected = MappingProxyType(self.rejected(campaign))
+        return TranscriptTally(counts, int(counts.sum()), rejected, table.version(), chains, lost, only)
 
     def _personal(self, campaign: SignedCampaign, table: DeltaTable, rows: str) -> PersonalTally:
         """The counted outputs by the prior that the key declared."""
@@ -345,6 +357,7 @@ _LATEST = """
          latest AS (SELECT key, max(period) AS period FROM mine GROUP BY key),
          chosen AS (SELECT mine.* FROM mine JOIN latest ON mine.key = latest.key AND mine.period = latest.period)
 """
+_ALL = "SELECT key, period, slot, output FROM rows WHERE campaign = '{campaign}'"
 _PERIODS = "SELECT period, count(*) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY period ORDER BY period"
 _REJECTED = "SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY reason ORDER BY reason"
 

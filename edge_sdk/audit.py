@@ -43,10 +43,9 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None) -> OwnAu
         history: how many reports were of each value, by its label; none where the device never answered.
     """
     channel, domain, level = campaign.channel, campaign.domain, campaign.notion.level
-    prior: list[int] | tuple[int, ...] = levels.uniform(channel)
-    if history:
-        counts = {x: history[domain.label(x)] for x in range(domain.size) if domain.label(x) in history}
-        prior = counted(channel, counts)
-    metric = Metric.of(domain) if domain.kind in METRICS else None
+    counts = {x: times for x in range(domain.size) if history and (times := history.get(domain.label(x)))}
+    # Which class the person is of is not known here, and nothing is compared between classes: each has the same prior.
+    prior = counted(domain.size, counts) * max(1, len(campaign.classes))
+    metric = Metric.of(domain) if domain.kind in METRICS and not campaign.classes else None
     asked = Asked(prior, (0, level // 2, level), metric=metric)
     return OwnAudit(campaign, levels.survey(structure_of(channel, MOST_STEPS), asked), bool(history))

@@ -89,7 +89,7 @@ class Commitment:
 
     Attributes:
         cost: of one fresh draw.
-        inputs: k; a value is drawn for once, so there are no more draws than values.
+        inputs: the most fresh draws; k, where a value is drawn for once and has fewer values than reports.
         answers_per_period, period_seconds, periods: the schedule.
     """
 

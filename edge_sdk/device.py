@@ -37,7 +37,7 @@ from edge_sdk.errors import ConsentMissing, QuotaReached, StoreError, UnknownCam
 from edge_sdk.ledger import Entry, Kind, Ledger
 from edge_sdk.memo import Kept, Memo
 from edge_sdk.outbox import Outbox
-from edge_sdk.receipt import Preview, Receipt
+from edge_sdk.receipt import Preview, Receipt, Transcript
 from edge_sdk.role import Consent, Role, counts_of, declared_of, incomplete, priors_of
 from edge_sdk.store import Store
 from protocol.errors import BadData, CampaignError, OutsideSchedule
@@ -285,6 +285,11 @@ class Device:
 
     def _agree(self, joined: Joined, campaign: int, now: int, dither: bytes, choice: int = 0) -> None:
         """Reserve, charge the choice of the class, and write the consent down; part of the caller's transaction."""
+        if joined.campaign.transcript and self._store.row("SELECT 1 FROM used WHERE campaign = ?", campaign):
+            raise CampaignError(
+                f"{joined.campaign.title!r} was forgotten after an answer, and its transcript with it; a later answer "
+                "would have to build on it, so the campaign cannot be answered again"
+            )
         commitment = joined.commitment
         self._require_room(campaign, commitment, now, choice)
         self._ledger.add(campaign, Kind.RESERVE, now, commitment.worst_case + choice)
@@ -351,12 +356,13 @@ class Device:
         """Draw, charge, sign and queue one answer, in one transaction.
 
         The same value again in the same period is the same report again: the same bytes, no cost, nothing queued.
-        The same value in a later period is a new report of the same output, at no cost.
+        The same value in a later period is a new report of the same output, at no cost; in a campaign with transcripts
+        it is drawn anew, at the same cost as any.
 
         Raises:
             NotInDomain: the question does not allow this value. The text does not repeat it.
             OutsideSchedule: the campaign is not open (``NotOpen`` before it opens), or the clock went back before
-                the consent.
+                the consent or the latest report of a transcript.
             ConsentMissing, QuotaReached
             BudgetRefused: the owner lowered a cap below what is reserved, whatever the value.
             StoreError: nothing was charged and nothing left.
@@ -380,13 +386,18 @@ class Device:
                 envelope = joined.report(period, kept.slot, kept.packed)
                 return Receipt(campaign_id, period, kept.slot, envelope, 0, repeated=True)
             slot = self._take_slot(joined, campaign, period)
+            if joined.campaign.transcript:
+                earlier = self._told(campaign)
+                joined, slot, kept = _following(joined, earlier, period), len(earlier), None
+            cost = 0 if kept else joined.commitment.cost  # certified before it is sampled
             drawn = joined.draw(x, rand)
-            cost = 0 if kept else joined.commitment.cost
             if cost:
                 self._ledger.add(campaign, Kind.CHARGE, now, cost)
             packed = kept.packed if kept else drawn
             envelope = joined.report(period, slot, packed)
             self.outbox.enqueue(campaign, envelope)
+            if joined.campaign.transcript:
+                self._store.execute("INSERT INTO transcript VALUES (?, ?, ?)", campaign, period, packed)
             self._memo.keep(campaign, x, Kept(packed, period, slot))
         return Receipt(campaign_id, period, slot, envelope, cost, repeated=False)
 
@@ -396,27 +407,46 @@ class Device:
         Raises:
             NotInDomain
         """
-        from edge_sdk.prior import belief
+        from edge_sdk.prior import belief, truth
         from protocol.domain import DITHER_BYTES
 
         joined = self._member(campaign_id)
         campaign = self._number(campaign_id)
+        earlier, period = self._told(campaign), self._period_near(joined)
+        if earlier:
+            joined = joined.following(earlier, max(period, earlier[-1][0] + 1))
         channel, certificate = joined.channel, joined.certificate
         x = cost = None
         if value is not None:
             consent = self._consent(campaign)
             # Before the consent there is no dither, and any will do: the memo is empty.
             x = joined.campaign.domain.index(value, bytes(DITHER_BYTES) if consent is None else consent.dither)
-            cost = 0 if self._memo.recall(campaign, x) else certificate.cost
+            kept = self._memo.recall(campaign, x)
+            free = kept is not None and (joined.campaign.transcript is None or kept.period == period)
+            cost = 0 if free else certificate.cost
         exposed = certificate.witness.x if x is None else x
-        weights = [channel.weight(exposed, y) for y in range(channel.outputs)]
-        likeliest = max(weights)
-        truth = sum(weight for weight in weights if weight == likeliest) / (1 << channel.scale)
         return Preview(
             joined.longest_report,
-            truth,
+            truth(channel, exposed),
             belief(channel, certificate.ldp, self._memo.counts(campaign), x),
             certificate.cost if cost is None else cost,
+        )
+
+    def transcript(self, campaign_id: bytes) -> Transcript:
+        """What the reports of this device told in a campaign where each is designed for the earlier ones; public.
+
+        Raises:
+            CampaignError: the campaign has no transcripts.
+        """
+        joined = self._joined(campaign_id)
+        if joined.campaign.transcript is None:
+            raise CampaignError(f"the reports in {joined.campaign.title!r} do not build on each other")
+        told = self._told(self._number(campaign_id))
+        ldp = [joined.following(told[:place], period).certificate.ldp for place, (period, _) in enumerate(told)]
+        return Transcript(
+            tuple(period for period, _ in told),
+            len(told) * joined.certificate.cost,
+            sum(level for level in ldp if level is not None),  # a response channel's is finite
         )
 
     def prior(self, campaign_id: bytes) -> dict[str, int]:
@@ -430,7 +460,8 @@ class Device:
         """Delete a campaign, or all: answers, prior, memo, queue and consent, and their bytes in the store's files.
 
         What was spent stays counted and what was reserved beyond it is released; the slots already used stay used, so
-        joining again neither refills a budget nor answers a period twice.
+        joining again neither refills a budget nor answers a period twice. A campaign with transcripts in which anything
+        was answered cannot be answered again: its transcript is deleted too.
 
         Raises:
             UnknownCampaign
@@ -445,6 +476,7 @@ class Device:
             for campaign in numbers:
                 self._ledger.fold(campaign, now)
                 self._memo.forget(campaign)
+                self._store.execute("DELETE FROM transcript WHERE campaign = ?", campaign)
                 self.outbox.forget(campaign)
                 self._store.execute("DELETE FROM consent WHERE campaign = ?", campaign)
                 self._store.execute("DELETE FROM joined WHERE campaign = ?", campaign)
@@ -543,6 +575,16 @@ class Device:
 
         return Consent(int(row[0]), bytes(row[1]), Role(row[2], self._declared(campaign)))
 
+    def _told(self, campaign: int) -> list[tuple[int, bytes]]:
+        """(period, packed output) of the reports in a campaign with transcripts, in order."""
+        query = "SELECT period, y FROM transcript WHERE campaign = ? ORDER BY period"
+        return [(int(period), bytes(packed)) for period, packed in self._store.rows(query, campaign)]
+
+    def _period_near(self, joined: Joined) -> int:
+        """The period that it is; before the opening the first, after the closing the last."""
+        terms = joined.campaign
+        return min(max(0, (self._now() - terms.opens) // terms.period_seconds), terms.periods - 1)
+
     def _member(self, campaign_id: bytes) -> Joined:
         """A joined campaign, in the role that the person agreed to."""
         joined = self._joined(campaign_id)
@@ -574,6 +616,12 @@ class Device:
 def _chosen(level: int) -> Commitment:
     """What the choice of a class commits to: one draw."""
     return Commitment(level, 1, 1, 1, 1)
+
+
+def _following(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> Joined:
+    if earlier and earlier[-1][0] >= period:
+        raise OutsideSchedule("the clock shows a time before the latest report: set it right, and answer again")
+    return joined.following(earlier, period)
 
 
 def _require_not_over(joined: Joined, now: int) -> None:

@@ -9,7 +9,7 @@ When a report may be made: device.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,16 +22,23 @@ from protocol.keys import SECRET_BYTES, SigningKey
 from protocol.notions import Certificate
 from protocol.notions.classes import class_channels
 from protocol.notions.own import OwnPrior
+from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack, unpack
 
 
 @dataclass(frozen=True)
 class Joined:
-    """One campaign on one device, in one role. Its repr shows no secret."""
+    """One campaign on one device, in one role. Its repr shows no secret.
+
+    Attributes:
+        expected: the posterior that the next report is designed for, in a campaign with transcripts; None before any
+            report, and in every other campaign.
+    """
 
     signed: SignedCampaign
     key: SigningKey
     role: Role = NOBODY
+    expected: tuple[int, ...] | None = None
 
     @classmethod
     def open(cls, data: bytes, trusted: Iterable[bytes], device_secret: bytes) -> Joined:
@@ -52,6 +59,29 @@ class Joined:
         """The same campaign in another role."""
         return self if role == self.role else replace(self, role=role)
 
+    def following(self, earlier: Sequence[tuple[int, bytes]], period: int) -> Joined:
+        """The same campaign as it stands before a report in ``period``, where each is designed for the earlier ones.
+
+        Args:
+            earlier: (period, packed output) of these.
+        """
+        notion = self.campaign.transcript
+        if notion is None:
+            return self
+        bits = self.campaign.channel.output_bits
+        told = [(then, unpack(packed, 1, bits)[0]) for then, packed in earlier]
+        return replace(self, expected=notion.prior_after(told, period))
+
+    @property
+    def _derived(self) -> tuple[OwnPrior | TranscriptPrior, tuple[int, ...]] | None:
+        """The rule and the prior that make this person's channel, where the campaign's own is not theirs."""
+        notion = self.campaign.notion
+        if isinstance(notion, OwnPrior) and self.role.prior is not None:
+            return notion, self.role.prior
+        if isinstance(notion, TranscriptPrior) and self.expected is not None:
+            return notion, self.expected
+        return None
+
     @property
     def complete(self) -> bool:
         """Whether the role is all that the campaign asks for."""
@@ -68,8 +98,9 @@ class Joined:
     def channel(self) -> Channel:
         """The law that this person's answers are drawn from, over the k values."""
         campaign = self.campaign
-        if isinstance(campaign.notion, OwnPrior) and self.role.prior is not None:
-            return campaign.notion.channel_of(self.role.prior)
+        if self._derived:
+            notion, prior = self._derived
+            return notion.channel_of(prior)
         if campaign.classes:
             return class_channels(campaign.channel, len(campaign.classes))[self._place]
         return campaign.channel
@@ -78,8 +109,9 @@ class Joined:
     def certificate(self) -> Certificate:
         """What that law's integers prove."""
         campaign = self.campaign
-        if isinstance(campaign.notion, OwnPrior) and self.role.prior is not None:
-            return campaign.notion.certificate_of(self.role.prior)
+        if self._derived:
+            notion, prior = self._derived
+            return notion.certificate_of(prior)
         return campaign.certificates[self._place]
 
     @cached_property
@@ -93,7 +125,7 @@ class Joined:
         campaign = self.campaign
         return Commitment(
             self.certificate.cost,
-            campaign.domain.size,
+            campaign.most_draws,
             campaign.answers_per_period,
             campaign.period_seconds,
             campaign.periods,
@@ -114,9 +146,10 @@ class Joined:
     @cached_property
     def longest_report(self) -> int:
         """Bytes of the longest report of one output; signed with a key that nobody uses."""
-        last = self.campaign.periods - 1, self.campaign.answers_per_period - 1
+        campaign = self.campaign
+        last = campaign.periods - 1
         nobody = Joined(self.signed, SigningKey(bytes(SECRET_BYTES)))
-        return len(nobody.report(*last, self.draw(0, bytes(self.campaign.channel.rand_bytes))))
+        return len(nobody.report(last, campaign.slots(last) - 1, self.draw(0, bytes(campaign.channel.rand_bytes))))
 
     def enrolment(self) -> bytes:
         """The sealed enrolment, which introduces the device's key for this campaign."""

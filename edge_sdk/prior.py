@@ -16,8 +16,11 @@ from fractions import Fraction
 from protocol import levels
 from protocol.channels import Channel
 
-MOST_CELLS = 2**20
-"""The steps a device takes at most, about a second; beyond them the channel's level bounds the belief instead."""
+MOST_CELLS = 2**21
+"""The steps a device takes at most, a second or two; beyond them the channel's level bounds the belief instead."""
+
+MOST_OUTPUTS = 2**24
+"""No table has more, and other families do not look at each."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
         level: the channel's LDP level in nanonats; None where it is infinite.
         counts: reports of each value so far.
     """
-    weights = counted(channel, counts)
+    weights = counted(channel.inputs, counts)
     total = sum(weights)
     inputs = range(channel.inputs) if x is None else (x,)
     before = Fraction(max(weights[value] for value in inputs), total)
@@ -55,9 +58,16 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
     return Belief(float(before), levels.above(after))
 
 
-def counted(channel: Channel, counts: Mapping[int, int]) -> list[int]:
-    """The prior of a history: the counts plus one for each value."""
-    weights = [1] * channel.inputs
+def truth(channel: Channel, x: int) -> float:
+    """How likely input ``x`` makes one of the outputs that it makes likeliest; for words of independent bits, its own
+    bit."""
+    numerator, denominator = levels.structure_of(channel, MOST_OUTPUTS).truth(x)
+    return numerator / denominator
+
+
+def counted(size: int, counts: Mapping[int, int]) -> list[int]:
+    """The prior of a history over ``size`` values: the counts plus one for each."""
+    weights = [1] * size
     for value, times in counts.items():
         weights[value] += times
     return weights

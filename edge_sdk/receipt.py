@@ -1,6 +1,6 @@
-"""What a device hands back: a receipt for an answer given, a preview of one not given yet.
+"""What a device hands back: a receipt for an answer given, a preview of one not given yet, and what was told so far.
 
-One idea: both are for the person and the app beside them. Levels are exact in nanonats, and in nats for print.
+One idea: all are for the person and the app beside them. Levels are exact in nanonats, and in nats for print.
 
 How an answer is given: device.
 """
@@ -46,8 +46,8 @@ class Preview:
 
     Attributes:
         report_bytes: length of the report, whatever the answer; the early ones are a few bytes shorter.
-        truth: probability that the output is one of those the answer makes likeliest; for the answer the audit found
-            most exposed, where none was given.
+        truth: probability that the output is one of those the answer makes likeliest, or, in words of independent bits,
+            has the answer's own bit; for the answer the audit found most exposed, where none was given.
         belief: what an observer who knew this person's history could believe.
         cost_nanonats: what would be charged; for a fresh answer, where none was given.
     """
@@ -61,3 +61,18 @@ class Preview:
     def cost(self) -> float:
         """Nats that would be charged."""
         return exact.nats(self.cost_nanonats)
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What the reports of one device told in a campaign where each is designed for the earlier ones.
+
+    Attributes:
+        periods: of the reports, in order.
+        nanonats: what they were charged, the bound for an observer who believed the campaign's prior.
+        ldp_nanonats: the sum of their LDP levels, the bound for every observer.
+    """
+
+    periods: tuple[int, ...]
+    nanonats: int
+    ldp_nanonats: int

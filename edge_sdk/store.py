@@ -26,7 +26,7 @@ from protocol.errors import HalftruthError
 MEMORY = ":memory:"
 """In place of a folder: a store that ends with its process."""
 
-VERSION = 2
+VERSION = 3
 APPLICATION = int.from_bytes(b"htru", "big")
 SECRET_BYTES = 32
 SECRET_FILE, DATABASE_FILE = "device.secret", "store.db"
@@ -50,6 +50,8 @@ CREATE TABLE consent (campaign INTEGER PRIMARY KEY, time INTEGER NOT NULL, dithe
     cost INTEGER NOT NULL, inputs INTEGER NOT NULL, answers INTEGER NOT NULL, period_seconds INTEGER NOT NULL,
     periods INTEGER NOT NULL, place INTEGER, choice INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE declared (campaign INTEGER PRIMARY KEY, prior BLOB NOT NULL);
+CREATE TABLE transcript (campaign INTEGER, period INTEGER, y BLOB NOT NULL, PRIMARY KEY (campaign, period))
+    WITHOUT ROWID;
 CREATE TABLE memo (campaign INTEGER, x INTEGER, y BLOB NOT NULL, period INTEGER NOT NULL, slot INTEGER NOT NULL,
     times INTEGER NOT NULL, PRIMARY KEY (campaign, x)) WITHOUT ROWID;
 CREATE TABLE outbox (number INTEGER PRIMARY KEY, campaign INTEGER NOT NULL, envelope BLOB NOT NULL);
@@ -61,6 +63,10 @@ MIGRATIONS = {
 ALTER TABLE consent ADD COLUMN place INTEGER;
 ALTER TABLE consent ADD COLUMN choice INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE declared (campaign INTEGER PRIMARY KEY, prior BLOB NOT NULL);
+""",
+    2: """
+CREATE TABLE transcript (campaign INTEGER, period INTEGER, y BLOB NOT NULL, PRIMARY KEY (campaign, period))
+    WITHOUT ROWID;
 """,
 }
 

@@ -11,9 +11,22 @@ from dataclasses import dataclass
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Buckets, Domain, Grid
-from protocol.notions import Block, Certificate, HighLow, Information, Ldp, Notion
+from protocol.notions import (
+    Block,
+    Certificate,
+    Geo,
+    Graded,
+    HighLow,
+    Information,
+    Ldp,
+    MinId,
+    MutualInformation,
+    Notion,
+)
 from protocol.notions.classes import Classes
+from protocol.notions.information import RADIUS_UNITS
 from protocol.notions.own import OwnPrior
+from protocol.notions.transcript import TranscriptPrior
 
 MOST_LISTED = 512
 
@@ -110,7 +123,7 @@ class Terms:
             exact.nats(certificate.declared if place is not None else campaign.notion.level),
             certificate.cost,
             certificate.cost * campaign.most_draws,
-            promise(campaign.notion, place),
+            promise(campaign.notion, place, certificate.ball),
             _answers(campaign.domain),
             tuple(campaign.domain.label(x) for x in listed),
             _classes(campaign),
@@ -131,18 +144,19 @@ def _classes(campaign: Campaign) -> tuple[ClassTerms, ...]:
     )
 
 
-def promise(notion: Notion, place: int | None = None) -> str:
+def promise(notion: Notion, place: int | None = None, ball: int | None = None) -> str:
     """What a notion promises the person, in words.
 
     Args:
         place: of their class, where they have named it.
+        ball: the level over the declared ball of priors, nanonats; None where none is declared.
     """
     if isinstance(notion, Classes):
         public = "Which class of people you answer as is told openly. "
         if place is None:
             return public + "What is promised depends on the class; it is said once you have named yours."
-        return public + promise(notion.notions[place])
-    factor = f"{math.exp(exact.nats(notion.level)):.3g} times"
+        return public + promise(notion.notions[place], None, ball)
+    factor = _times(notion.level)
     if isinstance(notion, Ldp):
         return f"Whatever leaves the device is at most {factor} likelier with your answer than with any other."
     if isinstance(notion, HighLow):
@@ -156,20 +170,55 @@ def promise(notion: Notion, place: int | None = None) -> str:
             "another. Which group your answer is in may show."
         )
     if isinstance(notion, Information):
-        return (
+        told = (
             "To an observer who expects you to answer like the campaign's population, whatever leaves the device "
-            f"makes an answer at most {factor} likelier or less likely than it was before. Others may learn more."
+            f"makes an answer at most {factor} likelier or less likely than it was before."
         )
+        if ball is not None:
+            told += (
+                f" To one who expects otherwise, by up to {100 * notion.radius / RADIUS_UNITS:.3g} of 100 people, at "
+                f"most {_times(ball)}."
+            )
+        return f"{told} Others may learn more."
     if isinstance(notion, OwnPrior):
         return (
             "You declare openly how likely each answer is for you. To an observer who believes just that, whatever "
             f"leaves the device makes an answer at most {factor} likelier or less likely than it was before. Others "
             "may learn more."
         )
+    if isinstance(notion, TranscriptPrior):
+        return (
+            "Each report is made for what your earlier ones here told. To an observer who expected you to answer like "
+            f"the campaign's population, each makes an answer at most {factor} likelier or less likely than just "
+            "before. Others may learn more, and so may whoever sees another campaign of this kind about the same."
+        )
+    if isinstance(notion, Geo):
+        return (
+            "The nearer another answer is to yours, the better it hides it: whatever leaves the device is at most "
+            f"{factor} likelier with your answer than with one a unit of distance away, and less for nearer ones. That "
+            "you are far from somewhere may show."
+        )
+    if isinstance(notion, Graded):
+        least, most = _times(min(notion.budgets)), _times(max(notion.budgets))
+        both = "whichever of the two is less" if isinstance(notion, MinId) else "what lies between the two"
+        pairs = " Some pairs of answers are not protected from each other." if notion.unbounded else ""
+        return (
+            f"Each answer is protected in its own measure, from {least} for the best protected to {most}. Whatever "
+            f"leaves the device is likelier with your answer than with another by {both} at most.{pairs}"
+        )
+    if isinstance(notion, MutualInformation):
+        return (
+            f"On average over all people, what leaves a device tells {exact.nats(notion.level):g} nats of the answer. "
+            "A single report may tell more, even all: this is no promise to you alone."
+        )
     return (
         f"Whatever leaves the device is at most {factor} likelier with your answer than with another it is protected "
         "from. Some pairs of answers are protected more, some are not."
     )
+
+
+def _times(level: int) -> str:
+    return f"{math.exp(exact.nats(level)):.3g} times"
 
 
 def _answers(domain: Domain) -> str:

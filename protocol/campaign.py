@@ -21,6 +21,7 @@ from protocol.envelope import Kind
 from protocol.errors import CampaignError, CodecError, EnvelopeError, NotOpen, OutsideSchedule
 from protocol.notions import Certificate, Information, Notion
 from protocol.notions.classes import Classes
+from protocol.notions.transcript import MAX_TRANSCRIPT, TranscriptPrior
 
 CAMPAIGN_ID_BYTES = 16
 MAX_CAMPAIGN = 2**16
@@ -93,6 +94,11 @@ class Campaign:
             raise CampaignError(f"a campaign has 1 to {MAX_PERIODS} periods of at least a second")
         if not 1 <= self.answers_per_period <= MAX_ANSWERS_PER_PERIOD:
             raise CampaignError(f"a device answers 1 to {MAX_ANSWERS_PER_PERIOD} times a period")
+        if self.transcript and (self.answers_per_period != 1 or self.periods > MAX_TRANSCRIPT):
+            raise CampaignError(
+                f"a campaign with transcripts has one answer a period, in at most {MAX_TRANSCRIPT} periods: its "
+                "reports have an order"
+            )
         if not 1 <= self.minimum_reports <= 2**40:
             raise CampaignError("the minimum number of reports is at least 1")
         if self.enrolment not in ENROLMENTS:
@@ -105,11 +111,30 @@ class Campaign:
         return -(-(self.closes - self.opens) // self.period_seconds)
 
     @property
+    def transcript(self) -> TranscriptPrior | None:
+        """The notion, where each report is designed for what the device's earlier ones told; else None."""
+        return self.notion if isinstance(self.notion, TranscriptPrior) else None
+
+    def slots(self, period: int) -> int:
+        """The number of slots that a report in ``period`` may reach up to.
+
+        With transcripts a report's slot is how many reports of the device came before it: at most one a period.
+        """
+        return period + 1 if self.transcript else self.answers_per_period
+
+    def takes(self, period: int, slot: int, count: int) -> bool:
+        """Whether ``count`` outputs from ``slot`` on are within what a device may send in ``period``."""
+        return count <= self.answers_per_period and slot + count <= self.slots(period)
+
+    @property
     def most_draws(self) -> int:
         """The most fresh draws a device can ever make.
 
-        A value is drawn for once and its output kept, so there are no more draws than values, nor than reports.
+        A value is drawn for once and its output kept, so there are no more draws than values, nor than reports; with
+        transcripts, every report is a fresh draw.
         """
+        if self.transcript:
+            return self.periods
         return min(self.domain.size, self.periods * self.answers_per_period)
 
     @cached_property

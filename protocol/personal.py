@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from protocol.channels.channel import Channel
 from protocol.channels.response import RESPONSE_SCALE, RandomizedResponse
 from protocol.errors import ReportError
 from protocol.exact import EXP_BITS, exp_lower
@@ -20,6 +21,9 @@ from protocol.exact import EXP_BITS, exp_lower
 MAX_DECLARED_VALUES = 256
 MAX_DECLARED_WEIGHT = 2**20
 """A declared prior has at most so many values, and weights that sum to at most this: it is sent by every device."""
+
+DRIFT_ONE = 2**16
+"""A drift of one, in the integers that a drift is written in."""
 
 ONE = 1 << EXP_BITS
 
@@ -45,6 +49,28 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
     total = (bound - ONE) * whole + sum(least)
     cover = tuple(-(-(part << RESPONSE_SCALE) // total) for part in least)
     return RandomizedResponse(len(cover), cover[:1] if len(set(cover)) == 1 else cover)
+
+
+def after(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]:
+    """What an observer expects who saw ``y``: Bayes' rule, with no division and so no rounding.
+
+        P(x|y) is as P_x * w(x, y)
+
+    Weights that differ by a factor are one prior, to the rule above too.
+    """
+    return tuple(weight * channel.weight(x, y) for x, weight in enumerate(prior))
+
+
+def drifted(prior: Sequence[int], start: Sequence[int], drift: int) -> tuple[int, ...]:
+    """What an observer expects a period later, if the value is drawn anew from ``start`` with probability ``drift``.
+
+        (1 - d) P_x + d S_x,   times a common denominator
+
+    Args:
+        drift: over ``DRIFT_ONE``.
+    """
+    stays, comes = (DRIFT_ONE - drift) * sum(start), drift * sum(prior)
+    return tuple(weight * stays + fresh * comes for weight, fresh in zip(prior, start, strict=True))
 
 
 def choice(classes: int, level: int) -> RandomizedResponse:

@@ -57,7 +57,7 @@ class Report:
         """
         report = cls(campaign_id, period, slot, len(outputs), pack(outputs, terms.channel.output_bits))
         report.outputs(terms)
-        if period >= terms.periods or slot + len(outputs) > terms.answers_per_period:
+        if period >= terms.periods or not terms.takes(period, slot, len(outputs)):
             raise ReportError("a report lies within the campaign's periods and quota")
         return report
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import numpy as np
 
+from aggregator.audit import ask, audit_campaign
 from aggregator.cli import shell
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.estimate import query
 from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.result import METHODS, Estimate
 from aggregator.estimate.result import estimate as estimate_shares
+from aggregator.estimate.tally import Tally
 from aggregator.intake import ingest as intake
 from aggregator.intake.ingest import IngestResult
 from aggregator.present.document import answer_csv, estimate_csv
 from aggregator.present.listing import ingest_table, status_table
+from aggregator.present.page import page
 from aggregator.present.table import answer_table, estimate_table
 from aggregator.receive import inbox
 from aggregator.sheet import read_sheet
@@ -145,6 +149,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--plot", type=shell.writable, help="Draw the shares with their intervals (a map for grids), PNG.")
+@click.option("--report", type=shell.writable, help="Write the page to hand on: one HTML file that stands alone.")
 @click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
 @click.option("--method", type=click.Choice(METHODS), help="The estimator. [default: what suits the campaign]")
 @click.option(
@@ -165,6 +170,7 @@ def estimate(
     form: str,
     as_json: bool,
     plot: Path | None,
+    report: Path | None,
     period: int | None,
     method: str | None,
     confidence: float,
@@ -194,6 +200,8 @@ def estimate(
         raise click.UsageError(f"--{queries[0]} and --{queries[1]} ask for two numbers: ask twice")
     if queries and plot:
         raise click.UsageError(f"--plot draws the distribution, --{queries[0]} asks for one number: ask twice")
+    if queries and report:
+        raise click.UsageError(f"--report tells of the distribution, --{queries[0]} asks for one number: ask twice")
     if value is not None:
         x = _value(terms.domain, terms.domain.parse(value))
         answer = query.survey(terms, tally, x, level=confidence)
@@ -211,7 +219,10 @@ def estimate(
         if forged is not None and forged > tally.reports:
             raise click.UsageError(f"--forged: there are {tally.reports:,} reports")
         found = estimate_shares(signed, tally, method=method, level=confidence, forged=forged)
-        _print_shares(found, form, plot, truth_file)
+        truth = read_truth(truth_file, terms.domain).shares(terms.domain) if truth_file else None
+        _print_shares(found, form, plot, truth)
+        if report:
+            _write_page(report, found, tally, period, truth)
         return found
     if form == "json":
         shell.print_json({"campaign": terms.title, "reports": tally.reports} | answer.as_json())
@@ -222,10 +233,7 @@ def estimate(
     return answer
 
 
-def _print_shares(found: Estimate, form: str, plot: Path | None, truth_file: Path | None) -> None:
-    truth = None
-    if truth_file:
-        truth = read_truth(truth_file, found.terms.domain).shares(found.terms.domain)
+def _print_shares(found: Estimate, form: str, plot: Path | None, truth: Floats | None) -> None:
     if form == "json":
         shell.print_json(found.as_json())
     elif form == "csv":
@@ -239,6 +247,16 @@ def _print_shares(found: Estimate, form: str, plot: Path | None, truth_file: Pat
 
         draw(found, plot, truth)
         shell.warn(f"{plot}  drawn")
+
+
+def _write_page(path: Path, found: Estimate, tally: Tally, period: int | None, truth: Floats | None) -> None:
+    terms = found.terms
+    with shell.progress("auditing", None):
+        # Levels under other notions are of one law for all people, which classes do not have.
+        audit = audit_campaign(terms, None if terms.classes else replace(ask(terms), epsilons=()))
+    with shell.new_file(path) as file:
+        file.write(page(found, audit, tally, period=period, truth=truth).encode("utf-8"))
+    shell.warn(f"{path}  written")
 
 
 def _value(domain: Domain, answer: Answer) -> int:

@@ -42,6 +42,8 @@ COMMANDS = {
     "ingest": "desk",
     "status": "desk",
     "estimate": "desk",
+    "compact": "upkeep",
+    "rebuild": "upkeep",
     "simulate": "author",
     "inspect": "tools",
     "doctor": "tools",

@@ -27,7 +27,7 @@ from aggregator.estimate.decoders import Decoder, decoder_of
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Table
 from protocol.domain import Buckets, Items
-from protocol.notions import Ldp, Notion, OwnPrior
+from protocol.notions import Ldp, Notion, OwnPrior, TranscriptPrior
 
 DAY = 86_400
 OWN = "lip-response"
@@ -158,10 +158,11 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:
     name = section.take("name", str, "a mechanism's name, or auto", AUTO)
-    if isinstance(question.notion, OwnPrior):
+    if isinstance(question.notion, (OwnPrior, TranscriptPrior)):
         if name not in (AUTO, OWN):
-            raise DraftError(f'[mechanism] people with priors of their own have one rule, "{OWN}", not {name[:60]!r}')
-        return OWN, question.notion.channel_of(question.notion.uniform)
+            raise DraftError(f'[mechanism] priors of devices have one rule, "{OWN}", not {name[:60]!r}')
+        first = question.notion.uniform if isinstance(question.notion, OwnPrior) else question.notion.prior
+        return OWN, question.notion.channel_of(first)
     if name == TABLE:
         return name, _table(section, question.size)
     if name == GAUSSIAN:

@@ -20,7 +20,20 @@ from aggregator.sheet import read_sheet
 from protocol import exact, notions
 from protocol.domain import DITHER_BYTES, Domain, Grid, Items
 from protocol.errors import BadData
-from protocol.notions import Block, Graded, HighLow, Information, Ldp, Matrix, MutualInformation, Notion, OwnPrior
+from protocol.notions import (
+    Block,
+    Graded,
+    HighLow,
+    Information,
+    Ldp,
+    Matrix,
+    MutualInformation,
+    Notion,
+    OwnPrior,
+    TranscriptPrior,
+)
+from protocol.notions.information import RADIUS_UNITS
+from protocol.personal import DRIFT_ONE
 
 NOTIONS = (
     "ldp", "high-low", "block", "minid", "avgid", "geo", "pairwise", "pufferfish", "lip", "mutual-information",
@@ -44,15 +57,18 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
     if name == "mutual-information":
         return MutualInformation(level, _prior(prior, domain, folder))
     if name == "lip":
-        kind = prior.take("kind", str, '"campaign" or "own"', "campaign")
+        kind = prior.take("kind", str, '"campaign", "transcript" or "own"', "campaign")
         if kind == "own":
             return OwnPrior(level, domain.size)
+        if kind == "transcript":
+            return TranscriptPrior(level, _prior(prior, domain, folder), _drift(prior))
         if kind != "campaign":
             raise DraftError(
-                '[prior] kind is "campaign", the public prior of everybody, or "own", which each device declares; '
+                '[prior] kind is "campaign", the public prior of everybody, "transcript", where it follows each '
+                'device\'s earlier reports, or "own", which each device declares; '
                 f"classes of people have tables [classes.NAME]; not {shown(kind)}"
             )
-        return Information(level, _prior(prior, domain, folder))
+        return Information(level, _prior(prior, domain, folder), _radius(prior))
     if name == "high-low":
         labels = section.list_of("sensitive", str, "values that need protection")
         return HighLow(level, domain.size, tuple(sorted({_input(domain, label, "sensitive") for label in labels})))
@@ -97,7 +113,7 @@ def _geo(section: Section, domain: Domain, level: int) -> Notion:
 
 
 def _pufferfish(section: Section, domain: Domain, level: int, folder: Path) -> Notion:
-    """Noise as wide as the secrets of the scenarios move the answer keeps Pufferfish privacy (Wasserstein mechanism)."""
+    """Noise as wide as secrets move the answer keeps Pufferfish privacy (Wasserstein mechanism)."""
     file = folder / section.take("scenarios", str, "a JSON file of secrets, pairs and scenarios")
     if not file.is_file():
         raise DraftError(f"[privacy] scenarios: there is no file {file.name}")
@@ -112,6 +128,14 @@ def _level(section: Section) -> int:
     except BadData as error:
         raise DraftError(f"[privacy] {error}") from None
     return level
+
+
+def _radius(prior: Section) -> int:
+    """The radius of the ball of priors, in parts per billion; a longer decimal is the next larger one."""
+    radius = finite("prior", "radius", prior.take("radius", (int, Decimal), "how far off the prior may be", Decimal(0)))
+    if not 0 <= radius <= 1:
+        raise DraftError("[prior] radius is a total variation distance: 0 .. 1, such as 0.05")
+    return math.ceil(radius * RADIUS_UNITS)
 
 
 def _matrix(section: Section, domain: Domain, folder: Path) -> Matrix:
@@ -146,6 +170,14 @@ def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
         return earlier_round(folder / prior.take("estimate", str, "the JSON of an earlier campaign's estimate"), domain)
     key = "counts" if "counts" in prior else "weights"
     return weights_of(prior, key, domain.size)
+
+
+def _drift(prior: Section) -> int:
+    """The chance that a person's value is another before each period, in the notion's integers, to the nearest."""
+    drift = finite("prior", "drift", prior.take("drift", (int, Decimal), "a chance for each period", Decimal(0)))
+    if not 0 <= drift < 1:
+        raise DraftError("[prior] drift is the chance that a value is drawn anew before a period: from 0 to below 1")
+    return min(round(drift * DRIFT_ONE), DRIFT_ONE - 1)
 
 
 def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:

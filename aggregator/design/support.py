@@ -1,4 +1,4 @@
-"""Recipes for the best support schemes: projective geometry response, subset selection and pairs.
+"""Recipes for the best support schemes: projective geometry response, subset selection and triples.
 
 One idea: from input x every output of a set S_x is e^eps times likelier than any other, and for every other input x'
 the set S_x is equally likely. Then two probabilities say all about the error,
@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from protocol import exact
-from protocol.channels.pairs import ONE as PAIRS_ONE
-from protocol.channels.pairs import Pairs
 from protocol.channels.projective import MAX_DIMENSION, MAX_ORDER, MAX_POINTS, ProjectiveGeometry, is_prime
 from protocol.channels.projective import ONE as PROJECTIVE_ONE
 from protocol.channels.subset import ONE as SUBSET_ONE
 from protocol.channels.subset import SubsetSelection
+from protocol.channels.triples import ONE as TRIPLES_ONE
+from protocol.channels.triples import Triples, ring_of
 from protocol.errors import ChannelError
 from protocol.exact import EXP_BITS, exp_lower
 
@@ -75,6 +75,21 @@ def subset_error(size: int, ones: int, level: int) -> float:
     return support_error(size, inside, (ones - inside) / (size - 1))
 
 
+def triples_error(size: int, level: int) -> float:
+    """The ``support_error`` of triples.
+
+        p* = E cs / Z,   q* = (E + cs - 1) / Z,   Z = E cs + K - cs                              (MATH 4.1, ci = 1)
+
+    Args:
+        size: k.
+        level: nanonats.
+    """
+    E = math.exp(exact.nats(level))
+    support, others = _triples_with(size)
+    Z = E * support + others
+    return support_error(size, E * support / Z, (E + support - 1) / Z)
+
+
 def projective(size: int, level: int, max_bits: int | None = None) -> ProjectiveGeometry:
     """Projective geometry response over the field and dimension of the least error.
 
@@ -122,25 +137,29 @@ def subset_selection(size: int, level: int) -> SubsetSelection:
     return SubsetSelection(size, ones, _ceil(D * SUBSET_ONE, exp_lower(level) * having + D * lacking))
 
 
-def pairs(size: int, level: int) -> Pairs:
-    """Subset selection with d = 2, in 2 log2 k - 1 bits: the least error of any where k is near 2.5 e^eps.
+def triples(size: int, level: int) -> Triples:
+    """Subset selection with d = 3 on a Steiner triple system, in little more than 2 log2 k - 2 bits.
 
-    Its error is ``subset_error`` with ``ones`` = 2.
+    Its error is next to the least of any where k is two to five times e^eps: between randomised response, where S_x is
+    a single output, and the planes of projective geometry response.
 
-    Source: Ye, Barg 2018, section IV.
+    Source: Ye, Barg 2018, section IV; Bose 1939.
 
     Args:
-        size: k, 3 .. 4096.
+        size: k, 2 .. 4095.
         level: nanonats.
     Raises:
         ChannelError: another size.
     """
-    if size < 3:
-        raise ChannelError("pairs are of at least 3 inputs: for two, randomised response is the best there is")
-    having, lacking = size - 1, math.comb(size - 1, 2)
-    if lacking == 1:  # no other outside pair could take a remainder
-        return Pairs(size, _outside(PAIRS_ONE, having, lacking, level))
-    return Pairs(size, _ceil(D * PAIRS_ONE, exp_lower(level) * having + D * lacking))
+    support, others = _triples_with(size)
+    return Triples(size, _ceil(D * TRIPLES_ONE, exp_lower(level) * support + D * others))
+
+
+def _triples_with(size: int) -> tuple[int, int]:
+    """cs and K - cs: how many triples of ``size`` points, and up to five more, hold one of them, and do not."""
+    ring = ring_of(size)
+    support = (3 * ring - 1) // 2
+    return support, (ring - 1) * support
 
 
 def _geometries(size: int) -> Iterator[tuple[int, int, int]]:

@@ -206,13 +206,18 @@ def _levels_of(stairs: Staircase) -> tuple[Floats, Integers]:
 
 
 def pooled(terms: Campaign, tally: Tally) -> Pooled | None:
-    """The decoder of a campaign with classes, or with people's own priors; None for every other campaign."""
+    """The decoder of a campaign with classes, people's own priors or transcripts; None for every other campaign."""
     from aggregator.estimate.decoders import decoder_of
     from aggregator.estimate.personal import PersonalDecoder, PersonalTally
+    from aggregator.estimate.transcript import TranscriptDecoder, TranscriptTally
     from protocol.notions import Information
     from protocol.notions.classes import Classes, class_channels
     from protocol.notions.own import OwnPrior
 
+    if terms.transcript:
+        if not isinstance(tally, TranscriptTally):
+            raise ValueError("the tally of a campaign with transcripts is counted by transcript")
+        return TranscriptDecoder(terms.transcript, tally.chains, tally.period)
     if isinstance(terms.notion, OwnPrior):
         if not isinstance(tally, PersonalTally):
             raise ValueError("the tally of a campaign for people's own priors is counted by prior")

@@ -23,6 +23,7 @@ from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.screen import screen
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.transcript import TranscriptDecoder, TranscriptTally
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Items
@@ -201,7 +202,7 @@ def estimate(
     decoder = classes or decoder_of(terms.channel, None if prior is None else prior.tolist())
     if method is not None:
         require_method(method, prior, decoder)
-    warnings: list[str] = []
+    warnings = list(tally.warnings) if isinstance(tally, TranscriptTally) else []
     try:
         raw = decoder.invert(share)
     except NotInvertible as reason:
@@ -356,6 +357,7 @@ def require_enough(terms: Campaign, tally: Tally) -> None:
         NotEnough
     """
     features = tally.priors.size if isinstance(tally, PersonalTally) else terms.channel.features
+    features = len(tally.chains) if isinstance(tally, TranscriptTally) else features
     if tally.counts.shape != (features,):
         raise ValueError(f"the tally has {tally.counts.shape} counts, the channel {features} features")
     if tally.reports < terms.minimum_reports:
@@ -377,6 +379,8 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
         raise MethodRefused(f"method {method!r} needs the prior of a LIP campaign: use 'projection'")
     if method == "em" and isinstance(decoder, Pooled):
         raise MethodRefused("method 'em' takes all people to be alike, and this campaign's are not: use 'projection'")
+    if method == "map" and isinstance(decoder, TranscriptDecoder) and decoder.drift:
+        raise MethodRefused("method 'map' takes people's values to stay, and this campaign's drift: use 'mmse'")
     if method in WITHOUT_INVERSE and not decoder.one_hot:
         raise MethodRefused(
             f"method {method!r} needs whole outputs, and this channel's reports are counted bit by bit: "

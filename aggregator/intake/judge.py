@@ -141,8 +141,10 @@ class _Docket:
             period = self.reports.period[rows]
             self.refuse(rows, period > current + 1, Reject.EARLY)
             self.refuse(rows, period >= terms.periods, Reject.LATE)
-            end = self.reports.slot[rows] + self.reports.count[rows]
-            self.refuse(rows, end > terms.answers_per_period, Reject.OVER_QUOTA)
+            count = self.reports.count[rows]
+            slots = period + 1 if terms.transcript else terms.answers_per_period  # protocol.campaign.Campaign.takes
+            over = (count > terms.answers_per_period) | (self.reports.slot[rows] + count > slots)
+            self.refuse(rows, over, Reject.OVER_QUOTA)
 
     def terms(self, campaign: int) -> Campaign:
         """The terms of a campaign by its number."""

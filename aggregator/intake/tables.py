@@ -3,19 +3,24 @@
 One idea: a commit is a compare-and-swap on the table's version. Rows are computed from a snapshot and appended only if
 no other commit came between; otherwise they are computed again from a newer snapshot. So "only what is not there yet"
 stays true under any number of writers, whole reports go in or stay out, and a crash leaves a commit or nothing.
-All tables are append-only.
+To whoever reads, all tables are append-only; compact puts the same rows into fewer files.
+
+A killed process leaves whole commits. The engine does not bring them to the disk: after a power failure the latest may
+be missing or damaged, which ``exists`` looks for and rebuild makes good from the kept batches.
 
 What the rows mean: registry, enrolments, ingest and the study.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlparse
+from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 from deltalake import (
@@ -81,6 +86,16 @@ class StudyError(HalftruthError):
     """The study cannot do what was asked: it is not there, does not know a name, or cannot be written."""
 
 
+class Damaged(StudyError):
+    """A table was there, and is not any more, or not as it was written."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(
+            f"the study {path.parent} is damaged: its table {path.name} {what}. "
+            f"`halftruth --study {path.parent} rebuild --out NEW` builds it anew and leaves this one as it is"
+        )
+
+
 @contextmanager
 def storage(table: Path | DeltaTable) -> Iterator[None]:
     """Turn the storage engine's and the system's errors into the study's.
@@ -88,14 +103,21 @@ def storage(table: Path | DeltaTable) -> Iterator[None]:
     Raises:
         StudyError
     """
-    path = table if isinstance(table, Path) else Path(urlparse(table.table_uri).path)
+    path = table if isinstance(table, Path) else Path(unquote(urlparse(table.table_uri).path))
     try:
         yield
     except TableNotFoundError:
-        raise StudyError(f"{path.name} is missing from the study {path.parent}: restore the directory") from None
-    except (DeltaError, OSError) as error:
+        raise Damaged(path, "is missing") from None
+    except Exception as error:
+        if type(error) is not Exception and not isinstance(error, DeltaError | OSError):
+            raise
+        reason = str(error).partition("\n")[0].rstrip(".")
+        # The engine has no word for it: a file that it cannot read is a bare Exception, unless it was about to write.
+        unread = type(error) is Exception or reason.startswith("Kernel error") or "Parquet error" in reason
+        if unread and ("(os error" not in reason or "(os error 2)" in reason):
+            raise Damaged(path, f"cannot be read ({reason})") from error
         raise StudyError(
-            f"the study {path.parent} cannot be read or written: {error}. Nothing of this step was counted; "
+            f"the study {path.parent} cannot be read or written: {reason}. Nothing of this step was counted; "
             "free space or correct the permissions, and run it again"
         ) from error
 
@@ -104,9 +126,12 @@ def create(path: Path) -> None:
     """Make an empty table where there is none.
 
     Raises:
+        Damaged: there was one, and what it held would be forgotten.
         StudyError
     """
     with storage(path):
+        if exists(path):
+            return
         try:
             DeltaTable.create(str(path), SCHEMAS[path.name], mode="ignore", partition_by=PARTITIONS.get(path.name, []))
         except DeltaError:
@@ -115,8 +140,71 @@ def create(path: Path) -> None:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is a table."""
-    return (path / "_delta_log").is_dir() and DeltaTable.is_deltatable(str(path))
+    """Whether there is a table.
+
+    Raises:
+        Damaged: there was one; what is left of it is not what was written, as far as names and sizes tell.
+    """
+    # First, because whoever makes a study writes the first row after making all tables.
+    written = any(_was_written_to(path.with_name(name)) for name in SCHEMAS)
+    if (path / "_delta_log").is_dir() and DeltaTable.is_deltatable(str(path)):
+        require_whole(path)
+        return True
+    if written:
+        raise Damaged(path, "is missing, or its log is")
+    return False
+
+
+def _was_written_to(path: Path) -> bool:
+    return any(path.glob("_delta_log/*[1-9]*.json")) or next(path.rglob("*.parquet"), None) is not None
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file that a snapshot's rows are in.
+
+    Attributes:
+        size: in bytes.
+        rows: how many.
+        partition: values of the columns that the table is partitioned by.
+    """
+
+    path: Path
+    size: int
+    rows: int
+    partition: Mapping[str, str | int]
+
+
+def data_files(path: Path, table: DeltaTable) -> list[DataFile]:
+    """The files of a snapshot of the table at ``path``.
+
+    Raises:
+        StudyError
+    """
+    with storage(path):
+        return [
+            DataFile(path / one["path"], one["size_bytes"], one["num_records"], one.get("partition") or {})
+            for one in pa.table(table.get_add_actions()).to_pylist()
+        ]
+
+
+def require_whole(path: Path) -> DeltaTable:
+    """The table as it is now, if its files are there in the sizes in which they were written.
+
+    Raises:
+        StudyError
+    """
+    with storage(path):
+        # To the engine a commit cut to nothing is an empty one.
+        if any(not entry.stat().st_size for entry in (path / "_delta_log").glob("*.json")):
+            raise Damaged(path, "has an empty commit in its log")
+        table = DeltaTable(str(path))
+        for file in data_files(path, table):
+            with suppress(FileNotFoundError):
+                if file.path.stat().st_size == file.size:
+                    continue
+            raise Damaged(path, f"has lost {file.path.relative_to(path)}, or a part of it")
+        return table
 
 
 def snapshot(path: Path) -> DeltaTable:
@@ -180,12 +268,51 @@ def append(path: Path, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
                 failures += 1
                 if failures > _PATIENCE:
                     raise
-                time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # who waits longer is no secret
+                pause(failures)
                 continue
             break
     if table.version() % _CHECKPOINT_EVERY == 0:
         with suppress(DeltaError, OSError):  # it only saves the next reader time
             table.create_checkpoint()
+
+
+def pause(failures: int) -> None:
+    """Let others commit, after so many failures in a row."""
+    time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # who waits longer is no secret
+
+
+def rewrite(path: Path, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:
+    """Put the rows of a partition into files of about ``file_bytes``, if the table is still the snapshot ``table``.
+
+    Not by the engine's own compaction: that one reads the log anew before it commits, and so two of them at once
+    leave every row twice (deltalake 1.6.6).
+
+    Args:
+        partition: as a ``DataFile`` has it.
+    Returns:
+        Whether it is done; if not, others have committed since, and nothing has changed.
+    Raises:
+        StudyError
+    """
+    # Ids are hex digits and periods integers, so nothing from outside gets into a query.
+    where = " AND ".join(f"{name} = {value!r}" for name, value in partition.items())
+    columns = ", ".join(SCHEMAS[path.name].names)
+    sql = f"SELECT {columns} FROM rows" + f" WHERE {where}" * bool(where)  # noqa: S608
+    with storage(path):
+        try:
+            write_deltalake(
+                table,
+                QueryBuilder().register("rows", table).execute(sql),
+                mode="overwrite",
+                predicate=where or None,
+                target_file_size=file_bytes,
+                writer_properties=_LAYOUT,
+                commit_properties=_SWAP,
+                post_commithook_properties=_NO_HOOK,
+            )
+        except CommitFailedError:
+            return False
+    return True
 
 
 def add(path: Path, rows: pa.Table) -> None:
@@ -195,3 +322,17 @@ def add(path: Path, rows: pa.Table) -> None:
         StudyError
     """
     append(path, lambda _: rows)
+
+
+def sync(paths: Iterable[Path]) -> None:
+    """Bring files and folders to the disk, and the names in the folders they are in, where the system can."""
+    if os.name != "posix":
+        return
+    listed = set(paths)
+    for path in listed | {path.parent for path in listed}:
+        with suppress(FileNotFoundError):
+            opened = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(opened)
+            finally:
+                os.close(opened)

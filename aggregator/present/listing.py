@@ -21,15 +21,27 @@ from aggregator.intake.ingest import IngestResult
 from aggregator.release import Release
 from aggregator.study import CampaignStatus
 from protocol import exact
-from protocol.notions import Certificate, Information
+from protocol.notions import Certificate, Graded, Information, Notion
+from protocol.notions.information import RADIUS_UNITS
 
 PROMISES = {
     "ldp": "no answer makes any report more than {factor} times as likely as another answer does",
     "high-low": "no sensitive answer makes any report more than {factor} times as likely as another answer does",
     "block": "within a block, no answer makes any report more than {factor} times as likely; the block is told",
     "pairwise": "each pair of answers keeps its own level, {factor} times at most where there is one",
+    "geo": "two answers one unit of distance apart make any report at most {factor} times as likely, nearer ones less",
+    "minid": "each answer has a budget, {least} to {most} nats; two answers keep the smaller one",
+    "avgid": "each answer has a budget, {least} to {most} nats; two answers keep the mean of theirs",
     "lip": "no report changes what the prior says of an answer by more than {factor} times either way",
+    "own-lip": "no report changes what a device's own declared prior says of an answer by more than {factor} times",
+    "transcript-lip": "no report changes what earlier ones said of an answer by more than {factor} times either way",
+    "mutual-information": "a report tells {level} nats of an answer on average; a single one may tell more",
+    "classes": "each class of people has a promise of its own, {factor} times at most; the class is told",
 }
+"""What a notion promises, in a line."""
+
+SOME_PROMISE = "no report tells some answers apart by more than {factor} times"
+"""Of any notion that has no line of its own."""
 
 ADVICE = {
     "unknown-campaign": "import their campaign, and ingest again",
@@ -46,10 +58,11 @@ def audit_table(audit: Audit) -> Table:
     rows = [
         ("campaign", terms.title),
         ("mechanism", f"{terms.mechanism}, {channel.inputs} values, {channel.output_bits} bits a report"),
-        ("notion", f"{terms.notion.name}: {_promise(terms.notion.name, certificate)}"),
+        ("notion", f"{terms.notion.name}: {_promise(terms.notion)}"),
         ("declared", f"{exact.nats(certificate.declared):.9f} nats"),
         ("audited", f"{exact.nats(certificate.audited):.9f} nats, from the channel's integers"),
         ("plain LDP", "none" if certificate.ldp is None else f"{exact.nats(certificate.ldp):.9f} nats"),
+        *_ball(terms.notion, certificate),
         ("worst case", f"{exact.nats(terms.worst_case):g} nats over the whole campaign, {terms.most_draws} draws"),
     ]
     if audit.raw_mse is None:
@@ -208,9 +221,23 @@ def checkup_table(findings: Iterable[Finding]) -> Table:
     return _pairs([(found.name, found.text if found.ok else f"WRONG: {found.text}") for found in findings])
 
 
-def _promise(notion: str, certificate: Certificate) -> str:
-    factor = exact.exp_lower(certificate.declared) / (1 << exact.EXP_BITS)
-    return PROMISES[notion].format(factor=f"{factor:.3g}")
+def _promise(notion: Notion) -> str:
+    words = {
+        "factor": f"{exact.exp_lower(notion.level) / (1 << exact.EXP_BITS):.3g}",
+        "level": f"{exact.nats(notion.level):g}",
+    }
+    if isinstance(notion, Graded):
+        least, most = min(notion.budgets), max(notion.budgets)
+        words |= {"least": f"{exact.nats(least):g}", "most": f"{exact.nats(most):g}"}
+    return PROMISES.get(notion.name, SOME_PROMISE).format(**words)
+
+
+def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
+    """The row of a declared ball of priors."""
+    if not isinstance(notion, Information) or certificate.ball is None:
+        return []
+    found = f"{exact.nats(certificate.ball):.9f} nats for every prior within {notion.radius / RADIUS_UNITS:g} of it"
+    return [("prior off", found)]
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> Table:

@@ -12,21 +12,21 @@ from protocol.channels.blocks import Blocks
 from protocol.channels.channel import Channel, Loss
 from protocol.channels.hadamard import Hadamard
 from protocol.channels.noise import Noise
-from protocol.channels.pairs import Pairs
 from protocol.channels.projective import ProjectiveGeometry
 from protocol.channels.response import RandomizedResponse
 from protocol.channels.subset import SubsetSelection
 from protocol.channels.table import Table
+from protocol.channels.triples import Triples
 from protocol.channels.windows import Windows
 from protocol.errors import ChannelError
 
 __all__ = [
-    "Bits", "Blocks", "Channel", "Hadamard", "Loss", "Noise", "Pairs", "ProjectiveGeometry",
-    "RandomizedResponse", "SubsetSelection", "Table", "Windows", "decode",
+    "Bits", "Blocks", "Channel", "Hadamard", "Loss", "Noise", "ProjectiveGeometry",
+    "RandomizedResponse", "SubsetSelection", "Table", "Triples", "Windows", "decode",
 ]  # fmt: skip
 
 _KINDS = (
-    Table, RandomizedResponse, Hadamard, ProjectiveGeometry, SubsetSelection, Bits, Blocks, Noise, Windows, Pairs,
+    Table, RandomizedResponse, Hadamard, ProjectiveGeometry, SubsetSelection, Bits, Blocks, Noise, Windows, Triples,
 )  # fmt: skip
 FAMILIES: dict[str, type[Channel]] = {kind.family: kind for kind in _KINDS}
 

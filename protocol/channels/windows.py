@@ -223,7 +223,7 @@ class Windows(Channel):
             rare = len(self._tail)
             digest = hashlib.shake_128(ORDER_LABEL + order.to_bytes(4, "big")).digest(8 * rare)
             keys = struct.unpack(f">{rare}Q", digest)
-            sequence = [x for _, x in sorted(zip(keys, self._tail, strict=True))]
+            sequence = [self._tail[place] for place in sorted(range(rare), key=keys.__getitem__)]
             lengths = list(map(self.arcs.__getitem__, sequence))
             ends = list(accumulate(lengths))
             borders = [j * self.circle for j in range(self.cells)]  # on a circle cells times as long

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
-from math import comb
+from math import comb, lcm
 
 from protocol.channels.bits import BIT_SCALE, Bits, S
 from protocol.levels.structure import Column, Profile, Structure, TooLarge
@@ -74,6 +74,33 @@ class BitsStructure(Structure):
                 parts = [(parts[0][0], prior[0] * k)]
             yield Column((1 << ones) - 1, comb(k, ones), tuple(parts))
 
+    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+        # As in Bits.loss_against_prior: one bit alone set, or alone not set, the rarest input's of a class.
+        if len(self.channel.own) > MOST_CLASSES:
+            raise TooLarge(f"a bits channel of more than {MOST_CLASSES} classes is too large: the sums grow with each")
+        told = [Fraction(a, b) if b else None for a, b in zip(self.channel.own, self.channel.other, strict=True)]
+        missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
+        masses = [0] * len(missing)
+        rarest = [-1] * len(missing)
+        for x, (mass, number) in enumerate(zip(prior, self.channel.class_of, strict=True)):
+            masses[number] += mass
+            if rarest[number] < 0 or mass < prior[rarest[number]]:
+                rarest[number] = x
+        for number, x in enumerate(rarest):
+            only, others = self.channel.only(x), list(masses)
+            others[number] -= prior[x]
+            own = told[number]
+            if own is None:  # nobody else has this bit
+                yield Column(only, 1, ((1, prior[x]), (0, sum(others))))
+                continue
+            yield _relative(only, [(own, prior[x]), *zip(missing, others, strict=True)])
+            if all(ratio is not None for ratio in told):
+                rest = [(ratio, mass) for ratio, mass in zip(told, others, strict=True) if ratio is not None]
+                yield _relative(self.channel.outputs - 1 - only, [(missing[number], prior[x]), *rest])
+
+    def truth(self, x: int) -> tuple[int, int]:
+        return self._chances(x)[0], S
+
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         if len(self.channel.own) > MOST_CLASSES:
             raise TooLarge("a bits channel of so many classes is too large: the exact sums grow with each")
@@ -91,3 +118,13 @@ class BitsStructure(Structure):
             mine = prior[x] * Fraction(a, b)
             best = max(best, mine / (mine + rest - prior[x] * missing[self.channel.class_of[x]]))
         return best.numerator, best.denominator
+
+
+def _relative(y: int, parts: Sequence[tuple[Fraction, int]]) -> Column:
+    """A column of ratios, on a scale of its own."""
+    scale = lcm(*(ratio.denominator for ratio, _ in parts))
+    masses: dict[int, int] = {}
+    for ratio, mass in parts:
+        weight = ratio.numerator * (scale // ratio.denominator)
+        masses[weight] = masses.get(weight, 0) + mass
+    return Column(y, 1, tuple(part for part in masses.items() if part[1]))

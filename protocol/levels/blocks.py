@@ -107,7 +107,7 @@ class BlocksStructure(Structure):
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         if self.channel.cover:
-            return super().belief(prior, inputs)
+            return self._covered_belief(prior, inputs)
         best = (0, 1)
         asked: dict[int, list[int]] = {}
         for x in inputs:
@@ -117,4 +117,18 @@ class BlocksStructure(Structure):
             most, whole = (1, 1) if block == OPEN else self.inner[block - 1].belief(self._law(block, prior), places)
             if most * best[1] > best[0] * whole:
                 best = (most, whole)
+        return best
+
+    def _covered_belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        if any(self.channel.block_of[x] == OPEN for x in inputs):
+            return 1, 1  # an open input is the only one of its own output
+        outputs = self.inner[0].channel.outputs
+        self.require_steps(len(inputs) * outputs, "the inputs of its block would be looked at output by output")
+        marginals = self.marginals(prior)
+        best = (0, 1)
+        for x in inputs:
+            for y, marginal in enumerate(marginals[:outputs]):
+                most = prior[x] * self.channel.weight(x, y)
+                if most * best[1] > best[0] * marginal:
+                    best = (most, marginal)
         return best

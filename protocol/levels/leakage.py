@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from protocol import exact
-from protocol.levels.level import LOG_UNITS, Level, log_above
+from protocol.levels.level import LOG_ERROR, LOG_UNITS, Level, log_above
 from protocol.levels.structure import Structure
 
 _LOGARITHMS = 2**16
@@ -33,9 +33,11 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
     found = 0
     for column in structure.columns(prior):
         marginal = column.marginal
+        # A column has one mean and its weights recur, so two logarithms are cheaper than one of each ratio.
+        below = logarithm(marginal, 1) - LOG_ERROR if marginal else 0
         for weight, mass in column.parts:
-            if weight:
-                found += column.count * weight * mass * logarithm(weight * total, marginal)
+            if weight and weight * total != marginal:
+                found += column.count * weight * mass * (logarithm(weight * total, 1) - below)
     units = -(-found // (total << structure.channel.scale))
     return Level(max(0, -(-units * exact.NANONATS // LOG_UNITS)))
 

@@ -16,6 +16,9 @@ from protocol import exact
 LOG_UNITS = 10**18
 """``log_above`` counts in 10^-18 nats."""
 
+LOG_ERROR = 2
+"""How many of these ``log_above`` is too high at most."""
+
 _DECIMALS = Context(prec=60, rounding=ROUND_CEILING, Emin=-(10**6), Emax=10**6)
 
 

@@ -14,6 +14,7 @@ from protocol import exact
 from protocol.channels import Loss
 from protocol.levels.level import Delta, Level
 from protocol.levels.metric import Metric
+from protocol.levels.noise import NoiseStructure
 from protocol.levels.response import ResponseStructure
 from protocol.levels.structure import Structure
 
@@ -58,6 +59,8 @@ def geo(structure: Structure, metric: Metric) -> Level:
     Raises:
         TooLarge
     """
+    if isinstance(structure, NoiseStructure):
+        return _noise_geo(structure, metric)
     kinds = structure.kinds
     structure.require_steps(len(kinds) ** 2 * structure.loss_steps, "too many pairs of inputs differ")
     worst = Level(0)
@@ -67,15 +70,33 @@ def geo(structure: Structure, metric: Metric) -> Level:
                 continue
             # Pairs of two kinds lose alike, so the nearest one is the worst.
             x, other, square = metric.nearest(first, second)
-            loss = structure.channel.loss([x], [other])
-            level = loss.level
-            if level is None:
-                return Level(None, x, other, loss.y)
-            distance = isqrt(square.numerator * ROOT_UNITS**2 // square.denominator)
-            per_unit = -(-level * ROOT_UNITS // distance)
-            if per_unit > (worst.nanonats or 0):
-                worst = Level(per_unit, x, other, loss.y)
+            found = _per_unit(structure.channel.loss([x], [other]), square)
+            if found.nanonats is None:
+                return found
+            if found.nanonats > (worst.nanonats or 0):
+                worst = found
     return worst
+
+
+def _noise_geo(structure: NoiseStructure, metric: Metric) -> Level:
+    # Pairs of one shift are bounded by their worst; on a lattice they are equally far, else the nearest is looked at.
+    infinite = ldp(structure)
+    if infinite.nanonats is None:
+        return infinite
+    worst = Level(0)
+    for loss, pairs in structure.shifts():
+        found = _per_unit(loss, min(metric.square(x, other) for x, other in pairs))
+        if (found.nanonats or 0) > (worst.nanonats or 0):
+            worst = found
+    return worst
+
+
+def _per_unit(loss: Loss, square: Fraction) -> Level:
+    level = loss.level
+    if level is None:
+        return _level(loss)
+    distance = isqrt(square.numerator * ROOT_UNITS**2 // square.denominator)
+    return Level(-(-level * ROOT_UNITS // distance), loss.x, loss.other, loss.y)
 
 
 def identifiability(structure: Structure, prior: Sequence[int]) -> Level:
@@ -95,6 +116,8 @@ def identifiability(structure: Structure, prior: Sequence[int]) -> Level:
     if isinstance(structure, ResponseStructure):
         return _response_identifiability(structure, prior)
     kinds = structure.kinds
+    if len(kinds) == len(prior):
+        return _columns_identifiability(structure, prior)
     structure.require_steps(len(kinds) ** 2 * structure.loss_steps, "too many pairs of inputs differ")
     likely = [sorted(kind, key=prior.__getitem__, reverse=True)[:2] for kind in kinds]
     unlikely = [sorted(kind, key=prior.__getitem__)[:2] for kind in kinds]
@@ -108,6 +131,18 @@ def identifiability(structure: Structure, prior: Sequence[int]) -> Level:
                     return _level(odds)
                 if odds.worse_than(worst):
                     worst = odds
+    return _level(worst)
+
+
+def _columns_identifiability(structure: Structure, prior: Sequence[int]) -> Level:
+    structure.require_cells()
+    worst = Loss(1, 1, 0, None, 0)
+    for y in range(structure.channel.outputs):
+        believed = [weight * mass for weight, mass in zip(structure.column(y), prior, strict=True)]
+        most, least = max(believed), min(believed)
+        odds = Loss(most, least, believed.index(most), believed.index(least), y)
+        if odds.worse_than(worst):
+            worst = odds
     return _level(worst)
 
 

@@ -28,7 +28,7 @@ def information(structure: Structure, prior: Sequence[int]) -> Level:
     total = sum(_positive(prior))
     worst = Loss(1, 1, 0, None, 0)
     try:
-        for column in structure.columns(prior):
+        for column in structure.lifts(prior):
             weights = [weight for weight, _ in column.parts]
             mean = column.marginal
             worst = _worse(worst, column.y, total * max(weights), mean, mean, total * min(weights))
@@ -56,14 +56,22 @@ def information_in_ball(structure: Structure, prior: Sequence[int], radius: Frac
     total, share = sum(_positive(prior)), radius.denominator
     moved = radius.numerator * total
     worst = Loss(1, 1, 0, None, 0)
-    for column in structure.columns(prior):
-        parts = sorted((weight, mass * share) for weight, mass in column.parts)
-        low, high = parts[0][0], parts[-1][0]
+    whole = total * share
+    for column in structure.lifts(prior):
         mean = column.marginal * share
+        low, high = min(column.parts)[0], max(column.parts)[0]
+        # No more than all that is moved can cross from one end to the other; most columns need no closer look.
+        span = moved * (high - low)
+        if span < mean and not (
+            Loss(whole * high, mean - span, 0, None, 0).worse_than(worst)
+            or Loss(mean + span, whole * low, 0, None, 0).worse_than(worst)
+        ):
+            continue
+        parts = sorted((weight, mass * share) for weight, mass in column.parts)
         # Mass goes from the heavy end to the lightest weight, or from the light end to the heaviest.
         least = mean - sum(mass * (weight - low) for weight, mass in _first(parts[::-1], moved))
         most = mean + sum(mass * (high - weight) for weight, mass in _first(parts, moved))
-        worst = _worse(worst, column.y, total * share * high, least, most, total * share * low)
+        worst = _worse(worst, column.y, whole * high, least, most, whole * low)
     return _level(worst)
 
 
@@ -80,7 +88,7 @@ def information_in_ratio(structure: Structure, prior: Sequence[int], factor: Fra
         raise ValueError("a ratio of priors is at least 1")
     total, up, down = sum(_positive(prior)), factor.numerator, factor.denominator
     worst = Loss(1, 1, 0, None, 0)
-    for column in structure.columns(prior):
+    for column in structure.lifts(prior):
         # In units of 1 / (total * up * down): at least mass * down^2, at most mass * up^2, in all total * up * down.
         parts = sorted((weight, mass * (up * up - down * down)) for weight, mass in column.parts)
         floor = column.marginal * down * down
@@ -150,6 +158,8 @@ def _first(parts: Sequence[tuple[int, int]], amount: int) -> list[tuple[int, int
     """The first parts up to ``amount`` of mass in all, the last of them cut."""
     taken = []
     for weight, mass in parts:
+        if not amount:
+            break
         taken.append((weight, min(mass, amount)))
         amount -= taken[-1][1]
     return taken

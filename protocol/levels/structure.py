@@ -83,11 +83,12 @@ class Structure:
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         """(weight, how many outputs have it) pairs of input ``x``; weights of 0 may be left out."""
+        self.require_steps(self.channel.outputs, "it has too many outputs")
         return [(self.channel.weight(x, y), 1) for y in range(self.channel.outputs)]
 
     @cached_property
     def _rows(self) -> list[list[int]]:
-        self._require_cells()
+        self.require_cells()
         return [[self.channel.weight(x, y) for y in range(self.channel.outputs)] for x in range(self.channel.inputs)]
 
     def profile(self, x: int, other: int) -> Profile:
@@ -115,13 +116,36 @@ class Structure:
         Args:
             prior: ``inputs`` positive integers.
         """
-        self._require_cells()
+        self.require_cells()
         for y in range(self.channel.outputs):
             masses: dict[int, int] = {}
-            for x, mass in enumerate(prior):
-                weight = self.channel.weight(x, y)
+            for weight, mass in zip(self.column(y), prior, strict=True):
                 masses[weight] = masses.get(weight, 0) + mass
             yield Column(y, 1, tuple(masses.items()))
+
+    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+        """Columns, among them those where a weight is largest, and least, beside the mean under any prior that is
+        reached from ``prior`` by moving mass or by factors, the same for all inputs.
+
+        Each may be given up to a factor of its weights.
+
+        Args:
+            prior: ``inputs`` positive integers.
+        """
+        return self.columns(prior)
+
+    def column(self, y: int) -> Sequence[int]:
+        """The weight of output ``y`` for every input."""
+        return [self.channel.weight(x, y) for x in range(self.channel.inputs)]
+
+    def truth(self, x: int) -> tuple[int, int]:
+        """How likely input ``x`` makes one of the outputs that it makes likeliest, as a ratio of integers.
+
+        Of independent bits, how likely the input's own bit is set.
+        """
+        row = list(self.row(x))
+        likeliest = max(weight for weight, count in row if count)
+        return sum(weight * count for weight, count in row if weight == likeliest), 1 << self.channel.scale
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
         """2^scale * sum(law) * P(y) for every output.
@@ -129,13 +153,13 @@ class Structure:
         Args:
             law: ``inputs`` integers, not negative.
         """
-        self._require_cells()
+        self.require_cells()
         held = [(x, mass) for x, mass in enumerate(law) if mass]
         return [sum(mass * self.channel.weight(x, y) for x, mass in held) for y in range(self.channel.outputs)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         """For each input x the sum over outputs of ``of``(weight(x, y), marginals[y])."""
-        self._require_cells()
+        self.require_cells()
         for x in range(self.channel.inputs):
             yield sum(of(self.channel.weight(x, y), marginal) for y, marginal in enumerate(marginals))
 
@@ -145,10 +169,10 @@ class Structure:
         Args:
             prior: ``inputs`` positive integers.
         """
-        self._require_cells()
+        self.require_cells()
         best = (0, 1)
         for y in range(self.channel.outputs):
-            column = [self.channel.weight(x, y) * mass for x, mass in enumerate(prior)]
+            column = [weight * mass for weight, mass in zip(self.column(y), prior, strict=True)]
             marginal, most = sum(column), max(column[x] for x in inputs)
             if most * best[1] > best[0] * marginal:
                 best = (most, marginal)
@@ -163,5 +187,10 @@ class Structure:
         if steps > self.most:
             raise TooLarge(f"a {self.channel.family} channel of {self.channel.inputs} inputs is too large: {why}")
 
-    def _require_cells(self) -> None:
+    def require_cells(self) -> None:
+        """Refuse a walk through all cells where these are more than ``most``.
+
+        Raises:
+            TooLarge
+        """
         self.require_steps(self.channel.inputs * self.channel.outputs, "it would be walked through cell by cell")

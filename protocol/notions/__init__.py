@@ -18,15 +18,16 @@ from protocol.notions.leakage import MutualInformation
 from protocol.notions.notion import Certificate, Notion, certify, require_level
 from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import MAX_MATRIX, UNBOUNDED, Block, HighLow, Ldp, Matrix, Pairwise
+from protocol.notions.transcript import TranscriptPrior
 
 __all__ = [
     "MAX_MATRIX", "MAX_PRIOR_WEIGHT", "UNBOUNDED",
     "AvgId", "Block", "Certificate", "Classes", "Geo", "Graded", "HighLow", "Information", "Ldp", "Matrix", "MinId",
-    "MutualInformation", "Notion", "OwnPrior", "Pairwise",
+    "MutualInformation", "Notion", "OwnPrior", "Pairwise", "TranscriptPrior",
     "certify", "decode", "require_level",
 ]  # fmt: skip
 
-_KINDS = (Ldp, HighLow, Block, Matrix, Geo, MinId, AvgId, Information, OwnPrior, MutualInformation)
+_KINDS = (Ldp, HighLow, Block, Matrix, Geo, MinId, AvgId, Information, OwnPrior, TranscriptPrior, MutualInformation)
 _FROM_WIRE: dict[str, Callable[[codec.Value], Notion]] = {kind.name: kind.from_wire for kind in _KINDS}
 
 

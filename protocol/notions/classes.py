@@ -39,7 +39,7 @@ class Classes(Notion):
         require_level(self.level)
         if not 2 <= len(self.notions) <= MAX_CLASSES:
             raise NotionError(f"there are 2 to {MAX_CLASSES} classes, not {len(self.notions)}")
-        if any(notion.name in ("classes", "own-lip") for notion in self.notions):
+        if any(notion.name in ("classes", "own-lip", "transcript-lip") for notion in self.notions):
             raise NotionError("a class has one notion, and its members one channel")
         if self.level != max(notion.level for notion in self.notions):
             raise NotionError("the level of classes is the largest that any of them declares")

@@ -1,19 +1,26 @@
 """Local information privacy: |ln P(x|y) - ln P(x)| <= eps, under a prior (Jiang, Li, Tandon 2020, Def. 1).
 
-One idea: what is bounded is how far a report moves the belief in a value, for an observer who believed the prior.
+One idea: what is bounded is how far a report moves the belief in a value, for an observer who believed the prior. A
+prior is a guess, so a campaign may also declare how far off it can be: the certificate then says what is kept for every
+observer within that distance.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-from protocol import codec, exact
+from protocol import codec, exact, levels
 from protocol.channels import Channel, Loss
+from protocol.channels.channel import MOST_CELLS
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.notion import Notion, require_level
 
 MAX_PRIOR_WEIGHT = 2**53
+
+RADIUS_UNITS = 10**9
+"""A radius is in parts per billion."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +29,13 @@ class Information(Notion):
 
     Attributes:
         prior: k positive integers; P(x) = prior[x] / sum(prior), exactly. Counts serve as they are.
+        radius: of the ball of priors that the certificate speaks of as well, in parts per billion of total variation;
+            0 where none is declared.
     """
 
     level: int
     prior: tuple[int, ...]
+    radius: int = 0
     name: ClassVar[str] = "lip"
 
     def __post_init__(self) -> None:
@@ -36,6 +46,8 @@ class Information(Notion):
             raise NotionError("a prior is above zero at every value: LIP says nothing about a value of prior zero")
         if sum(self.prior) > MAX_PRIOR_WEIGHT:
             raise NotionError("prior weights sum to at most 2^53")
+        if not 0 <= self.radius <= RADIUS_UNITS:
+            raise NotionError("the radius of a ball of priors lies in 0 .. 1, a total variation")
 
     @property
     def inputs(self) -> int | None:
@@ -48,13 +60,27 @@ class Information(Notion):
             raise Uncertified(f"output {loss.y} rules input {loss.x} out, which no LIP level allows")
         return exact.keeps(loss.numerator, loss.denominator, self.level), level, loss
 
+    def ball(self, channel: Channel) -> int | None:
+        if not self.radius:
+            return None
+        # Device and desk walk as far as each other, or they would not certify the same campaigns.
+        structure = levels.structure_of(channel, MOST_CELLS)
+        try:
+            found = levels.information_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))
+        except levels.TooLarge as error:
+            raise Uncertified(f"{error}; a ball of priors cannot be declared") from None
+        if found.nanonats is None:
+            raise Uncertified(f"output {found.y} rules an input out, which no LIP level allows")
+        return found.nanonats
+
     def encode(self) -> codec.Value:
-        return [self.name, self.level, list(self.prior)]
+        return [self.name, self.level, list(self.prior), self.radius]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Information:
-        _, level, weights = codec.fields(value, 3, cls.name, NotionError)
+        _, level, weights, radius = codec.fields(value, 4, cls.name, NotionError)
         return cls(
             codec.integer(level, "a level", NotionError),
             codec.integers(weights, "a prior weight", NotionError, 0, MAX_PRIOR_WEIGHT),
+            codec.integer(radius, "a radius", NotionError, 0, RADIUS_UNITS),
         )

@@ -26,27 +26,39 @@ class Certificate:
         audited: the smallest level the channel provably keeps under its own notion.
         ldp: its plain LDP level, which needs no prior; None where it is infinite.
         witness: the ratio that comes nearest to its bound.
+        adds: whether the declared levels of a device's reports add up.
+        ball: of LIP with a declared radius: the LIP level for an observer with any prior that near. None where no
+            radius is declared; never infinite, since what keeps a LIP level has an LDP level, which bounds it.
     """
 
     declared: int
     audited: int
     ldp: int | None
     witness: Loss
+    adds: bool = False
+    ball: int | None = None
 
     @property
     def cost(self) -> int:
         """What one fresh answer is charged.
 
-        The LDP level, which adds up over answers whatever the prior; where it is infinite, the level between the
-        inputs that the notion protects from each other.
+        The declared level, where the notion makes levels add up. Else the LDP level, which adds up over answers
+        whatever the prior; where it is infinite, the level between the inputs that the notion protects from each other.
         """
+        if self.adds:
+            return self.declared
         return self.audited if self.ldp is None else self.ldp
 
 
 class Notion(ABC):
-    """A privacy notion at a declared level."""
+    """A privacy notion at a declared level.
+
+    Attributes:
+        adds: whether the levels of a device's reports add up, since each is designed for what the earlier ones told.
+    """
 
     name: ClassVar[str]
+    adds: ClassVar[bool] = False
     level: int
 
     @property
@@ -66,6 +78,14 @@ class Notion(ABC):
         """The LDP level of ``channel`` over all the inputs that this notion compares; None where it is infinite."""
         everything = range(channel.inputs)
         return channel.loss(everything, everything).level
+
+    def ball(self, channel: Channel) -> int | None:
+        """The level of ``channel`` over a declared ball of priors; None where the notion declares none.
+
+        Raises:
+            Uncertified: the channel is too large for it.
+        """
+        return None
 
     @abstractmethod
     def encode(self) -> codec.Value:
@@ -89,7 +109,7 @@ def certify(channel: Channel, notion: Notion) -> Certificate:
             + f", output {witness.y})"
         )
     ldp = audited if notion.name == "ldp" else notion.ldp(channel)
-    return Certificate(notion.level, audited, ldp, witness)
+    return Certificate(notion.level, audited, ldp, witness, notion.adds, notion.ball(channel))
 
 
 def require_level(level: int) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -11,22 +13,31 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
+from rich.console import Console
 
 from aggregator.audit import ask, audit_campaign, compare, read_prior
 from aggregator.cli.release import anonymity
 from aggregator.cli.shell import halftruth
 from aggregator.design.central import central, local_mse, merged_mse
+from aggregator.design.entries import DraftError, Section
+from aggregator.design.promised import notion_of
 from aggregator.estimate.tally import Tally
+from aggregator.present.listing import PROMISES, audit_table
 from aggregator.release import ReleaseError, judge_reports, judge_sheet
 from aggregator.scenarios import ScenarioError, read_scenarios
 from aggregator.sheet import SheetError
-from protocol import exact
+from edge_sdk.audit import audit as own_audit
+from edge_sdk.terms import promise
+from protocol import exact, levels, notions
 from protocol.campaign import Campaign, seal_campaign
 from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Table
 from protocol.domain import Buckets, Domain, Grid, Values
 from protocol.errors import DomainError
 from protocol.keys import SigningKey
-from protocol.notions import UNBOUNDED, HighLow, Information, Ldp, Matrix, Notion
+from protocol.levels import Metric
+from protocol.notions import UNBOUNDED, Classes, HighLow, Information, Ldp, Matrix, Notion
+from tests.edge_sdk.test_black_box import QUESTIONS
+from tests.edge_sdk.test_black_box import campaign as mechanism_campaign
 
 NAT = exact.NANONATS
 ONE = 1 << 64
@@ -253,6 +264,125 @@ def _unbounded(channel: Channel) -> Campaign:
         levels[x][x] = 0
     levels[2][3] = levels[3][2] = NAT
     return campaign(channel, Matrix(NAT, tuple(map(tuple, levels))))
+
+
+# Every mechanism
+
+
+def walked(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
+    """Levels by a walk through all cells, in floats that know of no structure."""
+    channel = terms.channel
+    law = np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float)
+    law = law[:, law.sum(axis=0) > 0] / 2.0**channel.scale
+    p = np.array(prior) / sum(prior)
+    mean = p @ law
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lift = np.log(law / mean)
+        pairs = np.log(law[:, None] / law[None])
+        odds = np.log(law[:, None] * p[:, None, None] / (law[None] * p[None, :, None]))
+    different = ~np.eye(len(p), dtype=bool)
+    found = {
+        "ldp": float(np.nanmax(pairs)),
+        "lip": float(np.nanmax(np.abs(lift))),
+        "mutual-information": float(np.nansum(p[:, None] * law * np.where(law > 0, lift, 0))),
+        "maximal-leakage": math.log(law.max(axis=0).sum()),
+        "differential-identifiability": float(np.nanmax(odds[different])),
+        "belief": float((p[:, None] * law / mean).max()),
+    }
+    if terms.domain.kind in ("grid", "buckets"):
+        metric = Metric.of(terms.domain)
+        distance = [[math.sqrt(metric.square(x, other)) or math.inf for other in range(len(p))] for x in range(len(p))]
+        found["geo"] = float((np.nanmax(pairs, axis=2) / distance).max())
+    return found
+
+
+def excess(terms: Campaign, epsilon: float) -> float:
+    """delta(epsilon) by all pairs of rows."""
+    channel = terms.channel
+    law = np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float)
+    law /= 2.0**channel.scale
+    return float(np.maximum(law[:, None] - math.exp(epsilon) * law[None], 0).sum(axis=2).max())
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_mechanism_is_audited(name):
+    """For every mechanism of the catalogue the audit is whole, and each of its levels is what a walk through the cells
+    says; so are the deltas, the belief and, over a ball, the knapsack in a plain walk."""
+    terms = mechanism_campaign(name)
+    for prior in ((1,) * terms.domain.size, tuple(range(2, 2 + terms.domain.size))):
+        asked = ask(terms, prior=prior, radius=Fraction(1, 20))
+        audit = audit_campaign(terms, asked)
+        found = audit.as_json()
+        assert audit.survey is not None
+        assert set(found["missing"]) <= {"geo", "pufferfish"}
+        surveyed = {name: level.nats for name, level in audit.survey.levels.items()}
+        expected = walked(terms, prior)
+        assert found["belief"]["after"] == pytest.approx(expected.pop("belief"), abs=1e-9)
+        for notion, level in expected.items():
+            assert (surveyed[notion] is None) == (level == math.inf), notion
+            if surveyed[notion] is not None:
+                assert level - 1e-9 <= surveyed[notion] <= level + 1e-8, notion
+        for row in found["delta"]:
+            assert row["ldp"] == pytest.approx(excess(terms, row["epsilon"]), abs=1e-9)
+        by_cells = levels.information_in_ball(levels.Structure(terms.channel), prior, Fraction(1, 20))
+        assert surveyed["lip-ball"] == by_cells.nats
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(audit_table(audit))
+    assert terms.notion.name in console.export_text()
+    assert "nats" in promise(terms.notion) or "times" in promise(terms.notion)
+
+
+def test_every_notion_has_its_words():
+    """Each notion that a campaign can declare is promised in a line of its own."""
+    assert set(PROMISES) == {*notions._FROM_WIRE, "classes"}
+    for line in PROMISES.values():
+        assert line.format(factor=2, level=1, least=1, most=2)
+
+
+def test_the_declared_ball_is_shown(tmp_path):
+    """A campaign that says how far off its prior may be is audited at the prior, over the ball and under every prior; a
+    ball that is asked for takes the place of the declared one."""
+    terms = campaign(response(4), Information(NAT, (4, 3, 2, 1), 5 * 10**7))
+    found = json.loads(run(terms, tmp_path, "--json"))
+    assert found["ball"] == 0.05
+    assert found["levels"]["lip"] < found["levels"]["lip-ball"] < found["levels"]["ldp"]
+    assert found["levels"]["lip-ball"] == exact.nats(terms.certificate.ball)
+    assert audit_campaign(terms).as_json()["levels"]["lip-ball"] == found["levels"]["lip-ball"]
+    asked = json.loads(run(terms, tmp_path, "--json", "--ball", "0.05"))
+    assert asked["levels"]["lip-ball"] == found["levels"]["lip-ball"]
+    wider = json.loads(run(terms, tmp_path, "--json", "--ball", "0.5"))
+    assert (wider["ball"], wider["levels"]["lip-ball"] > found["levels"]["lip-ball"]) == (0.5, True)
+    assert "every prior within 0.05" in run(terms, tmp_path)
+    said = promise(terms.notion, ball=terms.certificate.ball)
+    assert "by up to 5 of 100 people" in said
+    assert f"{math.exp(exact.nats(terms.certificate.ball)):.3g} times" in said
+
+
+def test_a_draft_declares_a_radius(tmp_path):
+    """[prior] radius is the ball of the notion, to a billionth and never smaller than written."""
+    prior = {"weights": [Decimal("0.4"), Decimal("0.3"), Decimal("0.2"), Decimal("0.1")]}
+    for radius, billionths in (("0.05", 5 * 10**7), ("1", 10**9), ("0", 0), ("1e-10", 1)):
+        privacy = Section("privacy", {"notion": "lip", "epsilon": Decimal(1)})
+        notion = notion_of(privacy, Section("prior", prior | {"radius": Decimal(radius)}), LABELS, tmp_path)
+        assert notion == Information(NAT, (4, 3, 2, 1), billionths)
+    privacy = Section("privacy", {"notion": "lip", "epsilon": Decimal(1)})
+    with pytest.raises(DraftError, match="radius"):
+        notion_of(privacy, Section("prior", prior | {"radius": Decimal("1.01")}), LABELS, tmp_path)
+
+
+@pytest.mark.parametrize("domain", [LABELS, Buckets.of([0, 5, 20, 50])])
+def test_classes_are_audited(domain):
+    """A campaign of classes is audited under one prior in all of them, with no distance between values of two."""
+    channel = Blocks(0, ((1, 4), (2, 4)), (response(4), hadamard(4)))
+    terms = Campaign(
+        "T", "Q?", "", "Library", domain, Classes.of((Ldp(NAT), Ldp(NAT))), "by hand", channel, 0, 10**6, 10**6, 1, 10,
+        "open", ("old", "young"),
+    )  # fmt: skip
+    found = audit_campaign(terms, ask(terms)).as_json()
+    assert found["levels"]["classes"] == 1.0
+    assert found["levels"]["mutual-information"] > math.log(2)
+    assert set(found["missing"]) == {"geo", "pufferfish"}
+    assert own_audit(terms, {domain.label(1): 3}).survey.levels["mutual-information"].nats > math.log(2)
 
 
 # What is released

@@ -124,7 +124,7 @@ def test_a_draft_for_own_priors_is_a_campaign(tmp_path) -> None:
     with pytest.raises(DraftError):
         drafted(more='[prior]\nkind = "own"\n[mechanism]\nname = "randomized-response"', folder=tmp_path)
     with pytest.raises(DraftError):
-        drafted(more='[prior]\nkind = "transcript"', folder=tmp_path)
+        drafted(more='[prior]\nkind = "diary"', folder=tmp_path)
 
 
 def test_the_second_round_asks_with_what_the_first_one_learnt(tmp_path) -> None:

@@ -13,9 +13,9 @@ from aggregator.estimate.decoders.bits import BitsDecoder
 from aggregator.estimate.decoders.response import ResponseDecoder
 from protocol import notions
 from protocol.channels.bits import Bits, S
+from protocol.domain.items import Items
 from protocol.errors import Uncertified
 from protocol.exact import NANONATS, keeps, level_from
-from protocol.domain.items import Items
 from protocol.notions import HighLow, Information, Ldp
 from protocol.notions.graded import Graded
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 
@@ -40,7 +39,7 @@ LEVELS = ((0, NAT, 2 * NAT), (NAT, 0, NAT), (2 * NAT, NAT, 0))
 SQUARE = Grid(0, 2, 0, 2, 1)
 QUESTIONS = {
     **dict.fromkeys(("randomized-response", "hadamard", "projective"), Question(values(3), Ldp(NAT))),
-    **dict.fromkeys(("subset", "pairs"), Question(values(4), Ldp(NAT))),
+    **dict.fromkeys(("subset", "triples"), Question(values(4), Ldp(NAT))),
     **dict.fromkeys(("rappor", "oue"), Question(values(2), Ldp(NAT))),
     **dict.fromkeys(("utility-rappor", "utility-oue"), Question(values(3), HighLow(NAT, 3, (0, 1)))),
     **dict.fromkeys(("idue", "idue-opt1", "idue-opt2"), Question(values(3), Graded.over([NAT, 2 * NAT, 2 * NAT]))),

@@ -7,11 +7,14 @@ import random
 
 import pytest
 
-from edge_sdk import prior
-from edge_sdk.prior import belief
+from edge_sdk import BudgetPolicy, Device, prior
+from edge_sdk.prior import belief, truth
 from protocol import exact
-from protocol.channels import Blocks, Hadamard
-from tests.edge_sdk.conftest import response
+from protocol.campaign import Campaign, seal_campaign
+from protocol.channels import Bits, Blocks, Channel, Hadamard, SubsetSelection, Triples
+from protocol.domain import Values
+from protocol.notions import Ldp
+from tests.edge_sdk.conftest import AUTHOR, OPENS, response
 
 
 def test_belief_is_bayes_rule():
@@ -42,3 +45,67 @@ def test_a_channel_without_bound_says_that_all_may_be_known():
     """An infinite level allows certainty."""
     channel = Blocks(1 << 125, ((1, 2), (0, 1)), (Hadamard(3 << 62, 2),))
     assert belief(channel, None, {}, 2).after == 1.0
+
+
+HALF, QUARTER = 1 << 31, 1 << 30
+LARGE: dict[str, Channel] = {
+    "bits": Bits.over([(HALF, QUARTER)] * 40),
+    "bits of two classes": Bits.over([(3 * QUARTER, HALF), *[(HALF, QUARTER)] * 30]),
+    "subset": SubsetSelection(62, 20, (1 << 128) // 10**16 // 2),
+    "triples": Triples(100, (1 << 128) // 3000),
+}
+SENSITIVE = Blocks.over(1 << 120, [0, *[1] * 90], lambda k: Hadamard(3 << 62, k))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_preview_walks_through_no_words(name):
+    """A channel with as many outputs as words of its bits is previewed at once: what is said is the truth, and a belief
+    that is no certainty."""
+    channel = LARGE[name]
+    domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
+    notion = Ldp(20 * exact.NANONATS)
+    terms = Campaign("t", "q", "p", "o", domain, notion, "by hand", channel, OPENS, OPENS + 9, 9, 1, 1, "open")
+    with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=1000), clock=lambda: OPENS) as device:
+        joined = device.join(seal_campaign(terms, AUTHOR)).campaign_id
+        device.consent(joined)
+        device.answer(joined, "v0")
+        preview = device.preview(joined, "v0")
+    assert preview.truth == truth(channel, 0)
+    assert preview.belief.before == pytest.approx(2 / (channel.inputs + 1))
+    assert preview.belief.before < preview.belief.after < 1
+
+
+@pytest.mark.parametrize("name", ["bits", "bits of two classes"])
+def test_the_belief_after_bits_is_of_the_own_one_alone(name):
+    """A value is believed most after the word whose only bit is its own, by Bayes' rule in floats."""
+    channel = LARGE[name]
+    a, b = channel.own[0] / 2**32, channel.other[0] / 2**32
+    others = (
+        (1 - channel.own[number] / 2**32) / (1 - channel.other[number] / 2**32) for number in channel.class_of[1:]
+    )
+    mine = 2 * a / b  # one report of it so far
+    assert belief(channel, None, {0: 1}, 0).after == pytest.approx(mine / (mine + sum(others)))
+
+
+@pytest.mark.parametrize("name", [*LARGE, "sensitive"])
+def test_the_truth_is_sampled(name):
+    """n = 4,000 draws of one value: the share of its likeliest outputs, or of words with its bit, is the truth said.
+    Six standard errors; a failure would mean that the preview tells of another channel."""
+    channel = LARGE.get(name, SENSITIVE)
+    dice = random.Random(5)
+    x, draws = channel.inputs - 1, 4000
+    outputs = [channel.sample(x, dice.randbytes(channel.rand_bytes)) for _ in range(draws)]
+    if isinstance(channel, Bits):
+        hits = sum(1 for y in outputs if y & channel.only(x))
+    else:
+        likeliest = max(channel.weight(x, y) for y in set(outputs))
+        hits = sum(channel.weight(x, y) == likeliest for y in outputs)
+    said = truth(channel, x)
+    assert 0.1 < said < 0.9
+    assert abs(hits / draws - said) < 6 * math.sqrt(said * (1 - said) / draws)
+
+
+def test_an_open_value_may_be_known():
+    """Where an open value is asked about, its own output gives it away; a sensitive one is never certain."""
+    assert belief(SENSITIVE, None, {}, 0).after == 1.0
+    assert 1 / 91 < belief(SENSITIVE, None, {}, 3).after < 0.1

@@ -11,7 +11,7 @@ import pytest
 
 from edge_sdk import Device
 from edge_sdk.errors import StoreError
-from edge_sdk.store import DATABASE_FILE, SECRET_FILE
+from edge_sdk.store import DATABASE_FILE, SECRET_FILE, VERSION
 from tests.edge_sdk.conftest import LABELS, OPENS, Dice, campaign
 
 
@@ -174,9 +174,9 @@ def test_a_store_of_another_version_or_program_is_refused(open_device, place, tm
     """A store is read by the release that knows its format, and no other file is taken for one."""
     open_device(place).close()
     with sqlite3.connect(place / DATABASE_FILE) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
-    with pytest.raises(StoreError, match="format 3"):
+    with pytest.raises(StoreError, match=f"format {VERSION + 1}"):
         open_device(place)
     (tmp_path / "other").mkdir()
     with sqlite3.connect(tmp_path / "other" / DATABASE_FILE) as connection:

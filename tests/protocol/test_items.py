@@ -15,8 +15,8 @@ from protocol import codec, exact
 from protocol.channels import Channel, RandomizedResponse
 from protocol.channels.bits import Bits, S
 from protocol.domain import DITHER_BYTES
-from protocol.errors import DomainError, NotInDomain
 from protocol.domain.items import DITHERS, Items, set_level
+from protocol.errors import DomainError, NotInDomain
 from protocol.notions.graded import Graded
 
 ZERO = bytes(DITHER_BYTES)

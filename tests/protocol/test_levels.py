@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -14,12 +15,24 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from protocol import exact, levels
-from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Table
-from protocol.channels.bits import Bits
-from protocol.channels.projective import ProjectiveGeometry
+from protocol.channels import (
+    Bits,
+    Blocks,
+    Channel,
+    Hadamard,
+    Noise,
+    ProjectiveGeometry,
+    RandomizedResponse,
+    SubsetSelection,
+    Table,
+    Triples,
+    Windows,
+)
+from protocol.channels.windows import Single, Type
 from protocol.domain import Buckets, Grid, Values
 from protocol.errors import DomainError, NotionError
 from protocol.levels import Metric, Pufferfish, Scenario, Structure, TooLarge, structure_of
+from tests.protocol.test_windows import GRID as WINDOWS
 
 ONE = 1 << 64
 NAT = exact.NANONATS
@@ -41,6 +54,21 @@ def table(*rows: Sequence[Fraction | int]) -> Table:
     return Table.nearest([[Fraction(cell) for cell in row] for row in rows])
 
 
+def projective(inputs: int, q: int, t: int) -> ProjectiveGeometry:
+    support = (q ** (t - 1) - 1) // (q - 1)
+    outside = (1 << 128) // 12
+    return ProjectiveGeometry(inputs, q, t, outside + ((1 << 128) - outside) % support)
+
+
+def noise_law(points: int) -> tuple[int, ...]:
+    """A law of steps, alike in all directions, that falls by three quarters with each; of a line, or of two rows."""
+    rows, columns = (1, points) if points < 6 else (2, points // 2)
+    law = [1 << 58 - 2 * (r + c) for r in range(rows) for c in range(columns)]
+    times = [(1 + (r > 0)) * (1 + (c > 0)) for r in range(rows) for c in range(columns)]
+    law[0] = (1 << 62) - sum(weight * count for weight, count in zip(law[1:], times[1:], strict=True))
+    return tuple(law)
+
+
 HALF = Fraction(1, 2)
 GRID: dict[str, Channel] = {
     "table": random_table(4, 6, 1),
@@ -57,7 +85,29 @@ GRID: dict[str, Channel] = {
     "blocks of responses": Blocks.over(0, [1, 2, 1, 2, 2], lambda k: RandomizedResponse(k, (ONE // 9,))),
     "sensitive": Blocks.over(1 << 124, [0, 1, 1, 0, 1], lambda k: Hadamard(truth_of(NAT), k)),
     "sensitive table": Blocks.over(1 << 124, [1, 0, 1], lambda k: random_table(k, 3, 4)),
-}
+    "projective": projective(4, 2, 3),
+    "projective, all points": projective(7, 2, 3),
+    "subset": SubsetSelection(5, 2, (1 << 128) // 17),
+    "subset, a coarse remainder": SubsetSelection(6, 3, 11),
+    "subset, all but one": SubsetSelection(4, 3, 3 * 10**37 + 1),
+    "subset, nearly flat": SubsetSelection(6, 4, (1 << 128) // 15 - 4),
+    "triples": Triples(5, (1 << 128) // 20),
+    "triples, points of no input": Triples(2, (1 << 128) // 20),
+    "triples, nearly flat": Triples(6, (1 << 128) // 12 - 1),
+    "triples of more places": Triples(7, (1 << 128) // 45),
+    "noise on a line": Noise(1, 4, noise_law(4)),
+    "noise on a grid": Noise(2, 3, noise_law(6)),
+    "noise one way": Noise(1, 3, (1 << 58, 1 << 59, (1 << 62) - (1 << 61) - 3 * (1 << 58), 1 << 61, 0)),
+    "windows": Windows(
+        (0, 5, 1, 3, 0, 1), 7, 2, (0,), (Single(4, ONE // 4, ONE // 50),),
+        (Type(3, ONE // 30, ONE // 40, ONE // 33, (ONE // 22,)), Type(5, ONE // 50, 0, 7, (ONE // 90,))),
+    ),
+    "windows shorter than arcs": Windows(
+        (90, 5, 5), 9, 4, (), (), (Type(2, ONE // 20, ONE // 21, 0, ()), Type(0, 3, 3, 0, ()), Type(8, 9, 0, 0, ()))
+    ),
+    "windows longer than arcs": Windows((7, 2, 2, 3, 4), 3, 1, (), (), (Type(1, ONE // 3, ONE // 4, 0, ()),)),
+    "windows of singles": Windows((0, 0), 1, 1, (), (Single(0, ONE // 2, 9), Single(1, ONE // 3, ONE // 3)), ()),
+}  # fmt: skip
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
@@ -128,8 +178,9 @@ def test_a_structure_says_what_the_cells_say(channel: Channel) -> None:
     for prior in priors(k):
         assert list(fast.marginals(prior)) == list(slow.marginals(prior))
         assert list(fast.marginals([*prior[1:], 0])) == list(slow.marginals([*prior[1:], 0]))
-        columns, walked = ({c.y: dict(c.parts) for c in made.columns(prior)} for made in (fast, slow))
-        assert columns == walked
+        assert by_parts(fast.columns(prior)) == by_parts(slow.columns(prior))
+        walked = {column.y: dict(column.parts) for column in slow.columns(prior)}
+        assert all(walked[column.y] == dict(column.parts) for column in fast.columns(prior))
         marginals = slow.marginals(prior)
 
         def of(weight: int, mean: int) -> int:
@@ -139,6 +190,37 @@ def test_a_structure_says_what_the_cells_say(channel: Channel) -> None:
         for asked in (range(k), [0], [k - 1, 1]):
             mine, theirs = fast.belief(prior, asked), slow.belief(prior, asked)
             assert Fraction(*mine) == Fraction(*theirs)
+
+
+@pytest.mark.parametrize("name", ["tail only", "arcs longer than cells", "no two alike", "random 4", "random 8"])
+def test_windows_of_every_shape_say_what_their_cells_say(name: str) -> None:
+    """The same for arcs of very different lengths, spans from none to all cells, and weights of zero."""
+    test_a_structure_says_what_the_cells_say(WINDOWS[name])
+
+
+def by_parts(columns: Iterable[levels.Column]) -> Counter[object]:
+    """How many outputs a prior sees alike; those never seen are left out."""
+    found: Counter[object] = Counter()
+    for column in columns:
+        if column.marginal:
+            found[frozenset(column.parts)] += column.count
+    return found
+
+
+@grid
+def test_the_truth_is_the_likeliest(channel: Channel) -> None:
+    """The truth of an answer is the chance of the outputs that it makes likeliest."""
+    for x, row in enumerate(matrix(channel)):
+        assert Fraction(*structure_of(channel).truth(x)) == max(row) * row.count(max(row))
+
+
+def test_the_truth_of_bits_is_the_own_one() -> None:
+    """Of independent bits it is the chance that the own one is set."""
+    channel = Bits.over([(1 << 31, 1 << 30), (3 << 30, 1 << 30)])
+    for x, expected in enumerate((HALF, Fraction(3, 4))):
+        row = matrix(channel)[x]
+        assert Fraction(*structure_of(channel).truth(x)) == expected
+        assert sum(weight for y, weight in enumerate(row) if y & channel.only(x)) == expected
 
 
 # Two inputs
@@ -307,6 +389,27 @@ def test_the_ball_of_priors_is_brute_force(radius: Fraction) -> None:
                 assert found.nanonats == levels.ldp(structure).nanonats
             if radius == 0:
                 assert found.nanonats == levels.information(structure, prior).nanonats
+
+
+BITS = (
+    Bits.over([(1 << 31, 1 << 30)] * 4),
+    Bits.over([(1 << 31, 1 << 30), (3 << 30, 1 << 30), (1 << 31, 1 << 30), (1 << 31, 1 << 20)]),
+    Bits.over([(1 << 31, 0), (1 << 31, 1 << 30), (1 << 31, 0)]),
+    Bits.over([(1 << 32, 1 << 30), (1 << 31, 1 << 30), (1 << 31, 1 << 30)]),
+)
+
+
+def test_a_few_columns_show_the_worst_of_all_balls() -> None:
+    """The columns that a family picks reach, over every ball and every factor, what a walk through all of them does."""
+    for channel in (*GRID.values(), *BITS):
+        fast, slow = structure_of(channel), Structure(channel)
+        for prior in priors(channel.inputs):
+            for radius in (Fraction(0), Fraction(1, 50), Fraction(3, 10), Fraction(1)):
+                found = levels.information_in_ball(fast, prior, radius).nanonats
+                assert found == levels.information_in_ball(slow, prior, radius).nanonats
+            for factor in (Fraction(1), Fraction(9, 8), Fraction(4)):
+                found = levels.information_in_ratio(fast, prior, factor).nanonats
+                assert found == levels.information_in_ratio(slow, prior, factor).nanonats
 
 
 @pytest.mark.parametrize("factor", [Fraction(1), Fraction(11, 10), Fraction(2), Fraction(50)])
@@ -547,6 +650,26 @@ LARGE: dict[str, Channel] = {
 }
 
 
+def test_large_channels_for_a_prior_are_not_walked_through() -> None:
+    """Windows of a thousand values, triples of six hundred and sets of 62 have every level that a prior decides."""
+    arcs = tuple(1 + x % 7 for x in range(1000))
+    weight = ONE // 128
+    window = Windows(arcs, 128, 2, (), (), (Type(40, weight + weight // 2, weight // 2, 0, ()),))
+    for channel in (window, Triples(600, (1 << 128) // 10**5), SubsetSelection(62, 20, (1 << 128) // 10**17)):
+        structure = structure_of(channel)
+        prior = [1 + x % 3 for x in range(channel.inputs)]
+        lip, ldp = levels.information(structure, prior).nanonats, levels.ldp(structure).nanonats
+        ball = [levels.information_in_ball(structure, prior, Fraction(n, 20)).nanonats for n in (0, 1, 20)]
+        assert lip == ball[0] < ball[1] <= ball[2] == ldp <= 2 * lip
+        assert levels.maximal_leakage(structure).nanonats <= ldp
+        assert Fraction(3, sum(prior)) < levels.belief(structure, prior) < 1
+        assert 0 < Fraction(*structure.truth(5)) < 1
+        if not channel.unary:
+            assert levels.mutual_information(structure, prior).nanonats <= lip
+            assert levels.information_delta(structure, prior, lip).value == 0
+            assert levels.information_delta(structure, prior, lip // 2).value > 0
+
+
 @pytest.mark.parametrize("name", LARGE)
 def test_large_channels_are_not_walked_through(name: str) -> None:
     """With tens of thousands of values every level is there, and agrees with what the others say of it."""
@@ -616,4 +739,7 @@ def test_bits_are_brute_force() -> None:
     assert 0 < mutual < lip < levels.ldp(big).nanonats
     with pytest.raises(TooLarge):
         levels.mutual_information(structure_of(Bits.over([(half, low)] * 3000)), [1] * 3000)
-    assert levels.information(structure_of(Bits.over([(half, low)] * 3000)), [1] * 2999 + [7]).nanonats > 0
+    large, prior = structure_of(Bits.over([(half, low)] * 3000)), [1] * 2999 + [7]
+    lip = levels.information(large, prior).nanonats
+    assert lip == large.channel.loss_against_prior(prior).level
+    assert lip < levels.information_in_ball(large, prior, Fraction(1, 1000)).nanonats <= levels.ldp(large).nanonats

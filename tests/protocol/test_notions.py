@@ -5,16 +5,44 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from inspect import isabstract
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from protocol import codec, exact, notions
-from protocol.channels import Channel, Hadamard, RandomizedResponse, Table
+from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse, Table
+from protocol.channels.bits import S
 from protocol.errors import NotionError, Uncertified
-from protocol.notions import UNBOUNDED, Block, HighLow, Information, Ldp, Matrix, Notion, certify
-from tests.vectors.generate import ONE, high_low, truth_of
+from protocol.notions import (
+    UNBOUNDED,
+    Block,
+    Classes,
+    Geo,
+    HighLow,
+    Information,
+    Ldp,
+    Matrix,
+    MinId,
+    MutualInformation,
+    Notion,
+    OwnPrior,
+    TranscriptPrior,
+    certify,
+)
+from tests.vectors.channels import (
+    ONE,
+    STEPS,
+    WINDOWS,
+    cover_of,
+    high_low,
+    in_blocks,
+    mirrored,
+    projective,
+    subset,
+    truth_of,
+)
 
 NAT = exact.NANONATS
 MOST = exact.MAX_LEVEL
@@ -229,19 +257,72 @@ def test_pairwise_audit_is_not_slow() -> None:
     assert exact.exp_lower.cache_info().misses <= k * k + 100
 
 
-@pytest.mark.parametrize(
-    "notion",
-    [
-        Ldp(NAT),
-        HighLow(NAT, 5, (0, 3)),
-        Block.over(NAT, [7, 7, 3, 7, 3]),
-        Matrix(2 * NAT, ((0, 2 * NAT), (UNBOUNDED, 0))),
-        Information(NAT, (1, 2, 3)),
-    ],
-)
-def test_wire_round_trip(notion: Notion) -> None:
+OWN = OwnPrior(NAT, 3)
+TRANSCRIPT = TranscriptPrior(NAT, (5, 3, 2), 100)
+THREE = RandomizedResponse(3, (cover_of(NAT, 3),))
+TWO_OF_THREE = Blocks(0, ((1, 3), (2, 3)), (THREE, RandomizedResponse(3, (cover_of(2 * NAT, 3),))))
+LINE = mirrored(1, 3, (STEPS // 8, STEPS // 16))
+GRID: dict[str, tuple[Notion, Channel]] = {
+    "ldp": (Ldp(NAT), THREE),
+    "ldp of bits": (Ldp(2 * NAT), Bits((S // 2,), (S // 7,), ((0, 4),))),
+    "ldp of sets": (Ldp(NAT), subset(4, 2, NAT)),
+    "ldp of a design": (Ldp(NAT), projective(5, 2, 3, NAT)),
+    "high-low": (HighLow(NAT, 5, (0, 3)), high_low(NAT, [1, 0, 0, 1, 0])),
+    "block": (Block.over(NAT, [7, 7, 3, 7, 3]), in_blocks(NAT, [1, 1, 2, 1, 2])),
+    "pairwise": (Matrix(2 * NAT, ((0, 2 * NAT, NAT), (UNBOUNDED, 0, NAT), (NAT, NAT, 0))), THREE),
+    "geo": (Geo.between(4 * NAT, 2, [0], [0, 1, 4]), LINE),
+    "minid": (MinId.over([NAT, NAT, 2 * NAT]), THREE),
+    "minid, a pair of classes left out": (MinId(2 * NAT, (NAT, 2 * NAT), ((0, 3), (1, 3)), ((0, 1),)), TWO_OF_THREE),
+    "avgid": (MinId.over([NAT, NAT, 2 * NAT], "avgid"), THREE),
+    "lip": (Information(NAT, (1, 2, 3)), THREE),
+    "lip of windows": (Information(3 * NAT, (3, 200, 5, 99, 2, 40)), WINDOWS),
+    "lip, with a ball of priors": (Information(NAT, (1, 2, 3), 10**8), THREE),
+    "own-lip": (OWN, OWN.channel_of((1, 1, 1))),
+    "transcript-lip": (TRANSCRIPT, TRANSCRIPT.channel_of(TRANSCRIPT.prior)),
+    "mutual information": (MutualInformation(NAT, (1, 2, 3)), THREE),
+    "classes": (Classes.of((Ldp(NAT), Information(2 * NAT, (1, 2, 3)))), TWO_OF_THREE),
+}
+grid = pytest.mark.parametrize("name", GRID)
+
+
+def test_the_grid_holds_every_notion() -> None:
+    """Every notion that a campaign may declare is in the grid."""
+    kinds: set[type] = {Notion}
+    while below := {kind for each in kinds for kind in each.__subclasses__()} - kinds:
+        kinds |= below
+    assert {notion.name for notion, _ in GRID.values()} == {kind.name for kind in kinds if not isabstract(kind)}
+
+
+@grid
+def test_wire_round_trip(name: str) -> None:
     """A notion decodes to itself."""
+    notion, _ = GRID[name]
     assert notions.decode(codec.decode(codec.encode(notion.encode()), limit=2**16)) == notion
+
+
+@grid
+def test_a_certificate_says_what_was_declared_and_audited(name: str) -> None:
+    """What is audited is not above what is declared, the LDP level is that of all inputs, and what an answer costs is
+    one of the levels that the certificate names."""
+    notion, channel = GRID[name]
+    assert notion.inputs in (None, channel.inputs)
+    certificate = certify(channel, notion)
+    assert 0 < certificate.audited <= certificate.declared == notion.level
+    everything = range(channel.inputs)
+    if notion.name != "classes":  # between classes nothing is compared
+        assert certificate.ldp == channel.loss(everything, everything).level
+    assert certificate.cost in (certificate.declared, certificate.audited, certificate.ldp)
+
+
+@grid
+def test_a_channel_that_tells_all_keeps_no_notion(name: str) -> None:
+    """Where every input has an output of its own, no notion of a level is kept but a mean, if it is large enough."""
+    notion, channel = GRID[name]
+    k = channel.inputs
+    told = Table(tuple(tuple(1 << 62 if x == y else 0 for y in range(k)) for x in range(k)))
+    lowest = replace(notion, level=exact.MIN_LEVEL) if notion.name == "mutual-information" else notion
+    with pytest.raises(Uncertified):
+        certify(told, lowest)
 
 
 def test_lip_of_a_channel_without_bound_is_not_certified() -> None:
@@ -266,6 +347,13 @@ def test_levels_have_limits(level: int) -> None:
         lambda: Block(level, ((0, 2),)),
         lambda: Matrix(level, ((0, level), (level, 0))),
         lambda: Information(level, (1, 1)),
+        lambda: Geo(level, 1, (), ((1, 1),)),
+        lambda: MinId.over([level, level]),
+        lambda: MinId.over([level, level], "avgid"),
+        lambda: OwnPrior(level, 2),
+        lambda: TranscriptPrior(level, (1, 1)),
+        lambda: MutualInformation(level, (1, 1)),
+        lambda: Classes(level, (Ldp(NAT), Ldp(NAT))),
     ):
         with pytest.raises(NotionError):
             make()

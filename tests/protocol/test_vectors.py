@@ -17,7 +17,7 @@ from protocol.campaign import open_campaign
 from protocol.errors import BadData, KeyRefused, NotInDomain, SignatureRefused
 from protocol.keys import SigningKey
 from protocol.report import Enrolment, Report, pack, unpack
-from tests.vectors import generate
+from tests.vectors import generate, reader
 
 VECTORS = Path(generate.__file__).parent
 Case = dict[str, Any]
@@ -99,14 +99,14 @@ def check_domain(case: Case) -> None:
 
 def check_channel(case: Case) -> None:
     channel = channels.decode(wire(case["wire"]))
-    for name in ("inputs", "outputs", "output_bits", "scale", "rand_bytes"):
-        assert getattr(channel, name) == case[name], name
+    for name in ("inputs", "outputs", "output_bits", "features", "scale", "rand_bytes"):
+        assert getattr(channel, name) == int(case[name]), name
     for x, row in enumerate(case.get("weights", [])):
         assert [str(channel.weight(x, y)) for y in range(channel.outputs)] == row
     for cell in case.get("some_weights", []):
-        assert str(channel.weight(cell["input"], cell["output"])) == cell["weight"]
+        assert str(channel.weight(cell["input"], int(cell["output"]))) == cell["weight"]
     for draw in case["draws"]:
-        assert channel.sample(draw["input"], bytes.fromhex(draw["rand"])) == draw["output"], draw
+        assert channel.sample(draw["input"], bytes.fromhex(draw["rand"])) == int(draw["output"]), draw
 
 
 def check_level(case: Case) -> None:
@@ -119,7 +119,7 @@ def check_level(case: Case) -> None:
 def check_certificate(case: Case) -> None:
     notion = notions.decode(wire(case["notion"]))
     certificate = notions.certify(channels.decode(wire(case["channel"])), notion)
-    for name in ("declared", "audited", "ldp", "cost"):
+    for name in ("declared", "audited", "ldp", "cost", "ball"):
         assert getattr(certificate, name) == case[name], name
 
 
@@ -129,6 +129,8 @@ def check_campaign(case: Case) -> None:
     assert (signed.id.hex(), signed.data, signed.terms.title) == (case["id"], data, case["title"])
     assert (signed.terms.periods, signed.terms.channel.inputs) == (case["periods"], case["inputs"])
     assert signed.terms.certificate.audited == case["audited"]
+    assert list(signed.terms.classes) == case["classes"]
+    assert [certificate.cost for certificate in signed.terms.certificates] == case["costs"]
     assert signed.terms.worst_case == int(case["worst_case"])
 
 
@@ -148,7 +150,12 @@ def check_report(case: Case) -> None:
 
 def check_enrolment(case: Case) -> None:
     enrolment = Enrolment.open(envelope.decode(bytes.fromhex(case["enrolment"])))
+    if "campaign" in case:
+        signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
+        assert signed.id == enrolment.campaign_id
+        enrolment.require_fit(signed.terms)
     assert (enrolment.campaign_id.hex(), enrolment.public.hex()) == (case["campaign_id"], case["public"])
+    assert enrolment.prior == (tuple(case["prior"]) if case["prior"] is not None else None)
 
 
 CHECKS: dict[str, Callable[[Case], None]] = {
@@ -176,6 +183,24 @@ def test_vector_holds(topic: str, case: Case) -> None:
     with pytest.raises(BadData) as refused:
         CHECKS[topic](case)
     assert refused.value.stage == case["stage"], str(refused.value)
+
+
+CHANNELS = {case["name"]: case for case in read("channel") if "stage" not in case}
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_a_reader_of_the_text_alone_agrees(name: str) -> None:
+    """Sizes, weights and draws of a channel are those of a reader that knows SPEC 5 and nothing of the code."""
+    case = CHANNELS[name]
+    law = reader.read(wire(case["wire"]))
+    for size in ("inputs", "outputs", "scale", "rand_bytes"):
+        assert getattr(law, size) == int(case[size]), size
+    for x, row in enumerate(case.get("weights", [])):
+        assert [str(law.weight(x, y)) for y in range(law.outputs)] == row
+    for cell in case.get("some_weights", []):
+        assert str(law.weight(cell["input"], int(cell["output"]))) == cell["weight"]
+    for draw in case["draws"]:
+        assert law.sample(draw["input"], bytes.fromhex(draw["rand"])) == int(draw["output"]), draw
 
 
 def test_vectors_are_current() -> None:

@@ -15,48 +15,45 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import msgpack
-
 from protocol import codec, domain, envelope, exact, keys, notions
 from protocol.campaign import Campaign, campaign_id, seal_campaign
-from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Table
-from protocol.channels.blocks import OPEN, Constant
-from protocol.channels.response import RESPONSE_SCALE
+from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse, Table
+from protocol.channels.bits import S
 from protocol.envelope import Kind
 from protocol.keys import FIELD, ORDER, SMALL_ORDER_Y, SigningKey
 from protocol.report import Enrolment, Report, pack
-
-Case = dict[str, Any]
+from tests.vectors.case import Case, number, plain, wire
+from tests.vectors.channels import (
+    BLOCKS,
+    CHANNELS,
+    FANO,
+    LINE,
+    MANGAT,
+    MAP,
+    NAT,
+    ONE,
+    PLAIN,
+    RESPONSE,
+    SENSITIVE,
+    SETS,
+    TABLE,
+    TWO_CLASSES,
+    WINDOWS,
+    channel_cases,
+    cover_of,
+    high_low,
+    in_blocks,
+    projective,
+    subset,
+    triples,
+    truth_of,
+)
 
 HERE = Path(__file__).parent
-ONE = 1 << 64
-NAT = exact.NANONATS
 
 ANALYST = SigningKey(bytes(range(32)))
 STRANGER = SigningKey(bytes(range(32, 64)))
 DEVICE_SECRET = bytes(range(64, 96))
-
-
-def number(value: int) -> int | str:
-    """An integer as JSON can carry it through a double."""
-    return value if abs(value) <= 2**53 else str(value)
-
-
-def plain(value: codec.Value) -> Any:
-    """A wire value as JSON: byte strings as {"bytes": hex}, large integers as {"integer": digits}."""
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, bytes):
-        return {"bytes": value.hex()}
-    if isinstance(value, int) and abs(value) > 2**53:
-        return {"integer": str(value)}
-    return value
-
-
-def wire(value: Any) -> str:
-    """Any msgpack, canonical or not of this protocol, in hexadecimal."""
-    packed: bytes = msgpack.packb(value, use_bin_type=True)
-    return packed.hex()
 
 
 # 1. Codec
@@ -234,7 +231,7 @@ def envelope_cases() -> Iterator[Case]:
             "signed_message": envelope.signed_message(kind, ANALYST.id, payload).hex(),
             "payload": payload.hex(),
         }
-    longest = bytes(128)
+    longest = bytes(1024)
     yield {
         "name": "enrolment of the greatest length",
         "envelope": envelope.seal(Kind.ENROLMENT, ANALYST, longest).hex(),
@@ -269,7 +266,11 @@ def envelope_cases() -> Iterator[Case]:
         ("six fields", bytes.fromhex(wire([*body, 0])), "envelope"),
         ("a map", bytes.fromhex("85") + good[1:], "envelope"),
         ("five fields in a long form", bytes.fromhex("dc0005") + good[1:], "envelope"),
-        ("enrolment longer than it may be", bytes.fromhex(wire([1, 2, ANALYST.id, bytes(129), bytes(64)])), "envelope"),
+        (
+            "enrolment longer than it may be",
+            bytes.fromhex(wire([1, 2, ANALYST.id, bytes(1025), bytes(64)])),
+            "envelope",
+        ),
         ("report longer than it may be", bytes.fromhex("950103c408" + "00" * 8 + "c600010001"), "envelope"),
         ("4 GiB of payload claimed", bytes.fromhex("950103c408" + "00" * 8 + "c6ffffffff"), "envelope"),
         ("payload length in a long form", good[:13] + b"\xc5\x00\x07" + good[15:], "codec"),
@@ -349,6 +350,13 @@ def domain_cases() -> Iterator[Case]:
     below_half = ((1 << 63) - 1).to_bytes(8, "big").hex()
     third = (2**64 // 3).to_bytes(8, "big").hex()
     above_third = (2**64 // 3 + 1).to_bytes(8, "big").hex()
+    shopping = domain.Items(3, ("bread", "milk", "eggs", "rye bread"))
+    numbered = domain.Items(1, 5)
+
+    def part(numerator: int, denominator: int, below: int = 0) -> str:
+        """The first dither from numerator / denominator of 2^64 on, less ``below``."""
+        return (-(-(numerator << 64) // denominator) - below).to_bytes(8, "big").hex()
+
     for name, asked, inside, outside in (
         ("values", colours, [("red", zero, 0), ("blue: dark", zero, 2)], ["", "Red", "red ", "4", "greenblue"]),
         (
@@ -383,6 +391,43 @@ def domain_cases() -> Iterator[Case]:
             ["-0.1", "10.0000000000000000001", "inf", "-inf", "nan", "1,5", "one", "1_0", "٣", "1e9999", ""],
         ),
         ("buckets below zero", negative, [("-0.2", zero, 0), ("-0.15", half, 0), ("-0", most, 2)], ["-0.3", "1"]),
+        (
+            "items",
+            shopping,
+            [
+                ("milk", zero, 1),
+                ("milk", part(3, 9, 1), 1),
+                ("milk", part(3, 9), 4),
+                ("milk", part(4, 9), 5),
+                ("milk", part(6, 9, 1), 6),
+                ("milk", part(6, 9), 4),
+                ("milk", most, 6),
+                ("milk;; milk;", part(3, 9), 4),
+                ("eggs; bread", part(3, 9, 1), 0),
+                (" bread ;eggs ", part(3, 9), 2),
+                ("eggs;bread", part(6, 9, 1), 2),
+                ("eggs;bread", part(6, 9), 4),
+                ("bread;milk;eggs", part(1, 3, 1), 0),
+                ("bread;milk;eggs", part(1, 3), 1),
+                ("bread;milk;eggs", most, 2),
+                ("rye bread;bread;milk;eggs", part(1, 4, 1), 0),
+                ("rye bread;bread;milk;eggs", part(1, 4), 1),
+                ("rye bread;bread;milk;eggs", part(3, 4), 3),
+                ("", zero, 4),
+                ("", part(1, 9), 5),
+                ("", part(7, 9), 5),
+                ("", most, 6),
+                ("(none 2)", zero, 5),
+                ("(none 2)", most, 5),
+            ],
+            ["tea", "bread;tea", "Bread", "bread,milk", "(none 4)", "(none 0)", "(none 1);milk", "(none 1);(none 2)"],
+        ),
+        (
+            "items by number, one told",
+            numbered,
+            [("5", zero, 4), ("2;5", half, 4), ("2; 5", below_half, 1), ("", most, 5), ("(none 1)", half, 5)],
+            ["0", "6", "05", "1.0", "-1", "1,2", "one"],
+        ),
     ):
         yield {
             "name": name,
@@ -396,7 +441,7 @@ def domain_cases() -> Iterator[Case]:
         "no array": "values",
         "empty": [],
         "kind as a number": [1, ["a", "b"]],
-        "unknown kind": ["items", ["a", "b"]],
+        "unknown kind": ["sets", ["a", "b"]],
         "one value": ["values", ["a"]],
         "no value": ["values", []],
         "the same value twice": ["values", ["a", "b", "a"]],
@@ -425,202 +470,29 @@ def domain_cases() -> Iterator[Case]:
         "19 places": ["buckets", 19, [0, 1]],
         "edge of 2^62": ["buckets", 0, [0, 2**62]],
         "edge as text": ["buckets", 0, ["0", "1"]],
+        "items without a padding": ["items", ["a", "b"]],
+        "items with a field too many": ["items", 2, ["a", "b"], 0],
+        "items padded to none": ["items", 0, ["a", "b"]],
+        "items padded to 4,097": ["items", 4097, ["a", "b"]],
+        "no items": ["items", 2, []],
+        "items 1 .. 0": ["items", 2, 0],
+        "too many items": ["items", 2, 2**20 - 1],
+        "items as text": ["items", 2, "ab"],
+        "item as bytes": ["items", 2, ["a", b"b"]],
+        "the same item twice": ["items", 2, ["a", "b", "a"]],
+        "empty item": ["items", 2, ["a", ""]],
+        "item with a blank at its end": ["items", 2, ["a", "b "]],
+        "item with a semicolon": ["items", 2, ["a", "b;c"]],
+        "item that is a dummy": ["items", 2, ["a", "(none 1)"]],
+        "item that begins as a dummy does": ["items", 2, ["a", "(none of these)"]],
+        "item with a line break": ["items", 2, ["a", "b\nc"]],
+        "item of 201 characters": ["items", 2, ["a", "b" * 201]],
     }
     for name, value in refused.items():
         yield {"name": name, "wire": wire(value), "stage": "domain"}
 
 
-# 5. Channels
-
-
-def truth_of(level: int) -> int:
-    """floor(2^64 e / (1 + e)) with e bounded from below: the Hadamard truth weight at ``level``."""
-    odds = exact.exp_lower(level)
-    return (odds << 64) // (odds + (1 << exact.EXP_BITS))
-
-
-def cover_of(level: int, size: int) -> int:
-    """ceil(2^64 / (e + k - 1)): the cover weight of k-ary randomised response at ``level``."""
-    odds = exact.exp_lower(level)
-    one = 1 << exact.EXP_BITS
-    return -(-(one << RESPONSE_SCALE) // (odds + (size - 1) * one))
-
-
-def in_blocks(level: int, blocks: list[int]) -> Blocks:
-    """Hadamard response in each block; 0 is open."""
-    return Blocks.over(0, blocks, lambda size: Hadamard(truth_of(level), size))
-
-
-def high_low(level: int, marks: list[int]) -> Blocks:
-    """The high-low channel: ``marks`` 1 for sensitive. The cover is ceil(largest weight / e)."""
-    inner = Hadamard(truth_of(level), sum(marks))
-    largest = inner.truth << 128 - inner.scale
-    return Blocks.over(-(-(largest << exact.EXP_BITS) // exact.exp_lower(level)), marks, lambda _: inner)
-
-
-TABLE = Table.nearest([
-    [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6), Fraction(0)],
-    [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2), Fraction(0)],
-    [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3), Fraction(0)],
-])  # fmt: skip
-RESPONSE = RandomizedResponse(4, (cover_of(NAT, 4),))
-UNEQUAL = RandomizedResponse(3, (ONE // 8, ONE // 16, ONE // 32 + 1))
-PLAIN = Hadamard(truth_of(NAT), 5)
-POWER_OF_TWO = Hadamard(truth_of(2 * NAT), 4)
-BLOCKS = in_blocks(NAT, [1, 1, 2, 0, 2, 2, 1, 2, 0])
-SENSITIVE = high_low(NAT, [0, 1, 1, 0, 1])
-MANGAT = Blocks(
-    -(-(1 << 128 + exact.EXP_BITS) // exact.exp_lower(NAT)), ((0, 1), (1, 1), (0, 1)), (Constant(),)
-)  # fmt: skip
-CHANNELS: dict[str, Channel] = {
-    "table": TABLE,
-    "response of equal weights": RESPONSE,
-    "response of unequal weights": UNEQUAL,
-    "response that always tells": RandomizedResponse(2, (0,)),
-    "response that never tells": RandomizedResponse(2, (ONE // 2,)),
-    "Hadamard, plain": PLAIN,
-    "Hadamard, k a power of two": POWER_OF_TWO,
-    "blocks of unequal sizes, and open inputs": BLOCKS,
-    "blocks of a family each": Blocks(0, ((1, 3), (2, 2), (3, 4), (2, 2)), (TABLE, POWER_OF_TWO, RESPONSE)),
-    "blocks, with a sensitive set": SENSITIVE,
-    "blocks, with one sensitive input": MANGAT,
-    "blocks, with a sensitive set and response inside": Blocks(cover_of(NAT, 4) << 64, ((1, 4), (0, 2)), (RESPONSE,)),
-}
-
-
-def channel_cases() -> Iterator[Case]:
-    for name, channel in CHANNELS.items():
-        draws = []
-        for x in range(channel.inputs):
-            for rand in _rands(channel, x):
-                draws.append({"input": x, "rand": rand.hex(), "output": channel.sample(x, rand)})
-        yield {
-            "name": name,
-            "wire": codec.encode(channel.encode()).hex(),
-            "inputs": channel.inputs,
-            "outputs": channel.outputs,
-            "output_bits": channel.output_bits,
-            "scale": channel.scale,
-            "rand_bytes": channel.rand_bytes,
-            "weights": [[str(channel.weight(x, y)) for y in range(channel.outputs)] for x in range(channel.inputs)],
-            "draws": draws,
-        }
-    k = 43_750
-    for name, channel, pairs in (
-        ("Hadamard, k = 43,750", Hadamard(truth_of(NAT), k), [(0, 0), (43_749, 65_535), (43_749, 1)]),
-        ("response, k = 43,750", RandomizedResponse(k, (cover_of(8 * NAT, k),)), [(0, 0), (0, 1), (43_749, 43_749)]),
-    ):
-        rands = [bytes(channel.rand_bytes), bytes([255] * channel.rand_bytes), bytes(range(channel.rand_bytes))]
-        yield {
-            "name": name,
-            "wire": codec.encode(channel.encode()).hex(),
-            "inputs": channel.inputs,
-            "outputs": channel.outputs,
-            "output_bits": channel.output_bits,
-            "scale": channel.scale,
-            "rand_bytes": channel.rand_bytes,
-            "some_weights": [{"input": x, "output": y, "weight": str(channel.weight(x, y))} for x, y in pairs],
-            "draws": [
-                {"input": x, "rand": rand.hex(), "output": channel.sample(x, rand)}
-                for x in (0, k // 2, k - 1)
-                for rand in rands
-            ],
-        }
-    whole = 1 << 62
-    truth = ONE // 4 * 3
-    four = ["hadamard", 4, truth]
-    five = ["hadamard", 5, truth]
-    never, often = bytes(16), (2**120).to_bytes(16, "big")
-    # The plane over 4,093 elements has nearly 2^24 points, 4,094 of them on a line.
-    vast = ["projective", 2, 4093, 3, (2**128 % 4094).to_bytes(16, "big")]
-    refused: dict[str, Any] = {
-        "no array": 1,
-        "empty": [],
-        "unknown family": ["gaussian", 1],
-        "family as bytes": [b"table", [[whole, 0], [0, whole]]],
-        "table of one row": ["table", [[whole, 0]]],
-        "table of one column": ["table", [[whole], [whole]]],
-        "table of no rows": ["table", []],
-        "table row a unit short": ["table", [[whole, 0], [0, whole - 1]]],
-        "table row a unit over": ["table", [[whole, 0], [1, whole]]],
-        "table row with a negative weight": ["table", [[whole, 0], [-1, whole + 1]]],
-        "table rows of unequal lengths": ["table", [[whole, 0], [0, 0, whole]]],
-        "table weight as text": ["table", [[whole, 0], ["0", whole]]],
-        "table with a field too many": ["table", [[whole, 0], [0, whole]], 0],
-        "response of one input": ["response", 1, [1]],
-        "response of too many inputs": ["response", 2**20 + 1, [1]],
-        "response with two weights for three": ["response", 3, [1, 2]],
-        "response with equal weights written out": ["response", 3, [7, 7, 7]],
-        "response with a cover above one": ["response", 2, [2**63 + 1]],
-        "response with unequal covers above one": ["response", 2, [2**63, 2**63 + 1]],
-        "response with no weight": ["response", 2, []],
-        "response with a negative weight": ["response", 2, [-1]],
-        "Hadamard of one half": ["hadamard", 4, ONE // 2],
-        "Hadamard that never tells the truth": ["hadamard", 4, 0],
-        "Hadamard of one input": ["hadamard", 1, truth],
-        "Hadamard of too many inputs": ["hadamard", 2**20 + 1, truth],
-        "Hadamard with a field too many": ["hadamard", 4, truth, 0],
-        "blocks without runs": ["blocks", never, [], [], []],
-        "blocks with half a run": ["blocks", never, [0, 1, 1, 4, 2], [four], [0]],
-        "blocks with only open inputs": ["blocks", never, [0, 4], [], []],
-        "blocks whose first block is 2": ["blocks", never, [0, 1, 2, 4], [four], [0]],
-        "blocks out of order": ["blocks", never, [1, 4, 3, 4, 2, 4], [four], [0, 0, 0]],
-        "blocks with a run of none": ["blocks", never, [1, 4, 2, 0, 0, 1], [four], [0]],
-        "blocks with a run in two parts": ["blocks", never, [1, 2, 1, 2, 0, 1], [four], [0]],
-        "blocks with a block of one and no cover": ["blocks", never, [1, 4, 2, 1], [four, ["constant"]], [0, 1]],
-        "blocks of too many inputs": ["blocks", never, [0, 2**20, 1, 4], [four], [0]],
-        "blocks that are one block of all inputs": ["blocks", never, [1, 4], [four], [0]],
-        "blocks with a cover but nobody open": ["blocks", often, [1, 4], [four], [0]],
-        "blocks with a cover and two blocks": ["blocks", often, [0, 2, 1, 4, 2, 4], [four], [0, 0]],
-        "blocks whose open inputs always hide": ["blocks", (2**125).to_bytes(16, "big"), [0, 2, 1, 4], [four], [0]],
-        "blocks with a cover of 15 bytes": ["blocks", often[1:], [0, 2, 1, 4], [four], [0]],
-        "blocks with a cover as an integer": ["blocks", 0, [0, 2, 1, 4], [four], [0]],
-        "blocks with a channel too few": ["blocks", never, [0, 2, 1, 4, 2, 4], [four], [0]],
-        "blocks with a channel too many": ["blocks", never, [0, 2, 1, 4], [four], [0, 0]],
-        "blocks with a channel of other inputs": ["blocks", never, [0, 2, 1, 3], [four], [0]],
-        "blocks in blocks": ["blocks", never, [0, 2, 1, 6], [["blocks", never, [0, 2, 1, 4], [four], [0]]], [0]],
-        "blocks of an unknown family": ["blocks", never, [0, 2, 1, 4], [["gaussian", 4]], [0]],
-        "blocks with an inner channel that is none": ["blocks", never, [0, 2, 1, 4], [["hadamard", 4, 0]], [0]],
-        "blocks with an inner channel of no fields": ["blocks", never, [0, 2, 1, 4], [[]], [0]],
-        "blocks without channels": ["blocks", never, [0, 2, 1, 4], 0, [0]],
-        "blocks with a field too many": ["blocks", never, [0, 2, 1, 4], [four], [0], 0],
-        "blocks of too many outputs": ["blocks", never, [1, 2, 2, 2], [vast], [0, 0]],
-        "constant with a field": ["blocks", often, [0, 1, 1, 1], [["constant", 1]], [0]],
-        "constant of two inputs": ["blocks", often, [0, 1, 1, 2], [["constant"]], [0]],
-        "blocks with an inner channel written twice": ["blocks", never, [0, 2, 1, 4, 2, 4], [four, four], [0, 1]],
-        "blocks with inner channels out of order": ["blocks", never, [1, 4, 2, 5], [five, four], [1, 0]],
-        "blocks with an inner channel of no block": ["blocks", never, [0, 2, 1, 4], [four, five], [0]],
-        "blocks with a number of no inner channel": ["blocks", never, [0, 2, 1, 4, 2, 4], [four], [0, 1]],
-        "constant alone": ["constant"],
-    }
-    for name, value in refused.items():
-        yield {"name": name, "wire": wire(value), "stage": "channel"}
-
-
-def _rands(channel: Channel, x: int) -> list[bytes]:
-    """Draws at the ends of the random integer and on both sides of every threshold of ``channel`` at ``x``."""
-    if isinstance(channel, Hadamard):
-        width = channel.rand_bytes - 8
-        tails = [bytes(width), bytes([0xA5] * width), bytes([0xFF] * width)]
-        heads = (0, channel.truth - 1, channel.truth, ONE - 1)
-        return [head.to_bytes(8, "big") + tail for head in heads for tail in tails]
-    if isinstance(channel, Constant):
-        return [b""]
-    if isinstance(channel, Blocks):
-        block = channel.block_of[x]
-        edges = {0, channel.cover - 1, channel.cover, channel.hidden - 1, channel.hidden, ONE * ONE - 1}
-        heads = [edge.to_bytes(16, "big") for edge in sorted(edges) if edge >= 0]
-        if block == OPEN:
-            return [head + bytes([0xA5] * (channel.rand_bytes - 16)) for head in heads]
-        tails = _rands(channel.channels[block - 1], channel.place_of[x])
-        return [heads[-1] + tail + bytes(channel.rand_bytes - 16 - len(tail)) for tail in tails]
-    unit = 4 if isinstance(channel, Table) else 1
-    edges, total = {0, ONE - 1}, 0
-    for y in range(channel.outputs):
-        share = channel.cover_of(y) if isinstance(channel, RandomizedResponse) else channel.weight(x, y)
-        total += share * unit
-        edges |= {edge for edge in (total - 1, total) if 0 <= edge < ONE}
-    return [edge.to_bytes(8, "big") for edge in sorted(edges)]
+# 5. Channels are in a file of their own: tests/vectors/channels.py
 
 
 # 6. Levels, notions, certificates
@@ -651,11 +523,70 @@ def level_cases() -> Iterator[Case]:
 
 
 PRIOR = (5, 3, 2)
+FIVE_BITS = Bits((S // 2,), (S // 7,), ((0, 5),))
 LIP_TABLE = Table.nearest([
     [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
     [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)],
     [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
 ])  # fmt: skip
+
+
+NEVER_WRONG = "bits never wrong, or never hidden"
+GOES_ON = "noise that always goes on"
+
+
+def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
+    """Notions at the very level that a channel keeps, the graded ones first."""
+    pairs = TWO_CLASSES.class_of
+
+    def worst(c: int, d: int) -> int:
+        x, other = ([x for x, number_of in enumerate(pairs) if number_of == each] for each in (c, d))
+        return TWO_CLASSES.loss(x, other).level or 0
+
+    within, between = (worst(0, 0), worst(1, 1)), max(worst(0, 1), worst(1, 0))
+    low, high = max(within[0], between), within[1]
+    yield "minid", notions.MinId(high, (low, high), TWO_CLASSES.runs), TWO_CLASSES
+    high = max(within[1], 2 * between - within[0])
+    yield "avgid", notions.AvgId(high, (within[0], high), TWO_CLASSES.runs), TWO_CLASSES
+    line, uneven = notions.Geo.between(NAT, 4, [0], [0, 2, 4, 6]), notions.Geo.between(NAT, 3, [0, 2], [0, 1, 5])
+    near = Table.nearest([
+        [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
+        [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
+        [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
+    ])  # fmt: skip
+    wide = notions.Geo.between(NAT, 7, [0], [*range(0, 1800, 3), 1799])
+    two = (1, 1, 2, 2, 1)
+    for name, notion, channel in (
+        ("geo of noise on a line", line, LINE),
+        ("geo of noise on a map of uneven gaps", uneven, MAP),
+        ("geo of a table on a line of uneven gaps", notions.Geo.between(NAT, 1, [0, 1, 5], [0]), near),
+        ("geo of a channel too large to look at every pair", wide, Hadamard(truth_of(NAT), 601)),
+        ("lip of projective", notions.Information(NAT, (5, 1, 1, 1, 2, 3, 1)), FANO),
+        ("lip of subset", notions.Information(NAT, two), SETS),
+        ("lip of bits", notions.Information(NAT, (1, 5, 2, 2)), TWO_CLASSES),
+        ("lip of noise", notions.Information(NAT, (1, 5, 2, 2)), LINE),
+        ("lip of windows", notions.Information(NAT, (3, 200, 5, 99, 2, 40)), WINDOWS),
+        ("lip of windows, under another prior than the arcs", notions.Information(NAT, (1, 1, 9, 1, 2, 7)), WINDOWS),
+        ("mutual information", notions.MutualInformation(NAT, PRIOR), LIP_TABLE),
+        ("mutual information of a table with zeros", notions.MutualInformation(NAT, PRIOR), TABLE),
+    ):
+        audited = notions.certify(channel, replace(notion, level=20 * NAT)).audited
+        yield f"{name}, at its very level", replace(notion, level=audited), channel
+
+
+def _less(notion: notions.Notion) -> notions.Notion:
+    """The notion at a level a nanonat lower."""
+    if isinstance(notion, notions.MinId):
+        low, high = notion.budgets
+        return replace(notion, level=high, budgets=(low - 1, high))
+    if isinstance(notion, notions.AvgId):
+        low, high = notion.budgets
+        return replace(notion, level=high - 1, budgets=(low, high - 1))
+    return replace(notion, level=notion.level - 1)
+
+
+def _runs_of_one(count: int) -> list[int]:
+    return [value for place in range(count) for value in (place, 1)]
 
 
 def certificate_cases() -> Iterator[Case]:
@@ -669,6 +600,7 @@ def certificate_cases() -> Iterator[Case]:
             "audited": certificate.audited,
             "ldp": certificate.ldp,
             "cost": certificate.cost,
+            "ball": certificate.ball,
         }
 
     half = Table.nearest([[Fraction(2, 3), Fraction(1, 3)], [Fraction(1, 3), Fraction(2, 3)]])
@@ -701,6 +633,47 @@ def certificate_cases() -> Iterator[Case]:
     yield case("lip of a Hadamard channel", notions.Information(NAT, (1, 1, 1, 1, 1)), PLAIN)
     lip_level = notions.certify(LIP_TABLE, notions.Information(NAT, PRIOR)).audited
     yield case("lip at its very level", notions.Information(lip_level, PRIOR), LIP_TABLE)
+    yield case("lip with a ball of priors", notions.Information(NAT, PRIOR, 10**8), LIP_TABLE)
+    yield case("lip with the ball of all priors", notions.Information(NAT, PRIOR, 10**9), LIP_TABLE)
+    for name, channel in (
+        ("response", RandomizedResponse(2100, (cover_of(NAT, 2100),))),
+        ("subset", subset(30, 8, NAT)),
+        ("triples", triples(400, NAT)),
+    ):
+        notion = notions.Information(NAT, tuple(1 + x % 3 for x in range(channel.inputs)))
+        yield case(f"lip of {name} of more than 2^22 cells", notion, channel)
+    tight = list(_tight())
+    for name, notion, channel in tight:
+        yield case(name, notion, channel)
+    open_classes = notions.MinId(NAT, (NAT, NAT), ((0, 3), (1, 3)), ((0, 1),))
+    apart = in_blocks(NAT, [1, 1, 1, 2, 2, 2])
+    yield case("minid with classes that need no protection from each other", open_classes, apart)
+    yield case("minid of one class", notions.MinId(NAT, (NAT,), ((0, 5),)), PLAIN)
+    own = notions.OwnPrior(NAT, 4)
+    for_all = own.channel_of((1,) * 4)
+    yield case("own-lip", own, for_all)
+    transcript = notions.TranscriptPrior(NAT, PRIOR, 2**10)
+    at_first = transcript.channel_of(PRIOR)
+    yield case("transcript-lip", transcript, at_first)
+    two_classes = notions.Classes.of((notions.Ldp(NAT), notions.Information(2 * NAT, PRIOR)))
+    response = RandomizedResponse(3, (cover_of(NAT, 3),))
+    of_classes = Blocks(0, ((1, 3), (2, 3)), (response, LIP_TABLE))
+    yield case("classes of two notions", two_classes, of_classes)
+    told = Table.nearest([
+        [Fraction(2, 3), Fraction(1, 3), Fraction(0)],
+        [Fraction(1, 3), Fraction(2, 3), Fraction(0)],
+        [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
+    ])  # fmt: skip
+    yield case(
+        "classes, one without an ldp level",
+        notions.Classes.of((notions.Ldp(NAT), notions.HighLow(NAT, 3, (0, 1)))),
+        Blocks(0, ((1, 3), (2, 3)), (response, told)),
+    )
+    yield case(
+        "classes of one notion and channel",
+        notions.Classes.of((notions.Ldp(NAT),) * 3),
+        Blocks(0, ((1, 3), (2, 3), (3, 3)), (response,) * 3),
+    )
 
     def raised(truth: int) -> Hadamard:
         return Hadamard(truth, 5)
@@ -730,6 +703,55 @@ def certificate_cases() -> Iterator[Case]:
         ("lip under another prior", notions.Information(lip_level, (98, 1, 1)), LIP_TABLE),
         ("lip with a zero", notions.Information(20 * NAT, PRIOR), line),
         ("lip of a channel of 2^23 cells", notions.Information(20 * NAT, (1,) * 2048), Hadamard(truth_of(NAT), 2048)),
+        ("lip of projective of 2^23 - 2 cells", notions.Information(20 * NAT, (1, 1)), projective(2, 2, 22, NAT)),
+        ("lip of bits that are never wrong", notions.Information(20 * NAT, (1, 1, 1)), CHANNELS[NEVER_WRONG]),
+        (
+            "lip of bits of 1,025 classes",
+            notions.Information(20 * NAT, (1,) * 1025),
+            Bits.over((2**31, 1 + x) for x in range(1025)),
+        ),
+        ("ldp of bits that are never wrong", notions.Ldp(20 * NAT), CHANNELS[NEVER_WRONG]),
+        *((f"{name}, a nanonat more", _less(notion), channel) for name, notion, channel in tight),
+        ("minid one unit too truthful", tight[0][1], replace(TWO_CLASSES, other=(S // 5, S // 20 - 1))),
+        ("avgid one unit too truthful", tight[1][1], replace(TWO_CLASSES, other=(S // 5, S // 20 - 1))),
+        ("minid without the pair of classes left out", notions.MinId.over([NAT] * 3 + [2 * NAT] * 3), apart),
+        ("geo with an infinite ratio", notions.Geo.between(20 * NAT, 1, [0], [0, 1, 2]), CHANNELS[GOES_ON]),
+        (
+            "mutual information over more than 2^16 cells",
+            notions.MutualInformation(20 * NAT, (1,) * 257),
+            RandomizedResponse(257, (cover_of(NAT, 257),)),
+        ),
+        ("own-lip with another channel, which keeps the level", own, RandomizedResponse(4, (for_all.cover[0] + 1,))),
+        ("own-lip with a channel for another level", own, notions.OwnPrior(NAT // 2, 4).channel_of((1,) * 4)),
+        ("own-lip with a channel for another prior", own, own.channel_of((1, 1, 1, 2))),
+        ("transcript-lip with a channel for another prior", transcript, transcript.channel_of((1, 1, 1))),
+        (
+            "transcript-lip with another channel, which keeps the level",
+            transcript,
+            RandomizedResponse(3, (at_first.cover[0] + 1, *at_first.cover[1:])),
+        ),
+        (
+            "classes, one a unit too truthful",
+            two_classes,
+            Blocks(0, ((1, 3), (2, 3)), (RandomizedResponse(3, (response.cover[0] - 1,)), LIP_TABLE)),
+        ),
+        (
+            "classes the other way round",
+            notions.Classes.of((notions.Information(2 * NAT // 3, PRIOR), notions.Ldp(NAT))),
+            Blocks(0, ((1, 3), (2, 3)), (response, LIP_TABLE)),
+        ),
+        (
+            "classes in a channel whose first blocks are larger",
+            two_classes,
+            Blocks(0, ((1, 4), (2, 2)), (RESPONSE, RandomizedResponse(2, (ONE // 4,)))),
+        ),
+        (
+            "classes whose blocks are interleaved",
+            two_classes,
+            Blocks(0, ((1, 1), (2, 1)) * 3, (response, LIP_TABLE)),
+        ),
+        ("classes in a channel of one", two_classes, Hadamard(truth_of(NAT // 10), 6)),
+        ("classes with open inputs", two_classes, in_blocks(NAT // 10, [1, 1, 1, 0, 0, 0])),
     ]
     for name, notion, channel in refused:
         yield {
@@ -766,10 +788,70 @@ def certificate_cases() -> Iterator[Case]:
         "pairwise with another maximum": ["pairwise", 2 * NAT, [[0, NAT], [NAT, 0]]],
         "pairwise with level -2": ["pairwise", NAT, [[0, NAT], [-2, 0]]],
         "pairwise with a level above 20": ["pairwise", NAT, [[0, 20 * NAT + 1], [NAT, 0]]],
-        "lip with a weight of zero": ["lip", NAT, [1, 1, 1, 1, 0]],
-        "lip of one": ["lip", NAT, [1]],
-        "lip of another size": ["lip", NAT, [1, 1]],
-        "lip with weights above 2^53": ["lip", NAT, [2**53, 1, 1, 1, 1]],
+        "lip with a weight of zero": ["lip", NAT, [1, 1, 1, 1, 0], 0],
+        "lip of one": ["lip", NAT, [1], 0],
+        "lip of another size": ["lip", NAT, [1, 1], 0],
+        "lip with weights above 2^53": ["lip", NAT, [2**53, 1, 1, 1, 1], 0],
+        "lip without a radius": ["lip", NAT, [1, 1, 1, 1, 1]],
+        "lip with a negative radius": ["lip", NAT, [1, 1, 1, 1, 1], -1],
+        "lip with a radius above 1": ["lip", NAT, [1, 1, 1, 1, 1], 10**9 + 1],
+        "geo with a gap of none": ["geo", NAT, 1, [], [0, 4]],
+        "geo with a gap that comes no times": ["geo", NAT, 1, [], [1, 4, 2, 0]],
+        "geo with equal gaps written out": ["geo", NAT, 1, [], [1, 2, 1, 2]],
+        "geo with half a gap": ["geo", NAT, 1, [], [1, 4, 2]],
+        "geo of one point": ["geo", NAT, 1, [], []],
+        "geo of 4,097 points": ["geo", NAT, 1, [], [1, 4096]],
+        "geo of too many points on a map": ["geo", NAT, 1, [1, 64], [1, 63]],
+        "geo wider than 2^62": ["geo", NAT, 1, [], [2**60, 3, 2**60 + 1, 1]],
+        "geo with a unit of none": ["geo", NAT, 0, [], [1, 4]],
+        "geo with a unit above 2^62": ["geo", NAT, 2**62 + 1, [], [1, 4]],
+        "geo that is not in lowest terms": ["geo", NAT, 6, [], [3, 4]],
+        "geo of another size": ["geo", NAT, 1, [], [1, 5]],
+        "geo of level 0": ["geo", 0, 1, [], [1, 4]],
+        "minid whose level is not the largest bound": ["minid", NAT + 1, [NAT, 2 * NAT], [0, 2, 1, 3], []],
+        "minid whose level is that of a class of one": ["minid", 2 * NAT, [NAT, 2 * NAT], [0, 4, 1, 1], []],
+        "avgid whose level is the largest budget": ["avgid", 2 * NAT, [NAT, 2 * NAT], [0, 4, 1, 1], []],
+        "avgid whose level is rounded up": ["avgid", NAT + 1, [NAT, NAT + 1], [0, 4, 1, 1], []],
+        "minid of a budget above 20": ["minid", NAT, [NAT, 20 * NAT + 1], [0, 4, 1, 1], []],
+        "minid of a budget below 0.001": ["minid", NAT, [NAT, 10**6 - 1], [0, 4, 1, 1], []],
+        "minid of two classes of one budget": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], []],
+        "minid of a budget too few": ["minid", NAT, [NAT], [0, 2, 1, 3], []],
+        "minid of a budget too many": ["minid", NAT, [NAT, 2 * NAT], [0, 5], []],
+        "minid with classes out of order": ["minid", 2 * NAT, [NAT, 2 * NAT], [1, 2, 0, 3], []],
+        "minid of 65 classes": ["minid", NAT + 62, [NAT + c for c in range(65)], _runs_of_one(65), []],
+        "minid without inputs": ["minid", NAT, [], [], []],
+        "minid with half a pair": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], [0]],
+        "minid with a pair the wrong way round": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], [1, 0]],
+        "minid with a pair twice": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], [0, 1, 0, 1]],
+        "minid with pairs out of order": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], [0, 1, 0, 0]],
+        "minid with a pair of a class that is none": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], [0, 2]],
+        "minid with one input left out against itself": ["minid", NAT, [NAT, NAT], [0, 4, 1, 1], [1, 1]],
+        "minid with every pair left out": ["minid", NAT, [NAT, NAT], [0, 4, 1, 1], [0, 0, 0, 1]],
+        "minid of another size": ["minid", NAT, [NAT], [0, 6], []],
+        "mutual information with a weight of zero": ["mutual-information", NAT, [1, 1, 1, 1, 0]],
+        "mutual information of one": ["mutual-information", NAT, [1]],
+        "mutual information of another size": ["mutual-information", NAT, [1, 1]],
+        "mutual information with weights above 2^53": ["mutual-information", NAT, [2**53, 1, 1, 1, 1]],
+        "own-lip of one value": ["own-lip", NAT, 1],
+        "own-lip of 257 values": ["own-lip", NAT, 257],
+        "own-lip of another size": ["own-lip", NAT, 4],
+        "own-lip with a prior": ["own-lip", NAT, [1, 1, 1, 1, 1]],
+        "own-lip of level 0": ["own-lip", 0, 5],
+        "transcript-lip without a drift": ["transcript-lip", NAT, [1, 1, 1, 1, 1]],
+        "transcript-lip with a drift of 2^16": ["transcript-lip", NAT, [1, 1, 1, 1, 1], 2**16],
+        "transcript-lip with a weight of zero": ["transcript-lip", NAT, [1, 1, 1, 1, 0], 0],
+        "transcript-lip of 257 weights": ["transcript-lip", NAT, [1] * 257, 0],
+        "transcript-lip of another size": ["transcript-lip", NAT, [1, 1, 1], 0],
+        "one class": ["classes", NAT, [["ldp", NAT]]],
+        "65 classes": ["classes", NAT, [["ldp", NAT]] * 65],
+        "classes as a notion": ["classes", NAT, ["ldp", NAT]],
+        "classes of classes": ["classes", NAT, [["ldp", NAT], ["classes", NAT, [["ldp", NAT]] * 2]]],
+        "classes for own priors": ["classes", NAT, [["ldp", NAT], ["own-lip", NAT, 5]]],
+        "classes with transcripts": ["classes", NAT, [["ldp", NAT], ["transcript-lip", NAT, [1] * 5, 0]]],
+        "classes of a level that is not the largest": ["classes", 2 * NAT, [["ldp", NAT], ["ldp", NAT]]],
+        "classes of an unknown notion": ["classes", NAT, [["ldp", NAT], ["central", NAT]]],
+        "classes of two sizes": ["classes", NAT, [["lip", NAT, [1, 1, 1], 0], ["lip", NAT, [1, 1], 0]]],
+        "classes of another size": ["classes", NAT, [["ldp", NAT], ["lip", NAT, [1, 1, 1], 0]]],
     }
     for name, value in without_meaning.items():
         yield {"name": name, "notion": wire(value), "channel": codec.encode(PLAIN.encode()).hex(), "stage": "notion"}
@@ -803,13 +885,47 @@ def terms(**changes: Any) -> Campaign:
     return Campaign(**{**fields, **changes})
 
 
-def _payload(**changes: Any) -> bytes:
-    """The campaign's payload with some fields replaced, whatever they then are."""
+def of_classes() -> Campaign:
+    """A campaign for two classes of people, with a notion and a channel each."""
+    return terms(
+        domain=domain.Values(("bus", "bicycle", "on foot")),
+        notion=notions.Classes.of((notions.Ldp(NAT), notions.Information(2 * NAT, PRIOR))),
+        mechanism="response; lip",
+        channel=Blocks(0, ((1, 3), (2, 3)), (RandomizedResponse(3, (cover_of(NAT, 3),)), LIP_TABLE)),
+        classes=("members", "guests"),
+    )
+
+
+def own_priors() -> Campaign:
+    """A campaign in which every device declares a prior."""
+    notion = notions.OwnPrior(NAT, 4)
+    return terms(
+        domain=domain.Values(("A", "B", "AB", "0")), notion=notion, mechanism="own-lip",
+        channel=notion.channel_of((1,) * 4),
+    )  # fmt: skip
+
+
+def transcripts() -> Campaign:
+    """A campaign in which each report is designed for what the device's earlier ones told."""
+    notion = notions.TranscriptPrior(NAT, PRIOR, 2**10)
+    return terms(
+        domain=domain.Values(("well", "so-so", "unwell")), notion=notion, mechanism="transcript-lip",
+        channel=notion.channel_of(PRIOR), answers_per_period=1,
+    )  # fmt: skip
+
+
+def of_sets() -> Campaign:
+    """A campaign with subset selection, whose outputs are words of which not all are outputs."""
+    return terms(mechanism="subset", channel=SETS)
+
+
+def _payload(base: Campaign | None = None, **changes: Any) -> bytes:
+    """The payload of a campaign, by default the shared one, with some fields replaced, whatever they then are."""
     names = (
         "title", "question", "purpose", "organisation", "domain", "notion", "mechanism", "channel",
-        "opens", "closes", "period_seconds", "answers_per_period", "minimum_reports", "enrolment",
+        "opens", "closes", "period_seconds", "answers_per_period", "minimum_reports", "enrolment", "classes",
     )  # fmt: skip
-    fields = codec.decode(terms().encode(), limit=2**20)
+    fields = codec.decode((base or terms()).encode(), limit=2**20)
     assert isinstance(fields, list)
     for name, value in changes.items():
         fields[names.index(name)] = value
@@ -828,6 +944,8 @@ def campaign_cases() -> Iterator[Case]:
             "periods": made.periods,
             "inputs": made.channel.inputs,
             "audited": made.certificate.audited,
+            "classes": list(made.classes),
+            "costs": [certificate.cost for certificate in made.certificates],
             "worst_case": number(made.worst_case),
         }
 
@@ -855,6 +973,11 @@ def campaign_cases() -> Iterator[Case]:
             mechanism="lip",
         ),
     )  # fmt: skip
+    yield described("two classes of people", of_classes())
+    yield described("own priors", own_priors())
+    yield described("transcripts", transcripts())
+    yield described("sets of items", terms(domain=domain.Items(2, ("bread", "milk", "eggs"))))
+    yield described("words of bits", terms(notion=notions.Ldp(2 * NAT), mechanism="bits", channel=FIVE_BITS))
     good = seal_campaign(terms(), ANALYST)
     trusted = [ANALYST.public.hex()]
 
@@ -879,7 +1002,7 @@ def campaign_cases() -> Iterator[Case]:
         ("payload with a byte too many", terms().encode() + b"\0", "codec"),
         ("payload with a float", bytes.fromhex(wire([*fields[:10], 604800.0, *fields[11:]])), "codec"),
         ("payload is text", codec.encode("campaign"), "campaign"),
-        ("a field missing", codec.encode(fields[:13]), "campaign"),
+        ("a field missing", codec.encode(fields[:14]), "campaign"),
         ("an unknown field", codec.encode([*fields, 0]), "campaign"),
         ("no title", _payload(title=""), "campaign"),
         ("title of blanks", _payload(title=" \u00a0"), "campaign"),
@@ -894,7 +1017,7 @@ def campaign_cases() -> Iterator[Case]:
         ("domain of another size", _payload(domain=["values", ["a", "b"]]), "campaign"),
         ("domain that cannot be", _payload(domain=["values", ["a"]]), "domain"),
         ("notion without meaning", _payload(notion=["ldp", 0]), "notion"),
-        ("notion of another size", _payload(notion=["lip", NAT, [1, 1]]), "notion"),
+        ("notion of another size", _payload(notion=["lip", NAT, [1, 1], 0]), "notion"),
         ("channel that is none", _payload(channel=["hadamard", 0, 0, [1, 5]]), "channel"),
         ("channel 0.1% above its level", _payload(channel=raised.encode()), "certificate"),
         ("level a nanonat below the channel's", _payload(notion=["ldp", NAT - 1]), "certificate"),
@@ -908,6 +1031,42 @@ def campaign_cases() -> Iterator[Case]:
         ("a minimum of no reports", _payload(minimum_reports=0), "campaign"),
         ("enrolment 2", _payload(enrolment=2), "campaign"),
         ("enrolment as text", _payload(enrolment="open"), "campaign"),
+        ("items of another size", _payload(domain=["items", 2, 4]), "campaign"),
+        ("names of classes where there are none", _payload(classes=["members", "guests"]), "campaign"),
+        ("classes as text", _payload(classes="members"), "campaign"),
+        ("classes without names", _payload(of_classes(), classes=[]), "campaign"),
+        ("one name for two classes", _payload(of_classes(), classes=["members"]), "campaign"),
+        ("three names for two classes", _payload(of_classes(), classes=["a", "b", "c"]), "campaign"),
+        ("two classes of one name", _payload(of_classes(), classes=["members", "members"]), "campaign"),
+        ("class without a name", _payload(of_classes(), classes=["members", ""]), "campaign"),
+        ("class with a blank at its end", _payload(of_classes(), classes=["members", "guests "]), "campaign"),
+        ("class with a line break", _payload(of_classes(), classes=["members", "gu\nests"]), "campaign"),
+        ("class of 201 characters", _payload(of_classes(), classes=["members", "g" * 201]), "campaign"),
+        ("class as a number", _payload(of_classes(), classes=["members", 2]), "campaign"),
+        ("classes in a channel for one", _payload(of_classes(), channel=LIP_TABLE.encode()), "campaign"),
+        (
+            "classes that are no blocks",
+            _payload(of_classes(), channel=Hadamard(truth_of(10**6), 6).encode()),
+            "certificate",
+        ),
+        (
+            "a class above its level",
+            _payload(of_classes(), notion=["classes", 2 * NAT, [["ldp", NAT - 1], ["lip", 2 * NAT, [5, 3, 2], 0]]]),
+            "certificate",
+        ),
+        ("own priors of another size", _payload(own_priors(), notion=["own-lip", NAT, 5]), "notion"),
+        ("transcripts with two answers a period", _payload(transcripts(), answers_per_period=2), "campaign"),
+        ("transcripts of 65 periods", _payload(transcripts(), period_seconds=4 * WEEK // 64), "campaign"),
+        (
+            "transcripts with the channel after a report",
+            _payload(transcripts(), channel=notions.TranscriptPrior(NAT, PRIOR).channel_of((6, 3, 2)).encode()),
+            "certificate",
+        ),
+        (
+            "own priors with the channel of somebody's",
+            _payload(own_priors(), channel=notions.OwnPrior(NAT, 4).channel_of((3, 1, 1, 1)).encode()),
+            "certificate",
+        ),
     ]
     for name, payload, stage in payloads:
         yield refused(name, envelope.seal(Kind.CAMPAIGN, ANALYST, payload), stage)
@@ -944,7 +1103,20 @@ def report_cases() -> Iterator[Case]:
             "slot": slot,
             "outputs": outputs,
         }
-    for bits, outputs in ((1, [1, 0, 1]), (3, [1, 2, 3, 4, 5]), (8, [255, 0]), (16, [43_749]), (21, [2**20, 1, 2])):
+    sets = seal_campaign(of_sets(), ANALYST)
+    for name, outputs in (("a word of two ones", [0b01010]), ("two words", [0b11000, 0b00011])):
+        yield {
+            "name": name,
+            "campaign": sets.hex(),
+            "report": Report.of(campaign_id(sets), of_sets(), 0, 0, outputs).seal(key).hex(),
+            "public": key.public.hex(),
+            "period": 0,
+            "slot": 0,
+            "outputs": outputs,
+        }
+    for bits, outputs in (
+        (1, [1, 0, 1]), (3, [1, 2, 3, 4, 5]), (8, [255, 0]), (16, [43_749]), (21, [2**20, 1, 2]), (50, [2**49 + 1, 3]),
+    ):  # fmt: skip
         yield {
             "name": f"{len(outputs)} outputs of {bits} bits packed",
             "bits": bits,
@@ -985,28 +1157,67 @@ def report_cases() -> Iterator[Case]:
         "public": key.public.hex(),
         "stage": "report",
     }
+    for name, outputs, bits in (
+        ("a word of a one too few", [0b01000], 5),
+        ("a word of a one too many", [0b01110], 5),
+        ("a word of zeros", [0], 5),
+        ("a good word and a bad one", [0b11000, 0b11100], 5),
+        ("a word of six bits", [0b000011], 6),
+        ("a word as the number of its set", [8], 4),
+    ):
+        payload = codec.encode([campaign_id(sets), 0, 0, len(outputs), pack(outputs, bits)])
+        yield {
+            "name": name,
+            "campaign": sets.hex(),
+            "report": envelope.seal(Kind.REPORT, key, payload).hex(),
+            "public": key.public.hex(),
+            "stage": "report",
+        }
 
 
 def enrolment_cases() -> Iterator[Case]:
-    campaign = campaign_id(seal_campaign(terms(), ANALYST))
-    key = SigningKey.for_campaign(DEVICE_SECRET, campaign)
+    plain_campaign, own_campaign = (seal_campaign(made, ANALYST) for made in (terms(), own_priors()))
+    key, own_key = (
+        SigningKey.for_campaign(DEVICE_SECRET, campaign_id(data)) for data in (plain_campaign, own_campaign)
+    )
+    for name, data, by, prior in (
+        ("a device introduces itself", plain_campaign, key, None),
+        ("a device declares a prior", own_campaign, own_key, (1, 50, 7, 1)),
+        ("a declared prior of weights that sum to 2^20", own_campaign, own_key, (2**20 - 3, 1, 1, 1)),
+        ("a uniform declared prior", own_campaign, own_key, (1, 1, 1, 1)),
+    ):
+        yield {
+            "name": name,
+            "enrolment": Enrolment(campaign_id(data), by.public, prior).seal(by).hex(),
+            "campaign": data.hex(),
+            "campaign_id": campaign_id(data).hex(),
+            "public": by.public.hex(),
+            "prior": None if prior is None else list(prior),
+        }
+    longest = (2**12 - 1, 2**12 + 1) * 128
     yield {
-        "name": "a device introduces itself",
-        "enrolment": Enrolment(campaign, key.public).seal(key).hex(),
-        "campaign_id": campaign.hex(),
+        "name": "a declared prior of the most values",
+        "enrolment": Enrolment(bytes(16), key.public, longest).seal(key).hex(),
+        "campaign_id": bytes(16).hex(),
         "public": key.public.hex(),
+        "prior": list(longest),
     }
     identity = (1).to_bytes(32, "little")
+    campaign = campaign_id(plain_campaign)
 
     def sealed(value: Any, kind: Kind = Kind.ENROLMENT, by: SigningKey = key) -> bytes:
         return envelope.seal(kind, by, bytes.fromhex(wire(value)))
+
+    def declaring(prior: Any) -> bytes:
+        return sealed([campaign_id(own_campaign), own_key.public, prior], by=own_key)
 
     good = Enrolment(campaign, key.public).seal(key)
     refused = [
         ("the key of somebody else", sealed([campaign, STRANGER.public]), "envelope"),
         ("a key of 31 bytes", sealed([campaign, key.public[:31]]), "report"),
         ("campaign id of 17 bytes", sealed([campaign + b"\0", key.public]), "report"),
-        ("an unknown field", sealed([campaign, key.public, 0]), "report"),
+        ("a field missing", sealed([campaign]), "report"),
+        ("an unknown field", sealed([campaign, key.public, [1, 2], 0]), "report"),
         ("a report", sealed([campaign, key.public], Kind.REPORT), "report"),
         ("not msgpack", envelope.seal(Kind.ENROLMENT, key, b"\xc1"), "codec"),
         ("altered", good[:-1] + bytes([good[-1] ^ 1]), "signature"),
@@ -1015,9 +1226,35 @@ def enrolment_cases() -> Iterator[Case]:
             codec.encode([1, 2, keys.key_id(identity), codec.encode([campaign, identity]), identity + bytes(32)]),
             "key",
         ),
+        ("a declared prior as an integer", declaring(4), "report"),
+        ("a declared prior of no weights", declaring([]), "report"),
+        ("a declared prior of one value", declaring([1]), "report"),
+        ("a declared prior of 257 values", declaring([1] * 257), "report"),
+        ("a declared prior with a weight of zero", declaring([1, 1, 1, 0]), "report"),
+        ("a declared prior with a negative weight", declaring([1, 1, 1, -1]), "report"),
+        ("a declared prior with a weight as text", declaring([1, 1, 1, "1"]), "report"),
+        ("a declared prior of weights that sum to 2^20 + 1", declaring([2**20 - 2, 1, 1, 1]), "report"),
+        ("a declared prior with a factor in common", declaring([2, 4, 6, 8]), "report"),
+        ("a declared prior with a float", declaring([1, 1, 1, 0.5]), "codec"),
+        (
+            "an enrolment longer than it may be",
+            bytes.fromhex(wire([1, 2, key.id, codec.encode([campaign, key.public, [2**12] * 330]), bytes(64)])),
+            "envelope",
+        ),
     ]
     for name, data, stage in refused:
         yield {"name": name, "enrolment": data.hex(), "stage": stage}
+    for name, data, campaign_data in (
+        ("a prior where none is asked for", sealed([campaign, key.public, [1, 1, 1, 1, 2]]), plain_campaign),
+        (
+            "no prior where one is asked for",
+            sealed([campaign_id(own_campaign), own_key.public], by=own_key),
+            own_campaign,
+        ),
+        ("a declared prior of three values for a campaign of four", declaring([1, 2, 3]), own_campaign),
+        ("a declared prior of five values for a campaign of four", declaring([1, 2, 3, 4, 5]), own_campaign),
+    ):
+        yield {"name": name, "enrolment": data.hex(), "campaign": campaign_data.hex(), "stage": "report"}
 
 
 FILES = {

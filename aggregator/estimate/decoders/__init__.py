@@ -13,11 +13,11 @@ from aggregator.estimate.decoders.blocks import BlocksDecoder
 from aggregator.estimate.decoders.decoder import Decoder, Floats, NotInvertible, Staircase
 from aggregator.estimate.decoders.hadamard import HadamardDecoder
 from aggregator.estimate.decoders.noise import NoiseDecoder
-from aggregator.estimate.decoders.pairs import PairsDecoder
 from aggregator.estimate.decoders.projective import ProjectiveDecoder
 from aggregator.estimate.decoders.response import ResponseDecoder
 from aggregator.estimate.decoders.subset import SubsetDecoder
 from aggregator.estimate.decoders.table import TableDecoder
+from aggregator.estimate.decoders.triples import TriplesDecoder
 from aggregator.estimate.decoders.windows import WindowsDecoder
 from protocol.channels import (
     Bits,
@@ -25,11 +25,11 @@ from protocol.channels import (
     Channel,
     Hadamard,
     Noise,
-    Pairs,
     ProjectiveGeometry,
     RandomizedResponse,
     SubsetSelection,
     Table,
+    Triples,
     Windows,
 )
 
@@ -55,8 +55,8 @@ def decoder_of(channel: Channel, reference: Sequence[float] | Floats | None = No
         return ProjectiveDecoder(channel)
     if isinstance(channel, SubsetSelection):
         return SubsetDecoder(channel)
-    if isinstance(channel, Pairs):
-        return PairsDecoder(channel)
+    if isinstance(channel, Triples):
+        return TriplesDecoder(channel)
     if isinstance(channel, Bits):
         return BitsDecoder(channel)
     if isinstance(channel, Noise):

@@ -1,60 +1,61 @@
-"""Decoding pairs: every report is two votes.
+"""Decoding triples: every report is three votes.
 
-One idea: S_x, the pairs with x, have probability p* from input x and q* from every other, so p[x] is
-(t[S_x] - q*) / (p* - q*) with t[S_x] the share of the reports that name x. By number, the pairs whose larger input is j
-are j neighbours: sums over pairs and over their inputs go row by row through this triangle, in k steps of at most k,
-and no array is larger than the counts.
+One idea: S_x, the triples with x, have probability p* from input x and q* from every other, so p[x] is
+(t[S_x] - q*) / (p* - q*) with t[S_x] the share of the reports that name x. By number, the triples of a block are n
+neighbours, one for each place of a ring, and the block tells how far each of their points is from that place: sums over
+triples and over their points are sums of turned rings, in t steps of 3 n, and no array is larger than the counts.
 
-    p* = (k - 1) inside,   q* = inside + (k - 2) outside          (MATH 4.1, d = 2)
+    p* = cs inside,   q* = inside + (cs - 1) outside          (MATH 4.1, ci = 1)
 
-Counts are summed exactly. The channel's remainder, less than 2^-90 of p* - q* at every level that can be declared, is
+Counts are summed exactly. The channel's remainder, less than 2^-96 of p* - q* at every level that can be declared, is
 left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimate.decoders.decoder import Decoder, Floats, Integers, Staircase
-from protocol.channels.pairs import Pairs
+from protocol.channels.triples import Triples
 
 Number = TypeVar("Number", np.float64, np.int64)
 
 
-class PairsDecoder(Decoder):
-    """L[y, x] = ([x in pair y] - q*) / (p* - q*)."""
+class TriplesDecoder(Decoder):
+    """L[y, x] = ([x in triple y] - q*) / (p* - q*)."""
 
-    def __init__(self, channel: Pairs) -> None:
+    def __init__(self, channel: Triples) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs
-        k, one = channel.inputs, 1 << channel.scale
+        self._ring, self._reach = channel.ring, channel.reach
+        one, far = 1 << channel.scale, channel.support - 1
         self._likely, self._unlikely = channel.inside / one, channel.outside / one
-        self._outside = (channel.inside + (k - 2) * channel.outside) / one  # q*
-        self._gap = (k - 2) * (channel.inside - channel.outside) / one  # p* - q*
-
-    def _rows(self) -> Iterator[tuple[int, slice]]:
-        """Every input j but the first, and where the pairs with a smaller input are."""
-        start = 0
-        for j in range(1, self.inputs):
-            yield j, slice(start, start + j)
-            start += j
+        self._outside = (channel.inside + far * channel.outside) / one  # q*
+        self._gap = far * (channel.inside - channel.outside) / one  # p* - q*
 
     def _over_outputs(self, w: NDArray[Number]) -> NDArray[Number]:
-        """(m,) -> (k,): sum of w[y] over the pairs y with each input, of integers exactly."""
-        sums = np.zeros(self.inputs, dtype=w.dtype)
-        for j, row in self._rows():
-            sums[:j] += w[row]
-            sums[j] += w[row].sum()
-        return sums
+        """(K,) -> (k,): sum of w[y] over the triples y with each input, of integers exactly."""
+        columns, rings = w[: self._ring], w[self._ring :].reshape(3, self._reach, self._ring)
+        sums: NDArray[Number] = columns + np.roll(rings.sum(axis=1), 1, axis=0)
+        for distance in range(1, self._reach + 1):
+            row = rings[:, distance - 1]
+            sums += np.roll(row, -distance, axis=1)
+            sums += np.roll(row, distance, axis=1)
+        return sums.ravel()[: self.inputs]
 
     def _over_inputs(self, v: Floats) -> Floats:
-        """(k,) -> (m,): v[i] + v[j] for each pair."""
+        """(k,) -> (K,): sum of v[x] over the inputs x of each triple."""
+        points = np.zeros((3, self._ring))
+        points.ravel()[: self.inputs] = v
         sums: Floats = np.empty(self.features)
-        for j, row in self._rows():
-            np.add(v[:j], v[j], out=sums[row])
+        sums[: self._ring] = points.sum(axis=0)
+        rings = sums[self._ring :].reshape(3, self._reach, self._ring)
+        rings[:] = np.roll(points, -1, axis=0)[:, np.newaxis]
+        for distance in range(1, self._reach + 1):
+            rings[:, distance - 1] += np.roll(points, distance, axis=1)
+            rings[:, distance - 1] += np.roll(points, -distance, axis=1)
         return sums
 
     def forward(self, p: Floats) -> Floats:

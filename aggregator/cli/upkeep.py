@@ -1,0 +1,119 @@
+"""Commands that keep a study in order: compact, rebuild."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from aggregator.cli import shell
+from aggregator.cli.desk import _folder as folder
+from aggregator.cli.desk import _public as public_key
+from aggregator.cli.shell import halftruth
+from aggregator.intake import compact as compaction
+from aggregator.intake import rebuild as rebuilding
+from aggregator.intake.compact import HOUR, RETENTION, Compacted, Size
+from aggregator.intake.ingest import size_of
+from aggregator.intake.rebuild import Rebuilt, Sources
+from aggregator.intake.tables import SCHEMAS
+from aggregator.receive import inbox
+from aggregator.study import Study
+
+
+@halftruth.command(short_help="Put the study into fewer files.")
+@click.option(
+    "--retention-hours",
+    type=click.IntRange(min=0),
+    default=RETENTION // HOUR,
+    show_default=True,
+    help="How long files are kept that nobody reads any more.",
+)
+@click.option("--alone", is_flag=True, help="No other process has the study open: allows any retention, 0 too.")
+@shell.as_json
+@click.pass_context
+def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool) -> list[Compacted]:
+    """Put the study's tables into fewer files, and remove files that nobody reads any more.
+
+    Tallies stay what they are, and others may ingest and estimate meanwhile.
+    """
+    study = Study.open(folder(ctx))
+    with shell.progress("compacting", len(SCHEMAS)) as advance:
+        done = compaction.compact(
+            study, now=time.time(), retention=retention_hours * HOUR, alone=alone, progress=advance
+        )
+    for one in done:
+        if one.left:
+            shell.warn(f"Warning: others kept committing to {one.left} partitions of {one.table}: compact again later")
+    if as_json:
+        shell.print_json({one.table: one.as_json() for one in done})
+    else:
+        for one in done:
+            shell.say(
+                f"{one.table:9}  {_text(one.before)} -> {_text(one.after)}; "
+                f"{_text(one.removed)} removed, {_text(one.kept)} unread and kept"
+            )
+    return done
+
+
+def _text(size: Size) -> str:
+    return f"{size.files:,} files of {size.bytes:,} bytes"
+
+
+@halftruth.command(short_help="Make a damaged study anew.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The new study's folder.", metavar="NEW")
+@click.option(
+    "--from",
+    "batches",
+    type=shell.existing_or_folder,
+    multiple=True,
+    help="Reports, a file or a folder. [default: what the study's inbox kept]",
+)
+@click.option("--campaign", "campaigns", type=shell.existing, multiple=True, help="A signed campaign.")
+@click.option("--trust", type=shell.existing, multiple=True, help="The public key of the author of a --campaign.")
+@click.option("--keys", "enrolments", type=shell.existing, multiple=True, help="Enrolments of devices.")
+@click.option("--afresh", is_flag=True, help="Take no report from the old tables: count the signed ones anew.")
+@click.option("--count-revoked", is_flag=True, help="Count reports of revoked keys, whenever they came.")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads that verify. [default: one a core]")
+@shell.as_json
+@click.pass_context
+def rebuild(
+    ctx: click.Context,
+    out: Path,
+    batches: tuple[Path, ...],
+    campaigns: tuple[Path, ...],
+    trust: tuple[Path, ...],
+    enrolments: tuple[Path, ...],
+    afresh: bool,
+    count_revoked: bool,
+    threads: int | None,
+    as_json: bool,
+) -> Rebuilt:
+    """Make a damaged study anew, in a folder of its own; the damaged one is only read.
+
+    What can be read of its tables is taken over, and the rest made up from the batches that it kept and from the files
+    named here.
+    """
+    old = folder(ctx)
+    trusted = [public_key(path) for path in trust]
+    sources = Sources(batches or None, campaigns, trusted, enrolments)
+    kept = [inbox.done_of(old)] if inbox.done_of(old).is_dir() else []
+    with shell.progress("verifying", size_of(batches or kept)) as advance:
+        done = rebuilding.rebuild(
+            old,
+            out,
+            sources,
+            now=int(time.time()),
+            afresh=afresh,
+            count_revoked=count_revoked,
+            threads=threads,
+            progress=advance,
+        )
+    for warning in done.warnings:
+        shell.warn(f"Warning: {warning}")
+    if as_json:
+        shell.print_json(done.as_json())
+    else:
+        made = f"; made anew: {', '.join(done.anew)}" if done.anew else "; every table could be read"
+        shell.say(f"{done.path}  {done.read:,} outputs taken over, {done.counted:,} counted from batches{made}")
+    return done

@@ -1,0 +1,223 @@
+"""Estimates of a campaign in which each report of a device is designed for what its earlier ones told.
+
+One idea: a device is one piece of evidence, its whole transcript. Devices with the same transcript are alike, so
+devices are counted by transcript; and what a transcript adds to the estimate is the mean of what its reports add, each
+decoded by the channel it was drawn from.
+
+    D[x] = mean over its reports s of ([y_s = x] - c_s[x]) / t_s          Q_s(y|x) = c_s[y] + t_s [y = x]
+
+Given all that came before, each of these is unbiased for the person's value in that period. Errors are those between
+devices, so it does not matter that the reports of one device depend on each other.
+
+The rule that makes the channels: protocol.notions.transcript. What is done with the counts: classes, result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from aggregator.estimate.classes import Pooled
+from aggregator.estimate.decoders.decoder import Floats, Integers
+from aggregator.estimate.tally import Tally
+from protocol import exact
+from protocol.notions.transcript import TranscriptPrior
+from protocol.personal import DRIFT_ONE
+
+SILENT = -1
+"""In place of an output: the device sent none in this period."""
+
+CELLS = 2**22
+"""Reports times values that are worked on at once."""
+
+_NOBODY: Integers = np.zeros((0, 0), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class TranscriptTally(Tally):
+    """Devices counted by transcript.
+
+    Attributes:
+        counts: (d,) devices with each transcript.
+        reports: devices, however many reports each sent.
+        chains: (d, periods) the distinct transcripts: the output of each period, or ``SILENT``.
+        lost: reports that cannot be decoded, since an earlier one of their device is missing or contested.
+        period: the only period that is asked about, the last one of ``chains``; None for all.
+    """
+
+    rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    version: int | None = None
+    chains: Integers = field(default_factory=lambda: _NOBODY)
+    lost: int = 0
+    period: int | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know of the reports that are not in it."""
+        if not self.lost:
+            return ()
+        return (
+            f"{self.lost:,} reports are left out: an earlier report of their device has not arrived or came twice, so "
+            "nobody can tell what they were drawn from; ingest what is missing",
+        )
+
+
+def chained(
+    key: Integers, period: Integers, slot: Integers, output: Integers, periods: int, only: int | None = None
+) -> tuple[Integers, Integers, int]:
+    """The transcripts of reports in any order.
+
+    A report's slot is how many reports of its device came before. So a transcript goes on as long as slots 0, 1, 2 ...
+    are there once each, by increasing period; whatever comes after a gap was drawn from a channel that nobody knows.
+
+    Args:
+        key, period, slot, output: (n,) of each report.
+        periods: columns of the transcripts.
+        only: ask about this period: transcripts end there, of the devices that sent a report in it.
+    Returns:
+        (d, periods) distinct transcripts, (d,) devices with each, and the number of reports asked about that cannot be
+        decoded.
+    """
+    order = np.lexsort((period, slot, key))
+    key, period, slot, output = key[order], period[order], slot[order], output[order]
+    first = np.flatnonzero(np.diff(key, prepend=key[:1] - 1))
+    device = np.repeat(np.arange(len(first)), np.diff(first, append=len(key)))
+    place = np.arange(len(key)) - first[device]
+    twice = (device[1:] == device[:-1]) & (slot[1:] == slot[:-1])
+    fits = slot == place
+    fits[:-1] &= ~twice
+    fits[1:] &= (place[1:] == 0) | (period[1:] > period[:-1])
+    breaks = np.cumsum(~fits)
+    sound = breaks == (breaks[first] - ~fits[first])[device]
+    asked = np.ones(len(key), dtype=np.bool_) if only is None else period == only
+    lost = int((asked & ~sound).sum())
+    kept = sound if only is None else sound & (period <= only)
+    chains = np.full((len(first), periods), SILENT, dtype=np.int64)
+    chains[device[kept], period[kept]] = output[kept]
+    chains = chains[np.unique(device[sound & asked])]
+    distinct, counts = np.unique(chains, axis=0, return_counts=True)
+    return distinct, counts, lost
+
+
+class TranscriptDecoder(Pooled):
+    """The transcripts that came, each a feature; one class, in which all have the start prior."""
+
+    def __init__(self, notion: TranscriptPrior, chains: Integers, period: int | None = None) -> None:
+        """Decode devices with these transcripts.
+
+        Args:
+            chains: (d, periods), none of them silent throughout.
+            period: see ``TranscriptTally``.
+        """
+        self.classes, self.inputs, self.features = 1, len(notion.prior), len(chains)
+        self.members = np.ones(1)
+        self._start = np.array(notion.prior, dtype=np.float64)
+        self._start /= self._start.sum()
+        self.priors = self._start[np.newaxis]
+        self.drift = notion.drift / DRIFT_ONE
+        # The floats of protocol.personal.lip_response, and of the posterior that TranscriptPrior.prior_after gives.
+        self._factor = exact.exp_lower(notion.level) / (1 << exact.EXP_BITS)
+        shape = len(chains), self.inputs
+        self._adds, self._likelihood, self._posterior = np.zeros(shape), np.ones(shape), np.zeros(shape)
+        self._scale, self._ceiling = np.zeros(len(chains)), np.zeros(len(chains))
+        asked = (chains != SILENT) if period is None else (chains != SILENT) & (np.arange(chains.shape[1]) == period)
+        parts = asked / asked.sum(axis=1, keepdims=True)
+        step = max(1, CELLS // (chains.shape[1] * self.inputs))
+        for begin in range(0, len(chains), step):
+            some = slice(begin, begin + step)
+            self._read(some, chains[some], parts[some])
+
+    def _read(self, some: slice, chains: Integers, parts: Floats) -> None:
+        """Follow some transcripts through their periods."""
+        start = self._start
+        expected = np.tile(start, (len(chains), 1))
+        passed: list[tuple[Integers, Floats, Floats]] = []
+        for time, outputs in enumerate(chains.T):
+            rows = np.flatnonzero(outputs != SILENT)
+            at = np.arange(len(rows)), outputs[rows]
+            prior = expected[rows]
+            least = np.maximum(prior, 1 - self._factor * prior)
+            truth = (self._factor - 1) / (self._factor - 1 + least.sum(axis=1))
+            cover = least * (truth / (self._factor - 1))[:, np.newaxis]
+            adds = -cover
+            adds[at] += 1
+            self._adds[some][rows] += adds * (parts[rows, time] / truth)[:, np.newaxis]
+            law = np.repeat(cover[at][:, np.newaxis], self.inputs, axis=1)
+            law[at] += truth
+            self._multiply(some, rows, law)
+            prior = prior * law
+            prior /= prior.sum(axis=1, keepdims=True)
+            expected[rows] = prior
+            if self.drift:
+                passed.append((rows, prior, law))
+                expected = (1 - self.drift) * expected + self.drift * start
+        self._posterior[some] = self._smoothed(passed, parts) if self.drift else expected
+
+    def _multiply(self, some: slice, rows: Integers, law: Floats) -> None:
+        """Take one more report into the likelihoods, which are kept over their largest, so that they do not vanish."""
+        likelihood = self._likelihood[some][rows] * law
+        most = likelihood.max(axis=1)
+        self._likelihood[some][rows] = likelihood / most[:, np.newaxis]
+        self._scale[some][rows] += np.log(most)
+        self._ceiling[some][rows] += np.log(law.max(axis=1))  # whatever the values are, and however often they change
+
+    def _smoothed(self, passed: list[tuple[Integers, Floats, Floats]], parts: Floats) -> Floats:
+        """The mean over the periods asked about of P(value then | the whole transcript): forwards, then backwards."""
+        start = self._start
+        mean, later = np.zeros((len(parts), self.inputs)), np.ones((len(parts), self.inputs))
+        for time in range(len(passed) - 1, -1, -1):
+            rows, filtered, law = passed[time]
+            both = filtered * later[rows]
+            mean[rows] += both * (parts[rows, time] / both.sum(axis=1))[:, np.newaxis]
+            later[rows] *= law
+            later = (1 - self.drift) * later + self.drift * (later @ start)[:, np.newaxis]
+            later /= later.max(axis=1, keepdims=True)
+        return mean
+
+    def posterior_mean(self, share: Floats) -> Floats:
+        """(k,) the mean over devices of P(value | transcript), and over the periods in which they answered."""
+        mean: Floats = share @ self._posterior
+        return mean
+
+    def forward(self, p: Floats) -> Floats:
+        """(k,) -> (d,): the law of the transcript among those that came, of a person whose value stays."""
+        law: Floats = (self._likelihood @ p) * np.exp(self._scale - self._scale.max())
+        law /= law.sum()
+        return law
+
+    def _forward(self, p: Floats) -> Floats:
+        """Likelihoods up to a factor for each transcript, which a posterior does not notice."""
+        law: Floats = self._likelihood @ p[0]
+        return law
+
+    def _forward_squares(self, p: Floats) -> Floats:
+        squares: Floats = self._likelihood**2 @ p[0]
+        return squares
+
+    def _backward(self, w: Floats) -> Floats:
+        return (w @ self._likelihood)[np.newaxis]
+
+    def _invert(self, share: Floats) -> Floats:
+        return (share @ self._adds)[np.newaxis]
+
+    def _moments(self, share: Floats) -> Floats:
+        return (share @ self._adds**2)[np.newaxis]
+
+    def adjoint(self, v: Floats) -> Floats:
+        adds: Floats = self._adds @ v
+        return adds
+
+    def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
+        return self._adds, np.repeat(counts[:, np.newaxis], self.inputs, axis=1)
+
+    @property
+    def ceiling(self) -> Floats:
+        return np.minimum(np.exp(self._ceiling), 1)
+
+    @cached_property
+    def weight(self) -> float:
+        return float(np.abs(self._adds).max())

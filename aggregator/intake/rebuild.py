@@ -1,0 +1,322 @@
+"""A damaged study made anew, in a directory of its own.
+
+One idea: what can still be read of a table is taken over as it is, for it says what was counted, when keys were
+revoked and what was refused; only what cannot is made up from the sources, the signed campaigns, enrolments and
+batches. The new study appears whole or not at all, and the old one is only read.
+
+How damage is noticed: tables. How batches are counted: ingest.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from aggregator.intake import enrolments, tables
+from aggregator.intake.files import batch_files
+from aggregator.intake.ingest import IngestResult, ingest
+from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, StudyError
+from aggregator.receive import inbox
+from aggregator.study import Study
+from protocol.errors import BadData
+from protocol.notions.own import OwnPrior
+
+__all__ = ["Rebuilt", "Sources", "rebuild"]
+
+_COMMIT_ROWS = 2**20
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a study can be made from where its tables cannot be read.
+
+    Attributes:
+        batches: files and folders of reports; None for those that the damaged study kept.
+        campaigns: signed campaigns, each to be named for its file.
+        trusted: public keys of their authors.
+        keys: enrolments, registered by the analyst's hand.
+    """
+
+    batches: Sequence[Path] | None = None
+    campaigns: Sequence[Path] = ()
+    trusted: Sequence[bytes] = ()
+    keys: Sequence[Path] = ()
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What a study was made of.
+
+    Attributes:
+        anew: tables that were not taken over, or not as a whole.
+        read: outputs taken over from the old study.
+        counted: outputs counted anew from batches.
+        warnings: what the person should know, a sentence each.
+    """
+
+    path: Path
+    anew: tuple[str, ...]
+    read: int
+    counted: int
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {
+            "study": str(self.path),
+            "anew": list(self.anew),
+            "read": self.read,
+            "counted": self.counted,
+            "warnings": list(self.warnings),
+        }
+
+
+def rebuild(
+    old: Path,
+    new: Path,
+    sources: Sources,
+    *,
+    now: int,
+    afresh: bool = False,
+    count_revoked: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Rebuilt:
+    """Make a study anew from what is left of an old one and from its sources.
+
+    Args:
+        now: UTC seconds.
+        afresh: take nothing over from the tables of reports and refusals, whether they can be read or not.
+        count_revoked: count the reports of revoked keys that are in batches only; when they came is not kept.
+        threads, progress: as of ``ingest``.
+    Raises:
+        StudyError: there is something at ``new``, or no campaign; or the new study cannot be written.
+        BadData: a campaign named in ``sources`` is none, or by nobody trusted.
+        IntakeError: a path that is not there.
+    """
+    if new.exists():
+        raise StudyError(f"{new} exists: name a new directory for the study")
+    kept = [inbox.done_of(old)] if inbox.done_of(old).is_dir() else []
+    batches = batch_files(kept if sources.batches is None else sources.batches)
+    with tables.storage(new):
+        work = new.with_name(f".{new.name}.{secrets.token_hex(8)}.part")
+        work.mkdir(parents=True)
+        try:
+            bench = _Bench(old, Study.create(work / "study"), batches, now, threads, progress)
+            bench.take_campaigns(sources)
+            bench.take_reports(afresh=afresh)
+            bench.take_keys(sources.keys, revoked_too=not count_revoked)
+            bench.take_refusals(afresh=afresh)
+            bench.count()
+            if count_revoked:
+                bench.revoke()
+            bench.require_priors()
+            bench.take_inbox()
+            tables.sync(work.rglob("*"))
+            (work / "study").rename(new)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return Rebuilt(new, tuple(bench.anew), bench.read, bench.counted, tuple(bench.warnings))
+
+
+@dataclass
+class _Bench:
+    """The new study in the making."""
+
+    old: Path
+    study: Study
+    batches: list[Path]
+    now: int
+    threads: int | None
+    progress: Callable[[int], None] | None
+    anew: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    read: int = 0
+    counted: int = 0
+    revocations: pa.Table = field(default_factory=SCHEMAS[KEYS].empty_table)
+    refusals: list[pa.Table] = field(default_factory=list)
+
+    def take_campaigns(self, sources: Sources) -> None:
+        """Campaigns, from the table and from files; each is verified and audited again."""
+        for rows in self._rows(CAMPAIGNS):
+            for row in rows.to_pylist():
+                try:
+                    self.study.import_campaign(row["data"], [row["author"]], row["name"])
+                except BadData as error:
+                    self._make_anew(CAMPAIGNS)
+                    self.warnings.append(f"the old study's campaign {row['name']!r} is left out: {error}")
+        for file in sources.campaigns:
+            self.study.import_campaign(file.read_bytes(), sources.trusted, file.stem)
+        if not self.study.listed():
+            raise StudyError(
+                f"no campaign can be read from {self.old}: name the signed campaigns with --campaign, "
+                "and their author's public key with --trust"
+            )
+        if CAMPAIGNS in self.anew:
+            names = ", ".join(one.name for one in self.study.listed())
+            self.warnings.append(f"campaigns that are not among these are lost: {names}; name them with --campaign")
+
+    def take_reports(self, *, afresh: bool) -> None:
+        """What was counted."""
+        if afresh:
+            self.anew.append(REPORTS)
+            return
+        gathered: list[pa.Table] = []
+        for rows in self._rows(REPORTS):
+            gathered.append(self._of_known_campaigns(rows, "counted outputs"))
+            if sum(part.num_rows for part in gathered) >= _COMMIT_ROWS:
+                self._add_reports(gathered)
+                gathered = []
+        self._add_reports(gathered)
+
+    def _add_reports(self, gathered: list[pa.Table]) -> None:
+        if gathered:
+            rows = pa.concat_tables(gathered)
+            tables.add(self.study.path / REPORTS, rows)
+            self.read += rows.num_rows
+
+    def take_keys(self, files: Sequence[Path], *, revoked_too: bool) -> None:
+        """Keys, from the table and from enrolments."""
+        found = [self._of_known_campaigns(rows, "keys") for rows in self._rows(KEYS)]
+        if found:
+            rows = pa.concat_tables(found)
+            tables.add(self.study.path / KEYS, rows.filter(pc.invert(rows["revoked"])))
+            self.revocations = rows.filter(rows["revoked"])
+        if revoked_too:
+            self.revoke()
+        for file in files:
+            self.study.enrol(file.read_bytes(), threads=self.threads)
+        if KEYS in self.anew:
+            self.warnings.append("revocations that could not be read are lost: revoke those keys again")
+
+    def revoke(self) -> None:
+        """Revoke the keys that were."""
+        tables.add(self.study.path / KEYS, self.revocations)
+
+    def take_refusals(self, *, afresh: bool) -> None:
+        """What was refused."""
+        if afresh:
+            self.anew.append(REJECTS)
+        else:
+            self.refusals = list(self._rows(REJECTS))
+
+    def count(self) -> None:
+        """From the batches, what the tables did not give."""
+        anew = set(self.anew)
+        if anew & {KEYS, REPORTS, REJECTS} and not self.batches:
+            self.warnings.append("no batches were kept or named: what could not be read from the tables is lost")
+        empty = Path(shutil.copytree(self.study.path / REJECTS, self.study.path.with_name("empty")))
+        everything = REPORTS in anew and not self.read  # what counting brings is then all there is
+        if self.batches and anew & {KEYS, REJECTS} and not everything:
+            self._count_apart()
+        if self.batches and REPORTS in anew:
+            result = self._ingest(self.study)
+            self.counted = result.outputs
+            if revoked := result.rejected.get("revoked-key"):
+                self.warnings.append(
+                    f"{revoked} reports of revoked keys are not counted: whether they came before is not known; "
+                    "--count-revoked counts them"
+                )
+        if REJECTS in anew and self.batches:
+            self.warnings.append("refusals are counted anew from the batches, in which no report is twice")
+            if everything:
+                return
+        shutil.rmtree(self.study.path / REJECTS)  # what was taken over is no replay
+        empty.rename(self.study.path / REJECTS)
+        if self.refusals:
+            tables.add(self.study.path / REJECTS, pa.concat_tables(self.refusals))
+
+    def _ingest(self, study: Study) -> IngestResult:
+        result = ingest(study, self.batches, now=self.now, threads=self.threads, progress=self.progress)
+        self.warnings.extend(warning for warning in result.warnings if warning not in self.warnings)
+        return result
+
+    def _count_apart(self) -> None:
+        """Count the batches in a study without reports, for the keys they bring and for what is refused in them."""
+        apart = Study.create(self.study.path.with_name("apart"))
+        for name in (CAMPAIGNS, KEYS):
+            shutil.rmtree(apart.path / name)
+            shutil.copytree(self.study.path / name, apart.path / name)
+        self._ingest(apart)
+        for campaign in apart.ids():
+            found = apart.registry(campaign)
+            enrolments.register(self.study, campaign, found.ids, found.public, found.prior, revoked=False)
+        if REJECTS in self.anew:
+            self.refusals = [tables.query(tables.snapshot(apart.path / REJECTS), "SELECT * FROM rows")]
+
+    def require_priors(self) -> None:
+        """Return if each counted report whose channel depends on its key's prior has a key.
+
+        Raises:
+            StudyError
+        """
+        for known in self.study.campaigns():
+            if isinstance(known.campaign.terms.notion, OwnPrior):
+                name = known.campaign.id.hex()
+                sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{name}'"  # noqa: S608  # hex digits
+                keys = tables.query(tables.snapshot(self.study.path / REPORTS), sql)["key"].to_numpy()
+                _, found = self.study.registry(name).find(keys)
+                if not found.all():
+                    raise StudyError(
+                        f"the priors that {(~found).sum()} devices declared are lost, and without them "
+                        f"{known.name!r} cannot be estimated: name their enrolments with --keys"
+                    )
+
+    def take_inbox(self) -> None:
+        """Copies of the uploads that wait and of the batches that were kept."""
+        inbox.prepare(self.study.path)
+        for folder_of in (inbox.inbox_of, inbox.done_of):
+            for file in sorted(folder_of(self.old).glob(f"[!.]*{inbox.ENDING}")):
+                shutil.copy2(file, folder_of(self.study.path) / file.name)  # with the time, which inbox has taken out
+
+    def _of_known_campaigns(self, rows: pa.Table, what: str) -> pa.Table:
+        known = pc.is_in(rows["campaign"], pa.array(self.study.ids(), pa.string()))
+        if not pc.all(known).as_py():
+            lost = ", ".join(sorted(set(rows.filter(pc.invert(known))["campaign"].to_pylist())))
+            self.warnings.append(f"{what} of these campaigns are left out, name their files with --campaign: {lost}")
+        return rows.filter(known)
+
+    def _make_anew(self, name: str) -> None:
+        if name not in self.anew:
+            self.anew.append(name)
+
+    def _rows(self, name: str) -> Iterator[pa.Table]:
+        """What can be read of one of the old study's tables, a file at a time."""
+        path = self.old / name
+        try:
+            whole = tables.exists(path)
+        except StudyError:
+            whole = False
+        if not whole:
+            self._make_anew(name)
+        try:
+            files = tables.data_files(path, tables.snapshot(path))
+        except StudyError:
+            return
+        for file in files:
+            try:
+                yield _read(file, SCHEMAS[name])
+            except (OSError, pa.ArrowException):
+                self._make_anew(name)
+
+
+def _read(file: tables.DataFile, schema: pa.Schema) -> pa.Table:
+    """The rows of one file.
+
+    Raises:
+        OSError, pa.ArrowException: it is not what was written.
+    """
+    found = pq.ParquetFile(file.path).read()
+    if found.num_rows != file.rows:
+        raise pa.ArrowInvalid(f"{file.path} holds {found.num_rows} rows, not {file.rows}")
+    for column, value in file.partition.items():
+        found = found.append_column(column, pa.repeat(value, found.num_rows))
+    return found.select(schema.names).cast(schema)

@@ -1,0 +1,28 @@
+"""Markup: HTML elements, made so that text cannot become markup.
+
+One idea: ``Html`` is markup and every other string is text, which is escaped on its way in. So what an author or a
+device wrote is read as nothing but text, wherever it ends up.
+
+What a page holds: page, chart.
+"""
+
+from __future__ import annotations
+
+import html
+
+
+class Html(str):
+    """Markup, as against text."""
+
+    __slots__ = ()
+
+
+def tag(name: str, /, *children: str, **attributes: str) -> Html:
+    """An element; children that are not ``Html`` are text, and escaped.
+
+    Args:
+        attributes: a trailing underscore is dropped, others become hyphens.
+    """
+    words = "".join(f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for key, value in attributes.items())
+    inner = "".join(child if isinstance(child, Html) else html.escape(child) for child in children)
+    return Html(f"<{name}{words}>" if name == "meta" else f"<{name}{words}>{inner}</{name}>")

@@ -1,0 +1,492 @@
+"""The page: an estimate as one HTML file that an analyst can hand on.
+
+One idea: whoever gets the page has nothing else. It holds the question, the numbers with their doubt, what people were
+promised, what was refused, and a digest of what went in; it loads nothing, runs nothing and knows no clock, so the same
+study gives the same bytes.
+
+The picture on it: chart. Why nobody's text is read as markup: markup. Every value, in full: document.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from importlib import resources
+
+import numpy as np
+
+from aggregator.audit import Audit
+from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.personal import PersonalTally
+from aggregator.estimate.result import Estimate
+from aggregator.estimate.tally import Tally
+from aggregator.present.chart import chart, degrees
+from aggregator.present.listing import ADVICE, LEVELS
+from aggregator.present.markup import Html, tag
+from aggregator.present.table import decimals, largest, percent, subtitle, total_variation
+from protocol import exact
+from protocol.campaign import Campaign
+from protocol.domain import Buckets, Domain, Grid, Items
+from protocol.notions import Certificate, Notion, OwnPrior, TranscriptPrior
+from protocol.notions.classes import Classes
+
+ROWS = 200
+"""More values than this, and only the largest are in the table."""
+
+LAST_DATE = 253_402_300_799
+"""The last second of the year 9999, where calendars end."""
+
+PROMISES = {
+    "ldp": "Take any two answers: no report is more than {factor} times as likely from a person with one of them as "
+    "from a person with the other.",
+    "high-low": "Take a sensitive answer and any other: no report is more than {factor} times as likely from a person "
+    "with the sensitive one as from a person with the other. Answers that are not sensitive may show.",
+    "block": "Take two answers of one block: no report is more than {factor} times as likely from a person with one of "
+    "them as from a person with the other. Which block an answer is in is told.",
+    "pairwise": "Each two answers have a bound of their own: where there is one, no report is more than {factor} times "
+    "as likely from a person with one of them as from a person with the other, and often less. Two answers without a "
+    "bound may be told apart.",
+    "geo": "Take two answers one unit of distance apart: no report is more than {factor} times as likely from a person "
+    "with one of them as from a person with the other. At d units it is that number to the power of d, so answers near "
+    "each other look alike, and answers far apart may not.",
+    "minid": "Each answer has a level of its own, and two answers that are protected from each other have the smaller "
+    "of theirs: no report is more than {factor} times as likely from a person with one of them as from a person with "
+    "the other, and less where an answer has a smaller level.",
+    "avgid": "Each answer has a level of its own, and two answers that are protected from each other have the mean of "
+    "theirs: no report is more than {factor} times as likely from a person with one of them as from a person with the "
+    "other, and less where the mean is smaller.",
+    "lip": "For an observer who expects what the campaign's prior says, and knows no more: no report makes any answer "
+    "more than {factor} times as likely, or as unlikely, as it was before.",
+    "own-lip": "For an observer who expects of each person what the prior says that their device declared: no report "
+    "makes any answer more than {factor} times as likely, or as unlikely, as it was before.",
+    "transcript-lip": "For an observer who has seen all earlier reports of a device, and started from the campaign's "
+    "prior: the next report makes no answer more than {factor} times as likely, or as unlikely, as it was before it.",
+    "mutual-information": "For an observer who expects what the campaign's prior says: a report tells at most {level} "
+    "nats about the answer in the mean. A single report may tell much more.",
+}
+"""By notion, for readers who have never heard of one."""
+
+REFUSED = {
+    "malformed": "not a report, or too damaged to be read as one",
+    "unknown-campaign": "for a campaign that the study does not hold",
+    "unknown-key": "signed with a key that nobody enrolled",
+    "revoked-key": "signed with a key that was revoked before they arrived",
+    "bad-signature": "altered on the way, or signed by somebody else",
+    "early": "for a period that has not begun, by any honest clock",
+    "late": "for a period after the campaign's last",
+    "over-quota": "beyond the answers that a device has in a period",
+    "bad-output": "with an output that no honest device can make",
+    "replayed": "counted before",
+}
+"""What the reports of a reject class were."""
+
+SHARES = {
+    "projection": "the distribution nearest to the unbiased estimates",
+    "empirical-bayes": "the unbiased estimates, each drawn towards what all of them together suggest, as far as its "
+    "noise warrants",
+    "em": "the distribution that makes the reports most likely",
+    "mmse": "the mean of what each report makes one believe, starting from the campaign's prior; where the prior is "
+    "wrong, so are they",
+    "map": "the most probable distribution, given the reports and the campaign's prior",
+    "linear": "the unbiased estimates as they are: some may be below zero, and their sum need not be 100%",
+}
+"""By method, what the shares are."""
+
+STYLE = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
+
+_STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode("ascii")
+POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'"
+"""What a browser may load for the page: nothing but its own style."""
+
+
+def page(found: Estimate, audit: Audit, tally: Tally, *, period: int | None = None, truth: Floats | None = None) -> str:
+    """The page of an estimate.
+
+    Args:
+        audit: of the estimate's campaign.
+        tally: what the estimate was made from.
+        period: the one it is of; None: everybody's latest answer.
+        truth: (k,) the true shares to set beside it, in rehearsals.
+    """
+    if audit.terms != found.terms or tally.reports != found.reports:
+        raise ValueError("estimate, audit and tally are of one campaign and the same reports")
+    terms = found.terms
+    sections = [
+        ("results", "Results", [chart(found, truth)]),
+        ("values", "Numbers", _values(found, truth)),
+        ("method", "How the numbers were made", _method(found)),
+        ("promise", "What people were promised", _promise(audit)),
+        ("refused", "Reports that were not counted", _refused(found)),
+        ("forged", "What forged reports could do", _forged(found)),
+        ("campaign", "The campaign", _campaign(found, period)),
+        ("source", "Where this page comes from", _source(found, tally, period)),
+    ]
+    header = tag(
+        "header",
+        tag("p", terms.organisation, class_="soft", dir="auto"),
+        tag("h1", terms.title, dir="auto"),
+        tag("blockquote", tag("p", terms.question, class_="text", dir="auto")),
+        *([tag("p", terms.purpose, class_="text", dir="auto")] if terms.purpose.strip() else []),
+        tag("p", subtitle(found, found.size)),
+    )
+    body = [
+        header,
+        *_warnings(found, truth),
+        tag("nav", *(tag("a", title, href=f"#{name}") for name, title, _ in sections), aria_label="On this page"),
+        tag(
+            "main",
+            *(
+                tag("section", tag("h2", title, id=f"{name}-title"), *parts, id=name, aria_labelledby=f"{name}-title")
+                for name, title, parts in sections
+            ),
+        ),
+    ]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", f"{terms.title} · {terms.organisation}"),
+        tag("style", Html(STYLE)),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, Html(chr(10)), tag('body', *body), lang='en')}\n"
+
+
+def digest(tally: Tally, campaign_id: bytes, period: int | None) -> str:
+    """SHA-256, in hex, of what an estimate is made from.
+
+    It is taken of a JSON text in ASCII, keys sorted and no blanks: {"campaign": id in hex, "counts": [...], "period":
+    p or null, "rejected": {class: count above zero}, "reports": n}, and where people declared priors of their own
+    "priors": [[...], ...] beside them.
+    """
+    inputs = {
+        "campaign": campaign_id.hex(),
+        "counts": tally.counts.tolist(),
+        "period": period,
+        "rejected": {name: count for name, count in tally.rejected.items() if count},
+        "reports": tally.reports,
+    }
+    if isinstance(tally, PersonalTally):
+        inputs["priors"] = tally.priors.tolist()
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+# The sections, in the page's order.
+
+
+def _warnings(found: Estimate, truth: Floats | None) -> list[Html]:
+    boxes = []
+    if found.warnings:
+        heading = tag("h2", "Read this first", id="warnings-title")
+        warnings = tag("ul", *(tag("li", f"{text[:1].upper()}{text[1:]}.") for text in found.warnings))
+        boxes.append(tag("section", heading, warnings, class_="warning", aria_labelledby="warnings-title"))
+    if truth is not None:
+        words = f"A rehearsal: the truth is known and set beside the estimate. {_missed(found, truth)}"
+        boxes.append(tag("p", words, class_="warning"))
+    return boxes
+
+
+def _missed(found: Estimate, truth: Floats) -> str:
+    known = ~np.isnan(found.low)
+    inside = int(((found.low <= truth) & (truth <= found.high))[known].sum())
+    within = f"{inside:,} of {int(known.sum()):,} intervals hold it"
+    if isinstance(found.terms.domain, Items):  # shares of people who hold each item do not sum to one
+        return f"{within}."
+    return f"{within}; the total variation distance is {percent(total_variation(found.share, truth), 2)}."
+
+
+def _values(found: Estimate, truth: Floats | None) -> list[Html]:
+    shown = largest(found, ROWS)
+    places = decimals(found, shown)
+    sure = f"{100 * found.level:.4g}%"
+    names = ["value", "share", "unbiased", "standard error", f"{sure} interval", f"{sure} for all together"]
+    columns = [found.share, found.raw, found.se]
+    if truth is not None:
+        names.insert(2, "truth")
+        columns.insert(1, truth)
+    rows = [
+        tag(
+            "tr",
+            tag("th", found.label(x), scope="row", dir="auto"),
+            *(tag("td", percent(column[x], places)) for column in columns),
+            tag("td", _between(found.low[x], found.high[x], places)),
+            tag("td", _between(found.all_low[x], found.all_high[x], places)),
+        )
+        for x in shown
+    ]
+    words = f"All {found.size:,} values." if len(shown) == found.size else _picked(found, len(shown))
+    table = tag(
+        "table",
+        tag("caption", words),
+        tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names))),
+        tag("tbody", *rows),
+        class_="numbers",
+    )
+    parts = [tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Numbers, a row a value")]
+    if np.isnan(np.stack([found.raw, found.se])[:, shown]).any():
+        parts.append(tag("p", "A dash: not known, as the warning above says.", class_="soft"))
+    return parts
+
+
+def _picked(found: Estimate, shown: int) -> str:
+    return (
+        f"The {shown} largest of {found.size:,} values. Chance has chosen some of them: go by the intervals for all "
+        "together. The study's CSV has every value."
+    )
+
+
+def _method(found: Estimate) -> list[Html]:
+    sure = f"{100 * found.level:.4g}%"
+    told = {
+        "Share": f"{SHARES[found.method]} (method {found.method}).",
+        "Unbiased": "what the reports say when the noise of the devices is taken out, and nothing else is assumed; for "
+        "sums and comparisons. It may be below zero or above 100%.",
+        "Standard error": "how far the unbiased estimate is from the truth, typically.",
+        "Interval": f"in {sure} of such surveys it holds the true share of that value. It is made from the unbiased "
+        "estimate, so the share may lie outside.",
+        "For all together": f"in {sure} of such surveys all of these intervals hold at once. Whoever looks for the "
+        "largest or the strangest value goes by these.",
+    }
+    if isinstance(found.terms.domain, Items):
+        told["Sets"] = (
+            "a share is the part of the people who hold an item, so shares need not sum to 100%. A device tells of one "
+            f"among {found.terms.domain.padding} items; a larger set counts for less, and shares lean low where there "
+            "are many of those."
+        )
+    if isinstance(found.terms.domain, Buckets):
+        told["Numbers"] = (
+            "an answer between two edges was rounded to one of them at random, the nearer the likelier, so that means "
+            "and sums come out right. A share at an edge is of the answers on either side of it."
+        )
+    return [
+        tag("p", "Each device added noise to its answer before anything left it. One report says next to nothing; what "
+            "all of them say together is known up to the doubt shown here."),
+        tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in told.items())),
+        tag("p", "The doubt is that of the noise and of who happened to answer. Whether those who answered are like "
+            "those who did not, no number here says."),
+    ]  # fmt: skip
+
+
+def _promise(audit: Audit) -> list[Html]:
+    terms = audit.terms
+    notion = terms.notion
+    parts = []
+    if isinstance(notion, Classes):
+        parts.append(tag("p", "People are of classes, which are public. Within each class:"))
+        kept = zip(terms.classes, notion.notions, terms.certificates, strict=True)
+        parts.append(
+            tag(
+                "ul",
+                *(
+                    tag("li", tag("strong", name, dir="auto"), f": {_words(inner)} {_audited(certificate)}")
+                    for name, inner, certificate in kept
+                ),
+            )
+        )
+    else:
+        parts.append(tag("p", _words(notion)))
+    if isinstance(notion, OwnPrior):
+        parts.append(
+            tag("p", "Each device makes and certifies the channel of its own prior. The levels below are of the "
+                "channel for an even prior.")
+        )  # fmt: skip
+    elif isinstance(notion, TranscriptPrior):
+        parts.append(tag("p", "The levels below are of a device's first report; it certifies each later one anew."))
+    elif terms.certificate.ldp is None:
+        parts.append(tag("p", "Some answers can be told apart for certain, where the promise does not speak of them."))
+    else:
+        parts.append(tag("p", _odds(terms)))
+    parts.append(_pairs(_levels(audit)))
+    return parts
+
+
+def _words(notion: Notion) -> str:
+    """The promise of a notion; nothing that a figure is rounded to is less than the truth."""
+    return PROMISES[notion.name].format(factor=_factor(notion.level), level=f"{exact.nats(notion.level):g}")
+
+
+def _audited(certificate: Certificate) -> str:
+    ldp = "none" if certificate.ldp is None else f"{exact.nats(certificate.ldp):.9f} nats"
+    return f"Audited: {exact.nats(certificate.audited):.9f} nats; plain LDP: {ldp}."
+
+
+def _odds(terms: Campaign) -> str:
+    """What the plain LDP level means for somebody who wonders which of two answers a person has."""
+    level = terms.certificate.ldp or 0
+    words = f"Somebody who holds two answers for equally likely is at most {_sure(level)} sure after a report"
+    if terms.most_draws > 1 and not terms.certificate.adds:
+        most = _sure(terms.worst_case)
+        words += f", and at most {most} after all that one device can ever draw"
+        words += ", which may leave no doubt" if most == "100%" else ""
+    return f"{words}. Without a report it is 50%."
+
+
+def _levels(audit: Audit) -> list[tuple[str, str]]:
+    terms = audit.terms
+    certificate, draws = terms.certificate, terms.most_draws
+    ldp = certificate.ldp
+    rows = [
+        ("declared", f"{exact.nats(certificate.declared):.9f} nats ({terms.notion.name})"),
+        ("audited", f"{exact.nats(certificate.audited):.9f} nats, from the channel's own integers"),
+        ("plain LDP", "none" if ldp is None else f"{exact.nats(ldp):.9f} nats: a factor of {_factor(ldp)}"),
+    ]
+    if audit.survey is not None and audit.asked is not None:
+        metric = audit.asked.metric
+        words = {
+            "prior": f"{audit.prior} prior",
+            "ball": float(audit.asked.radius or 0),
+            "metric": metric.name if metric else "",
+        }
+        rows += [
+            (title.format(**words), "none" if nats is None else f"{nats:.9f} nats")
+            for title, nats in (
+                (title, audit.survey.levels[name].nats) for name, title in LEVELS.items() if name in audit.survey.levels
+            )
+        ]
+    worst = f"{exact.nats(terms.worst_case):g} nats over the whole campaign: at most {draws:,} reports are drawn anew"
+    if not certificate.adds:
+        worst += ", one for each answer a person may come to have"
+    rows.append(("worst case", f"{worst}. A device sets this aside when the person consents."))
+    if audit.mse is not None and audit.mse_bound is not None:
+        rows.append(
+            ("error of one person", f"{audit.mse:.5f} under the prior; no mechanism is below {audit.mse_bound:.5f}")
+        )
+    return rows
+
+
+def _refused(found: Estimate) -> list[Html]:
+    counted = {name: count for name, count in found.rejected.items() if count}
+    if not counted:
+        return [tag("p", "None: every report for this campaign that the study received was counted.")]
+    rows = [
+        (
+            name,
+            f"{count:,}",
+            REFUSED.get(name, name) + (f" (what to do: {ADVICE[name]})" if name in ADVICE else ""),
+        )
+        for name, count in sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
+    ]
+    return [
+        tag("p", f"{sum(counted.values()):,} were refused, each under the first check that it failed."),
+        _sheet("Refused reports by class", ("class", "reports", "they were"), rows),
+    ]
+
+
+def _forged(found: Estimate) -> list[Html]:
+    weight = found.influence.people_per_report
+    if math.isnan(weight):
+        return [tag("p", "Not known: without an unbiased estimate, no report has a weight of its own.")]
+    rows = [
+        (f"{forged['reports']:,}", f"{forged['people']:,.1f}", percent(forged["share"], 3))
+        for forged in found.influence.as_json()["forged"]
+    ]
+    return [
+        tag("p", "Noise hides people, and forgers too. A report made to mislead, by somebody with a valid key, counts "
+            f"for up to {weight:,.1f} people in the unbiased estimate of a value."),
+        _sheet("At the worst", ("forged reports", "count for people", "move a share by"), rows),
+        tag("p", "Counts that no honest devices could make raise a warning at the top of this page. No report is "
+            "dropped for it."),
+    ]  # fmt: skip
+
+
+def _campaign(found: Estimate, period: int | None) -> list[Html]:
+    terms = found.terms
+    each = f"{terms.answers_per_period:,} a device" if terms.answers_per_period > 1 else "one a device"
+    if terms.periods == 1:
+        schedule, counted = f"one, with {each}", "everybody's answer"
+    else:
+        schedule = f"{terms.periods:,} of {_span(terms.period_seconds)} each, with {each}"
+        counted = "everybody's latest answer"
+    if period is not None:
+        start = terms.opens + period * terms.period_seconds
+        end = min(start + terms.period_seconds, terms.closes)
+        counted = f"period {period}, from {_time(start)} to {_time(end)}"
+    who = "devices whose keys were enrolled" if terms.enrolment == "enrolled" else "any device that introduces itself"
+    return [
+        _pairs([
+            ("asked by", terms.organisation),
+            ("opens", _time(terms.opens)),
+            ("closes", _time(terms.closes)),
+            ("periods", schedule),
+            ("counted", f"{found.reports:,} reports: {counted}"),
+            ("may answer", who),
+            ("at least", f"{terms.minimum_reports:,} reports, or nothing is estimated"),
+            ("answers", _answers(terms.domain)),
+            ("mechanism", f"{terms.mechanism}, {terms.channel.output_bits:,} bits a report"),
+        ])
+    ]  # fmt: skip
+
+
+def _answers(domain: Domain) -> str:
+    if isinstance(domain, Grid):
+        return f"a place on a map of {domain.rows:,} by {domain.columns:,} cells, {degrees(domain.step)} a side"
+    if isinstance(domain, Buckets):
+        return f"a number from {domain.label(0)} to {domain.label(domain.size - 1)}, told at {domain.size:,} edges"
+    if isinstance(domain, Items):
+        return f"a set of {domain.count:,} items, of which one among {domain.padding:,} is told"
+    return f"one of {domain.size:,} values"
+
+
+def _source(found: Estimate, tally: Tally, period: int | None) -> list[Html]:
+    rows: list[tuple[str, str]] = [
+        ("campaign", tag("code", found.campaign_id.hex()) if found.campaign_id else "not signed"),
+        ("table version", "none" if found.version is None else str(found.version)),
+        ("method, level", f"{found.method}, {100 * found.level:.4g}%"),
+        ("inputs, SHA-256", tag("code", digest(tally, found.campaign_id, period))),
+    ]
+    return [
+        _pairs(rows),
+        tag("p", "Made by halftruth from verified reports. The same study gives this page again, byte for byte. The "
+            "digest is of the JSON text with the keys campaign (its id), counts (of each output or bit), period, "
+            "rejected (above zero) and reports, and priors where people declared their own: sorted, without blanks.",
+            class_="soft"),
+    ]  # fmt: skip
+
+
+# Small parts.
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> Html:
+    return tag("dl", *(part for name, text in rows for part in (tag("dt", name), tag("dd", text, dir="auto"))))
+
+
+def _sheet(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
+    lines = [tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in rest)) for first, *rest in rows]
+    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names)))
+    return tag("div", tag("table", tag("caption", caption), head, tag("tbody", *lines)), class_="scroll")
+
+
+def _between(low: float, high: float, places: int) -> str:
+    return "-" if math.isnan(low) else f"{percent(low, places)} to {percent(high, places)}"
+
+
+def _factor(level: int) -> str:
+    """e^level to three digits, rounded up: a promise is not stated smaller than it is."""
+    factor = math.exp(exact.nats(level))
+    if factor >= 1000:
+        return f"{math.ceil(factor):,}"
+    places = 2 - math.floor(math.log10(factor))
+    return f"{math.ceil(factor * 10**places) / 10**places:.{max(places, 0)}f}"
+
+
+def _sure(level: int) -> str:
+    """The larger of two probabilities whose ratio is e^level, rounded up."""
+    return f"{math.ceil(1000 / (1 + math.exp(-exact.nats(level)))) / 10:g}%"
+
+
+def _time(seconds: int) -> str:
+    if seconds > LAST_DATE:
+        return f"{seconds:,} seconds after 1970"
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return f"{moment:%Y-%m-%d}" + (f" {moment:%H:%M} UTC" if seconds % 86_400 else "")
+
+
+def _span(seconds: int) -> str:
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds % length == 0:
+            return f"{seconds // length:,} {unit}{'' if seconds == length else 's'}"
+    return f"{seconds:,} seconds"

@@ -1,0 +1,114 @@
+"""Local information privacy along a device's own transcript: each report is designed for what the earlier ones told.
+
+One idea: what a device published in a campaign, everybody can read, so everybody can work out the posterior that an
+observer has. The next channel is the rule's for that posterior, in exact integers. Then each report moves the belief in
+a value by at most the level, and t reports by at most t times the level:
+
+    P(x | y_1 .. y_t) / P(x) = product over s of P(x | y_1 .. y_s) / P(x | y_1 .. y_(s-1))
+
+Channels that are each designed for the first prior do not add up like this. Nothing is rounded on the way, so there is
+no error to carry: the posterior's weights are integers that grow with the reports.
+
+The person's value may change. With a drift, the observer expects that before each period it is drawn anew from the
+start prior with that probability, and otherwise stays; the promise then holds for all the values of all periods.
+
+The rule, the posterior and the drift: personal. Which reports came before: the device, and the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from protocol import codec, exact, personal
+from protocol.channels import Channel, Loss
+from protocol.channels.response import RandomizedResponse
+from protocol.errors import NotionError, Uncertified
+from protocol.notions.information import MAX_PRIOR_WEIGHT, Information
+from protocol.notions.notion import Certificate, Notion
+
+MAX_TRANSCRIPT = 64
+"""The most periods of a campaign with transcripts: the posterior's weights grow by up to 17 bytes in each."""
+
+
+@dataclass(frozen=True)
+class TranscriptPrior(Notion):
+    """LIP at ``level`` for every report, under the posterior of the device's earlier reports in the campaign.
+
+    Attributes:
+        prior: k positive integers, before any report.
+        drift: the part of the start prior that is mixed in before each period, over 2^16.
+    """
+
+    level: int
+    prior: tuple[int, ...]
+    drift: int = 0
+    name: ClassVar[str] = "transcript-lip"
+    adds: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        Information(self.level, self.prior)  # whatever makes a prior and a level there makes one here
+        size = len(self.prior)
+        if size > personal.MAX_DECLARED_VALUES:
+            raise NotionError(f"a transcript is of 2 to {personal.MAX_DECLARED_VALUES} values, not {size}")
+        if not 0 <= self.drift < personal.DRIFT_ONE:
+            raise NotionError(f"a drift is a part of {personal.DRIFT_ONE}, less than all of it")
+
+    @property
+    def inputs(self) -> int | None:
+        return len(self.prior)
+
+    def prior_after(self, earlier: Iterable[tuple[int, int]], period: int) -> tuple[int, ...]:
+        """What an observer expects of a device in ``period`` who saw its earlier reports: weights, of any size.
+
+        Args:
+            earlier: (period, output) of these reports, by increasing period, all before ``period``.
+        """
+        prior, last = self.prior, None
+        for then, y in earlier:
+            prior = self._aged(prior, last, then)
+            prior, last = personal.after(prior, self.channel_of(prior), y), then
+        return self._aged(prior, last, period)
+
+    def _aged(self, prior: tuple[int, ...], last: int | None, period: int) -> tuple[int, ...]:
+        if last is not None and last >= period:
+            raise ValueError("the reports of a transcript are of increasing periods")
+        # Before the first report there is nothing but the start prior, which mixing it with itself does not change.
+        for _ in range(period - last if last is not None and self.drift else 0):
+            prior = personal.drifted(prior, self.prior, self.drift)
+        return prior
+
+    def channel_of(self, prior: Sequence[int]) -> RandomizedResponse:
+        """The channel of a report before which an observer expects ``prior``."""
+        return personal.lip_response(prior, self.level)
+
+    def certificate_of(self, prior: Sequence[int]) -> Certificate:
+        """The certificate of that channel, under that prior, whose weights may be larger than a notion's.
+
+        Raises:
+            Uncertified
+        """
+        channel = self.channel_of(prior)
+        loss = channel.loss_against_prior(prior)
+        level = loss.level
+        if level is None or not exact.keeps(loss.numerator, loss.denominator, self.level):
+            raise Uncertified(f"after this transcript the rule does not keep {exact.nats(self.level):.9f} nats")
+        return Certificate(self.level, level, self.ldp(channel), loss, self.adds)
+
+    def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
+        if channel != self.channel_of(self.prior):
+            raise Uncertified("a campaign with transcripts holds the channel that the rule gives its start prior")
+        return Information(self.level, self.prior).audit(channel)
+
+    def encode(self) -> codec.Value:
+        return [self.name, self.level, list(self.prior), self.drift]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> TranscriptPrior:
+        _, level, weights, drift = codec.fields(value, 4, cls.name, NotionError)
+        return cls(
+            codec.integer(level, "a level", NotionError),
+            codec.integers(weights, "a prior weight", NotionError, 0, MAX_PRIOR_WEIGHT),
+            codec.integer(drift, "a drift", NotionError, 0, personal.DRIFT_ONE - 1),
+        )

@@ -1,0 +1,408 @@
+"""Laws of the page: it stands alone, says everything, and is the same every time."""
+
+import hashlib
+import html
+import json
+import re
+import shutil
+import subprocess
+from decimal import Decimal
+from html.parser import HTMLParser
+from pathlib import Path
+from tomllib import loads
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from aggregator import audit
+from aggregator.audit import audit_campaign
+from aggregator.cli.shell import halftruth
+from aggregator.design import mechanisms
+from aggregator.design.draft import campaign_of
+from aggregator.estimate.decoders import decoder_of
+from aggregator.estimate.result import METHODS, estimate
+from aggregator.estimate.tally import Tally
+from aggregator.intake.rejects import Reject
+from aggregator.present import page as pages
+from aggregator.present.markup import Html, tag
+from aggregator.present.page import digest, page
+from aggregator.present.table import decimals, largest, percent
+from protocol import exact, notions
+from protocol.campaign import Campaign
+from protocol.channels import Table
+from protocol.domain import Buckets, Grid, Items, Values
+from protocol.exact import NANONATS
+from protocol.notions import Information, Ldp
+
+COLOURS = Values(("red", "green", "blue"))
+MANY = Values(tuple(f"item {x}" for x in range(300)))
+TOWN = Grid(40_000_000, 40_300_000, -4_000_000, -3_600_000, 100_000)
+DOMAINS = {
+    "values": COLOURS,
+    "many": MANY,
+    "buckets": Buckets.of([-1.5, 0, 2.5]),
+    "items": Items(2, ("bread", "milk", "tea")),
+    "grid": TOWN,
+}
+VOID = {"meta"}
+
+
+class Parsed(HTMLParser):
+    """What a browser would see: every element closed where it should be, and its attributes and text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.attributes, self.names, self.words = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        self.attributes += [(tag, *pair) for pair in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(self.words)
+
+
+def campaign(domain, notion=None, title="Colours", channel=None):
+    channel = channel or mechanisms.hadamard(domain.size, NANONATS)
+    return Campaign(title, "Q?", "", "O", domain, notion or Ldp(NANONATS), "hadamard", channel,
+                    10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
+
+
+def draft(privacy, domain='kind = "values"\nvalues = ["a", "b", "c"]', more=""):
+    """The campaign of a draft, which is given in parts."""
+    text = f'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\n{domain}\n{privacy}\n[schedule]\n'
+    text += f"opens = 2026-12-01\ncloses = 2027-03-01\nperiod_days = 7\n{more}"
+    return campaign_of(loads(text, parse_float=Decimal), Path())
+
+
+def tally(terms, n=2000, rejected=None):
+    law = decoder_of(terms.channel).forward(np.full(terms.channel.inputs, 1 / terms.channel.inputs))
+    counts = np.random.default_rng(4).multinomial(n, law / law.sum())
+    return Tally(counts, n, rejected or {}, 7)
+
+
+def written(terms, n=2000, rejected=None, truth=None, period=None, method=None):
+    """The page, parsed; and the estimate on it."""
+    counted = tally(terms, n, rejected)
+    found = estimate(terms, counted, method=method)
+    text = page(found, audit_campaign(terms), counted, period=period, truth=truth)
+    return Parsed(text), found, text
+
+
+@pytest.mark.parametrize("kind", DOMAINS)
+@pytest.mark.parametrize("rehearsal", [False, True])
+def test_the_page_is_whole_and_loads_nothing(kind, rehearsal):
+    """Elements balance, ids are unique, links stay on the page, and there is no script, source or address."""
+    terms = campaign(DOMAINS[kind])
+    size = len(estimate(terms, tally(terms)).share)
+    parsed, _, text = written(terms, truth=np.full(size, 1 / size) if rehearsal else None)
+    ids = [value for _, name, value in parsed.attributes if name == "id"]
+    links = [value for _, name, value in parsed.attributes if name == "href"]
+    assert len(set(ids)) == len(ids)
+    assert links
+    assert set(links) <= {f"#{name}" for name in ids}
+    assert not {"script", "img", "link", "iframe", "object", "image", "use"} & set(parsed.names)
+    assert not [name for _, name, _ in parsed.attributes if name in ("src", "style", "srcset") or name.startswith("on")]
+    assert not re.search(r"https?:|//|url\(|@import", text)
+    assert len(text.encode()) < 200_000
+
+
+def test_the_page_forbids_what_it_does_not_need():
+    """The page's own policy allows its style by hash, and nothing else."""
+    parsed, _, text = written(campaign(COLOURS))
+    (policy,) = [value for _, name, value in parsed.attributes if name == "content" and "default-src" in value]
+    style = re.search("<style>(.*)</style>", text, re.S).group(1)
+    hashed = re.fullmatch(r"default-src 'none'; style-src 'sha256-([\w+/]+=)'", policy).group(1)
+    assert hashed == pages.base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
+
+def test_what_an_author_writes_is_text():
+    """Markup in a title, question, purpose, organisation or label is shown, and is no markup."""
+    evil = "<script>alert(1)</script><b \"&amp;'>"
+    terms = Campaign(evil, evil, evil, evil, Values((evil, "</svg>", "']]>")), Ldp(NANONATS), evil,
+                     mechanisms.hadamard(3, NANONATS), 10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
+    parsed, _, text = written(terms, truth=np.array([0.5, 0.25, 0.25]))
+    assert not {"script", "b"} & set(parsed.names)
+    assert "<script" not in text
+    assert parsed.words.count(evil) >= 5
+    assert "</svg>" in parsed.words
+    assert tag("p", evil, title=evil) == tag("p", Html(html.escape(evil)), title=evil)
+    assert ("p", "title", evil) in Parsed(tag("p", title=evil)).attributes
+
+
+def test_the_same_study_gives_the_same_bytes(monkeypatch):
+    """Two pages of one estimate are equal, and differ where a count, a refusal or the period does; no clock is read."""
+    monkeypatch.setattr("time.time", lambda: pytest.fail("a page knows no clock"))
+    terms = campaign(COLOURS)
+    assert written(terms, rejected={"late": 1, "early": 2})[2] == written(terms, rejected={"early": 2, "late": 1})[2]
+    texts = {written(terms, **differs)[2] for differs in ({}, {"n": 2001}, {"rejected": {"late": 1}}, {"period": 3})}
+    assert len(texts) == 4
+
+
+def test_the_digest_is_of_a_text_that_anybody_can_write():
+    """The digest is SHA-256 of the JSON text that the docs describe; a class without refusals is not in it."""
+    counted = Tally(np.array([3, 4]), 7, {"late": 2, "early": 0}, 5)
+    text = '{"campaign":"0102","counts":[3,4],"period":null,"rejected":{"late":2},"reports":7}'
+    assert digest(counted, b"\x01\x02", None) == hashlib.sha256(text.encode()).hexdigest()
+    assert digest(counted, b"\x01\x02", 6) == hashlib.sha256(text.replace("null", "6").encode()).hexdigest()
+    parsed, _, _ = written(campaign(COLOURS), period=2)
+    assert digest(tally(campaign(COLOURS)), b"", 2) in parsed.text
+
+
+@pytest.mark.parametrize("kind", DOMAINS)
+def test_every_number_of_the_estimate_is_on_the_page(kind):
+    """Each value's row has the numbers of the JSON, in percent and rounded to the standard error."""
+    parsed, found, text = written(campaign(DOMAINS[kind]))
+    shown = largest(found, pages.ROWS)
+    places = decimals(found, shown)
+    (body,) = re.findall(r'class="numbers">.*?<tbody>(.*?)</tbody>', text)
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in body.split("</tr>")[:-1]]
+    assert [row[0] for row in rows] == [found.label(x) for x in shown]
+    values = found.as_json()["values"]
+    names = ("estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high")
+    for x, row in zip(shown, rows, strict=True):
+        one, low, high, all_low, all_high = row[1:4], *row[4].split(" to "), *row[5].split(" to ")
+        assert [*one, low, high, all_low, all_high] == [percent(values[x][name], places) for name in names]
+    assert f"{found.reports:,} reports" in parsed.text
+
+
+def test_a_long_page_says_what_it_leaves_out():
+    """Of 300 values 40 are drawn and 200 in the table, by simultaneous intervals, and the page says so."""
+    parsed, _, text = written(campaign(MANY))
+    assert text.count('class="row"') == 40 + 1  # and the axis
+    assert "The 40 largest of 300 values." in parsed.text
+    assert "The 200 largest of 300 values." in parsed.text
+    assert "simultaneous 95% interval" in parsed.text
+
+
+def test_a_map_of_43_750_cells_is_small():
+    """The map draws each cell that is not empty once, under 2 MB even where neighbours never share a shade."""
+    grid = Grid(24_000_000, 41_500_000, -125_000_000, -100_000_000, 100_000)
+    terms = campaign(grid)
+    counted = Tally(np.random.default_rng(5).integers(0, 100, terms.channel.features), 0, {}, 7)
+    counted = Tally(counted.counts, int(counted.counts.sum()))
+    found = estimate(terms, counted, method="linear")
+    text = page(found, audit_campaign(terms), counted)
+    assert 100_000 < len(text.encode()) < 2_000_000
+    runs = re.findall(r"M(\d+) (\d+)h(\d+)v1h-\3z", text)
+    cells = [(int(x) + step, int(y)) for x, y, length in runs for step in range(int(length))]
+    assert len(set(cells)) == len(cells) == int((found.share > 0).sum())
+
+
+def test_cells_that_may_be_empty_are_pale():
+    """A cell whose simultaneous interval begins at zero is pale, no other is, and their number is told."""
+    parsed, found, text = written(campaign(TOWN), n=8000)
+    doubtful = int((found.all_low <= 0).sum())
+    assert 0 < doubtful < TOWN.size
+    assert f"Pale: {doubtful} of 12 cells" in parsed.text
+    pale = re.findall(r'd="([^"]*)" class="s\d pale"', text)
+    assert sum(int(length) for path in pale for length in re.findall(r"h(\d+)", path)) == doubtful
+
+
+def test_north_is_up_and_east_is_right():
+    """A cell in the north-west is drawn at the top left."""
+    terms = campaign(TOWN)
+    share = np.zeros(TOWN.size)
+    share[(TOWN.rows - 1) * TOWN.columns] = 1  # the first column of the last row, which is the north
+    _, _, text = written(terms, truth=share)
+    assert re.search(r'aria-label="Map of the true shares."><g [^>]*><path d="M0 0h1v1h-1z" class="s7">', text)
+
+
+def test_bars_reach_as_far_as_they_should():
+    """Bar, interval and unbiased estimate lie at their shares on the axis; nothing is drawn outside of it."""
+    parsed, found, text = written(campaign(COLOURS), truth=np.array([0.2, 0.3, 0.5]))
+    top = max(found.high.max(), found.share.max(), found.raw.max(), 0.5)
+    circles = [float(at) for at in re.findall(r'class="raw" cx="([\d.]+)%"', text)][:3]
+    assert circles == pytest.approx(100 * found.raw / top, abs=0.01)
+    widths = [float(at) for at in re.findall(r'class="share" x="0.00%" width="([\d.]+)%"', text)][:3]
+    assert widths == pytest.approx(100 * found.share / top, abs=0.01)
+    drawn = [float(value[:-1]) for _, name, value in parsed.attributes if name in ("x1", "x2", "cx") and "%" in value]
+    assert min(drawn) >= 0
+    assert max(drawn) <= 100
+
+
+def test_an_estimate_without_error_bars_has_dashes_and_a_warning():
+    """Where no unbiased estimate exists the page shows shares, dashes, no interval, and the warning first."""
+    third = 2**62 // 3
+    channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
+    terms = campaign(COLOURS, Information(NANONATS, (1, 1, 1)), channel=channel)
+    counted = Tally(np.array([40, 60]), 100)
+    found = estimate(terms, counted)
+    assert found.warnings
+    parsed = Parsed(page(found, audit_campaign(terms), counted))
+    assert parsed.text.index("Read this first") < parsed.text.index("Results")
+    assert found.warnings[0][1:] in parsed.text
+    assert "A dash" in parsed.text
+    assert "nan" not in parsed.text
+    assert "range" not in [value for _, name, value in parsed.attributes if name == "class"]
+
+
+def test_refusals_are_explained():
+    """Every class with refusals is there with its count and what it means, and only those; every class has words."""
+    parsed, _, _ = written(campaign(COLOURS), rejected={"replayed": 1234, "unknown-key": 5, "late": 0})
+    assert "1,239 were refused" in parsed.text
+    for words in ("1,234", pages.REFUSED["replayed"], "enrol their keys"):
+        assert words in parsed.text
+    assert pages.REFUSED["late"] not in parsed.text
+    assert set(pages.REFUSED) == set(Reject)
+    assert "None: every report" in written(campaign(COLOURS))[0].text
+
+
+def test_forgeries_are_weighed():
+    """The page states the influence of forged reports that the JSON states."""
+    parsed, found, _ = written(campaign(COLOURS))
+    for forged in found.influence.as_json()["forged"]:
+        assert f"{forged['people']:,.1f}" in parsed.words
+        assert percent(forged["share"], 3) in parsed.words
+
+
+def test_every_notion_and_method_has_words():
+    """No notion and no method is without a sentence for people who have never heard of it."""
+    kinds = [kind for kind in vars(notions).values() if isinstance(kind, type) and issubclass(kind, notions.Notion)]
+    names = {kind.name for kind in kinds if hasattr(kind, "name")}
+    assert names - {"classes"} == set(pages.PROMISES)
+    assert set(pages.SHARES) == set(METHODS)
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        (draft('[privacy]\nnotion = "ldp"\nepsilon = 1.0'), ["2.72 times", "73.2% sure", "3 nats"]),
+        (draft('[privacy]\nnotion = "high-low"\nepsilon = 1.0\nsensitive = ["a"]'), ["sensitive", "told apart"]),
+        (draft('[privacy]\nnotion = "minid"\nbudgets = { a = 1.0 }\ndefault = 2.0'), ["the smaller of theirs"]),
+        (
+            draft('[privacy]\nnotion = "lip"\nepsilon = 1.0\n[prior]\nweights = [0.5, 0.3, 0.2]'),
+            ["the campaign's prior", "no mechanism is below", "error of one person"],
+        ),
+        (draft('[privacy]\nnotion = "lip"\nepsilon = 1.0\n[prior]\nkind = "own"'), ["their device declared"]),
+    ],
+    ids=["ldp", "high-low", "minid", "lip", "own-lip"],
+)
+def test_the_promise_is_in_words_and_in_nats(terms, words):
+    """What was promised stands there in words, with the declared, audited and plain LDP level and the worst case."""
+    found = audit_campaign(terms)
+    told = " ".join(Parsed(f"<main>{''.join(pages._promise(found))}</main>").words)
+    certificate = terms.certificate
+    for level in (certificate.declared, certificate.audited):
+        assert f"{exact.nats(level):.9f} nats" in told
+    assert "none" in told if certificate.ldp is None else f"{exact.nats(certificate.ldp):.9f} nats" in told
+    assert f"{exact.nats(terms.worst_case):g} nats over the whole campaign" in told
+    for part in words:
+        assert part in told
+
+
+def test_other_levels_are_told_where_they_were_asked_for():
+    """An audit that looked at other notions has their levels on the page."""
+    terms = campaign(COLOURS)
+    counted = tally(terms)
+    found = audit_campaign(terms, audit.ask(terms))
+    parsed = Parsed(page(estimate(terms, counted), found, counted))
+    assert f"{found.survey.levels['maximal-leakage'].nats:.9f} nats" in parsed.words
+    assert "LIP, uniform prior" in parsed.words
+
+
+@pytest.mark.parametrize(
+    ("level", "factor"), [(10**9, "2.72"), (11 * 10**8, "3.01"), (7 * 10**9, "1,097"), (0, "1.00")]
+)
+def test_a_promise_is_never_stated_smaller_than_it_is(level, factor):
+    """e^level is rounded up, to three digits."""
+    assert pages._factor(level) == factor
+    assert float(factor.replace(",", "")) >= np.exp(level / 1e9)
+
+
+def test_the_schedule_is_in_utc_and_never_fails():
+    """Days are days, times have their hour, and the year 10,000 is a number."""
+    assert pages._time(86_400 * 365) == "1971-01-01"
+    assert pages._time(86_400 * 365 + 3600) == "1971-01-01 01:00 UTC"
+    assert pages._time(2**40) == "1,099,511,627,776 seconds after 1970"
+    assert [pages._span(seconds) for seconds in (86_400, 7200, 90)] == ["1 day", "2 hours", "90 seconds"]
+
+
+def test_parts_of_different_campaigns_make_no_page():
+    """An audit or tally of something else is refused."""
+    terms, other = campaign(COLOURS), campaign(COLOURS, title="Other")
+    found = estimate(terms, tally(terms))
+    with pytest.raises(ValueError, match="one campaign"):
+        page(found, audit_campaign(other), tally(terms))
+    with pytest.raises(ValueError, match="one campaign"):
+        page(found, audit_campaign(terms), tally(terms, 1999))
+
+
+DRAFT = """
+title = "Highest <i>education</i>"
+question = "What is it?"
+organisation = "Town library"
+[domain]
+kind = "values"
+values = ["none", "primary", "secondary", "bachelor"]
+[privacy]
+notion = "ldp"
+epsilon = 1.0
+[schedule]
+opens = 2020-01-01
+closes = 2120-01-01
+"""
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_the_command_writes_a_page_and_never_over_another_file(tmp_path):
+    """`estimate --report` writes the page of its own estimate, twice the same; not over a file, not for one number."""
+    (tmp_path / "it.toml").write_text(DRAFT, encoding="utf-8")
+    (tmp_path / "counts.csv").write_text("value,count\nnone,40\nprimary,100\nsecondary,200\nbachelor,60\n")
+    run("keygen", tmp_path / "analyst")
+    run("campaign", tmp_path / "it.toml", "--key", tmp_path / "analyst.key", "--out", tmp_path / "it.campaign")
+    study = ("--study", tmp_path / "lib")
+    run(*study, "import", tmp_path / "it.campaign", "--trust", tmp_path / "analyst.pub")
+    run("simulate", tmp_path / "it.campaign", "--truth", tmp_path / "counts.csv", "--out", tmp_path / "batch.htr")
+    run(*study, "ingest", tmp_path / "batch.htr")
+    asked = (*study, "estimate", "it", "--json", "--truth", tmp_path / "counts.csv", "--report")
+    found = json.loads(run(*asked, tmp_path / "a.html").stdout)
+    run(*asked, tmp_path / "b.html")
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert text == (tmp_path / "b.html").read_text(encoding="utf-8")
+    parsed = Parsed(text)
+    for word in (found["campaign"], found["campaign_id"], str(found["table_version"])):
+        assert word in parsed.words
+    assert "400 reports" in parsed.text
+    assert "A rehearsal" in parsed.text
+    assert "exists" in run(*asked, tmp_path / "a.html", code=1).output
+    refused = run(*study, "estimate", "it", "--value", "none", "--report", tmp_path / "c.html", code=2)
+    assert "--report" in refused.output
+    assert sorted(path.name for path in tmp_path.glob("*.html")) == ["a.html", "b.html"]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser here")
+@pytest.mark.parametrize("kind", DOMAINS)
+def test_a_browser_draws_it_without_a_complaint(tmp_path, kind):
+    """A browser shows the page, styled, and reports no violation of its policy."""
+    (tmp_path / "it.html").write_text(written(campaign(DOMAINS[kind]))[2], encoding="utf-8")
+    done = subprocess.run(
+        [shutil.which("chromium"), "--headless", "--no-sandbox",
+         "--disable-gpu", "--enable-logging=stderr", "--log-level=0",
+         f"--user-data-dir={tmp_path / 'profile'}", f"--screenshot={tmp_path / 'it.png'}", "--window-size=400,1600",
+         (tmp_path / "it.html").as_uri()],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr
+    assert (tmp_path / "it.png").stat().st_size > 20_000

@@ -1,0 +1,390 @@
+"""Estimates from transcripts: against exact integers, against sums over all transcripts, and end to end."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from aggregator import simulate
+from aggregator.design.draft import campaign_of
+from aggregator.design.entries import DraftError
+from aggregator.estimate import interval
+from aggregator.estimate.query import weighted
+from aggregator.estimate.result import MethodRefused, estimate
+from aggregator.estimate.transcript import SILENT, TranscriptDecoder, TranscriptTally, chained
+from aggregator.intake.ingest import ingest
+from aggregator.study import Study
+from edge_sdk import BudgetPolicy, Device
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.domain import Values
+from protocol.errors import CampaignError
+from protocol.keys import SigningKey
+from protocol.notions.transcript import TranscriptPrior
+from protocol.report import Enrolment, Report, pack
+
+NAT = 10**9
+AUTHOR = SigningKey(bytes(range(32)))
+OPENS, WEEK = 1_800_000_000, 604_800
+LABELS = ("wheat", "rye", "oats")
+K = len(LABELS)
+STILL, DRIFTING = TranscriptPrior(NAT, (5, 3, 2)), TranscriptPrior(NAT, (5, 3, 2), 13107)
+both = pytest.mark.parametrize("notion", [STILL, DRIFTING], ids=["still", "drifting"])
+
+
+def campaign(notion: TranscriptPrior = STILL, **changes) -> Campaign:
+    fields = {
+        "title": "Crops", "question": "What do you grow?", "purpose": "", "organisation": "Council",
+        "domain": Values(LABELS), "notion": notion, "mechanism": "lip-response",
+        "channel": notion.channel_of(notion.prior), "opens": OPENS, "closes": OPENS + 4 * WEEK,
+        "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+    }  # fmt: skip
+    return Campaign(**{**fields, **changes})
+
+
+def channels(notion: TranscriptPrior, chain: list[int]) -> list[tuple[int, int, np.ndarray]]:
+    """(period, output, Q) of each report of a transcript, Q from the integers."""
+    earlier, found = [], []
+    for period, y in enumerate(chain):
+        if y != SILENT:
+            channel = notion.channel_of(notion.prior_after(earlier, period))
+            law = np.array([[channel.weight(x, output) / 2**channel.scale for output in range(K)] for x in range(K)])
+            found.append((period, y, law))
+            earlier.append((period, y))
+    return found
+
+
+def every(periods: tuple[int, ...], columns: int = 4) -> np.ndarray:
+    """All transcripts of devices that answer in these periods."""
+    chains = np.full((K ** len(periods), columns), SILENT)
+    chains[:, periods] = list(product(range(K), repeat=len(periods)))
+    return chains
+
+
+# The decoder
+
+
+@both
+@pytest.mark.parametrize("only", [None, 2])
+def test_each_report_is_decoded_by_its_own_channel(notion: TranscriptPrior, only: int | None) -> None:
+    """What a transcript adds is the mean over its reports of rows of inverses of dense matrices."""
+    chains = np.concatenate([every((0, 1, 2)), every((0, 2)), every((2,))])
+    decoder = TranscriptDecoder(notion, chains, only)
+    for row, chain in enumerate(chains.tolist()):
+        adds = [np.linalg.inv(law)[y] for period, y, law in channels(notion, chain) if only in (None, period)]
+        np.testing.assert_allclose(decoder._adds[row], np.mean(adds, axis=0), atol=1e-10)
+    np.testing.assert_allclose(decoder.adjoint(np.ones(K)), 1)
+    assert decoder.weight == pytest.approx(np.abs(decoder._adds).max())
+
+
+@pytest.mark.parametrize("periods", [(0, 1, 2), (1, 3)])
+def test_the_estimate_is_unbiased_and_its_variance_right(periods: tuple[int, ...]) -> None:
+    """Over the whole law of transcripts the estimate is the truth, and its variance that of a device."""
+    chains, p = every(periods), np.array([0.2, 0.3, 0.5])
+    decoder = TranscriptDecoder(STILL, chains)
+    law = np.array([p @ np.prod([law[:, y] for _, y, law in channels(STILL, chain)], axis=0) for chain in chains])
+    assert law.sum() == pytest.approx(1)
+    np.testing.assert_allclose(decoder.invert(law), p, atol=1e-12)
+    np.testing.assert_allclose(decoder.forward(p), law, atol=1e-14)
+    np.testing.assert_allclose(decoder.variances(law), law @ (decoder._adds - p) ** 2, atol=1e-12)
+    assert (law <= decoder.ceiling + 1e-12).all()
+    v = np.array([1.0, 0.0, 3.0])
+    assert decoder.variance(v, law) == pytest.approx(law @ (decoder._adds @ v - p @ v) ** 2)
+
+
+@both
+@pytest.mark.parametrize("periods", [(0, 1, 2), (1, 3)])
+def test_posterior_means_are_those_of_all_paths(notion: TranscriptPrior, periods: tuple[int, ...]) -> None:
+    """The MMSE estimate is P(value | transcript), in the mean over the reports, as a sum over all paths gives it."""
+    start, stays = np.array(notion.prior) / 10, 1 - notion.drift / 2**16
+    chains = every(periods)
+    decoder = TranscriptDecoder(notion, chains)
+    for row, chain in enumerate(chains.tolist()):
+        told, expected = channels(notion, chain), np.zeros(K)
+        joint = {}
+        for path in product(range(K), repeat=len(periods)):
+            weight = start[path[0]] * np.prod([law[x, y] for x, (_, y, law) in zip(path, told, strict=True)])
+            for place in range(1, len(path)):
+                kept = stays ** (periods[place] - periods[place - 1])
+                weight *= kept * (path[place] == path[place - 1]) + (1 - kept) * start[path[place]]
+            joint[path] = weight
+        for path, weight in joint.items():
+            for x in path:
+                expected[x] += weight / sum(joint.values()) / len(path)
+        share = np.eye(len(chains))[row]
+        np.testing.assert_allclose(decoder.posterior_mean(share), expected, atol=1e-12)
+
+
+def test_without_drift_the_posterior_is_the_integers() -> None:
+    """The mean of the floats is the prior that the next channel would be designed for, even far into a transcript."""
+    notion = TranscriptPrior(3 * NAT, (10**6, 5, 1))
+    generator = np.random.default_rng(3)
+    chains = generator.integers(0, K, (20, 12))
+    decoder = TranscriptDecoder(notion, chains)
+    for row, chain in enumerate(chains.tolist()):
+        expected = notion.prior_after(list(enumerate(chain)), 12)
+        exact = [weight / sum(expected) for weight in expected]
+        np.testing.assert_allclose(decoder.posterior_mean(np.eye(20)[row]), exact, atol=1e-9)
+
+
+def test_the_mode_is_that_of_the_likelihoods() -> None:
+    """Without drift map climbs the likelihood of whole transcripts, and finds a truth unlike the prior."""
+    p, chains = np.array([0.1, 0.1, 0.8]), every((0, 1, 2))
+    law = TranscriptDecoder(STILL, chains).forward(p)
+    tally = TranscriptTally(np.round(law * 10**6).astype(np.int64), 10**6, chains=chains)
+    found = estimate(campaign(), tally, method="map")
+    assert np.abs(found.share - p).max() < 0.02
+    assert np.abs(estimate(campaign(), tally, method="mmse").share - p).max() > 0.05
+    drifting = campaign(DRIFTING)
+    for method in ("map", "em"):
+        with pytest.raises(MethodRefused):
+            estimate(drifting, tally, method=method)
+
+
+def test_more_periods_are_worth_more() -> None:
+    """The spread of a device that answered four times is a fifth below that of one that answered once."""
+    p = np.array([0.5, 0.3, 0.2])
+    spread = []
+    for periods in ((0,), (0, 1, 2, 3)):
+        decoder = TranscriptDecoder(STILL, every(periods))
+        spread.append(np.sqrt(decoder.variances(decoder.forward(p))).mean())
+    assert spread[1] < 0.8 * spread[0]
+
+
+def test_many_transcripts_are_read_in_parts(monkeypatch) -> None:
+    """What is worked on at once changes nothing."""
+    chains = every((0, 1, 2))
+    for notion in (STILL, DRIFTING):
+        whole = TranscriptDecoder(notion, chains)
+        monkeypatch.setattr("aggregator.estimate.transcript.CELLS", 50)
+        parts = TranscriptDecoder(notion, chains)
+        for name in ("_adds", "_likelihood", "_posterior", "_scale", "_ceiling"):
+            np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
+        monkeypatch.undo()
+
+
+def test_intervals_cover() -> None:
+    """Over 300 studies of 400 devices, 95% intervals miss a value's share in 5% of cases.
+
+    k * 300 = 900 intervals; more than 80 misses have probability below 10^-4 if each misses in 5%.
+    """
+    p, generator = np.array([0.6, 0.3, 0.1]), np.random.default_rng(8)
+    chains, law = [], []
+    for periods, part in (((0, 1, 2), 0.5), ((0, 3), 0.3), ((2,), 0.2)):
+        chains.append(every(periods))
+        law.append(part * TranscriptDecoder(STILL, chains[-1]).forward(p))
+    chains, law, missed = np.concatenate(chains), np.concatenate(law), 0
+    decoder = TranscriptDecoder(STILL, chains)
+    for _ in range(300):
+        counts = generator.multinomial(400, law)
+        raw = decoder.invert(counts / 400)
+        se = interval.standard_errors(decoder, counts / 400, 400)
+        low, high = interval.intervals(decoder.staircase(counts, 400), raw, se, 0.05)
+        missed += int(((p < low) | (p > high)).sum())
+    assert missed <= 80
+
+
+# Chains
+
+
+def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tuple[dict[tuple[int, ...], int], int]:
+    """``chained``, device by device."""
+    found, lost = {}, 0
+    for key in {row[0] for row in rows}:
+        mine = [row[1:] for row in rows if row[0] == key]
+        chain, last, sound = [SILENT] * 4, -1, []
+        for slot in range(len(mine)):
+            there = [(period, y) for period, at, y in mine if at == slot]
+            if len(there) != 1 or there[0][0] <= last:
+                break
+            last = there[0][0]
+            sound.append(there[0])
+        for period, y in sound:
+            if only is None or period <= only:
+                chain[period] = y
+        asked = [period for period, _, _ in mine if only in (None, period)]
+        decoded = [period for period, _ in sound if only in (None, period)]
+        lost += len(asked) - len(decoded)
+        if decoded:
+            found[tuple(chain)] = found.get(tuple(chain), 0) + 1
+    return found, lost
+
+
+@pytest.mark.parametrize("only", [None, 0, 1, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_chains_end_at_the_first_gap(seed: int, only: int | None) -> None:
+    """A transcript is slots 0, 1, ... once each by increasing period; what comes after is lost, for periods too."""
+    generator, rows = np.random.default_rng(seed), []
+    for key in range(60):
+        places = [(period, slot) for period in range(4) for slot in range(4)]
+        honest = [(period, slot) for slot, period in enumerate(sorted(generator.permutation(4)[:3].tolist()))]
+        chosen = [places[at] for at in generator.permutation(16)[:3]] if key % 3 == 0 else honest
+        chosen = [place for place in chosen if generator.random() < 0.8]
+        rows += [(key * 10**15 - 10**17, period, slot, int(generator.integers(K))) for period, slot in chosen]
+    order = generator.permutation(len(rows))
+    columns = np.array([rows[at] for at in order], dtype=np.int64).T
+    chains, counts, lost = chained(*columns, 4, only)
+    expected, missing = slow_chains(rows, only)
+    assert dict(zip(map(tuple, chains.tolist()), counts.tolist(), strict=True)) == expected
+    assert lost == missing
+    assert lost > 0
+
+
+def test_nobody_has_no_transcript() -> None:
+    """Without reports there is nothing, and nothing is lost."""
+    nothing = np.zeros(0, dtype=np.int64)
+    chains, counts, lost = chained(nothing, nothing, nothing, nothing, 4)
+    assert (chains.shape, counts.sum(), lost) == ((0, 4), 0, 0)
+
+
+# End to end
+
+
+@pytest.fixture
+def study(tmp_path):
+    def make(terms: Campaign):
+        signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+        made = Study.create(tmp_path / "study")
+        made.import_campaign(signed.data, [AUTHOR.public], "crops")
+        return made, signed
+
+    return make
+
+
+def test_devices_over_four_periods(study, tmp_path) -> None:
+    """200 devices that answer in four periods, one in ten silent once, are decoded from their reports alone."""
+    made, signed = study(campaign())
+    now, envelopes, told = [0], [], []
+    policy = BudgetPolicy(lifetime=4)
+    for number in range(200):
+        dice, now[0] = simulate.dice(5, number), OPENS
+        x = 0 if number < 100 else 1 if number < 160 else 2
+        with Device.open(":memory:", [AUTHOR.public], policy, clock=lambda: now[0], urandom=dice) as device:
+            joined = device.join(signed.data).campaign_id
+            device.consent(joined)
+            envelopes.append(device.enrolment(joined))
+            chain = []
+            for period in range(4):
+                if number % 10 == 0 and period == 1 + number % 3:
+                    continue
+                now[0] = OPENS + period * WEEK
+                sealed = device.answer(joined, LABELS[x]).envelope
+                chain.append((period, sealed))
+            told.append((x, chain))
+            assert device.budget.spent_nanonats == len(chain) * NAT
+    reports = [sealed for _, chain in told for _, sealed in chain]
+    order = np.random.default_rng(1).permutation(len(reports))
+    batch = tmp_path / "batch.htr"
+    batch.write_bytes(b"".join(envelopes) + b"".join(reports[at] for at in order))
+    result = ingest(made, [batch], now=OPENS + 3 * WEEK)
+    assert (result.accepted, result.rejected) == (len(reports), {})
+    tally = made.tally(signed)
+    assert (tally.reports, tally.lost) == (200, 0)
+    assert (tally.chains != SILENT).sum(axis=1) @ tally.counts == len(reports)
+    found = estimate(signed, tally, level=0.999)
+    assert found.method == "mmse"
+    assert ((found.all_low <= (0.5, 0.3, 0.2)) & (found.all_high >= (0.5, 0.3, 0.2))).all()  # fixed seed
+    assert not [warning for warning in found.warnings if "left out" in warning]
+    one = estimate(signed, made.tally(signed, period=2), method="linear")
+    assert one.reports == sum(any(period == 2 for period, _ in chain) for _, chain in told)
+    assert found.se.mean() < 0.75 * one.se.mean()
+    answer = weighted(signed.terms, tally, [1.0, 0.0, 2.0])
+    assert answer.estimate == pytest.approx(found.raw[0] + 2 * found.raw[2])
+    assert answer.mmse == pytest.approx(found.share[0] + 2 * found.share[2])
+
+
+def test_a_report_after_a_gap_is_left_out(study, tmp_path) -> None:
+    """A lost report takes the later ones of its device with it, with a warning, until it comes in late."""
+    made, signed = study(campaign())
+    truth = simulate.Truth(LABELS, (10, 10, 10))
+    for period in (0, 2, 3):
+        (sent,) = simulate.population(signed.terms, signed.id, truth, period, seed=1)
+        (tmp_path / f"{period}.htr").write_bytes(sent.reports)
+        ingest(made, [tmp_path / f"{period}.htr"], now=OPENS + 3 * WEEK)
+    tally = made.tally(signed)
+    assert (tally.reports, tally.lost) == (30, 60)
+    [warning] = [warning for warning in estimate(signed, tally).warnings if "left out" in warning]
+    assert warning.startswith("60 reports")
+    assert (made.tally(signed, period=2).reports, made.tally(signed, period=2).lost) == (0, 30)
+    (sent,) = simulate.population(signed.terms, signed.id, truth, 1, seed=1)
+    (tmp_path / "1.htr").write_bytes(sent.reports)
+    ingest(made, [tmp_path / "1.htr"], now=OPENS + 3 * WEEK)
+    tally = made.tally(signed)
+    assert (tally.reports, tally.lost) == (30, 0)
+    assert (tally.chains != SILENT).all()
+
+
+def test_simulated_strangers_never_answered_before(study, tmp_path) -> None:
+    """Without a seed the people of a later period are new, and their first report is decodable."""
+    made, signed = study(campaign())
+    (sent,) = simulate.population(signed.terms, signed.id, simulate.Truth(LABELS, (3, 3, 3)), 2)
+    (tmp_path / "2.htr").write_bytes(sent.reports)
+    ingest(made, [tmp_path / "2.htr"], now=OPENS + 2 * WEEK)
+    assert (made.tally(signed).reports, made.tally(signed).lost) == (9, 0)
+
+
+@pytest.mark.parametrize("notion", [STILL, DRIFTING], ids=["still", "drifting"])
+def test_a_device_with_the_same_dice_sends_the_same_bytes(notion, tmp_path) -> None:
+    """A real device over three periods sends, in each, what the simulation of that period wrote."""
+    signed = open_campaign(seal_campaign(campaign(notion), AUTHOR), [AUTHOR.public])
+    truth = simulate.Truth(LABELS, (2, 1, 1))
+    order, now = simulate.shuffled(truth, seed=7), [0]
+    sent = [next(simulate.population(signed.terms, signed.id, truth, period, seed=7)).reports for period in range(3)]
+    written = [b"", b"", b""]
+    for person, which in enumerate(order):
+        dice, now[0] = simulate.dice(7, person), OPENS
+        with Device.open(":memory:", [AUTHOR.public], None, clock=lambda: now[0], urandom=dice) as device:
+            joined = device.join(signed.data).campaign_id
+            device.consent(joined)
+            for period in range(3):
+                now[0] = OPENS + period * WEEK
+                written[period] += device.enrolment(joined) + device.answer(joined, LABELS[which]).envelope
+    assert written == sent
+
+
+@pytest.mark.parametrize(
+    ("period", "slot", "count", "refused"), [(0, 1, 1, True), (2, 3, 1, True), (2, 0, 2, True), (2, 2, 1, False)]
+)
+def test_the_intake_knows_what_a_period_takes(study, tmp_path, period, slot, count, refused) -> None:
+    """A slot above the period, and two outputs in one report, are over quota."""
+    made, signed = study(campaign())
+    key = SigningKey.for_campaign(bytes(32), signed.id)
+    report = Report(signed.id, period, slot, count, pack([1] * count, signed.terms.channel.output_bits))
+    (tmp_path / "batch.htr").write_bytes(Enrolment(signed.id, key.public).seal(key) + report.seal(key))
+    result = ingest(made, [tmp_path / "batch.htr"], now=OPENS + 3 * WEEK)
+    assert result.rejected == ({"over-quota": 1} if refused else {})
+    assert signed.terms.takes(period, slot, count) is not refused
+
+
+# The draft
+
+
+def drafted(prior: dict, **schedule) -> Campaign:
+    from datetime import date
+    from decimal import Decimal
+
+    document = {
+        "title": "Crops", "question": "What?", "organisation": "Council",
+        "domain": {"kind": "values", "values": list(LABELS)},
+        "privacy": {"notion": "lip", "epsilon": Decimal("0.5")},
+        "prior": {"kind": "transcript", "counts": [5, 3, 2], **prior},
+        "schedule": {"opens": date(2026, 1, 1), "closes": date(2026, 1, 29), "period_days": 7, **schedule},
+    }  # fmt: skip
+    return campaign_of(document, folder=None)
+
+
+def test_a_draft_may_ask_for_transcripts() -> None:
+    """[prior] kind = "transcript" makes a campaign of one answer a period, with a drift where it has one."""
+    from decimal import Decimal
+
+    made = drafted({"drift": Decimal("0.1")})
+    assert made.notion == TranscriptPrior(NAT // 2, (5, 3, 2), 6554)
+    assert made.worst_case == 4 * (NAT // 2)
+    assert drafted({}).notion.drift == 0
+    assert Campaign.decode(made.encode()) == made
+    for wrong in ({"drift": Decimal(1)}, {"drift": Decimal("-0.1")}, {"drift": "often"}):
+        with pytest.raises(DraftError, match="drift"):
+            drafted(wrong)
+    with pytest.raises(CampaignError, match="one answer a period"):
+        drafted({}, answers_per_period=2)

@@ -1,0 +1,607 @@
+"""Laws of upkeep: compaction changes no tally, whoever else is at work; a damaged study is noticed and made anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from aggregator.cli.shell import halftruth
+from aggregator.intake import compact as compaction
+from aggregator.intake import tables
+from aggregator.intake.compact import HOUR, SHORTEST, compact
+from aggregator.intake.ingest import ingest
+from aggregator.intake.rebuild import Sources, rebuild
+from aggregator.intake.tables import SCHEMAS, Damaged
+from aggregator.receive import inbox
+from aggregator.study import Study, StudyError
+from protocol import exact
+from protocol.campaign import open_campaign, seal_campaign
+from protocol.errors import BadData
+from protocol.keys import SigningKey, public_line
+from protocol.notions.own import OwnPrior
+from protocol.report import Enrolment
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, campaign, device, enrolment, report
+
+PLAIN = campaign()
+OPEN = campaign(enrolment="open", answers=3, title="Open")
+DAY = 24 * HOUR
+
+
+def take(study, *parts):
+    """Ingest uploads as `halftruth ingest` does; they are kept."""
+    inbox.prepare(study.path)
+    for part in parts:
+        inbox.put(study.path, part)
+    files = inbox.waiting(study.path)
+    result = ingest(study, files, now=NOW, threads=1)
+    inbox.put_away(study.path, files, result.warnings)
+    return result
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory):
+    """The folder of a study of two campaigns and several ingests, with refusals, to be copied."""
+    made = crowd.study(tmp_path_factory.mktemp("furnished") / "lib", PLAIN, range(8))
+    made.import_campaign(OPEN.data, [AUTHOR.public], "open")
+    take(made, b"".join(report(number, PLAIN, number) for number in range(4)))
+    take(made, *(enrolment(n, OPEN) + report(n, OPEN, n, n + 1) for n in range(3)), report(99, PLAIN))
+    take(
+        made,
+        report(4, PLAIN, 4) + report(1, PLAIN, 1, period=1),
+        report(0, OPEN, 9, slot=2),
+        report(5, PLAIN, 1, slot=1),
+    )
+    take(made, report(5, PLAIN, 7) + report(2, PLAIN, 2, period=1), report(0, PLAIN, 3))
+    return made.path
+
+
+@pytest.fixture
+def study(furnished, tmp_path):
+    """A copy of it, in a folder whose name needs quoting."""
+    return Study.open(shutil.copytree(furnished, tmp_path / "our study ü"))
+
+
+def told(study):
+    """All that a study says of itself, but for versions."""
+    tallies = {}
+    for known in study.campaigns():
+        for period in (None, 0, 1):
+            tally = study.tally(known.campaign, period)
+            tallies[known.name, period] = tally.counts.tolist(), tally.reports, dict(tally.rejected)
+    return study.status(NOW), tallies, study.rejected(None)
+
+
+def content(folder):
+    """Every file below a folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def live(study, name):
+    """The files a table is read from."""
+    path = study.path / name
+    return {file.path for file in tables.data_files(path, tables.snapshot(path))}
+
+
+def versions(study):
+    """Of all tables."""
+    return {name: tables.snapshot(study.path / name).version() for name in SCHEMAS}
+
+
+def age(folder, seconds):
+    """Make every file below a folder older."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            os.utime(path, (path.stat().st_mtime - seconds,) * 2)
+
+
+def run(study_path, *arguments):
+    """A command on a study."""
+    return CliRunner().invoke(halftruth, ["--study", str(study_path), *map(str, arguments)])
+
+
+# Compaction.
+
+
+def test_compaction_changes_files_and_nothing_else(study):
+    """Each partition is one file after; tallies, status and refusals are what they were, and a replay is a replay."""
+    before = told(study)
+    done = {one.table: one for one in compact(study, now=time.time())}
+    assert told(Study.open(study.path)) == before
+    reports = done["reports"]
+    assert (reports.before.files, reports.after.files, reports.kept.files) == (7, 3, 7)
+    assert (done["rejects"].before.files, done["rejects"].after.files) == (3, 1)
+    assert all(not one.removed.files and not one.left for one in done.values())
+    assert take(study, report(0, PLAIN, 0)).rejected == {"replayed": 1}
+    assert take(study, report(6, PLAIN, 6)).accepted == 1
+
+
+def test_compaction_of_a_compact_study_commits_nothing(study):
+    """The second time no table gets a new version, nor are the same files written again."""
+    compact(study, now=time.time())
+    before = versions(study), {name: live(study, name) for name in SCHEMAS}
+    compact(study, now=time.time())
+    assert (versions(study), {name: live(study, name) for name in SCHEMAS}) == before
+
+
+def test_large_files_are_left_until_there_are_twice_as_many_as_needed(study):
+    """A partition is rewritten when it has at least twice the files that its bytes need."""
+    size = sum(path.stat().st_size for path in live(study, "rejects"))
+    assert compact(study, now=time.time(), file_bytes=-(-size // 2))[-1].after.files == 3
+    assert compact(study, now=time.time(), file_bytes=size)[-1].after.files == 1
+
+
+def test_a_rewriting_from_an_old_snapshot_changes_nothing(study):
+    """Rewriting is compare-and-swap: after a commit or another rewriting it fails, and every row stays once."""
+    path = study.path / "reports"
+    first, second, third = (tables.snapshot(path) for _ in range(3))
+    partition = {"campaign": PLAIN.id.hex(), "period": 0}
+    assert tables.rewrite(path, first, partition, 10**8)
+    before = told(study)
+    assert not tables.rewrite(path, second, partition, 10**8)
+    take(study, report(6, PLAIN, 6))
+    assert not tables.rewrite(path, third, partition, 10**8)
+    assert told(study)[1]["education", 0][1] == before[1]["education", 0][1] + 1 == 7
+
+
+def test_compaction_retries_when_others_commit(study, monkeypatch):
+    """An ingest and a whole compaction that commit between look and commit cost a retry, and no row."""
+    real, others = tables.rewrite, []
+
+    def late(path, *arguments):
+        if path.name == "reports" and len(others) < 2:
+            others.append(path)
+            if len(others) == 1:
+                assert take(study, report(6, PLAIN, 6)).accepted == 1
+            else:
+                compact(study, now=time.time())
+        return real(path, *arguments)
+
+    monkeypatch.setattr(compaction, "rewrite", late)
+    monkeypatch.setattr(tables.time, "sleep", lambda _: None)
+    done = {one.table: one for one in compact(study, now=time.time())}
+    assert (len(others), done["reports"].left, done["reports"].after.files) == (2, 0, 3)
+    counts = study.tally(PLAIN, 0).counts.tolist()
+    assert counts == [1, 1, 1, 1, 1, 0, 1, 1] + [0] * 8
+
+
+def test_a_partition_that_others_keep_committing_to_is_left(study, monkeypatch):
+    """Where every attempt loses, the partition stays as it is, and the result and the command say so."""
+    monkeypatch.setattr(compaction, "rewrite", lambda *_: False)
+    monkeypatch.setattr(tables.time, "sleep", lambda _: None)
+    before = versions(study)
+    assert [one.left for one in compact(study, now=time.time())] == [1, 0, 3, 1]
+    assert versions(study) == before
+    assert "others kept committing to 3 partitions of reports" in run(study.path, "compact").stderr
+
+
+def test_an_ingest_that_loses_to_a_compaction_counts_once(study, monkeypatch):
+    """A compaction between an ingest's look and its commit makes it look again; its report counts once."""
+    real, others = tables.write_deltalake, []
+
+    def late(*args, **options):
+        if not others:
+            others.append(None)
+            compact(study, now=time.time())
+        real(*args, **options)
+
+    monkeypatch.setattr(tables, "write_deltalake", late)
+    assert take(study, report(6, PLAIN, 6), report(0, PLAIN, 0)).rejected == {"replayed": 1}
+    assert study.tally(PLAIN, 0).counts.tolist() == [1, 1, 1, 1, 1, 0, 1, 1] + [0] * 8
+
+
+def test_who_reads_an_older_snapshot_reads_on(study):
+    """Replaced files stay for the retention, however old they were; a reader of them sees what it saw before."""
+    age(study.path, 90 * DAY)
+    table = tables.snapshot(study.path / "reports")
+    batches = tables.stream(table, "SELECT * FROM rows")
+    compact(study, now=time.time())
+    compact(study, now=time.time())
+    assert sum(batch.num_rows for batch in batches) == 15
+    assert tables.query(table, "SELECT * FROM rows").num_rows == 15
+
+
+def test_unread_files_are_removed_once_they_are_old(study):
+    """Replaced, uncommitted and half-written files go after the retention and not before, strangers' files never."""
+    reports = study.path / "reports"
+    partition = next(iter(live(study, "reports"))).parent
+    strays = [partition / "part-0-lost.parquet", partition / "part-0-x.parquet#1", reports / "_delta_log" / "9.json#3"]
+    strangers = [partition / "notes.parquet", reports / "README", reports / "_delta_log" / "notes"]
+    for path in strays + strangers:
+        path.write_bytes(b"stray")
+    before = told(study)
+    now = time.time()
+    done = compact(study, now=now)[2]
+    assert (done.removed.files, done.kept.files) == (0, 10)
+    assert compact(study, now=now + 7 * DAY - HOUR)[2].removed.files == 0
+    age(study.path, 8 * DAY)
+    done = compact(study, now=now)[2]
+    assert (done.removed.files, done.kept.files) == (10, 0)
+    assert not any(path.exists() for path in strays)
+    assert all(path.exists() for path in strangers)
+    assert told(study) == before
+
+
+def test_a_short_retention_is_for_those_who_are_alone(study):
+    """Below 24 hours compaction refuses, unless nobody else is at work; then only what is read is left."""
+    for retention in (0, SHORTEST - 1):
+        with pytest.raises(StudyError, match="--alone"):
+            compact(study, now=time.time(), retention=retention)
+    assert compact(study, now=time.time(), retention=SHORTEST)[2].removed.files == 0
+    before = told(study)
+    compact(study, now=time.time() + 1, retention=0, alone=True)
+    for name in SCHEMAS:
+        assert set((study.path / name).rglob("part-*")) == live(study, name)
+    assert told(study) == before
+
+
+def test_old_commits_go_once_a_checkpoint_holds_them(study):
+    """Commits older than 30 days are removed behind a checkpoint, and the study reads the same."""
+    before = told(study)
+    compact(study, now=time.time())
+    age(study.path, 40 * DAY)
+    take(study, report(6, PLAIN, 6))
+    compact(study, now=time.time())
+    assert len(list((study.path / "reports" / "_delta_log").glob("*.json"))) < 5
+    again = Study.open(study.path)
+    assert again.tally(PLAIN, 0).reports == before[1]["education", 0][1] + 1
+    assert again.tally(OPEN).counts.tolist() == before[1]["open", None][0]
+
+
+def many_commits(study, reports):
+    """Ingest so many reports, one after another."""
+    opened = Study.open(study)
+    for number in range(reports):
+        file = study.parent / f"{number}.htr"
+        file.write_bytes(report(number, BUCKETS, number))
+        assert ingest(opened, [file], now=NOW, threads=1).accepted == 1
+
+
+def many_compactions(study, rounds):
+    """Compact so many times."""
+    for _ in range(rounds):
+        compact(Study.open(study), now=time.time())
+
+
+BUCKETS = campaign(64, title="Buckets")
+
+
+def test_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
+    """A process that ingests 16 reports one by one and 2 that compact 4 times: each report counts once."""
+    study = crowd.study(tmp_path / "study", BUCKETS, range(16))
+    with get_context("spawn").Pool(3) as pool:
+        work = [pool.apply_async(many_compactions, (study.path, 4)) for _ in range(2)]
+        work.append(pool.apply_async(many_commits, (study.path, 16)))
+        for one in work:
+            one.get(60)
+    assert study.tally(BUCKETS).counts.tolist() == [1] * 16 + [0] * 48
+    compact(study, now=time.time() + 1, retention=0, alone=True)
+    assert study.tally(BUCKETS).counts.tolist() == [1] * 16 + [0] * 48
+
+
+def killed(study, folder, moments):
+    """Kill a compaction at so many moments: the study is as it was, and the next one leaves only what is read."""
+    script = """if True:
+        import sys, time
+        from aggregator.intake.compact import compact
+        from aggregator.study import Study
+        print("ready", flush=True)
+        compact(Study.open(sys.argv[1]), now=time.time() + 1, retention=0, alone=True)
+        print("done", flush=True)
+        sys.stdin.read()
+    """
+    before, took, interrupted = told(study), 0.0, 0
+    for moment in range(-1, moments):
+        copy = Path(shutil.copytree(study.path, folder / f"copy{moment}"))
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", script, copy], **pipes) as process:
+            process.stdout.readline()
+            began = time.perf_counter()
+            if moment < 0:  # the first run is not disturbed, and says how long one takes
+                process.stdout.readline()
+                took = time.perf_counter() - began
+            else:
+                time.sleep(took * moment / moments)
+            process.send_signal(signal.SIGKILL)
+            interrupted += process.stdout.read() == b""
+        assert told(Study.open(copy))[1] == before[1]
+        compact(Study.open(copy), now=time.time() + 1, retention=0, alone=True)
+        assert told(Study.open(copy)) == before
+        for name in SCHEMAS:
+            assert not list((copy / name).rglob("*#*"))
+            assert set((copy / name).rglob("part-*")) == live(Study(copy), name)
+        shutil.rmtree(copy)
+    assert interrupted > moments // 2
+
+
+def test_a_killed_compaction_leaves_the_study_as_it_was(study, tmp_path):
+    """kill -9 at 3 moments of a compaction: tallies and status are what they were."""
+    killed(study, tmp_path, 3)
+
+
+@pytest.mark.long
+def test_a_compaction_killed_anywhere_leaves_the_study_as_it_was(study, tmp_path):
+    """kill -9 at 60 moments of a compaction: tallies and status are what they were."""
+    killed(study, tmp_path, 60)
+
+
+def test_the_command_compact_says_what_it_did(study):
+    """Files and bytes of each table before and after, in words and in JSON; a short retention is refused."""
+    said = json.loads(run(study.path, "compact", "--json").stdout)
+    assert set(said) == set(SCHEMAS)
+    assert (said["reports"]["before"]["files"], said["reports"]["after"]["files"]) == (7, 3)
+    assert "reports    3 files of " in run(study.path, "compact").stdout
+    refused = run(study.path, "compact", "--retention-hours", 1)
+    assert (refused.exit_code, "--alone" in refused.stderr) == (1, True)
+    assert run(study.path, "compact", "--retention-hours", 0, "--alone").exit_code == 0
+
+
+# Damage.
+
+
+def data_of(path):
+    """A file of a table's data, the one that sorts first."""
+    return min(path.rglob("part-*.parquet"))
+
+
+def gone(path):
+    """The table."""
+    shutil.rmtree(path)
+
+
+def no_log(path):
+    """Its log."""
+    shutil.rmtree(path / "_delta_log")
+
+
+def file_gone(path):
+    """A file of its data."""
+    data_of(path).unlink()
+
+
+def file_cut(path):
+    """The end of a file of its data."""
+    os.truncate(data_of(path), data_of(path).stat().st_size // 2)
+
+
+def commit_emptied(path):
+    """The bytes of its last commit, as after a power failure."""
+    os.truncate(max((path / "_delta_log").glob("*.json")), 0)
+
+
+def zeroed(path):
+    """The bytes of a file of its data, whose size stays."""
+    data_of(path).write_bytes(bytes(data_of(path).stat().st_size))
+
+
+NOTICED = (no_log, file_gone, file_cut, commit_emptied)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"), [*((name, gone) for name in SCHEMAS), *(("reports", how) for how in NOTICED)]
+)
+def test_damage_is_one_line_that_names_rebuild(study, name, damage):
+    """Whatever a table has lost, commands end with exit code 1 and a line with the table and what to do."""
+    damage(study.path / name)
+    left = content(study.path)
+    with pytest.raises(Damaged, match=f"table {name} .*rebuild --out NEW"):
+        Study.open(study.path)
+    with pytest.raises(Damaged, match=f"table {name} .*rebuild --out NEW"):
+        Study.create(study.path)
+    for command in (["status"], ["estimate", "education"], ["compact"]):
+        done = run(study.path, *command)
+        assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert f"the study {study.path} is damaged: its table {name} " in done.stderr
+    assert content(study.path) == left
+
+
+def test_a_file_that_cannot_be_decoded_is_damage_too(study):
+    """Where a file has its size and not its bytes, reading it says so, and compaction does not replace it."""
+    for name in SCHEMAS:
+        zeroed(study.path / name)
+    for work in (
+        lambda: study.status(NOW), lambda: study.tally(PLAIN), lambda: study.registry(PLAIN.id.hex()), study.listed,
+        lambda: compact(study, now=time.time()),
+    ):  # fmt: skip
+        with pytest.raises(Damaged, match="cannot be read"):
+            work()
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """What a library would have kept: its campaigns, and the enrolments of its devices."""
+    folder = tmp_path_factory.mktemp("sources")
+    (folder / "education.campaign").write_bytes(PLAIN.data)
+    (folder / "open.campaign").write_bytes(OPEN.data)
+    (folder / "devices.pub").write_bytes(b"".join(enrolment(number, PLAIN) for number in range(8)))
+    (folder / "author.pub").write_text(public_line(AUTHOR.public))
+    return folder
+
+
+def all_of(sources):
+    """Everything in it."""
+    files = [sources / "education.campaign", sources / "open.campaign"]
+    return Sources(None, files, [AUTHOR.public], [sources / "devices.pub"])
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        *((name, how) for name in SCHEMAS for how in (gone, file_cut)),
+        *(("reports", how) for how in (no_log, file_gone, commit_emptied, zeroed)),
+    ],
+)
+def test_a_rebuilt_study_tells_the_same(study, sources, tmp_path, name, damage):
+    """Whatever one table has lost, the new study has the old one's tallies, keys and refusals; the old one stays."""
+    expected = told(study)
+    damage(study.path / name)
+    left = content(study.path)
+    done = rebuild(study.path, tmp_path / "new", all_of(sources), now=NOW)
+    assert done.anew == (name,)
+    assert content(study.path) == left
+    made = Study.open(done.path)
+    if name != "rejects":
+        assert told(made) == expected
+    else:  # a report that came twice was kept once, unless the two came to different batches
+        assert made.tally(PLAIN).counts.tolist() == expected[1]["education", None][0]
+        assert made.rejected(PLAIN) == {"over-quota": 1, "replayed": 1, "unknown-key": 1}
+    assert done.read + done.counted == 15
+    assert done.counted == 0 or name == "reports"
+    assert {path.name for path in tmp_path.iterdir()} == {study.path.name, "new"}
+
+
+def test_everything_lost_but_the_batches_is_made_up_from_them(study, sources, tmp_path):
+    """Without any table a study comes from campaigns, enrolments and kept batches; and can be made so once more."""
+    expected = told(study)[1]
+    waiting = inbox.put(study.path, report(6, PLAIN, 6))
+    for name in SCHEMAS:
+        gone(study.path / name)
+    for old, new in ((study.path, tmp_path / "new"), (tmp_path / "new", tmp_path / "newer")):
+        done = rebuild(old, new, all_of(sources), now=NOW, afresh=True)
+        assert (done.read, done.counted) == (0, 15)
+        tallies = told(Study.open(new))[1]
+        assert {key: value[:2] for key, value in tallies.items()} == {key: value[:2] for key, value in expected.items()}
+        kept = [path.name for path in inbox.done_of(study.path).iterdir()]
+        assert sorted(path.name for path in inbox.done_of(new).iterdir()) == sorted(kept) != []
+        assert [path.name for path in inbox.waiting(new)] == [waiting.name]
+
+
+def test_reports_of_revoked_keys_are_counted_anew_only_if_asked(study, sources, tmp_path):
+    """Taken over they stay counted; from batches alone they are counted with count_revoked, and refused without."""
+    study.revoke(enrolment(0, PLAIN))
+    expected = told(study)
+    gone(study.path / "rejects")
+    done = rebuild(study.path, tmp_path / "taken", Sources(), now=NOW)
+    assert told(Study.open(done.path))[1]["education", 0][0] == expected[1]["education", 0][0]
+    gone(study.path / "reports")
+    without = rebuild(study.path, tmp_path / "without", Sources(), now=NOW)
+    assert any("2 reports of revoked keys" in warning for warning in without.warnings)
+    assert Study.open(without.path).tally(PLAIN, 0).reports == 5
+    done = rebuild(study.path, tmp_path / "with", Sources(), now=NOW, count_revoked=True)
+    made = Study.open(done.path)
+    assert made.tally(PLAIN, 0).reports == 6
+    assert made.status(NOW)[0].revoked == 1
+    assert take(made, report(0, PLAIN, 0, period=1)).rejected == {"revoked-key": 1}
+
+
+def test_rows_that_can_be_read_need_no_batches(study, tmp_path):
+    """Where batches are not kept, what is left of a table is taken over all the same, and the loss is said."""
+    shutil.rmtree(inbox.done_of(study.path))
+    (lost,) = [path for path in live(study, "reports") if OPEN.id.hex() in str(path)][:1]
+    rows = pq.ParquetFile(lost).metadata.num_rows
+    lost.unlink()
+    done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
+    assert (done.read, done.counted) == (15 - rows, 0)
+    assert any("no batches" in warning for warning in done.warnings)
+    assert Study.open(done.path).tally(PLAIN).reports == study.tally(PLAIN).reports
+
+
+def test_afresh_counts_what_was_signed_whatever_the_tables_say(study, tmp_path):
+    """Rows that somebody changed on the disk are taken over by a rebuild, but not by one afresh."""
+    expected = study.tally(PLAIN).counts.tolist()
+    path = next(path for path in live(study, "reports") if PLAIN.id.hex() in str(path) and "period=0" in str(path))
+    rows = pq.ParquetFile(path).read()
+    changed = pa.array([15] * rows.num_rows)
+    pq.write_table(rows.set_column(rows.schema.get_field_index("output"), "output", changed), path)
+    assert pc.sum(changed).as_py() > 0
+    taken = rebuild(study.path, tmp_path / "taken", Sources(), now=NOW)
+    assert Study.open(taken.path).tally(PLAIN).counts[15] > 0
+    signed = rebuild(study.path, tmp_path / "signed", Sources(), now=NOW, afresh=True)
+    assert Study.open(signed.path).tally(PLAIN).counts.tolist() == expected
+
+
+def test_a_rebuild_that_fails_leaves_nothing(study, sources, tmp_path, monkeypatch):
+    """No campaign, an untrusted one, a name that is taken, a full disk: an error, no new study and no pieces."""
+    gone(study.path / "campaigns")
+    with pytest.raises(StudyError, match="--campaign"):
+        rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
+    with pytest.raises(BadData):
+        rebuild(
+            study.path, tmp_path / "new",
+            Sources(None, [sources / "open.campaign"], [SigningKey(bytes(32)).public]), now=NOW,
+        )  # fmt: skip
+    with pytest.raises(StudyError, match="exists"):
+        rebuild(study.path, study.path, all_of(sources), now=NOW)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copy2", full)
+        with pytest.raises(StudyError, match="free space"):
+            rebuild(study.path, tmp_path / "new", all_of(sources), now=NOW)
+    assert [path.name for path in tmp_path.iterdir()] == [study.path.name]
+
+
+def test_campaigns_that_stay_lost_are_named(study, sources, tmp_path):
+    """Reports of a campaign that nobody brings are left out with its id."""
+    gone(study.path / "campaigns")
+    found = Sources(None, [sources / "open.campaign"], [AUTHOR.public])
+    done = rebuild(study.path, tmp_path / "new", found, now=NOW)
+    assert any(PLAIN.id.hex() in warning for warning in done.warnings)
+    assert [known.name for known in Study.open(done.path).campaigns()] == ["open"]
+
+
+def test_the_command_rebuild(study, sources, tmp_path):
+    """The error's own advice works as typed; sources are named by options; JSON says what was made anew."""
+    expected = told(study)
+    file_gone(study.path / "reports")
+    done = run(study.path, "rebuild", "--out", tmp_path / "first")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "made anew: reports" in done.stdout
+    assert told(Study.open(tmp_path / "first")) == expected
+    kept = shutil.move(inbox.done_of(study.path), tmp_path / "kept")
+    shutil.rmtree(study.path)
+    study.path.mkdir()
+    options = ["--from", kept, "--keys", sources / "devices.pub", "--trust", sources / "author.pub"]
+    for name in ("education", "open"):
+        options += ["--campaign", sources / f"{name}.campaign"]
+    done = run(study.path, "rebuild", "--out", tmp_path / "second", *options, "--json")
+    assert done.exit_code == 0
+    said = json.loads(done.stdout)
+    assert (said["anew"], said["read"], said["counted"]) == (["campaigns", "reports", "keys", "rejects"], 0, 13)
+    # The clock says it is too early for the other two, and the study was told another time.
+    assert told(Study.open(tmp_path / "second"))[1]["education", 0][0] == expected[1]["education", 0][0]
+
+
+def test_a_study_that_lost_nothing_is_taken_over(study, tmp_path):
+    """Rebuilt, it tells the same, and nothing is counted anew."""
+    done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
+    assert (done.anew, done.read, done.counted, done.warnings) == ((), 15, 0, ())
+    assert told(Study.open(done.path)) == told(study)
+
+
+def test_declared_priors_that_are_lost_stop_a_rebuild(tmp_path):
+    """Reports are taken over without their keys' priors only if batches or enrolments bring these; or else an error."""
+    notion = OwnPrior(exact.NANONATS, 16)
+    terms = replace(
+        PLAIN.terms, notion=notion, channel=notion.channel_of(notion.uniform), mechanism="lip", enrolment="open"
+    )
+    own = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    study = Study.create(tmp_path / "lib")
+    study.import_campaign(own.data, [AUTHOR.public], "own")
+    declared = tuple(range(1, 17))
+    take(study, Enrolment(own.id, device(0, own).public, declared).seal(device(0, own)) + report(0, own, 3))
+    expected = study.tally(own)
+    assert expected.reports == 1
+    gone(study.path / "keys")
+    done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
+    tally = Study.open(done.path).tally(own)
+    assert (tally.counts.tolist(), tally.priors.tolist()) == (expected.counts.tolist(), [list(declared)])
+    shutil.rmtree(inbox.done_of(study.path))
+    with pytest.raises(StudyError, match=r"priors that 1 devices declared are lost.*--keys"):
+        rebuild(study.path, tmp_path / "newer", Sources(), now=NOW)

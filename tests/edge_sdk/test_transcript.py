@@ -1,0 +1,224 @@
+"""A device whose every report is designed for what its earlier ones told."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from edge_sdk import BudgetPolicy
+from edge_sdk.errors import BudgetRefused, QuotaReached
+from edge_sdk.ledger import Kind
+from edge_sdk.store import DATABASE_FILE, VERSION
+from protocol import envelope, exact
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.domain import Values
+from protocol.errors import CampaignError, OutsideSchedule
+from protocol.notions.transcript import TranscriptPrior
+from protocol.report import Report
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Dice, campaign
+
+NAT = exact.NANONATS
+NOTION = TranscriptPrior(NAT, (50, 20, 10, 10, 5, 5))
+DRIFTING = TranscriptPrior(NAT, NOTION.prior, 6554)
+
+
+def made(notion: TranscriptPrior = NOTION, **changes) -> bytes:
+    fields = {
+        "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Town library",
+        "domain": Values(LABELS), "notion": notion, "mechanism": "lip-response",
+        "channel": notion.channel_of(notion.prior), "opens": OPENS, "closes": OPENS + 10 * WEEK,
+        "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+    }  # fmt: skip
+    return seal_campaign(Campaign(**{**fields, **changes}), AUTHOR)
+
+
+def report_of(data: bytes, sealed: bytes) -> tuple[int, int, int]:
+    """Period, slot and output."""
+    report = Report.decode(envelope.decode(sealed).unverified)
+    [y] = report.outputs(open_campaign(data, [AUTHOR.public]).terms)
+    return report.period, report.slot, y
+
+
+@pytest.fixture
+def agreed(open_device):
+    """A device that agreed to a campaign with transcripts."""
+
+    def make(data: bytes, place: object = ":memory:", **options):
+        device = open_device(place, **options)
+        joined = device.join(data).campaign_id
+        device.consent(joined)
+        return device, joined
+
+    return make
+
+
+@pytest.mark.parametrize("notion", [NOTION, DRIFTING], ids=["still", "drifting"])
+@pytest.mark.parametrize("periods", [range(6), (0, 1, 4, 5, 9)], ids=["every", "some"])
+def test_every_report_is_drawn_for_the_earlier_ones(agreed, clock, notion, periods) -> None:
+    """Each output is the sample of the channel for the posterior of the outputs before, and says how many there are."""
+    data, dice = made(notion), Dice(7)
+    device, joined = agreed(data, urandom=dice)
+    earlier = []
+    for number, period in enumerate(periods):
+        clock.now = OPENS + period * WEEK
+        receipt = device.answer(joined, LABELS[2])
+        expected = notion.channel_of(notion.prior_after(earlier, period)).sample(2, dice.given[-1])
+        assert report_of(data, receipt.envelope) == (period, number, expected)
+        earlier.append((period, expected))
+    assert len({channel for _, channel in earlier}) > 1, "a value is drawn for anew in every period"
+
+
+def test_every_report_costs_the_level(agreed, clock) -> None:
+    """The level is reserved for every period and charged for every report, whatever the answers."""
+    device, joined = agreed(made())
+    assert device.terms(joined).worst_case_nanonats == device.budget.reserved_nanonats == 10 * NAT
+    for period, label in enumerate([LABELS[0]] * 3 + [LABELS[3]]):
+        clock.now = OPENS + period * WEEK
+        assert device.preview(joined, label).cost_nanonats == NAT
+        assert device.answer(joined, label).cost_nanonats == NAT
+        assert device.preview(joined, label).cost_nanonats == 0
+    assert device.budget.spent_nanonats == 4 * NAT
+    assert device.budget.reserved_nanonats == 6 * NAT
+    device.forget(joined)
+    assert (device.budget.spent_nanonats, device.budget.reserved_nanonats) == (4 * NAT, 0)
+
+
+def test_the_worst_case_counts_every_period_of_a_window(open_device) -> None:
+    """A campaign of two values and many periods costs as many reports as a window touches, not as many as values."""
+    notion = TranscriptPrior(NAT // 10, (3, 1))
+    data = made(notion, domain=Values(("yes", "no")))
+    device = open_device(budget=BudgetPolicy(lifetime=10, window=(3 * WEEK, 0.39)))
+    with pytest.raises(BudgetRefused, match="window"):
+        device.join(data)  # three weeks touch four periods
+    open_device(budget=BudgetPolicy(lifetime=1, window=(3 * WEEK, 0.4))).join(data)
+    with pytest.raises(BudgetRefused, match="lifetime"):
+        open_device(budget=BudgetPolicy(lifetime=0.99)).join(data)
+
+
+def test_within_a_period_the_same_value_is_the_same_report(agreed, clock) -> None:
+    """A retry is the same bytes at no cost, and another value has no slot; nothing is told twice."""
+    data = made()
+    device, joined = agreed(data)
+    for period in range(3):
+        clock.now = OPENS + period * WEEK
+        first = device.answer(joined, LABELS[0])
+        again = device.answer(joined, LABELS[0])
+        assert again.repeated
+        assert (again.envelope, again.cost_nanonats) == (first.envelope, 0)
+        with pytest.raises(QuotaReached):
+            device.answer(joined, LABELS[1])
+    assert device.transcript(joined).periods == (0, 1, 2)
+    assert len(device.outbox) == 4  # the enrolment, and three reports
+
+
+def test_what_was_told_is_known_in_both_currencies(agreed, clock) -> None:
+    """The transcript sums the levels that were charged, and the LDP levels of the channels that were used."""
+    data = made()
+    device, joined = agreed(data)
+    earlier, ldp = [], 0
+    for period in range(4):
+        clock.now = OPENS + period * WEEK
+        ldp += NOTION.certificate_of(NOTION.prior_after(earlier, period)).ldp
+        earlier.append((period, report_of(data, device.answer(joined, LABELS[5]).envelope)[2]))
+    told = device.transcript(joined)
+    assert (told.periods, told.nanonats, told.ldp_nanonats) == ((0, 1, 2, 3), 4 * NAT, ldp)
+    assert told.nanonats < told.ldp_nanonats <= 2 * told.nanonats + 40
+    other = device.join(campaign()).campaign_id
+    with pytest.raises(CampaignError, match="build on each other"):
+        device.transcript(other)
+
+
+def test_a_transcript_outlives_the_process(agreed, open_device, place, clock) -> None:
+    """A device that is opened again goes on where it was."""
+    data, dice = made(), Dice(2)
+    device, joined = agreed(data, place)
+    earlier = [(0, report_of(data, device.answer(joined, LABELS[1]).envelope)[2])]
+    device.close()
+    clock.now = OPENS + WEEK
+    device = open_device(place, urandom=dice)
+    receipt = device.answer(joined, LABELS[1])
+    expected = NOTION.channel_of(NOTION.prior_after(earlier, 1)).sample(1, dice.given[-1])
+    assert report_of(data, receipt.envelope) == (1, 1, expected)
+
+
+def test_a_clock_that_goes_back_answers_nothing(agreed, clock) -> None:
+    """A report before the latest one would build on what came after it: refused, with nothing charged."""
+    device, joined = agreed(made())
+    for period in (0, 2):
+        clock.now = OPENS + period * WEEK
+        device.answer(joined, LABELS[0])
+    clock.now = OPENS + WEEK
+    with pytest.raises(OutsideSchedule, match="clock"):
+        device.answer(joined, LABELS[0])
+    assert device.budget.spent_nanonats == 2 * NAT
+    clock.now = OPENS + 3 * WEEK
+    assert device.answer(joined, LABELS[0]).slot == 2
+
+
+def test_a_forgotten_transcript_is_not_begun_anew(agreed, place) -> None:
+    """After an answer, forgetting ends the campaign for good; what was spent stays, and no output does."""
+    data = made()
+    device, joined = agreed(data, place)
+    device.answer(joined, LABELS[0])
+    device.forget(joined)
+    assert device._store.rows("SELECT * FROM transcript") == []
+    device.join(data)
+    with pytest.raises(CampaignError, match="transcript"):
+        device.consent(joined)
+    assert not device.consented(joined)
+    assert [(entry.kind, entry.nanonats) for entry in device.ledger] == [
+        (Kind.RESERVE, 10 * NAT), (Kind.CARRY, NAT), (Kind.RELEASE, 9 * NAT),
+    ]  # fmt: skip
+
+
+def test_forgetting_before_any_answer_ends_nothing(agreed) -> None:
+    """Where nothing was told, there is nothing to build on, and the campaign may be joined again."""
+    data = made()
+    device, joined = agreed(data)
+    device.forget(joined)
+    device.join(data)
+    device.consent(joined)
+    assert device.answer(joined, LABELS[0]).slot == 0
+
+
+def test_nothing_that_is_seen_depends_on_the_answer(agreed, clock) -> None:
+    """The same bytes are drawn and reports are equally long, whatever is answered and was answered before."""
+    data, seen = made(), set()
+    for answers in ([0, 0, 0], [0, 3, 5], [5, 5, 1]):
+        dice = Dice()
+        clock.now = OPENS
+        device, joined = agreed(data, urandom=dice)
+        lengths = []
+        for period, x in enumerate(answers):
+            clock.now = OPENS + period * WEEK
+            lengths.append(len(device.answer(joined, LABELS[x]).envelope))
+        seen.add((tuple(lengths), tuple(dice.asked)))
+        assert lengths == [device.preview(joined).report_bytes] * 3
+    assert len(seen) == 1
+
+
+def test_the_terms_tell_what_transcripts_promise(open_device) -> None:
+    """The person is told before consent that reports build on each other."""
+    terms = open_device().join(made())
+    assert "earlier ones" in terms.notion
+    assert terms.cost_nanonats == NAT
+
+
+def test_a_store_of_the_second_format_is_brought_up(agreed, open_device, place) -> None:
+    """A store of format 2 opens with all that it held, and takes part in campaigns with transcripts."""
+    device, joined = agreed(campaign(), place)
+    before = device.answer(joined, LABELS[0])
+    device.close()
+    connection = sqlite3.connect(place / DATABASE_FILE)
+    with connection:
+        connection.execute("DROP TABLE transcript")
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    device = open_device(place)
+    assert device.answer(joined, LABELS[0]).envelope == before.envelope
+    assert device._store.rows("PRAGMA user_version") == [(VERSION,)]
+    other = device.join(made()).campaign_id
+    device.consent(other)
+    device.answer(other, LABELS[0])
+    assert device.transcript(other).periods == (0,)

@@ -1,0 +1,114 @@
+"""The declared ball of priors: what a certificate says of observers near the campaign's prior (SPEC 6.3)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+
+from protocol import codec, exact, notions
+from protocol.channels import Bits, Channel, RandomizedResponse, SubsetSelection, Table, Triples, Windows
+from protocol.channels.windows import Type
+from protocol.errors import NotionError, Uncertified
+from protocol.notions import Information, Ldp, certify
+from protocol.notions.information import RADIUS_UNITS
+
+NAT = exact.NANONATS
+ONE = 1 << 64
+MOST = exact.MAX_LEVEL
+SEED = 20261121
+PRIOR = (9, 5, 2, 1)
+
+_draw = random.Random(SEED)
+_cells = [[_draw.randrange(1, 50) for _ in range(6)] for _ in range(4)]
+CHANNELS: dict[str, Channel] = {
+    "table": Table.nearest([[Fraction(cell, sum(row)) for cell in row] for row in _cells]),
+    "response": RandomizedResponse(4, (ONE // 9,)),
+    "bits": Bits.over([(1 << 31, 1 << 30), (1 << 31, 1 << 29), (1 << 31, 1 << 30), (3 << 30, 1 << 30)]),
+    "subset": SubsetSelection(4, 2, (1 << 128) // 11),
+    "triples": Triples(4, (1 << 128) // 17),
+    "windows": Windows((3, 1, 2, 5), 4, 2, (), (), (Type(1, ONE // 5, ONE // 9, 0, ()),)),
+}
+
+
+def worst(channel: Channel, prior: Sequence[int], radius: Fraction) -> Fraction:
+    """The worst lift over the corners of the ball, moving mass in every order of givers to every taker."""
+    rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+    found = Fraction(1)
+    for givers in itertools.permutations(range(len(prior))):
+        law, left = [Fraction(mass, sum(prior)) for mass in prior], radius
+        for x in givers[:-1]:
+            taken = min(left, law[x])
+            law[x] -= taken
+            law[givers[-1]] += taken
+            left -= taken
+        for column in zip(*rows, strict=True):
+            mean = sum((mass * weight for mass, weight in zip(law, column, strict=True)), Fraction())
+            if mean:
+                found = max(found, max(column) / mean, mean / min(column))
+    return found
+
+
+@pytest.mark.parametrize("radius", [1, 10**7, 5 * 10**7, 3 * 10**8, 999_999_999])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_the_ball_is_brute_force(name: str, radius: int) -> None:
+    """A certificate's ball is the worst lift for any prior within the radius, rounded up to a nanonat; nothing else of
+    the certificate depends on it."""
+    channel = CHANNELS[name]
+    found = certify(channel, Information(MOST, PRIOR, radius))
+    expected = math.log(worst(channel, PRIOR, Fraction(radius, RADIUS_UNITS))) * NAT
+    assert found.ball is not None
+    assert expected - 1e-3 <= found.ball <= expected + 1 + 1e-3
+    plain = certify(channel, Information(MOST, PRIOR))
+    assert (plain.audited, plain.ldp, plain.witness, plain.cost) == (
+        found.audited, found.ldp, found.witness, found.cost,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_the_ball_lies_between_lip_and_ldp(name: str) -> None:
+    """No radius, no ball; the level grows with the radius from the LIP level, and at radius 1 is the LDP level."""
+    channel = CHANNELS[name]
+    assert certify(channel, Information(MOST, PRIOR)).ball is None
+    assert certify(channel, Ldp(MOST)).ball is None
+    made = [certify(channel, Information(MOST, PRIOR, radius)) for radius in (1, 10**6, 10**8, 10**9)]
+    balls = [one.ball for one in made if one.ball is not None]
+    assert made[0].audited <= balls[0]
+    assert balls == sorted(balls)
+    assert balls[-1] == made[0].ldp
+
+
+def test_the_declared_level_is_at_the_prior_alone() -> None:
+    """A campaign declares its level for its prior; a ball above it is said, not refused."""
+    channel = CHANNELS["table"]
+    level = certify(channel, Information(MOST, PRIOR)).audited
+    found = certify(channel, Information(level, PRIOR, 5 * 10**7))
+    assert found.ball is not None
+    assert found.ball > found.declared == level
+    with pytest.raises(Uncertified):
+        certify(channel, Information(level - 1, PRIOR, 5 * 10**7))
+
+
+def test_the_radius_travels() -> None:
+    """A radius is the fourth field of the notion, 0 where there is none, and at most one."""
+    for notion in (Information(NAT, PRIOR), Information(NAT, PRIOR, 1), Information(NAT, PRIOR, RADIUS_UNITS)):
+        wire = codec.decode(codec.encode(notion.encode()), limit=2**10)
+        assert notions.decode(wire) == notion
+        assert wire == ["lip", NAT, list(PRIOR), notion.radius]
+    for radius in (-1, RADIUS_UNITS + 1):
+        with pytest.raises(NotionError, match="radius"):
+            Information(NAT, PRIOR, radius)
+    with pytest.raises(NotionError):
+        notions.decode(["lip", NAT, list(PRIOR)])
+
+
+def test_what_is_too_large_declares_no_ball() -> None:
+    """Bits of more classes than the sums bear keep LIP, but a ball is refused instead of left out."""
+    channel = Bits.over([(1 << 31, (1 << 30) + x) for x in range(65)])
+    assert certify(channel, Information(MOST, (1,) * 65)).ball is None
+    with pytest.raises(Uncertified, match="ball"):
+        certify(channel, Information(MOST, (1,) * 65, 1))

@@ -1,0 +1,235 @@
+"""The laws of transcripts: reports that are each designed for what the earlier ones told (SPEC 6.9)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import codec, domain, exact, notions, personal
+from protocol.campaign import Campaign
+from protocol.errors import CampaignError, NotionError, ReportError, Uncertified
+from protocol.notions.classes import Classes
+from protocol.notions.information import Information
+from protocol.notions.notion import certify
+from protocol.notions.transcript import MAX_TRANSCRIPT, TranscriptPrior
+from protocol.report import Report
+
+NAT = 10**9
+PRIOR = (50, 20, 10, 10)
+
+priors = st.lists(st.integers(1, 2000), min_size=2, max_size=6).map(tuple)
+levels = st.integers(exact.MIN_LEVEL, 3 * NAT)
+drifts = st.sampled_from([0, 1, 3277, personal.DRIFT_ONE - 1])
+
+
+def campaign(notion: TranscriptPrior | None = None, **changes) -> Campaign:
+    notion = notion or TranscriptPrior(NAT, PRIOR)
+    fields = {
+        "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Council",
+        "domain": domain.Values(tuple(f"v{x}" for x in range(len(notion.prior)))), "notion": notion,
+        "mechanism": "lip", "channel": notion.channel_of(notion.prior), "opens": 0, "closes": 40, "period_seconds": 10,
+        "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+    }  # fmt: skip
+    return Campaign(**{**fields, **changes})
+
+
+def law(channel, x: int, y: int) -> Fraction:
+    return Fraction(channel.weight(x, y), 1 << channel.scale)
+
+
+def paths(notion: TranscriptPrior, outputs: tuple[int, ...], periods: tuple[int, ...]) -> dict[tuple[int, ...], tuple]:
+    """P(values of all periods) and P(values and outputs), for every path of values, from the model alone."""
+    k, whole = len(notion.prior), sum(notion.prior)
+    stays = 1 - Fraction(notion.drift, personal.DRIFT_ONE)
+    channels = [
+        notion.channel_of(notion.prior_after(list(zip(periods, outputs, strict=True))[:place], period))
+        for place, period in enumerate(periods)
+    ]
+    found = {}
+    for path in product(range(k), repeat=len(periods)):
+        before = after = Fraction(notion.prior[path[0]], whole)
+        for place, x in enumerate(path):
+            if place:
+                kept = stays ** (periods[place] - periods[place - 1])
+                moved = (1 - kept) * Fraction(notion.prior[x], whole) + (kept if x == path[place - 1] else 0)
+                before, after = before * moved, after * moved
+            after *= law(channels[place], x, outputs[place])
+        found[path] = before, after
+    return found
+
+
+def within(lift: Fraction, level: int) -> bool:
+    """e^-level <= lift <= e^level, proved."""
+    return exact.keeps(lift.numerator, lift.denominator, level) and exact.keeps(lift.denominator, lift.numerator, level)
+
+
+# Composition
+
+
+@pytest.mark.parametrize("prior", [(1, 1), (99, 1), (5, 3, 2), (1000, 1, 1)])
+@pytest.mark.parametrize("level", [NAT // 10, NAT, 3 * NAT])
+@pytest.mark.parametrize("drift", [0, 6554])
+def test_levels_add_exactly_along_the_transcript(prior: tuple[int, ...], level: int, drift: int) -> None:
+    """Over the whole tree of three reports, the lift of every path of values is within t times the level, exactly."""
+    notion = TranscriptPrior(level, prior, drift)
+    for t in (1, 2, 3):
+        periods = (0, 1, 3)[:t]
+        for outputs in product(range(len(prior)), repeat=t):
+            joint = paths(notion, outputs, periods)
+            seen = sum(after for _, after in joint.values())
+            for before, after in joint.values():
+                if before:
+                    assert within(after / (before * seen), t * level)
+
+
+@pytest.mark.parametrize("drift", [0, 6554])
+def test_the_expected_prior_is_the_posterior(drift: int) -> None:
+    """prior_after is exactly what summing over all paths of values gives for the value of the period."""
+    notion, periods = TranscriptPrior(NAT, (5, 3, 2), drift), (0, 2, 3)
+    for outputs in product(range(3), repeat=2):
+        earlier = list(zip(periods, outputs, strict=False))
+        expected = notion.prior_after(earlier, 3)
+        joint = {}
+        for x in range(3):  # a third value that no report has spoken of: any output of it, summed
+            joint[x] = sum(
+                after for y in range(3) for path, (_, after) in paths(notion, (*outputs, y), periods).items()
+                if path[-1] == x
+            )  # fmt: skip
+        for x in range(3):
+            assert Fraction(expected[x], sum(expected)) == joint[x] / sum(joint.values())
+
+
+def test_channels_for_the_first_prior_would_not_add_up() -> None:
+    """Three reports through the start prior's channel exceed four times the level, so the later ones are of others."""
+    prior, level = (Fraction(3, 4), Fraction(1, 4)), NAT
+    channel = personal.lip_response((3, 1), level)
+    worst = False
+    for outputs in product(range(2), repeat=3):
+        joint = [p * prod(law(channel, x, y) for y in outputs) for x, p in enumerate(prior)]
+        worst |= any(not within(after / sum(joint) / p, 4 * level) for after, p in zip(joint, prior, strict=True))
+    assert worst
+
+
+@given(priors, levels, drifts, st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3)), max_size=8))
+def test_every_transcript_has_a_certified_channel(prior, level: int, drift: int, reports) -> None:
+    """Whatever was reported and whenever, the next channel keeps the level and costs just that; its LDP, twice that."""
+    notion, earlier, period = TranscriptPrior(level, prior, drift), [], 0
+    for y, later in reports:
+        earlier.append((period, y % len(prior)))
+        period += later
+    expected = notion.prior_after(earlier, period)
+    certificate = notion.certificate_of(expected)
+    assert certificate.audited <= level == certificate.cost
+    assert certificate.ldp <= 2 * level + 10  # Jiang, Li, Tandon 2020, Prop. 1, and what rounding up adds
+    assert notion.channel_of(expected).truth > 0
+    assert min(expected) > 0
+
+
+def test_the_longest_transcript_is_certified() -> None:
+    """After 63 reports of the rarest of 256 values at 3 nats the integers still are a channel within the level."""
+    notion = TranscriptPrior(3 * NAT, (2**40,) + (1,) * 255, 655)
+    earlier = [(period, 7) for period in range(MAX_TRANSCRIPT - 1)]
+    certificate = notion.certificate_of(notion.prior_after(earlier, MAX_TRANSCRIPT - 1))
+    assert certificate.audited <= 3 * NAT
+
+
+@given(priors, st.integers(1, 10**30), levels)
+def test_a_common_factor_changes_nothing(prior, factor: int, level: int) -> None:
+    """Weights that differ by a factor have one channel, so nobody need agree on how they are reduced."""
+    notion = TranscriptPrior(level, prior)
+    scaled = [factor * weight for weight in prior]
+    assert notion.channel_of(scaled) == notion.channel_of(prior)
+    assert notion.certificate_of(scaled).audited == notion.certificate_of(prior).audited
+
+
+def test_drift_leads_back_to_the_start() -> None:
+    """Without drift a posterior stays through silent periods; with it, it comes nearer to the start prior each time."""
+    still, moving = TranscriptPrior(NAT, PRIOR), TranscriptPrior(NAT, PRIOR, 6554)
+    assert still.prior_after([(0, 3)], 1) == still.prior_after([(0, 3)], 40)
+
+    def share(period: int) -> Fraction:
+        expected = moving.prior_after([(0, 3)], period)
+        return Fraction(expected[3], sum(expected))
+
+    shares = [share(period) for period in (1, 2, 5, 40)]
+    assert shares == sorted(shares, reverse=True)
+    assert abs(shares[-1] - Fraction(1, 9)) < Fraction(1, 100)
+    assert moving.prior_after([], 17) == PRIOR
+
+
+def test_a_transcript_has_an_order() -> None:
+    """Reports of one period, or of periods that go back, are no transcript."""
+    notion = TranscriptPrior(NAT, PRIOR)
+    for earlier, period in (([(1, 0)], 1), ([(2, 0)], 1), ([(1, 0), (1, 1)], 3), ([(2, 0), (1, 1)], 3)):
+        with pytest.raises(ValueError, match="increasing"):
+            notion.prior_after(earlier, period)
+
+
+# The notion and its campaign
+
+
+def test_a_campaign_holds_the_start_priors_channel_and_no_other() -> None:
+    """It is certified as lip at the start prior, and what a report costs is the declared level."""
+    made = campaign()
+    lip = certify(made.channel, Information(NAT, PRIOR))
+    assert (made.certificate.audited, made.certificate.ldp) == (lip.audited, lip.ldp)
+    assert made.certificate.cost == NAT < lip.cost
+    assert Campaign.decode(made.encode()) == made
+    assert notions.decode(made.notion.encode()) == made.notion
+    with pytest.raises(Uncertified, match="start prior"):
+        campaign(channel=personal.lip_response(PRIOR, NAT - 1))
+
+
+def test_the_worst_case_is_the_level_times_the_periods() -> None:
+    """Every report is a fresh draw, however few values there are."""
+    made = campaign(TranscriptPrior(NAT // 2, (3, 1)), closes=100)
+    assert (made.periods, made.most_draws, made.worst_case) == (10, 10, 5 * NAT)
+
+
+@pytest.mark.parametrize("changes", [{"answers_per_period": 2}, {"closes": 10 * (MAX_TRANSCRIPT + 1)}])
+def test_transcripts_are_of_one_answer_a_period(changes) -> None:
+    """Several answers a period have no order, and weights may not grow without end."""
+    with pytest.raises(CampaignError, match="one answer a period"):
+        campaign(**changes)
+
+
+@pytest.mark.parametrize(
+    ("level", "prior", "drift"),
+    [(0, PRIOR, 0), (NAT, (1,), 0), (NAT, (0, 1), 0), (NAT, (1,) * 257, 0), (NAT, PRIOR, -1), (NAT, PRIOR, 2**16)],
+)
+def test_what_is_no_such_notion_is_refused(level: int, prior: tuple[int, ...], drift: int) -> None:
+    """Levels and priors that lip refuses, too many values, and drifts that are no part of one."""
+    with pytest.raises(NotionError):
+        TranscriptPrior(level, prior, drift)
+    wire: codec.Value = ["transcript-lip", level, list(prior), drift]
+    with pytest.raises(NotionError):
+        notions.decode(wire)
+    with pytest.raises(NotionError):
+        notions.decode(["transcript-lip", NAT, list(PRIOR)])
+
+
+def test_a_class_has_no_transcripts() -> None:
+    """Members of a class answer through one channel."""
+    with pytest.raises(NotionError, match="one channel"):
+        Classes.of((Information(NAT, PRIOR), TranscriptPrior(NAT, PRIOR)))
+
+
+@pytest.mark.parametrize(
+    ("period", "slot", "fits"), [(0, 0, True), (2, 0, True), (2, 2, True), (2, 3, False), (0, 1, False)]
+)
+def test_a_slot_is_the_number_of_reports_before(period: int, slot: int, fits: bool) -> None:
+    """A report in a period has at most one earlier report for each period before, and one output."""
+    terms = campaign()
+    assert terms.takes(period, slot, 1) is fits
+    if fits:
+        assert Report.of(bytes(16), terms, period, slot, [1]).slot == slot
+    else:
+        with pytest.raises(ReportError):
+            Report.of(bytes(16), terms, period, slot, [1])
+    with pytest.raises(ReportError):
+        Report.of(bytes(16), terms, 3, 0, [1, 1])

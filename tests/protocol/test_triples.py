@@ -1,0 +1,263 @@
+"""Triples: every law of a channel, against the dense matrix and Bose's construction as it is printed (SPEC 5.10)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.design import support
+from protocol import channels, codec, exact, notions
+from protocol.channels.triples import MAX_INPUTS, ONE, Triples, ring_of
+from protocol.errors import ChannelError, Uncertified
+
+NAT = exact.NANONATS
+SEED = 20260101
+
+GRID = {
+    f"k = {k}, {level} nanonats": support.triples(k, level)
+    for k, level in [(2, NAT), (3, NAT), (4, NAT // 1000), (9, 2 * NAT), (10, NAT), (15, NAT // 10), (20, 20 * NAT),
+                     (27, 3 * NAT)]
+}  # fmt: skip
+# Weights that nobody would choose: in the second, the remainder all but makes up for the own input.
+GRID["k = 13, coarse"] = Triples(13, 10)
+GRID["k = 25, nearly flat"] = Triples(25, ONE // 117 - 1)
+grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
+
+
+def weights(channel: Triples) -> list[list[int]]:
+    """The dense matrix, the slow twin of every structure."""
+    return [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+
+
+def printed(channel: Triples) -> list[set[int]]:
+    """Bose's triples: columns, and a, b of a ring with their mean (a + b) / 2 of the next, modulo n; in the order of
+    SPEC 5.10, by ring, then by half the distance, then by the mean."""
+    n = channel.ring
+    half = (n + 1) // 2
+    columns = [{place, n + place, 2 * n + place} for place in range(n)]
+    others = []
+    for ring in range(3):
+        for a, b in combinations(range(n), 2):
+            mean = (a + b) * half % n
+            distance = (a - b) * half % n
+            member_of_next = (ring + 1) % 3 * n + mean
+            key = (ring, min(distance, n - distance), mean)
+            others.append((key, {ring * n + a, ring * n + b, member_of_next}))
+    return columns + [triple for _, triple in sorted(others, key=lambda other: other[0])]
+
+
+def draw_of(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+def test_the_grid_has_remainders() -> None:
+    """What is tested below includes remainders: a usual one, none, and one that makes a triple without the own input
+    all but as likely as those with it."""
+    coarse, flat = GRID["k = 13, coarse"], GRID["k = 25, nearly flat"]
+    assert coarse.remainder == 4
+    assert (flat.remainder, flat.inside - flat.outside) == (9, 10)
+    assert GRID[f"k = 9, {2 * NAT} nanonats"].remainder == 0
+
+
+@pytest.mark.parametrize("size", [2, 9, 10, 15, 16, 22, 33, 63])
+def test_any_two_points_are_in_one_triple(size: int) -> None:
+    """Triples, by number, are Bose's; each has three points, and any two points, inputs or not, are in exactly one."""
+    channel = support.triples(size, NAT)
+    v = 3 * channel.ring
+    assert v == next(v for v in range(max(size, 9), 100) if v % 6 == 3)
+    assert channel.outputs == v * (v - 1) // 6
+    assert channel.support == (v - 1) // 2
+    triples = [channel.members(y) for y in range(channel.outputs)]
+    assert [set(triple) for triple in triples] == printed(channel)
+    met = Counter(frozenset(two) for triple in triples for two in combinations(triple, 2))
+    assert met == Counter(frozenset(two) for two in combinations(range(v), 2))
+
+
+def test_the_largest_system() -> None:
+    """4095 inputs take all points of their system, and outputs of 22 bits."""
+    channel = support.triples(MAX_INPUTS, NAT)
+    assert 3 * channel.ring == MAX_INPUTS
+    assert channel.outputs == 2_794_155
+    assert channel.output_bits == 22
+    assert ring_of(MAX_INPUTS + 1) == channel.ring + 2
+
+
+@grid
+def test_rows_sum_to_one(channel: Triples) -> None:
+    """The inside weight where the triple holds the input, the outside weight elsewhere, the remainder in the first
+    triple that does not, and rows sum to 2^128."""
+    triples = printed(channel)
+    for x, row in enumerate(weights(channel)):
+        assert sum(row) == 1 << channel.scale == ONE
+        lacking = [y for y, triple in enumerate(triples) if x not in triple]
+        assert len(row) - len(lacking) == channel.support
+        for y, weight in enumerate(row):
+            expected = channel.outside + (channel.remainder if y == lacking[0] else 0)
+            assert weight == (expected if x not in triples[y] else channel.inside)
+
+
+@grid
+def test_sample_has_the_weights(channel: Triples) -> None:
+    """The draws of an input fall into intervals, first of the triples that hold it, then of the others, each triple's
+    one as long as its weight: intervals are found by their ends, and every triple has one."""
+    for x in range(channel.inputs):
+        start, seen = 0, []
+        while start < ONE:
+            y = channel.sample(x, draw_of(start))
+            end = start + channel.weight(x, y)
+            for draw in ((start + end) // 2, end - 1):
+                assert channel.sample(x, draw_of(draw)) == y
+            seen.append(y)
+            start = end
+        assert start == ONE
+        assert sorted(seen) == list(range(channel.outputs))
+        assert all(x in channel.members(y) for y in seen[: channel.support])
+        assert channel.support == sum(x in channel.members(y) for y in seen)
+
+
+def test_a_row_drawn_by_hand() -> None:
+    """k = 9, so n = 3, t = 1, cs = 4; input 4 is at place 1 of ring 1: the numbers of SPEC 5.10, worked on paper."""
+    channel = GRID[f"k = 9, {2 * NAT} nanonats"]
+    inside = [channel.sample(4, draw_of(place * channel.inside)) for place in range(4)]
+    assert inside == [1, 4, 8, 6]  # {1, 4, 7}, {0, 2, 4}, {4, 3, 8}, {5, 4, 6}
+    assert [set(channel.members(y)) for y in inside] == [{1, 4, 7}, {0, 2, 4}, {4, 3, 8}, {5, 4, 6}]
+    beyond = 4 * channel.inside + channel.remainder
+    outside = [channel.sample(4, draw_of(beyond + place * channel.outside)) for place in range(8)]
+    # Blocks 0, 1, 2, 3 at b = 0, 2 each; at (2, 0) and (2, 2) the input is in, so (3, 1) and (2, 1) stand in.
+    assert outside == [0, 2, 3, 5, 10, 7, 9, 11]
+    assert channel.sample(4, draw_of(4 * channel.inside)) == 0
+
+
+def brute_loss(matrix: list[list[int]], first: Sequence[int], second: Sequence[int]) -> Fraction:
+    return max(
+        Fraction(mine, theirs)
+        for x in first
+        for other in second
+        for mine, theirs in zip(matrix[x], matrix[other], strict=True)
+    )
+
+
+@grid
+def test_loss_is_brute_force(channel: Triples) -> None:
+    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and for sets."""
+    matrix = weights(channel)
+    everything = range(channel.inputs)
+    cases: list[tuple[Sequence[int], Sequence[int]]] = [([x], [other]) for x in everything for other in everything]
+    cases += [(everything, everything), ([0, 0], [0]), ([1], [1, 1, 0])]
+    for first, second in cases:
+        loss = channel.loss(first, second)
+        assert loss.x in first
+        assert loss.other in second
+        expected = brute_loss(matrix, first, second)
+        assert Fraction(loss.numerator, loss.denominator) == expected
+        assert Fraction(matrix[loss.x][loss.y], matrix[loss.other][loss.y]) == expected
+
+
+@grid
+def test_loss_against_prior_is_brute_force(channel: Triples) -> None:
+    """loss_against_prior is the worst lift, either way, in exact fractions, reached at its witness."""
+    matrix = weights(channel)
+    draw = random.Random(SEED)
+    k = channel.inputs
+    priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1), list(range(1, k + 1)), list(range(k, 0, -1))]
+    priors += [[1, *[10**6] * (k - 1)], [*[10**6] * (k - 2), 1, 1]]
+    priors += [[draw.randint(1, 1000) for _ in range(k)] for _ in range(20)]
+    for prior in priors:
+        loss = channel.loss_against_prior(prior)
+        worst = Fraction(1)
+        for column in zip(*matrix, strict=True):
+            marginal = Fraction(sum(p * q for p, q in zip(prior, column, strict=True)), sum(prior))
+            worst = max(worst, max(column) / marginal, marginal / min(column))
+        assert Fraction(loss.numerator, loss.denominator) == worst
+        marginal = Fraction(sum(p * row[loss.y] for p, row in zip(prior, matrix, strict=True)), sum(prior))
+        lift = matrix[loss.x][loss.y] / marginal
+        assert worst in (lift, 1 / lift)
+
+
+def test_a_prior_of_4095_values_is_compared_in_seconds() -> None:
+    """The comparison takes a step for each of 2.8 million triples: an LDP channel keeps its level as a LIP one."""
+    channel = support.triples(MAX_INPUTS, NAT)
+    loss = channel.loss_against_prior(list(range(1, MAX_INPUTS + 1)))
+    assert loss.level is not None
+    assert 0 < loss.level < NAT
+
+
+@given(st.integers(2, MAX_INPUTS), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
+@settings(max_examples=100, deadline=None)
+def test_declared_level_is_audited_level(size: int, level: int) -> None:
+    """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
+    channel = support.triples(size, level)
+    certificate = notions.certify(channel, notions.Ldp(level))
+    assert level - 1 <= certificate.audited == certificate.ldp <= level
+    loss = certificate.witness
+    assert channel.weight(loss.x, loss.y) == loss.numerator
+    assert channel.weight(loss.other, loss.y) == loss.denominator  # type: ignore[arg-type]
+    assert channel.remainder < channel.support
+    less = level * 999 // 1000
+    if less >= exact.MIN_LEVEL:
+        with pytest.raises(Uncertified):
+            notions.certify(channel, notions.Ldp(less))
+
+
+@pytest.mark.parametrize(("size", "level"), [(MAX_INPUTS, 4 * NAT), (131, 4 * NAT), (22, 2 * NAT)])
+def test_large_channels_name_the_own_input_as_often_as_they_should(size: int, level: int) -> None:
+    """n = 5,000 draws: the triple holds the own input with probability p* and a given other with q*, at alpha = 10^-6
+    each; a failure would mean another law."""
+    channel = support.triples(size, level)
+    x, n, source = size // 3, 5000, random.Random(SEED)
+    drawn = [channel.sample(x, source.randbytes(16)) for _ in range(n)]
+    assert all(channel.emits(y) for y in drawn)
+    votes = Counter(member for y in drawn for member in channel.members(y))
+    mine = channel.support * channel.inside / ONE
+    theirs = (channel.inside + (channel.support - 1) * channel.outside) / ONE
+    for i, p in ((x, mine), (0, theirs), (size - 1, theirs)):
+        assert abs(votes[i] - n * p) < 5 * (n * p * (1 - p)) ** 0.5 + 5
+
+
+@grid
+def test_a_draw_is_whole(channel: Triples) -> None:
+    """Another number of random bytes, or an input that is none, is refused."""
+    rand = bytes(16)
+    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
+        with pytest.raises(ValueError, match=r"random bytes|input"):
+            channel.sample(x, given_rand)
+
+
+@grid
+def test_wire_round_trip(channel: Triples) -> None:
+    """A channel decodes to itself, with the same derived numbers."""
+    again = channels.decode(codec.decode(codec.encode(channel.encode()), limit=100))
+    assert isinstance(again, Triples)
+    assert again == channel
+    assert weights(again) == weights(channel)
+
+
+OUTSIDE = support.triples(10, NAT).outside.to_bytes(16, "big")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["triples", 10],
+        ["triples", 10, OUTSIDE, 0],
+        ["triples", 10, OUTSIDE[1:]],
+        ["triples", 10, 7],
+        ["triples", 1, OUTSIDE],
+        ["triples", MAX_INPUTS + 1, (1).to_bytes(16, "big")],
+        ["triples", 10, bytes(16)],
+        ["triples", 10, b"\xff" * 16],
+        ["triples", 10, (ONE // 35 + 1).to_bytes(16, "big")],
+        ["triples", 18, (ONE // 70).to_bytes(16, "big")],  # inside - outside is less than the remainder
+    ],
+)
+def test_what_is_no_channel_is_refused(value: codec.Value) -> None:
+    """Missing and further fields, too few and too many inputs, weights without order, a remainder that is too large."""
+    with pytest.raises(ChannelError):
+        Triples.from_wire(value)

@@ -1,0 +1,36 @@
+"""How a case of a vector file is written: numbers that JSON carries, wire values that a person reads.
+
+One idea: a value has one written form, so the files differ only where what they say differs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+
+from protocol import codec
+
+Case = dict[str, Any]
+
+
+def number(value: int) -> int | str:
+    """An integer as JSON can carry it through a double."""
+    return value if abs(value) <= 2**53 else str(value)
+
+
+def plain(value: codec.Value) -> Any:
+    """A wire value as JSON: byte strings as {"bytes": hex}, large integers as {"integer": digits}."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, int) and abs(value) > 2**53:
+        return {"integer": str(value)}
+    return value
+
+
+def wire(value: Any) -> str:
+    """Any msgpack, canonical or not of this protocol, in hexadecimal."""
+    packed: bytes = msgpack.packb(value, use_bin_type=True)
+    return packed.hex()
