@@ -253,6 +253,7 @@ def _audit(options: argparse.Namespace) -> Printed:
         "notion": found.campaign.notion.name,
         "declared": exact.nats(certificate.declared),
         "audited": exact.nats(certificate.audited),
+        **({} if certificate.ball is None else {"lip-ball": exact.nats(certificate.ball)}),
         "prior": "own" if found.own else "uniform",
         **as_json(found.survey),
     }

@@ -219,7 +219,7 @@ def estimate(
         if forged is not None and forged > tally.reports:
             raise click.UsageError(f"--forged: there are {tally.reports:,} reports")
         found = estimate_shares(signed, tally, method=method, level=confidence, forged=forged)
-        truth = read_truth(truth_file, terms.domain).shares(terms.domain) if truth_file else None
+        truth = read_truth(truth_file, terms.domain, terms.classes).shares(terms.domain) if truth_file else None
         _print_shares(found, form, plot, truth)
         if report:
             _write_page(report, found, tally, period, truth)

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from aggregator.intake import enrolments, tables
 from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import IngestResult, ingest
-from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, StudyError
+from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, Damaged, StudyError
 from aggregator.receive import inbox
 from aggregator.study import Study
 from protocol.errors import BadData
@@ -122,6 +122,7 @@ def rebuild(
             bench.take_inbox()
             tables.sync(work.rglob("*"))
             (work / "study").rename(new)
+            tables.sync([new])
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return Rebuilt(new, tuple(bench.anew), bench.read, bench.counted, tuple(bench.warnings))
@@ -152,7 +153,7 @@ class _Bench:
                     self.study.import_campaign(row["data"], [row["author"]], row["name"])
                 except BadData as error:
                     self._make_anew(CAMPAIGNS)
-                    self.warnings.append(f"the old study's campaign {row['name']!r} is left out: {error}")
+                    self._warn(f"the old study's campaign {row['name']!r} is left out: {error}")
         for file in sources.campaigns:
             self.study.import_campaign(file.read_bytes(), sources.trusted, file.stem)
         if not self.study.listed():
@@ -162,7 +163,7 @@ class _Bench:
             )
         if CAMPAIGNS in self.anew:
             names = ", ".join(one.name for one in self.study.listed())
-            self.warnings.append(f"campaigns that are not among these are lost: {names}; name them with --campaign")
+            self._warn(f"campaigns that are not among these are lost: {names}; name them with --campaign")
 
     def take_reports(self, *, afresh: bool) -> None:
         """What was counted."""
@@ -195,7 +196,7 @@ class _Bench:
         for file in files:
             self.study.enrol(file.read_bytes(), threads=self.threads)
         if KEYS in self.anew:
-            self.warnings.append("revocations that could not be read are lost: revoke those keys again")
+            self._warn("revocations that could not be read are lost: revoke those keys again")
 
     def revoke(self) -> None:
         """Revoke the keys that were."""
@@ -212,7 +213,7 @@ class _Bench:
         """From the batches, what the tables did not give."""
         anew = set(self.anew)
         if anew & {KEYS, REPORTS, REJECTS} and not self.batches:
-            self.warnings.append("no batches were kept or named: what could not be read from the tables is lost")
+            self._warn("no batches were kept or named: what could not be read from the tables is lost")
         empty = Path(shutil.copytree(self.study.path / REJECTS, self.study.path.with_name("empty")))
         everything = REPORTS in anew and not self.read  # what counting brings is then all there is
         if self.batches and anew & {KEYS, REJECTS} and not everything:
@@ -221,12 +222,12 @@ class _Bench:
             result = self._ingest(self.study)
             self.counted = result.outputs
             if revoked := result.rejected.get("revoked-key"):
-                self.warnings.append(
+                self._warn(
                     f"{revoked} reports of revoked keys are not counted: whether they came before is not known; "
                     "--count-revoked counts them"
                 )
         if REJECTS in anew and self.batches:
-            self.warnings.append("refusals are counted anew from the batches, in which no report is twice")
+            self._warn("refusals are counted anew from the batches, in which no report is twice")
             if everything:
                 return
         shutil.rmtree(self.study.path / REJECTS)  # what was taken over is no replay
@@ -236,7 +237,8 @@ class _Bench:
 
     def _ingest(self, study: Study) -> IngestResult:
         result = ingest(study, self.batches, now=self.now, threads=self.threads, progress=self.progress)
-        self.warnings.extend(warning for warning in result.warnings if warning not in self.warnings)
+        for warning in result.warnings:
+            self._warn(warning)
         return result
 
     def _count_apart(self) -> None:
@@ -281,8 +283,12 @@ class _Bench:
         known = pc.is_in(rows["campaign"], pa.array(self.study.ids(), pa.string()))
         if not pc.all(known).as_py():
             lost = ", ".join(sorted(set(rows.filter(pc.invert(known))["campaign"].to_pylist())))
-            self.warnings.append(f"{what} of these campaigns are left out, name their files with --campaign: {lost}")
+            self._warn(f"{what} of these campaigns are left out, name their files with --campaign: {lost}")
         return rows.filter(known)
+
+    def _warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
 
     def _make_anew(self, name: str) -> None:
         if name not in self.anew:
@@ -293,13 +299,13 @@ class _Bench:
         path = self.old / name
         try:
             whole = tables.exists(path)
-        except StudyError:
+        except Damaged:
             whole = False
         if not whole:
             self._make_anew(name)
         try:
             files = tables.data_files(path, tables.snapshot(path))
-        except StudyError:
+        except Damaged:
             return
         for file in files:
             try:

@@ -31,8 +31,9 @@ from aggregator.present.table import decimals, largest, percent, subtitle, total
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Buckets, Domain, Grid, Items
-from protocol.notions import Certificate, Notion, OwnPrior, TranscriptPrior
+from protocol.notions import Certificate, Information, Notion, OwnPrior, TranscriptPrior
 from protocol.notions.classes import Classes
+from protocol.notions.information import RADIUS_UNITS
 
 ROWS = 200
 """More values than this, and only the largest are in the table."""
@@ -334,6 +335,9 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
         ("audited", f"{exact.nats(certificate.audited):.9f} nats, from the channel's own integers"),
         ("plain LDP", "none" if ldp is None else f"{exact.nats(ldp):.9f} nats: a factor of {_factor(ldp)}"),
     ]
+    if isinstance(terms.notion, Information) and certificate.ball is not None:
+        near = f"LIP for every prior within {terms.notion.radius / RADIUS_UNITS:g} of the campaign's"
+        rows.append((near, f"{exact.nats(certificate.ball):.9f} nats: a factor of {_factor(certificate.ball)}"))
     if audit.survey is not None and audit.asked is not None:
         metric = audit.asked.metric
         words = {

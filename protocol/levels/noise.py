@@ -55,9 +55,12 @@ class NoiseStructure(Structure):
         self.require_steps(self.channel.inputs**2, "too many pairs of inputs differ")
         for down, across, loss in self.channel.losses_by_shift():
             # What is so far to the left loses as much as to the right, where directions are alike.
-            yield loss, [
-                (row * columns + column, (row + down) * columns + column + aside)
-                for aside in ({across, -across} if self.channel.mirrored else {across})
-                for row in range(max(0, -down), rows - max(0, down))
-                for column in range(max(0, -aside), columns - max(0, aside))
-            ]
+            yield (
+                loss,
+                [
+                    (row * columns + column, (row + down) * columns + column + aside)
+                    for aside in ({across, -across} if self.channel.mirrored else {across})
+                    for row in range(max(0, -down), rows - max(0, down))
+                    for column in range(max(0, -aside), columns - max(0, aside))
+                ],
+            )

@@ -305,6 +305,15 @@ def test_the_promise_is_in_words_and_in_nats(terms, words):
         assert part in told
 
 
+def test_a_ball_of_priors_is_told():
+    """A LIP campaign that speaks of priors nearby has its level for them on the page."""
+    prior = (5, 3, 2)
+    terms = campaign(COLOURS, Information(NANONATS, prior, 10**8), channel=mechanisms.lip_response(prior, NANONATS))
+    parsed, _, _ = written(terms)
+    assert "LIP for every prior within 0.1 of the campaign's" in parsed.words
+    assert f"{exact.nats(terms.certificate.ball):.9f} nats" in parsed.text
+
+
 def test_other_levels_are_told_where_they_were_asked_for():
     """An audit that looked at other notions has their levels on the page."""
     terms = campaign(COLOURS)

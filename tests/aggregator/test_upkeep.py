@@ -441,8 +441,9 @@ def all_of(sources):
 @pytest.mark.parametrize(
     ("name", "damage"),
     [
-        *((name, how) for name in SCHEMAS for how in (gone, file_cut)),
-        *(("reports", how) for how in (no_log, file_gone, commit_emptied, zeroed)),
+        *((name, gone) for name in SCHEMAS),
+        *(("reports", how) for how in (*NOTICED, zeroed)),
+        ("rejects", file_cut),
     ],
 )
 def test_a_rebuilt_study_tells_the_same(study, sources, tmp_path, name, damage):
