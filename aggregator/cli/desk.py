@@ -28,22 +28,7 @@ from aggregator.receive import inbox
 from aggregator.sheet import read_sheet
 from aggregator.simulate import read_truth
 from aggregator.study import Study
-from protocol import keys
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items
-
-
-def _folder(ctx: click.Context) -> Path:
-    folder = ctx.obj
-    if not isinstance(folder, Path):
-        raise click.UsageError("which study? Name its folder: halftruth --study DIR ...")
-    return folder
-
-
-def _public(path: Path) -> bytes:
-    try:
-        return keys.public_from_line(path.read_bytes().decode("ascii"))
-    except UnicodeDecodeError:
-        raise Failure(f"{path} is not a public key file", BAD_DATA) from None
 
 
 @halftruth.command("import", short_help="Take a signed campaign into the study.")
@@ -56,9 +41,9 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
 
     The signature is verified under a key named by --trust, and the channel audited again.
     """
-    study = Study.create(_folder(ctx))
+    study = Study.create(shell.study_folder(ctx))
     name = name or file.stem
-    signed = study.import_campaign(file.read_bytes(), [_public(path) for path in trust], name)
+    signed = study.import_campaign(file.read_bytes(), [shell.public_key(path) for path in trust], name)
     shell.say(f"{name}  {signed.terms.title!r}, id {signed.id.hex()}")
 
 
@@ -68,7 +53,7 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
 @click.pass_context
 def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     """Register the device keys in FILES (enrolments, as `simulate --keys` or a device writes them)."""
-    study = Study.open(_folder(ctx))
+    study = Study.open(shell.study_folder(ctx))
     added, known = 0, 0
     refused: Counter[str] = Counter()
     for file in files:
@@ -90,7 +75,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
 @click.pass_context
 def revoke(ctx: click.Context, files: tuple[Path, ...]) -> None:
     """Refuse reports under the device keys in FILES from now on; what was counted stays counted."""
-    study = Study.open(_folder(ctx))
+    study = Study.open(shell.study_folder(ctx))
     revoked = sum(study.revoke(file.read_bytes()) for file in files)
     shell.say(f"{revoked} keys revoked")
     if not revoked:
@@ -108,7 +93,7 @@ def ingest(ctx: click.Context, paths: tuple[Path, ...], threads: int | None, as_
     Without PATHS, the uploads in the study's inbox, which are then put away. Nothing stops for a bad report: each is
     counted under the first check it fails.
     """
-    study = Study.open(_folder(ctx))
+    study = Study.open(shell.study_folder(ctx))
     files = list(paths) or inbox.waiting(study.path)
     if not files:
         shell.warn(f"nothing waits in {inbox.inbox_of(study.path)}; name files or folders to read others")
@@ -130,7 +115,7 @@ def ingest(ctx: click.Context, paths: tuple[Path, ...], threads: int | None, as_
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
     """What the study holds: campaigns, keys, reports and refusals."""
-    rows = Study.open(_folder(ctx)).status(int(time.time()))
+    rows = Study.open(shell.study_folder(ctx)).status(int(time.time()))
     if as_json:
         shell.print_json([row.as_json() for row in rows])
     else:
@@ -189,7 +174,7 @@ def estimate(
     --weights, one number instead. Fewer reports than the campaign's minimum end with exit code 75.
     """
     form = "json" if as_json else form
-    study = Study.open(_folder(ctx))
+    study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
     terms = signed.terms
     tally = study.tally(signed, period)

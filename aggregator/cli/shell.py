@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from protocol import keys
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 
 FAILED, BAD_DATA, NOT_YET = 1, 65, 75
@@ -110,6 +111,22 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for 
 existing = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 existing_or_folder = click.Path(exists=True, readable=True, path_type=Path)
 writable = click.Path(dir_okay=False, path_type=Path)
+
+
+def study_folder(ctx: click.Context) -> Path:
+    """The folder that --study names."""
+    folder = ctx.obj
+    if not isinstance(folder, Path):
+        raise click.UsageError("which study? Name its folder: halftruth --study DIR ...")
+    return folder
+
+
+def public_key(path: Path) -> bytes:
+    """The public key of a key file."""
+    try:
+        return keys.public_from_line(path.read_bytes().decode("ascii"))
+    except UnicodeDecodeError:
+        raise Failure(f"{path} is not a public key file", BAD_DATA) from None
 
 
 def say(text: str) -> None:

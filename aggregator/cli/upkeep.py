@@ -8,8 +8,6 @@ from pathlib import Path
 import click
 
 from aggregator.cli import shell
-from aggregator.cli.desk import _folder as folder
-from aggregator.cli.desk import _public as public_key
 from aggregator.cli.shell import halftruth
 from aggregator.intake import compact as compaction
 from aggregator.intake import rebuild as rebuilding
@@ -37,7 +35,7 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
 
     Tallies stay what they are, and others may ingest and estimate meanwhile.
     """
-    study = Study.open(folder(ctx))
+    study = Study.open(shell.study_folder(ctx))
     with shell.progress("compacting", len(SCHEMAS)) as advance:
         done = compaction.compact(
             study, now=time.time(), retention=retention_hours * HOUR, alone=alone, progress=advance
@@ -94,8 +92,8 @@ def rebuild(
     What can be read of its tables is taken over, and the rest made up from the batches that it kept and from the files
     named here.
     """
-    old = folder(ctx)
-    trusted = [public_key(path) for path in trust]
+    old = shell.study_folder(ctx)
+    trusted = [shell.public_key(path) for path in trust]
     sources = Sources(batches or None, campaigns, trusted, enrolments)
     kept = [inbox.done_of(old)] if inbox.done_of(old).is_dir() else []
     with shell.progress("verifying", size_of(batches or kept)) as advance:
