@@ -70,11 +70,26 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
             )
         return Information(level, _prior(prior, domain, folder), _radius(prior))
     if name == "high-low":
-        labels = section.list_of("sensitive", str, "values that need protection")
-        return HighLow(level, domain.size, tuple(sorted({_input(domain, label, "sensitive") for label in labels})))
+        return HighLow(level, domain.size, _sensitive(section, domain))
     if name == "block":
-        return Block.over(level, _blocks(section, domain))
+        blocks = _blocks(section, domain)
+        if len(set(blocks)) == len(blocks):
+            raise DraftError(
+                "[privacy] blocks: every value is alone in its block, so all would be told; put values that must not "
+                "be told apart into one block"
+            )
+        return Block.over(level, blocks)
     return Ldp(level)
+
+
+def _sensitive(section: Section, domain: Domain) -> tuple[int, ...]:
+    labels = section.list_of("sensitive", str, "values that need protection")
+    marked = sorted({_input(domain, label, "sensitive") for label in labels})
+    if not marked:
+        raise DraftError("[privacy] sensitive names no value, so nothing would be protected: name one at least")
+    if len(marked) == domain.size:
+        raise DraftError(f'[privacy] sensitive names all {domain.size} values: that is notion "ldp"')
+    return tuple(marked)
 
 
 def _graded(section: Section, name: str, domain: Domain) -> Notion:
@@ -103,7 +118,12 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
 
 
 def _nats(entry: str, value: object) -> int:
-    return exact.level_from(finite("privacy", entry, value))
+    """A budget; 0 where there is none."""
+    budget = exact.level_from(finite("privacy", entry, value))
+    if budget and not exact.MIN_LEVEL <= budget <= exact.MAX_LEVEL:
+        least, most = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)
+        raise DraftError(f"[privacy] {entry}: a budget lies in {least:g} .. {most:g} nats, not {shown(value)}")
+    return budget
 
 
 def _geo(section: Section, domain: Domain, level: int) -> Notion:
