@@ -177,8 +177,8 @@ class _Docket:
     def _unpacked(self, rows: Integers) -> tuple[Integers, Integers, Integers, Words | None]:
         """Row, slot, number and word of every output of the reports in ``rows``; refuses reports with bad outputs."""
         alike = self.campaign[rows] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
-        parts = [(rows[:0], rows[:0], rows[:0], np.zeros(0, dtype=np.object_))]
-        worded = False
+        parts = [(rows[:0], rows[:0], rows[:0])]
+        said: list[Words | int] = []  # words, or how many outputs have none: most studies hold no words at all
         for shape in np.unique(alike).tolist():
             campaign, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
             some = rows[alike == shape]
@@ -187,17 +187,21 @@ class _Docket:
             if channel.unary:
                 words, good = columns.words(*packed, channel.ones)
                 values = np.zeros(words.shape, dtype=np.int64)
-                worded = True
+                said.append(words[good].reshape(-1))
             else:
                 values, good = columns.outputs(*packed, channel.outputs)
-                words = np.empty(values.shape, dtype=np.object_)
+                said.append(int(good.sum()) * count)
             self.refuse(some, ~good, Reject.BAD_OUTPUT)
             slots = self.reports.slot[some[good]][:, np.newaxis] + np.arange(count)
             each = np.repeat(some[good], count)
-            parts.append((each, slots.reshape(-1), values[good].reshape(-1), words[good].reshape(-1)))
-        row, slot, output, word = (np.concatenate(column) for column in zip(*parts, strict=True))
+            parts.append((each, slots.reshape(-1), values[good].reshape(-1)))
+        row, slot, output = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.argsort(row, kind="stable")
-        return row[order], slot[order], output[order], word[order] if worded else None
+        word = None
+        if not all(isinstance(one, int) for one in said):
+            some_words = [np.empty(one, dtype=np.object_) if isinstance(one, int) else one for one in said]
+            word = np.concatenate(some_words)[order]
+        return row[order], slot[order], output[order], word
 
     def judged(self) -> Judged:
         """The verdicts, counted."""
