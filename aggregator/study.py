@@ -13,15 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.tally import Tally
-from aggregator.estimate.transcript import TranscriptTally, chained
 from aggregator.intake import columns, enrolments, tables
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.framing import frames
@@ -32,6 +30,10 @@ from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS,
 from protocol.campaign import SignedCampaign, open_campaign
 from protocol.envelope import Kind
 from protocol.notions.own import OwnPrior
+
+if TYPE_CHECKING:
+    from aggregator.estimate.personal import PersonalTally
+    from aggregator.estimate.transcript import TranscriptTally
 
 __all__ = ["CampaignStatus", "EnrolResult", "Known", "Listed", "Study", "StudyError"]
 
@@ -299,6 +301,8 @@ class Study:
 
     def _transcripts(self, campaign: SignedCampaign, table: DeltaTable, only: int | None) -> TranscriptTally:
         """The devices by transcript; all reports are read, since each can be decoded only after the earlier ones."""
+        from aggregator.estimate.transcript import TranscriptTally, chained  # an ingest needs no estimators
+
         found = tables.query(table, _ALL.format(campaign=campaign.id.hex()))
         rows = [found[name].to_numpy().astype(np.int64) for name in ("key", "period", "slot", "output")]
         chains, counts, lost = chained(rows[0], rows[1], rows[2], rows[3], campaign.terms.periods, only)
@@ -307,11 +311,14 @@ class Study:
 
     def _personal(self, campaign: SignedCampaign, table: DeltaTable, rows: str) -> PersonalTally:
         """The counted outputs by the prior that the key declared."""
+        from aggregator.estimate.personal import PersonalTally  # an ingest needs no estimators
+
         found = tables.query(table, f"{rows} SELECT key, output, count(*) AS n FROM chosen GROUP BY key, output")  # noqa: S608
         registry = self.registry(campaign.id.hex())
         at, _ = registry.find(found["key"].to_numpy())  # every counted report is of a registered key
         places: dict[bytes, int] = {}
-        which = np.array([places.setdefault(written, len(places)) for written in registry.prior[at]], dtype=np.int64)
+        declared = [] if registry.prior is None else registry.prior[at].tolist()
+        which = np.array([places.setdefault(written, len(places)) for written in declared], dtype=np.int64)
         size = campaign.terms.domain.size
         priors = np.array([enrolments.prior_of(written) for written in places], dtype=np.int64).reshape(-1, size)
         counts = np.zeros(priors.shape, dtype=np.int64)

@@ -27,13 +27,14 @@ class Registry:
         ids: (n,) key ids.
         public: (n, 32) public keys.
         revoked: (n,)
-        prior: (n,) the prior that each declared, as its enrolment wrote it; None where it declared none.
+        prior: (n,) the prior that each declared, as its enrolment wrote it; None where it declared none, and None
+            altogether where nobody did.
     """
 
     ids: Integers
     public: Bytes
     revoked: Mask
-    prior: Words
+    prior: Words | None
 
     def find(self, ids: Integers) -> tuple[Integers, Mask]:
         """Where key ids stand in the registry, and whether they do."""
@@ -51,7 +52,8 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     ids: list[Integers] = [np.zeros(0, dtype=np.int64)]
     public: list[Bytes] = [np.zeros((0, PUBLIC_BYTES), dtype=np.uint8)]
     revoked: list[Mask] = [np.zeros(0, dtype=np.bool_)]
-    prior: list[Words] = [np.zeros(0, dtype=np.object_)]
+    declared: Words | None = None
+    declarations: dict[bytes, bytes] = {}
     # Batch by batch, because a table of all rows takes several times the memory of its numbers.
     with storage(table):
         for batch in table.scan(columns=["key", "public", "revoked", "prior"], predicate=f"campaign = '{campaign}'"):
@@ -62,14 +64,16 @@ def load(table: DeltaTable, campaign: str) -> Registry:
             ids.append(columns["key"].to_numpy().copy())
             public.append(raw[fixed.offset : fixed.offset + len(fixed)].copy())
             revoked.append(columns["revoked"].to_numpy(zero_copy_only=False))
-            prior.append(columns["prior"].to_numpy(zero_copy_only=False).astype(np.object_))
+            # A row that revokes says nothing.
+            for place in np.flatnonzero(columns["prior"].is_valid().to_numpy(zero_copy_only=False)).tolist():
+                declarations[ids[-1][place].tobytes()] = columns["prior"][place].as_py()
     unique, first, inverse = np.unique(np.concatenate(ids), return_index=True, return_inverse=True)
     anywhere = np.zeros(len(unique), dtype=np.bool_)
     anywhere[inverse[np.concatenate(revoked)]] = True
-    declared = np.full(len(unique), None, dtype=np.object_)
-    written = np.concatenate(prior)
-    said = np.flatnonzero([one is not None for one in written])  # a row that revokes says nothing
-    declared[inverse[said]] = written[said]
+    if declarations:
+        declared = np.full(len(unique), None, dtype=np.object_)
+        at = np.searchsorted(unique, np.frombuffer(b"".join(declarations), dtype=np.int64))
+        declared[at] = list(declarations.values())
     return Registry(unique, np.concatenate(public)[first], anywhere, declared)
 
 
