@@ -28,7 +28,7 @@ from protocol.notions import Ldp
 AUTHOR = SigningKey(bytes(range(32)))
 OPENS, PERIOD, PERIODS = 1_000_000, 60, 100_000
 DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
-ANSWERS, IMPORTS = 300, 15
+ANSWERS, IMPORTS = 150, 15
 
 
 def campaign(opens: int = OPENS) -> bytes:

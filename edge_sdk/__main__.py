@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from edge_sdk.budget import BudgetPolicy
 from edge_sdk.device import Device
@@ -24,6 +24,9 @@ from edge_sdk.terms import Terms
 from protocol import exact, keys
 from protocol.campaign import unverified_campaign
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
+
+if TYPE_CHECKING:  # loaded with the first upload
+    from edge_sdk.send import Sent
 
 DONE, FAILED, USAGE, BAD_DATA, NOT_YET = 0, 1, 2, 65, 75
 MOST_CAMPAIGN_BYTES = 4 * 2**20 + 1024
@@ -34,6 +37,15 @@ Printed = dict[str, object]
 
 class _Usage(HalftruthError):
     """Arguments that are well-formed and mean nothing."""
+
+
+class _Undone(HalftruthError):
+    """Not everything was done; what was is printed for a script all the same."""
+
+    def __init__(self, text: str, printed: Printed, code: int) -> None:
+        super().__init__(text)
+        self.printed = printed
+        self.code = code
 
 
 class _Parser(argparse.ArgumentParser):
@@ -53,6 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         printed = run(options)
     except _Usage as error:
         return _fail(str(error), USAGE)
+    except _Undone as error:
+        if options.json:
+            print(json.dumps(error.printed))
+        return _fail(str(error), error.code)
     except NotYet as error:
         return _fail(str(error), NOT_YET)
     except (BadData, NotInDomain) as error:
@@ -75,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m edge_sdk",
         description="Answer signed questions with half-truths: what leaves is noisy, and what it costs is counted.",
         epilog="An ID is a campaign's id in hex, or the beginning of it. Exit codes: 0 done, 1 refused or failed, "
-        "2 usage, 65 bad data, 75 not open yet.",
+        "2 usage, 65 bad data, 75 not yet.",
     )
     parser.add_argument("--store", required=True, metavar="DIR", help="the device's own folder, made if missing")
     parser.add_argument("--json", action="store_true", help="print for a script")
@@ -109,8 +125,10 @@ def _parser() -> argparse.ArgumentParser:
     answer = campaign(command("answer", _answer, "draw, charge, sign and queue one answer"))
     answer.add_argument("value", metavar="VALUE", help="the answer; - reads it from standard input")
     outbox = command("outbox", _outbox, "what waits to leave")
-    outbox.add_argument("verb", choices=["export"], nargs="?", help="write it to a new file, and take it off the queue")
-    outbox.add_argument("file", metavar="FILE", type=Path, nargs="?")
+    outbox.add_argument(
+        "verb", choices=["export", "send"], nargs="?", help="export: write it to a new file; send: upload what is due"
+    )
+    outbox.add_argument("to", metavar="FILE|URL", nargs="?", help="the new file, or where the study takes uploads")
     command("ledger", _ledger, "what was reserved and spent, and what remains")
     preview = campaign(command("preview", _preview, "what would leave, and what it could tell; nothing is drawn"))
     preview.add_argument(
@@ -189,9 +207,37 @@ def _outbox(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         if options.verb is None:
             return {"queued": len(device.outbox), "bytes": device.outbox.bytes}
-        if options.file is None:
-            raise _Usage("name the file to write: outbox export FILE")
-        return {"exported": device.outbox.export(options.file), "file": str(options.file)}
+        if options.to is None:
+            raise _Usage("name the file to write, or the address: outbox export FILE, outbox send URL")
+        if options.verb == "export":
+            return {"exported": device.outbox.export(options.to), "file": options.to}
+        return _sent(device.outbox.send(options.to), len(device.outbox), options.json)
+
+
+def _sent(sent: Sent, queued: int, whole: bool) -> Printed:
+    """What was sent; where anything was not, one line that says why and when again.
+
+    Raises:
+        _Undone: it is not time for the next attempt, one failed, or the study refused what was sent.
+    """
+    from edge_sdk.send import Outcome
+
+    failed, refused = sent.of(Outcome.FAILED), sent.of(Outcome.REFUSED)
+    printed: Printed = {
+        "sent": sent.envelopes,
+        "queued": queued,
+        "failed": sum(attempt.envelopes for attempt in failed),
+        "refused": sum(attempt.envelopes for attempt in refused),
+        "again": sent.again,
+    }
+    text = f"{sent.envelopes} sent, {queued} queued"
+    if sent.again is not None:
+        text += f", the next attempt not before {_shown('time', sent.again)}"
+    if failed or refused:
+        raise _Undone(f"{(refused + failed)[0].reason}; {text}", printed, FAILED)
+    if sent.again is not None:
+        raise _Undone(text, printed, NOT_YET)
+    return {name: value for name, value in printed.items() if whole or name in ("sent", "queued")}
 
 
 def _ledger(options: argparse.Namespace) -> Printed:

@@ -61,7 +61,7 @@ class Device:
         self._ledger = Ledger(store)
         self._memo = Memo(store)
         self._opened: dict[bytes, Joined] = {}
-        self.outbox = Outbox(store)
+        self.outbox = Outbox(store, clock, urandom)
 
     @classmethod
     def open(
@@ -211,6 +211,7 @@ class Device:
             CampaignError: no such class; or the person agreed or declared otherwise before.
             ReportError, NotInDomain: not a prior that can be declared, or of other values.
             BudgetRefused: the worst case does not fit under the caps.
+            OutboxFull: too much waits to leave, and the device could not be introduced.
             OutsideSchedule: it is over.
         """
         joined = self._joined(campaign_id)
@@ -257,6 +258,7 @@ class Device:
             NotionError: a level that protects nothing or measures nothing.
             NotInDomain: the history is of other values.
             BudgetRefused: the choice and the costliest class do not fit under the caps.
+            OutboxFull: too much waits to leave, and the device could not be introduced.
             OutsideSchedule: it is over.
         """
         from protocol import exact, personal
@@ -278,6 +280,7 @@ class Device:
                 return names[consent.role.place or 0]
             # What is refused may not depend on the draw: room for the choice and for the costliest class.
             self._require_room(campaign, joined.commitment, now, choice=asked)
+            self._require_introduction(joined)
             counts = self._history(joined) if history is None else counts_of(joined.campaign, history)
             place = channel.sample(personal.nearest(counts, priors), rand)
             self._agree(joined.of(Role(place)), campaign, now, dither, choice=asked)
@@ -292,6 +295,7 @@ class Device:
             )
         commitment = joined.commitment
         self._require_room(campaign, commitment, now, choice)
+        self._require_introduction(joined)
         self._ledger.add(campaign, Kind.RESERVE, now, commitment.worst_case + choice)
         if choice:
             self._ledger.add(campaign, Kind.CHARGE, now, choice)
@@ -310,6 +314,11 @@ class Device:
         )
         if joined.campaign.enrolment == "open":
             self.outbox.enqueue(campaign, joined.enrolment())
+
+    def _require_introduction(self, joined: Joined) -> None:
+        """Room for the enrolment, which is equally long in every class."""
+        if joined.campaign.enrolment == "open":
+            self.outbox.require_room(len(joined.enrolment()))
 
     def _declare(self, campaign: int, prior: tuple[int, ...] | None) -> tuple[int, ...] | None:
         """Keep a declared prior for good; part of the caller's transaction.
@@ -365,11 +374,13 @@ class Device:
                 the consent or the latest report of a transcript.
             ConsentMissing, QuotaReached
             BudgetRefused: the owner lowered a cap below what is reserved, whatever the value.
+            OutboxFull: too much waits to leave, whatever the value.
             StoreError: nothing was charged and nothing left.
         """
         joined = self._joined(campaign_id)
         now = self._now()
         period = joined.campaign.period_at(now)
+        longest = joined.longest_report
         rand = self._urandom(joined.campaign.channel.rand_bytes)  # before the value is looked at, needed or not
         with self._store.transaction():
             campaign = self._require_joined(campaign_id)
@@ -380,6 +391,7 @@ class Device:
             if now < consent.time:
                 raise OutsideSchedule("the clock shows a time before the consent: set it right, and answer again")
             require_kept(self._caps(), self._standing(campaign))
+            self.outbox.require_room(longest)
             x = joined.campaign.domain.index(value, consent.dither)
             kept = self._memo.recall(campaign, x)
             if kept is not None and kept.period == period:

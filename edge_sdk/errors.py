@@ -8,7 +8,7 @@ What is wrong with bytes from outside: ``protocol.errors``.
 
 from __future__ import annotations
 
-from protocol.errors import HalftruthError
+from protocol.errors import HalftruthError, NotYet
 
 
 class BudgetRefused(HalftruthError):
@@ -29,6 +29,14 @@ class UnknownCampaign(HalftruthError):
 
 class NothingQueued(HalftruthError):
     """The outbox is empty."""
+
+
+class OutboxFull(NotYet):
+    """Too much waits to leave. Nothing was drawn or charged, and nothing that waits was dropped."""
+
+
+class AddressRefused(HalftruthError):
+    """An address that nothing is sent to: not https, or not an address."""
 
 
 class StoreError(HalftruthError):

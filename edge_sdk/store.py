@@ -26,7 +26,7 @@ from protocol.errors import HalftruthError
 MEMORY = ":memory:"
 """In place of a folder: a store that ends with its process."""
 
-VERSION = 3
+VERSION = 4
 APPLICATION = int.from_bytes(b"htru", "big")
 SECRET_BYTES = 32
 SECRET_FILE, DATABASE_FILE = "device.secret", "store.db"
@@ -55,6 +55,8 @@ CREATE TABLE transcript (campaign INTEGER, period INTEGER, y BLOB NOT NULL, PRIM
 CREATE TABLE memo (campaign INTEGER, x INTEGER, y BLOB NOT NULL, period INTEGER NOT NULL, slot INTEGER NOT NULL,
     times INTEGER NOT NULL, PRIMARY KEY (campaign, x)) WITHOUT ROWID;
 CREATE TABLE outbox (number INTEGER PRIMARY KEY, campaign INTEGER NOT NULL, envelope BLOB NOT NULL);
+CREATE TABLE upload (campaign INTEGER PRIMARY KEY, envelopes INTEGER NOT NULL, failures INTEGER NOT NULL,
+    not_before INTEGER NOT NULL, refused INTEGER NOT NULL);
 """
 
 # What brings a store of each earlier format to the next one.
@@ -67,6 +69,10 @@ CREATE TABLE declared (campaign INTEGER PRIMARY KEY, prior BLOB NOT NULL);
     2: """
 CREATE TABLE transcript (campaign INTEGER, period INTEGER, y BLOB NOT NULL, PRIMARY KEY (campaign, period))
     WITHOUT ROWID;
+""",
+    3: """
+CREATE TABLE upload (campaign INTEGER PRIMARY KEY, envelopes INTEGER NOT NULL, failures INTEGER NOT NULL,
+    not_before INTEGER NOT NULL, refused INTEGER NOT NULL);
 """,
 }
 

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from edge_sdk import BudgetPolicy, Device
+from edge_sdk.outbox import MOST_ENVELOPES
 from protocol import envelope
 from protocol.domain import Grid
 from protocol.envelope import Kind
@@ -44,6 +45,12 @@ def answer_until_killed(place: Path, campaign_id: bytes, first: int, now: int, p
             os.write(pipe, receipt.envelope)
 
 
+def exported(device: Device, path: Path) -> list[envelope.Envelope]:
+    """All that waits, off the queue."""
+    device.outbox.export(path)
+    return list(envelope.read_batch(path.read_bytes()))
+
+
 def run(runs: int, seed: int, place: Path) -> dict[str, int]:
     """All runs; counts of what left, what was charged and what was queued."""
     dice = random.Random(seed)
@@ -52,6 +59,7 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
         campaign_id = device.join(data).campaign_id
         device.consent(campaign_id)
     left = charged = killed = lost = undercharged = overcharged = 0
+    everything: list[envelope.Envelope] = []
     for turn in range(runs):
         reading, writing = os.pipe()
         dies_at = dice.randrange(MOST_STATEMENTS) if turn % 2 else None
@@ -77,13 +85,15 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
         with Device.open(place, clock=lambda: OPENS) as device:
             before, charged = charged, round(device.budget.spent)
             queued = device._store.rows("SELECT envelope FROM outbox ORDER BY number DESC LIMIT ?", 2 * MOST_ANSWERS)
+            if len(device.outbox) > MOST_ENVELOPES - MOST_ANSWERS:
+                everything += exported(device, place.with_name(f"{turn}.htr"))
         left += len(fresh)
         lost += sum(not any(item.signature in row for (row,) in queued) for item in fresh)
         undercharged += charged - before < len(fresh)
         overcharged += charged - before > len(fresh) + 1
     with Device.open(place) as device:
-        everything = device._store.rows("SELECT envelope FROM outbox")
-    reports = sum(envelope.decode(row).kind is Kind.REPORT for (row,) in everything)
+        everything += exported(device, place.with_name("last.htr"))
+    reports = sum(item.kind is Kind.REPORT for item in everything)
     return {
         "runs": runs,
         "killed": killed,

@@ -66,7 +66,7 @@ def test_asking_200_times_yields_one_report(open_device, clock):
 def test_an_unchanged_answer_repeats_its_output_across_periods(open_device, clock):
     """In 200 periods an unchanged answer has one output and one charge (promise 8)."""
     device = open_device()
-    data = campaign(periods=200, period_seconds=60)
+    data = campaign(periods=200, period_seconds=60, enrolment="enrolled")
     terms = open_campaign(data, [AUTHOR.public]).terms
     campaign_id = agreed(device, data)
     outputs = set()

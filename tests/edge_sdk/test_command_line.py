@@ -116,6 +116,8 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (1, "No such file", ("join", "missing.campaign", *trust)),
         (1, "directory", ("join", ".", *trust)),
         (2, "name the file", ("outbox", "export")),
+        (2, "or the address", ("outbox", "send")),
+        (1, "use https", ("outbox", "send", "http://study.example")),
         (1, "not overwritten", ("outbox", "export", "c.campaign")),
         (2, "", ("send",)),
         (2, "no such cap", ("budget", "--lifetime", "nan")),

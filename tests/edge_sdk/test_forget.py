@@ -51,7 +51,8 @@ def test_the_memo_leaves_no_row_and_no_free_page(open_device, clock, place):
     campaign_id = agreed(device, campaign())
     history(device, clock, campaign_id)
     device.forget(campaign_id)
-    for table, left in {"joined": 0, "consent": 0, "memo": 0, "outbox": 0, "known": 1, "used": 10, "ledger": 3}.items():
+    lefts = {"joined": 0, "consent": 0, "memo": 0, "outbox": 0, "upload": 0, "known": 1, "used": 10, "ledger": 3}
+    for table, left in lefts.items():
         assert device._store.rows(f"SELECT count(*) FROM {table}") == [(left,)], table  # noqa: S608
     assert device._store.rows("PRAGMA freelist_count") == [(0,)]
 

@@ -213,6 +213,7 @@ def test_a_store_of_the_second_format_is_brought_up(agreed, open_device, place) 
     connection = sqlite3.connect(place / DATABASE_FILE)
     with connection:
         connection.execute("DROP TABLE transcript")
+        connection.execute("DROP TABLE upload")
         connection.execute("PRAGMA user_version = 2")
     connection.close()
     device = open_device(place)

@@ -1,0 +1,575 @@
+"""Laws of sending: exactly once at the study, the same bytes until acknowledged, never before its time (promise 16)."""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import hashlib
+import http.client
+import ipaddress
+import json
+import random
+import sqlite3
+from fractions import Fraction
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from aggregator.intake.ingest import ingest
+from aggregator.receive import inbox
+from aggregator.receive.server import Tls
+from aggregator.study import Study
+from edge_sdk import Device
+from edge_sdk.__main__ import main
+from edge_sdk.errors import AddressRefused, OutboxFull
+from edge_sdk.outbox import MOST_BYTES, MOST_ENVELOPES, Outbox
+from edge_sdk.send import MOST_SECONDS, Outcome, address, connect, delay, retry_after
+from edge_sdk.store import DATABASE_FILE, VERSION
+from protocol.campaign import campaign_id, open_campaign
+from protocol.domain import Values
+from protocol.envelope import Kind, read_batch
+from protocol.errors import NotYet
+from protocol.keys import public_line
+from tests.aggregator.fault_proxy import Fault, fault_proxy
+from tests.aggregator.test_receive import kept, served
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Dice, campaign
+from tests.edge_sdk.test_roles import of_classes
+
+PERIOD = 60
+PERIODS = 8
+"""In which people answer under faults."""
+
+DATA = campaign(periods=5000, period_seconds=PERIOD)
+SECOND = campaign("Second", periods=5000, period_seconds=PERIOD)
+URL = "http://127.0.0.1:9"
+
+
+class Network:
+    """In place of a connection: remembers what is sent and answers as told; a receipt if told nothing."""
+
+    def __init__(self, *answers: object) -> None:
+        self.answers = list(answers)
+        self.bodies: list[bytes] = []
+
+    def __call__(self, to: object) -> Network:
+        return self
+
+    def request(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> None:
+        assert (method, path, headers) == ("POST", "/v1/reports", {"Content-Type": "application/octet-stream"})
+        self.bodies.append(body)
+
+    def getresponse(self) -> Answer:
+        answer = self.answers.pop(0) if self.answers else Answer(200, receipt(self.bodies[-1]))
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        pass
+
+
+class Answer:
+    """What a study says."""
+
+    def __init__(self, status: int, said: bytes = b"", after: str | None = None) -> None:
+        self.status, self.said, self.after = status, said, after
+
+    def read(self, most: int) -> bytes:
+        return self.said[:most]
+
+    def getheader(self, name: str) -> str | None:
+        assert name == "Retry-After"
+        return self.after
+
+
+def receipt(body: bytes) -> bytes:
+    return json.dumps({"received": len(body), "digest": hashlib.sha256(body).hexdigest(), "reports": 1}).encode()
+
+
+def never(to: object) -> http.client.HTTPConnection:
+    """The network, where none may be used."""
+    raise AssertionError("something was sent")
+
+
+def agreed(device, data=DATA):
+    """The id of a campaign the device joined and agreed to."""
+    joined = device.join(data).campaign_id
+    device.consent(joined)
+    return joined
+
+
+def waiting(device):
+    """All envelopes that wait, in order."""
+    return [bytes(row) for (row,) in device._store.rows("SELECT envelope FROM outbox ORDER BY number")]
+
+
+def outcomes(sent):
+    return [attempt.outcome for attempt in sent.attempts]
+
+
+def at(address):
+    return f"http://{address[0]}:{address[1]}"
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of both campaigns."""
+    made = Study.create(tmp_path / "lib")
+    made.import_campaign(DATA, [AUTHOR.public], "first")
+    made.import_campaign(SECOND, [AUTHOR.public], "second")
+    return made
+
+
+def count(study):
+    """Ingest what came; how many reports of each campaign count, and what was refused."""
+    files = inbox.waiting(study.path)
+    done = ingest(study, files, now=OPENS + 5000 * PERIOD - 1, threads=1)
+    signed = [open_campaign(data, [AUTHOR.public]) for data in (DATA, SECOND)]
+    totals = [sum(study.tally(one, period).reports for period in range(PERIODS)) for one in signed]
+    return totals, {name: number for name, number in done.rejected.items() if number}
+
+
+# The caps
+
+
+def test_at_most_200_envelopes_wait_and_what_does_not_fit_costs_nothing(open_device, clock):
+    """The 201st answer is refused before it is drawn, whatever its value; the oldest stay; room is made by leaving."""
+    device = open_device()
+    first, second = agreed(device), device.join(SECOND).campaign_id
+    for period in range(MOST_ENVELOPES - 1):
+        clock.now = OPENS + PERIOD * period
+        device.answer(first, "none")
+    full, ledger, history = waiting(device), device.ledger, device.prior(first)
+    for period in (MOST_ENVELOPES - 2, MOST_ENVELOPES):  # in the first, "none" was answered already
+        clock.now = OPENS + PERIOD * period
+        for label in LABELS:
+            with pytest.raises(OutboxFull, match="200 envelopes") as refused:
+                device.answer(first, label)
+            assert isinstance(refused.value, NotYet)
+    with pytest.raises(OutboxFull):
+        device.consent(second)
+    assert not device.consented(second)
+    assert (waiting(device), device.ledger, device.prior(first)) == (full, ledger, history)
+    assert device.outbox.send(URL, now=clock.now, opener=Network()).envelopes == MOST_ENVELOPES
+    device.consent(second)
+    assert not device.answer(first, "primary").repeated
+
+
+def test_at_most_256_kib_wait(open_device, clock):
+    """An answer whose report might not fit is refused, and so is any envelope; what fits is queued."""
+    device = open_device()
+    first = agreed(device)
+    longest = device._joined(first).longest_report
+    with pytest.raises(OutboxFull), device._store.transaction():
+        device.outbox.enqueue(1, bytes(MOST_BYTES - device.outbox.bytes + 1))
+    with device._store.transaction():
+        device.outbox.enqueue(1, bytes(MOST_BYTES - device.outbox.bytes - longest + 1))
+    with pytest.raises(OutboxFull):
+        device.answer(first, "none")
+    assert device.budget.spent == 0
+    with device._store.transaction():
+        device._store.execute("UPDATE outbox SET envelope = substr(envelope, 2) WHERE number = 2")
+    assert len(device.answer(first, "none").envelope) <= longest
+    assert device.outbox.bytes <= MOST_BYTES
+
+
+def test_a_class_is_not_drawn_where_the_device_cannot_be_introduced(open_device, monkeypatch):
+    """``choose_class`` refuses before the class is drawn; nothing is charged."""
+    device = open_device()
+    chosen = device.join(of_classes()).campaign_id
+    other = agreed(device)
+    with device._store.transaction():
+        device.outbox.enqueue(1, bytes(MOST_BYTES - device.outbox.bytes))
+    monkeypatch.setattr("protocol.personal.nearest", never)
+    for call in (lambda: device.choose_class(chosen, 1.0), lambda: device.consent(chosen, as_class="others")):
+        with pytest.raises(OutboxFull):
+            call()
+    assert device.budget.spent == 0
+    assert (device.consented(chosen), device.consented(other)) == (False, True)
+
+
+def test_a_store_of_the_third_format_is_brought_up_and_loses_nothing(open_device, place):
+    """A store of format 3 that holds more than the caps allow keeps it all, and sends it in uploads that fit."""
+    with open_device(place) as device:
+        agreed(device)
+    connection = sqlite3.connect(place / DATABASE_FILE)
+    with connection:
+        connection.execute("DROP TABLE upload")
+        for number in range(299):
+            connection.execute("INSERT INTO outbox VALUES (NULL, 1, ?)", (number.to_bytes(2000, "big"),))
+        connection.execute("PRAGMA user_version = 3")
+    connection.close()
+    device = open_device(place)
+    assert device._store.rows("PRAGMA user_version") == [(VERSION,)]
+    assert device._store.rows("SELECT sql FROM sqlite_master WHERE name = 'upload'") == open_device()._store.rows(
+        "SELECT sql FROM sqlite_master WHERE name = 'upload'"
+    )
+    everything, network = waiting(device), Network()
+    assert len(everything) == 300
+    with pytest.raises(OutboxFull):
+        device.answer(campaign_id(DATA), "none")
+    assert device.outbox.send(URL, now=OPENS, opener=network).envelopes == 300
+    assert b"".join(network.bodies) == b"".join(everything)
+    assert len(network.bodies) == 3
+    assert max(map(len, network.bodies)) <= MOST_BYTES
+
+
+# At the study
+
+
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE] + [None])
+def test_whatever_the_network_does_every_report_counts_once(study, open_device, clock, fault):
+    """Under each fault, and all mixed, while people go on answering: exactly once at the study, nothing refused.
+
+    What one campaign sends twice after a lost answer is the same file, so nothing even has to be refused as replayed.
+    """
+    dice = random.Random(1)
+    kinds = [fault] if fault else [kind for kind in Fault if kind is not Fault.NONE]
+    faults = [dice.choice([*kinds, Fault.NONE]) for _ in range(12)]
+    device = open_device()
+    ids = [agreed(device, DATA), agreed(device, SECOND)]
+    with served(study) as upstream, fault_proxy(upstream, [kinds[0], *faults]) as proxy:
+        for period in range(PERIODS):
+            clock.now = OPENS + PERIOD * period
+            for joined in ids:
+                device.answer(joined, LABELS[period % 6])
+            device.outbox.send(at(proxy.address), now=clock.now)
+        now = clock.now
+        for _ in range(40):
+            sent = device.outbox.send(at(proxy.address), now=now)
+            if sent.again is None:
+                break
+            now = sent.again
+        assert proxy.met > 1
+    assert len(device.outbox) == 0
+    assert device._store.rows("SELECT * FROM upload") == []
+    assert count(study) == ([PERIODS, PERIODS], {})
+
+
+def test_a_crash_between_the_receipt_and_the_queue_sends_the_same_file_again(study, open_device, place, monkeypatch):
+    """What was acknowledged and not yet struck off leaves a second time, and is counted once."""
+    device = open_device(place)
+    device.answer(agreed(device), "none")
+
+    def crash(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with served(study) as upstream:
+        with monkeypatch.context() as patch:
+            patch.setattr(Outbox, "acknowledged", crash)
+            with pytest.raises(KeyboardInterrupt):
+                device.outbox.send(at(upstream), now=OPENS)
+        once = kept(study)
+        with Device.open(place, clock=lambda: OPENS) as again:
+            assert len(again.outbox) == 2
+            early = again.outbox.send(at(upstream), now=OPENS - 0.5, opener=never)
+            assert outcomes(early) == [Outcome.WAITING], "a crash is a failure: the next attempt waits as well"
+            assert again.outbox.send(at(upstream), now=early.again).envelopes == 2
+        assert kept(study) == once
+        assert len(once) == 1
+    assert count(study) == ([1, 0], {})
+
+
+def test_campaigns_are_not_joined_on_the_way(open_device, clock):
+    """Each upload is of one campaign, with its enrolment first, and all together are what waited."""
+    device = open_device()
+    ids = [agreed(device, DATA), agreed(device, SECOND)]
+    for period in range(3):
+        clock.now = OPENS + PERIOD * period
+        for joined in ids:
+            device.answer(joined, "none")
+    everything, network = waiting(device), Network()
+    sent = device.outbox.send(URL, now=clock.now, opener=network)
+    assert [(attempt.campaign_id, attempt.envelopes) for attempt in sent.attempts] == [(joined, 4) for joined in ids]
+    for body, start in zip(network.bodies, (0, 1), strict=True):
+        assert body == b"".join([everything[start], *everything[2 + start :: 2]])
+        items = list(read_batch(body))
+        assert [item.kind for item in items] == [Kind.ENROLMENT] + [Kind.REPORT] * 3
+        assert len({item.key_id for item in items}) == 1
+
+
+# The same bytes, and not before their time
+
+
+def test_the_same_bytes_go_until_they_are_acknowledged(open_device, clock, place):
+    """What is queued after a failure waits for the next upload, over a restart too."""
+    first = agreed(device := open_device(place))
+    device.answer(first, "none")
+    network = Network(
+        ConnectionResetError(), Answer(503), Answer(200, b'{"digest": "00"}'), http.client.IncompleteRead(b"")
+    )
+    body, now = b"".join(waiting(device)), float(OPENS)
+    for failures in range(1, 5):
+        sent = device.outbox.send(URL, now=now, opener=network)
+        assert outcomes(sent) == [Outcome.FAILED]
+        assert now <= sent.again <= now + 60 * 2 ** (failures - 1) + 1
+        assert device._store.rows("SELECT envelopes, failures FROM upload") == [(2, failures)]
+        clock.now, now = clock.now + PERIOD, sent.again
+        device.answer(first, LABELS[failures])
+        if failures == 2:
+            device.close()
+            device = open_device(place)
+    later = b"".join(waiting(device))[len(body) :]
+    assert outcomes(device.outbox.send(URL, now=now, opener=network)) == [Outcome.SENT, Outcome.SENT]
+    assert network.bodies == [body] * 5 + [later]
+    assert device.outbox.send(URL, now=now, opener=never).attempts == ()
+
+
+def test_before_its_time_nothing_is_sent_and_it_is_said_when(open_device):
+    """However often it is called, nothing leaves before the moment that was drawn; a campaign holds up no other."""
+    device = open_device(urandom=lambda n: b"\xff" * n)
+    agreed(device)
+    sent = device.outbox.send(URL, now=OPENS + 0.25, opener=Network(TimeoutError()))
+    assert sent.again == OPENS + 61
+    for now in (OPENS, OPENS + 30, OPENS + 60.9):
+        early = device.outbox.send(URL, now=now, opener=never)
+        assert (outcomes(early), early.again) == ([Outcome.WAITING], OPENS + 61)
+    agreed(device, SECOND)
+    network = Network()
+    assert outcomes(device.outbox.send(URL, now=OPENS + 1, opener=network)) == [Outcome.WAITING, Outcome.SENT]
+    assert device.outbox.send(URL, now=OPENS + 61, opener=network).envelopes == 1
+
+
+def test_a_clock_that_went_back_does_not_silence_a_device(open_device):
+    """A next attempt further away than the longest delay was set by another clock, and is made now."""
+    device = open_device(urandom=lambda n: b"\xff" * n)
+    agreed(device)
+    device.outbox.send(URL, now=OPENS + 10 * MOST_SECONDS, opener=Network(Answer(500)))
+    assert device.outbox.send(URL, now=OPENS, opener=Network()).envelopes == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"), [("7200", 7200), ("1", 60), ("9" * 5000, MOST_SECONDS), ("-5", 60), ("x", 60)]
+)
+def test_a_device_waits_as_long_as_it_is_asked_and_a_day_at_most(open_device, asked, waits):
+    """The later of the drawn moment and Retry-After holds, for refusals of any kind that pass."""
+    for status in (429, 503, 507, 302, 404, 413, 408):
+        device = open_device(urandom=lambda n: b"\xff" * n)
+        agreed(device)
+        sent = device.outbox.send(URL, now=OPENS, opener=Network(Answer(status, b"", asked)))
+        assert (outcomes(sent), sent.again) == ([Outcome.FAILED], OPENS + waits)
+        assert str(status) in sent.attempts[0].reason
+
+
+def test_retry_after_may_be_a_date():
+    """A date counts from now, a date in the past for nothing, one far away for a day."""
+    for seconds, waits in ((100, 100), (-100, 0), (10**7, MOST_SECONDS)):
+        assert retry_after(email.utils.formatdate(OPENS + seconds, usegmt=True), OPENS) == waits
+    assert retry_after(None, OPENS) == retry_after("Mon, 99 Foo 2020", OPENS) == 0
+
+
+@pytest.mark.parametrize("failures", [0, 1, 5, 10, 11, 12, 5000])
+def test_the_delay_is_uniform_up_to_a_minute_doubled_with_each_failure_and_a_day_at_most(failures):
+    """Exact law: each second of 0 .. min(24 h, 2^f min) has as many of the 2^64 draws as any other, but for one."""
+    window = min(86_400, 60 * 2**failures)
+    firsts = [-(-(second << 64) // (window + 1)) for second in range(window + 2)]
+    for second in range(0, window + 1, max(1, window // 500)):
+        for draw in (firsts[second], firsts[second + 1] - 1):
+            assert delay(failures, lambda n, draw=draw: draw.to_bytes(n, "big")) == second
+        assert abs(firsts[second + 1] - firsts[second] - Fraction(2**64, window + 1)) < 1
+    assert delay(failures, lambda n: b"\xff" * n) == window
+    dice = Dice()
+    delay(failures, dice)
+    assert dice.asked == [8]
+
+
+@pytest.mark.parametrize("value", LABELS)
+def test_when_and_how_much_is_sent_is_the_same_for_every_answer(open_device, clock, value):
+    """Under the same seed: the same attempts at the same times with bodies of the same length (promise 9)."""
+
+    def manner(label: str) -> tuple[object, ...]:
+        clock.now = OPENS
+        device = open_device(urandom=(dice := Dice(7)))
+        joined = agreed(device)
+        network = Network(*(Answer(503) for _ in range(4)))
+        seen = []
+        for period in range(20):
+            clock.now = OPENS + PERIOD * period
+            device.answer(joined, label if period % 3 else "none")
+            seen.append(device.outbox.send(URL, opener=network))
+        return seen, list(map(len, network.bodies)), dice.asked
+
+    assert manner(value) == manner("none")
+
+
+# What a study may say
+
+
+def test_what_a_study_refuses_for_good_is_kept_and_not_sent_again(open_device, place, tmp_path):
+    """400 at the codec or the envelope: kept, reported as refused each time, never retried; others go on."""
+    device = open_device(place)
+    first = agreed(device)
+    agreed(device, SECOND)
+    mine = waiting(device)[0]
+    network = Network(Answer(400, b'{"error": "no", "stage": "envelope"}'))
+    assert outcomes(device.outbox.send(URL, now=OPENS, opener=network)) == [Outcome.REFUSED, Outcome.SENT]
+    device.answer(first, "none")
+    with open_device(place) as again:
+        for now in (OPENS, OPENS + 10 * MOST_SECONDS):
+            assert outcomes(again.outbox.send(URL, now=now, opener=never)) == [Outcome.REFUSED]
+        assert waiting(again)[0] == mine
+        assert again.outbox.export(tmp_path / "kept.htr") == 2
+        assert again._store.rows("SELECT * FROM upload") == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(200), Answer(200, b"{}"), Answer(200, b"[]"), Answer(200, b"[" * 4000), Answer(200, b"\xff"),
+        Answer(201, b"{}"), Answer(400, b'{"stage": "size"}'), Answer(400, b'{"stage": ["codec"]}'), Answer(400),
+        http.client.BadStatusLine("x"), OSError("x"), UnicodeError("x"),
+    ],
+)  # fmt: skip
+def test_no_answer_but_the_receipt_takes_anything_off_the_queue(open_device, answer):
+    """Whatever else is answered, everything is still queued and goes again."""
+    device = open_device()
+    agreed(device)
+    before = waiting(device)
+    assert outcomes(device.outbox.send(URL, now=OPENS, opener=Network(answer))) == [Outcome.FAILED]
+    assert waiting(device) == before
+    assert device.outbox.send(URL, now=OPENS + MOST_SECONDS, opener=Network()).envelopes == 1
+
+
+def test_a_longer_answer_than_a_receipt_is_none(open_device):
+    """No more than 4 KiB are read, and a cut receipt is not one."""
+    device = open_device()
+    agreed(device)
+    long = json.dumps({"x": "y" * 5000, **json.loads(receipt(b"".join(waiting(device))))}).encode()
+    assert outcomes(device.outbox.send(URL, now=OPENS, opener=Network(Answer(200, long)))) == [Outcome.FAILED]
+
+
+@pytest.mark.parametrize("meanwhile", ["send", "send and try again", "export", "forget"])
+def test_a_receipt_takes_off_only_what_was_sent(open_device, tmp_path, meanwhile):
+    """While an upload is on its way another process may send, export or forget, and answer: no new report is lost."""
+    device = open_device()
+    joined = agreed(device)
+
+    class Busy(Network):
+        def getresponse(self) -> Answer:
+            if len(self.bodies) == 1:
+                if meanwhile.startswith("send"):
+                    upload, tried = device.outbox.begin(1, lambda upload: 0)
+                    assert (tried, upload.body) == (True, self.bodies[0])
+                    device.outbox.acknowledged(upload)
+                elif meanwhile == "export":
+                    device.outbox.export(tmp_path / "upload.htr")
+                else:
+                    device.forget(joined)
+                device.answer(agreed(device, SECOND if meanwhile == "forget" else DATA), "none")
+                if meanwhile == "send and try again":
+                    device.outbox.begin(1, lambda upload: 0)
+            return super().getresponse()
+
+    network = Busy(Answer(200, receipt(waiting(device)[0])), Answer(503))
+    device.outbox.send(URL, now=OPENS, opener=network)
+    assert len(device.outbox) == (2 if meanwhile == "forget" else 1)
+
+
+def test_a_second_process_does_not_send_what_is_on_its_way(open_device, place):
+    """An attempt holds off all others from the moment it begins."""
+    device, other = (open_device(place, urandom=lambda n: b"\xff" * n) for _ in range(2))
+    agreed(device)
+
+    class Slow(Network):
+        def getresponse(self) -> Answer:
+            assert outcomes(other.outbox.send(URL, now=OPENS, opener=never)) == [Outcome.WAITING]
+            return super().getresponse()
+
+    assert device.outbox.send(URL, now=OPENS, opener=Slow()).envelopes == 1
+
+
+# Where to
+
+
+def test_nothing_is_sent_where_it_could_be_read(open_device):
+    """https, or this very machine; anything else is refused before anything is tried or written down."""
+    device = open_device()
+    agreed(device)
+    for wrong in (
+        "http://study.example", "http://10.0.0.1:8700", "http://localhost.example", "http://127.0.0.1@study.example",
+        "ftp://study.example", "study.example", "", "https://", "https://a b", "https://a\r\nX: y", "https://\u00fc.example",
+        "https://study.example:99999", "https://u:p@study.example", "https://study.example/?a=b", "https://a#b", "https://[::1",
+    ):  # fmt: skip
+        with pytest.raises(AddressRefused):
+            device.outbox.send(wrong, now=OPENS, opener=never)
+    assert device._store.rows("SELECT * FROM upload") == []
+    for right, host, port, path in (
+        ("https://study.example", "study.example", 443, "/v1/reports"),
+        ("https://study.example:8443/town/", "study.example", 8443, "/town/v1/reports"),
+        ("http://127.0.0.1:8700", "127.0.0.1", 8700, "/v1/reports"),
+        ("http://[::1]", "::1", 80, "/v1/reports"),
+        ("http://localhost:1", "localhost", 1, "/v1/reports"),
+    ):
+        assert address(right) == address(right + "/")
+        assert (address(right).host, address(right).port, address(right).path) == (host, port, path)
+    assert connect(address("https://study.example")).timeout == connect(address("http://[::1]")).timeout == 30
+
+
+def test_a_certificate_is_verified_with_its_name(study, open_device, tmp_path, monkeypatch):
+    """A certificate nobody trusts, or of another name: nothing is sent. A trusted one of this name: sent."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "study")])
+    now = datetime.datetime.now(datetime.UTC)
+    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    certificate = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(alternative, critical=False).sign(key, hashes.SHA256())
+    )  # fmt: skip
+    tls = Tls(tmp_path / "cert.pem", tmp_path / "key.pem")
+    tls.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    form = serialization.PrivateFormat.PKCS8
+    tls.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    device = open_device()
+    agreed(device)
+    with served(study, tls=tls) as (host, port):
+        monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+        stranger = device.outbox.send(f"https://{host}:{port}", now=OPENS)
+        assert outcomes(stranger) == [Outcome.FAILED]
+        assert "self-signed" in stranger.attempts[0].reason
+        monkeypatch.setenv("SSL_CERT_FILE", str(tls.certificate))
+        misnamed = device.outbox.send(f"https://localhost:{port}", now=stranger.again)
+        assert outcomes(misnamed) == [Outcome.FAILED]
+        assert kept(study) == []
+        assert device.outbox.send(f"https://{host}:{port}", now=misnamed.again).envelopes == 1
+    assert len(kept(study)) == 1
+
+
+# The command line
+
+
+def test_the_command_says_sent_not_yet_or_failed(study, tmp_path, capsys):
+    """Exit 0 sent or nothing to do, 75 not yet and when, 1 failed; with --json all of it for a script."""
+    store = ["--store", str(tmp_path / "store")]
+    (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
+    now = {"opens": 0, "periods": 1, "period_seconds": 2**38}
+    for name in ("One", "Two"):
+        (tmp_path / name).write_bytes(campaign(name, Values(LABELS), **now))
+        assert main([*store, "join", str(tmp_path / name), "--trust", str(tmp_path / "author.pub")]) == 0
+    one = campaign_id((tmp_path / "One").read_bytes()).hex()
+    assert main([*store, "outbox", "send", URL]) == 0
+    assert main([*store, "consent", one]) == 0
+    capsys.readouterr()
+
+    def send(url: str) -> tuple[int, dict[str, object], str]:
+        code = main([*store, "outbox", "send", url, "--json"])
+        out, err = capsys.readouterr()
+        assert err.count("\n") == (code != 0)
+        return code, json.loads(out), err
+
+    code, said, err = send(URL)  # nobody listens there
+    assert (code, said["sent"], said["failed"], said["queued"]) == (1, 0, 1, 1)
+    assert "not before" in err
+    with Device.open(tmp_path / "store") as device, device._store.transaction():
+        device._store.execute("UPDATE upload SET not_before = not_before + 3600")
+    code, later, err = send(URL)
+    assert (code, later["again"], later["failed"]) == (75, said["again"] + 3600, 0)
+    assert "UTC" in err
+    with Device.open(tmp_path / "store") as device, device._store.transaction():
+        device._store.execute("UPDATE upload SET not_before = 0")
+    with served(study) as upstream:
+        assert send(at(upstream)) == (0, {"sent": 1, "queued": 0, "failed": 0, "refused": 0, "again": None}, "")
+        assert main([*store, "outbox", "send", at(upstream)]) == 0
+        assert capsys.readouterr().out == "sent: 0\nqueued: 0\n"
