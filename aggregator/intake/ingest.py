@@ -200,6 +200,7 @@ class _Desk:
         self.outputs.update(judged.outputs)
         self.read += strays + len(chunk.of(Kind.REPORT))
         self._write_down(judged.rejected)
+        pa.default_memory_pool().release_unused()  # what a commit took, Arrow would keep
 
     def _write_down(self, rejected: Counter[tuple[str, Reject]]) -> None:
         self.rejected.update(rejected)
