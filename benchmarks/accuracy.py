@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from aggregator.design import idue, mechanisms, support
-from aggregator.design.catalogue import AUTO, LIP, Question, chosen
+from aggregator.design.catalogue import LIP, Question
+from aggregator.design.choice import AUTO, chosen
 from aggregator.design.windows import windows
 from aggregator.estimate import likelihood
 from aggregator.estimate.bayes import empirical_bayes

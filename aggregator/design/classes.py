@@ -22,7 +22,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from aggregator.design.catalogue import AUTO, Question, Unsuited, best, candidates, chosen, most_bits_of
+from aggregator.design.catalogue import Question
+from aggregator.design.choice import AUTO, Unsuited, best, candidates, chosen, most_bits_of
 from aggregator.design.entries import DraftError, Section
 from aggregator.design.promised import notion_of
 from protocol.channels import Blocks, Channel

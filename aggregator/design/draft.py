@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.design.asked import domain_of
-from aggregator.design.catalogue import AUTO, Question, Unsuited, chosen
+from aggregator.design.catalogue import Question
+from aggregator.design.choice import AUTO, Unsuited, chosen
 from aggregator.design.classes import class_channel, classes_of
 from aggregator.design.entries import DraftError, Section, count, finite
 from aggregator.design.noise import discrete_gaussian

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aggregator.design.catalogue import Candidate, Question, best, candidates, most_bits_of
+from aggregator.design.catalogue import Question
+from aggregator.design.choice import Candidate, best, candidates, most_bits_of
 from aggregator.estimate.decoders.decoder import Floats
 from protocol import exact
 from protocol.notions import UNBOUNDED, Matrix, Notion

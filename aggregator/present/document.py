@@ -1,4 +1,4 @@
-"""Estimates as documents for programs: JSON and CSV.
+"""Estimates as documents for programs: CSV.
 
 One idea: fractions in full precision, one row a value, nothing rounded for the eye.
 """
@@ -7,17 +7,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
 from aggregator.estimate.query import Answer
 from aggregator.estimate.result import Estimate
 
 COLUMNS = ("value", "estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high")
-
-
-def estimate_json(found: Estimate) -> str:
-    """The machine-readable form of an estimate."""
-    return json.dumps(found.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def estimate_csv(found: Estimate) -> str:

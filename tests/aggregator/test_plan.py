@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from aggregator.cli import halftruth
-from aggregator.design.catalogue import AS_GOOD, CATALOGUE, Question, Unsuited, best, candidates, chosen, most_bits_of
+from aggregator.design.catalogue import CATALOGUE, Question
+from aggregator.design.choice import AS_GOOD, Unsuited, best, candidates, chosen, most_bits_of
 from aggregator.design.plan import at_level, curve, plan
 from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
 from protocol import exact

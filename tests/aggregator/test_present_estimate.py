@@ -13,7 +13,7 @@ from aggregator.estimate import query
 from aggregator.estimate.decoders import decoder_of
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
-from aggregator.present.document import answer_csv, estimate_csv, estimate_json
+from aggregator.present.document import answer_csv, estimate_csv
 from aggregator.present.plot import draw
 from aggregator.present.table import answer_table, bar, estimate_table, percent
 from protocol.campaign import Campaign
@@ -106,7 +106,7 @@ def test_the_csv_has_every_value_and_fractions_in_full():
     assert [row["value"] for row in rows] == ["0.5,0.5", "0.5,1.5", "1.5,0.5", "1.5,1.5"]
     assert [float(row["raw"]) for row in rows] == shown.raw.tolist()
     assert [float(row["estimate"]) for row in rows] == shown.share.tolist()
-    document = json.loads(estimate_json(shown))
+    document = json.loads(json.dumps(shown.as_json(), allow_nan=False))
     assert [float(row["low"]) for row in rows] == [value["low"] for value in document["values"]]
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from aggregator.audit import ask, audit_campaign
-from aggregator.design.catalogue import CATALOGUE, Question, best, candidates, most_bits_of
+from aggregator.design.catalogue import CATALOGUE, Question
+from aggregator.design.choice import best, candidates, most_bits_of
 from aggregator.design.plan import plan
 from protocol import exact
 from protocol.campaign import Campaign

@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 from scipy.stats import beta
 
-from aggregator.design.catalogue import CATALOGUE, Question, chosen
+from aggregator.design.catalogue import CATALOGUE, Question
+from aggregator.design.choice import chosen
 from edge_sdk import BudgetPolicy, Device
 from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
