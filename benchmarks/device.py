@@ -18,6 +18,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from edge_sdk import BudgetPolicy, Device
+from edge_sdk.store import PAGE_BYTES
 from protocol import exact
 from protocol.campaign import Campaign, seal_campaign
 from protocol.channels import Hadamard
@@ -28,7 +29,7 @@ from protocol.notions import Ldp
 AUTHOR = SigningKey(bytes(range(32)))
 OPENS, PERIOD, PERIODS = 1_000_000, 60, 100_000
 DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
-ANSWERS, IMPORTS = 150, 15
+ANSWERS, IMPORTS, GROWTH = 150, 15, 1500
 
 
 def campaign(opens: int = OPENS) -> bytes:
@@ -88,6 +89,27 @@ def answers(folder: Path) -> tuple[float, float]:
     return statistics.median(full), statistics.median(least)
 
 
+def growth(folder: Path) -> tuple[float, float]:
+    """Bytes that the store grows by with an answer that repeats its output, and with a new one, once it has left."""
+    now = [OPENS]
+    with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda: now[0]) as device:
+        campaign_id = device.join(campaign()).campaign_id
+        device.consent(campaign_id)
+
+        def grown(first: int, step: int) -> float:
+            sizes = []
+            for number in range(ANSWERS + GROWTH):
+                if number % ANSWERS == 0:  # what waits has left, and its pages are there for the next
+                    sizes.append(int(device.doctor()["page_count"]) * PAGE_BYTES)
+                now[0] += PERIOD
+                device.answer(campaign_id, device.parse(campaign_id, DOMAIN.label(first + number * step)))
+                if number % ANSWERS == ANSWERS - 1:
+                    device.outbox.export(folder / f"{now[0]}.htr")
+            return (sizes[-1] - sizes[1]) / (GROWTH - ANSWERS)
+
+        return grown(0, 0), grown(1, 1)
+
+
 def imports() -> tuple[float, float]:
     """Median seconds that ``import edge_sdk``, and the first use of ``Device``, add to a bare Python."""
     found: dict[str, list[float]] = {"pass": [], "import edge_sdk": [], "from edge_sdk import BudgetPolicy, Device": []}
@@ -133,11 +155,14 @@ def run() -> list[tuple[str, str]]:
     with tempfile.TemporaryDirectory(dir=".") as made:
         folder = Path(made)
         full, least = answers(folder)
+        repeated, new = growth(folder)
         module, names = imports()
         peak, whole = command(folder)
     return [
         ("Device.answer beside a signature and a durable commit [at most 2.5]", f"{full / least:.2f}"),
         ("Device.answer, k = 43,750", f"{full * 1e3:.2f} ms, of which {least * 1e3:.2f} ms cannot be avoided"),
+        ("the store grows with an answer that repeats its output by [at most 64 bytes]", f"{repeated:.0f} bytes"),
+        ("the store grows with an answer of a new value by [at most 400 bytes]", f"{new:.0f} bytes"),
         ("import edge_sdk, more than bare Python [at most 60 ms]", f"{module * 1e3:.0f} ms"),
         ("from edge_sdk import BudgetPolicy, Device, more than bare Python", f"{names * 1e3:.0f} ms"),
         ("python -m edge_sdk answer, peak memory [at most 35 MB]", f"{peak:.1f} MB"),

@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +27,8 @@ from protocol import exact, keys
 from protocol.campaign import unverified_campaign
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 
-if TYPE_CHECKING:  # loaded with the first upload
+if TYPE_CHECKING:  # loaded when needed
+    from edge_sdk.keeper import Keeper
     from edge_sdk.send import Sent
 
 DONE, FAILED, USAGE, BAD_DATA, NOT_YET = 0, 1, 2, 65, 75
@@ -52,16 +55,21 @@ class _Parser(argparse.ArgumentParser):
     """argparse repeats the arguments it does not understand, and one of them may be the person's answer."""
 
     def error(self, message: str) -> NoReturn:
-        if self.prog.endswith((" answer", " preview")) or "unrecognized arguments" in message:
+        if self.prog.endswith((" answer", " preview", " exposure")) or "unrecognized arguments" in message:
             message = "the arguments do not fit; write -- before a value that begins with a dash, and quote blanks"
         super().error(message)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.store is None and options.run is not _run:
+        parser.error("the following arguments are required: --store")
     run: Callable[[argparse.Namespace], Printed] = options.run
     try:
+        if (options.keeper or options.mark) and run is not _adopt:
+            Device.open(_store(options), keeper=_keeper(options)).close()  # the store remembers them from here on
         printed = run(options)
     except _Usage as error:
         return _fail(str(error), USAGE)
@@ -93,8 +101,19 @@ def _parser() -> argparse.ArgumentParser:
         epilog="An ID is a campaign's id in hex, or the beginning of it. Exit codes: 0 done, 1 refused or failed, "
         "2 usage, 65 bad data, 75 not yet.",
     )
-    parser.add_argument("--store", required=True, metavar="DIR", help="the device's own folder, made if missing")
+    parser.add_argument("--store", metavar="DIR", help="the device's own folder, made if missing; all but run need it")
     parser.add_argument("--json", action="store_true", help="print for a script")
+    parser.add_argument(
+        "--keeper",
+        choices=["file", "keyring", "android"],
+        help="what keeps the secret of a new store: files of DIR, the desktop's keyring, or the phone's Keystore",
+    )
+    parser.add_argument(
+        "--mark",
+        metavar="FILE",
+        type=Path,
+        help="where a file keeper keeps a second mark, outside DIR and its backups, so that DIR restored is noticed",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Callable[[argparse.Namespace], Printed], text: str) -> argparse.ArgumentParser:
@@ -124,16 +143,34 @@ def _parser() -> argparse.ArgumentParser:
     )
     answer = campaign(command("answer", _answer, "draw, charge, sign and queue one answer"))
     answer.add_argument("value", metavar="VALUE", help="the answer; - reads it from standard input")
+    answer.add_argument(
+        "--reading",
+        type=int,
+        metavar="N",
+        help="which of the period's answers it is, from 0; the same one with the same value again is the same report "
+        "again, and without it every call is another",
+    )
+    answer.add_argument("--collect", action="store_true", help="draw and charge now, and sign later: outbox bundle")
     outbox = command("outbox", _outbox, "what waits to leave")
     outbox.add_argument(
-        "verb", choices=["export", "send"], nargs="?", help="export: write it to a new file; send: upload what is due"
+        "verb",
+        choices=["export", "send", "bundle"],
+        nargs="?",
+        help="export: write it to a new file; send: upload what is due; bundle: sign what was collected",
     )
-    outbox.add_argument("to", metavar="FILE|URL", nargs="?", help="the new file, or where the study takes uploads")
+    outbox.add_argument(
+        "to",
+        metavar="FILE|URL|ID",
+        nargs="?",
+        help="the new file; where the study takes uploads; the campaign to bundle, or else all",
+    )
     command("ledger", _ledger, "what was reserved and spent, and what remains")
     preview = campaign(command("preview", _preview, "what would leave, and what it could tell; nothing is drawn"))
     preview.add_argument(
         "value", metavar="VALUE", nargs="?", help="an answer to preview; - reads it from standard input"
     )
+    exposed = campaign(command("exposure", _exposure, "what all reports about the same values told together, at most"))
+    exposed.add_argument("value", metavar="VALUE", nargs="?", help="one value, or where it is worst; - reads it")
     audited = command("audit", _audit, "the levels of a campaign under every notion, from its own integers")
     audited.add_argument("campaign", metavar="ID|FILE", help="a joined campaign's id, or a campaign file of anybody's")
     forget = command("forget", _forget, "delete a campaign, or all: answers, queue and consent; what was spent stays")
@@ -144,7 +181,11 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_argument("--lifetime", type=float, metavar="NATS", help="for everything this device ever answers")
     budget.add_argument("--per-campaign", type=float, metavar="NATS", help="for one campaign")
     budget.add_argument("--window", nargs=2, metavar=("SECONDS", "NATS"), help="for any stretch of so many seconds")
+    command("adopt", _adopt, "go on with a store that was restored, copied or damaged; all joined is forgotten")
     command("doctor", _doctor, "where the secret is kept, and what this store can and cannot promise")
+    unit = command("run", _run, "answer by itself, as a configuration says, until the campaign is over; for IoT units")
+    unit.add_argument("configuration", metavar="CONFIG", type=Path, help="a TOML file; edge_sdk/units has examples")
+    unit.add_argument("--check", action="store_true", help="show what it would do, try its source, and join nothing")
     return parser
 
 
@@ -191,7 +232,21 @@ def _consent(options: argparse.Namespace) -> Printed:
 def _answer(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         campaign_id = _find(device, options.id)
-        receipt = device.answer(campaign_id, device.parse(campaign_id, _value(options.value)))
+        value = device.parse(campaign_id, _value(options.value))
+        most = device.terms(campaign_id).answers_per_period
+        if options.reading is not None and not 0 <= options.reading < most:
+            raise _Usage(f"the campaign's readings of a period are 0 to {most - 1}")
+        if options.collect:
+            kept = device.collect(campaign_id, value, options.reading)
+            return {
+                "campaign": campaign_id.hex(),
+                "period": kept.period,
+                "slot": kept.slot,
+                "cost": kept.cost,
+                "repeated": kept.repeated,
+                "collected": device.collected(campaign_id),
+            }
+        receipt = device.answer(campaign_id, value, options.reading)
         return {
             "campaign": campaign_id.hex(),
             "period": receipt.period,
@@ -207,6 +262,14 @@ def _outbox(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         if options.verb is None:
             return {"queued": len(device.outbox), "bytes": device.outbox.bytes}
+        if options.verb == "bundle":
+            chosen = device.campaigns if options.to is None else [_find(device, options.to)]
+            chosen = [campaign_id for campaign_id in chosen if device.collected(campaign_id)]
+            return {
+                "bundled": sum(map(device.bundle, chosen)),
+                "collected": sum(map(device.collected, chosen)),
+                "queued": len(device.outbox),
+            }
         if options.to is None:
             raise _Usage("name the file to write, or the address: outbox export FILE, outbox send URL")
         if options.verb == "export":
@@ -278,6 +341,30 @@ def _preview(options: argparse.Namespace) -> Printed:
             "belief_before": preview.belief.before,
             "belief_after": preview.belief.after,
             "notion": device.terms(campaign_id).notion,
+        }
+
+
+def _exposure(options: argparse.Namespace) -> Printed:
+    with Device.open(options.store) as device:
+        campaign_id = _find(device, options.id)
+        value = None if options.value is None else device.parse(campaign_id, _value(options.value))
+        exposure = device.exposure(campaign_id)
+        found = exposure.worst if value is None else exposure.about(value)
+        return {
+            "campaign": campaign_id.hex(),
+            "about": "the value where it is worst" if value is None else "the value given, against any other",
+            "together": found.nats,
+            "odds": None if found.nats is None else float(f"{math.exp(min(found.nats, 700)):.3g}"),
+            "forgotten": exact.nats(exposure.forgotten_nanonats),
+            "campaigns": [
+                {
+                    "campaign": told.campaign_id.hex(),
+                    "title": told.title,
+                    "draws": told.drawn,
+                    "level": None if told.nanonats is None else exact.nats(told.nanonats),
+                }
+                for told in exposure.told
+            ],
         }
 
 
@@ -354,9 +441,56 @@ def _budget(options: argparse.Namespace) -> Printed:
         }
 
 
+def _adopt(options: argparse.Namespace) -> Printed:
+    from edge_sdk.errors import StoreDamaged, StoreRestored
+
+    store, keeper = _store(options), _keeper(options)
+    try:
+        device, adopted = Device.open(store, keeper=keeper), False
+    except (StoreRestored, StoreDamaged):
+        device, adopted = Device.adopt(store, keeper=keeper), True
+    with device:
+        printed: Printed = {"adopted": adopted, "spent": device.budget.spent, "remaining": device.budget.remaining}
+        if not adopted:
+            printed["next"] = "nothing: this store is neither restored nor damaged, and was not changed"
+        return printed
+
+
+def _store(options: argparse.Namespace) -> str:
+    if options.store is None:
+        raise _Usage("--keeper and --mark are of a store: name it with --store")
+    return str(options.store)
+
+
+def _keeper(options: argparse.Namespace) -> Keeper | None:
+    """The keeper that was named; None where none was."""
+    from edge_sdk.keeper import FileKeeper, keeper_of
+
+    folder = Path(_store(options))
+    if options.mark and options.keeper not in (None, "file"):
+        raise _Usage("--mark is a file keeper's: the keyring and the Keystore are outside the folder themselves")
+    if options.keeper in ("keyring", "android"):
+        return keeper_of(f"{options.keeper} {folder.absolute()}", folder)
+    return FileKeeper(folder, options.mark) if options.keeper or options.mark else None
+
+
 def _doctor(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         return {**device.doctor()}
+
+
+def _run(options: argparse.Namespace) -> Printed:
+    from edge_sdk import config, daemon
+
+    try:
+        configuration = config.load(options.configuration)
+        planned = daemon.plan(configuration)
+    except config.ConfigurationRefused as error:
+        raise _Usage(str(error)) from None
+    if not options.check:
+        # In place of this process, so that what a command line loads does not stay for months.
+        os.execv(sys.executable, [sys.executable, "-m", "edge_sdk.daemon", str(options.configuration)])  # noqa: S606
+    return {**planned, "source": daemon.tried(configuration)}
 
 
 def _find(device: Device, beginning: str) -> bytes:
@@ -418,6 +552,7 @@ def _terms(terms: Terms) -> Printed:
 
 NATS = {
     "cost", "level", "worst_case", "spent", "reserved", "remaining", "nats", "declared", "audited", "epsilon",
+    "together", "forgotten",
 }  # fmt: skip
 TIMES = {"opens", "closes", "time"}
 SHARES = {"truth", "other", "belief_before", "belief_after"}

@@ -1,23 +1,26 @@
 """The device: joins campaigns, asks the owner's consent and budget, and answers.
 
 One idea: an answer is one transaction. Charge, draw, memo, sign, enqueue and prior are on the disk together before
-anything is handed out, so a crash may cost one report and never hides one.
+anything is handed out, so a crash may cost one report and never hides one. An answer may also be collected: all but
+signed, it waits in the store until a bundle puts one signature under many.
 
 What the level protects is which values a person holds. THAT an answer changed between two periods, and that it
 changed back, can be seen by whoever sees all periods, because an unchanged answer repeats its output.
 
 Whether, when and how much a device sends does not depend on the answer: the worst case was reserved at consent, the
-random bytes are drawn before the value is looked at and are always as many, and all reports of a campaign are
-equally long. Within one period the same value again is the same report again, which is what makes a retry safe; so in a
-campaign of several answers a period, the number of reports of a period tells how many different values it had.
+random bytes are drawn before the value is looked at and are always as many, and all reports of as many outputs are
+equally long. Every answer but a retry is one more output, also where the value is the same again; a retry says which
+reading of the period it is, and is the same bytes again.
 
-How a report is drawn and sealed: joined. What fits the caps: budget. Where rows are kept: store.
+How a report is drawn and sealed: joined. Which slots are filled: reading. What fits the caps: budget. Where rows are
+kept: store.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -33,18 +36,31 @@ from edge_sdk.budget import (
     require_kept,
     require_room,
 )
-from edge_sdk.errors import ConsentMissing, QuotaReached, StoreError, UnknownCampaign
+from edge_sdk.errors import (
+    ConsentMissing,
+    OutboxFull,
+    QuotaReached,
+    StoreDamaged,
+    StoreError,
+    StoreRestored,
+    UnknownCampaign,
+)
 from edge_sdk.ledger import Entry, Kind, Ledger
 from edge_sdk.memo import Kept, Memo
 from edge_sdk.outbox import Outbox
-from edge_sdk.receipt import Preview, Receipt, Transcript
+from edge_sdk.reading import Readings
+from edge_sdk.receipt import Collected, Preview, Receipt, Transcript
 from edge_sdk.role import Consent, Role, counts_of, declared_of, incomplete, priors_of
 from edge_sdk.store import Store
 from protocol.errors import BadData, CampaignError, OutsideSchedule
 
 if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledger needs no audit
+    from edge_sdk.exposure import Exposure, Told
     from edge_sdk.joined import Joined
+    from edge_sdk.keeper import Keeper
     from edge_sdk.terms import Terms
+    from protocol.campaign import Campaign
+    from protocol.channels import Channel
     from protocol.domain import Answer
 
 
@@ -60,6 +76,7 @@ class Device:
         self._urandom = urandom
         self._ledger = Ledger(store)
         self._memo = Memo(store)
+        self._readings = Readings(store)
         self._opened: dict[bytes, Joined] = {}
         self.outbox = Outbox(store, clock, urandom)
 
@@ -70,6 +87,7 @@ class Device:
         trust: Iterable[bytes] = (),
         budget: BudgetPolicy | None = None,
         *,
+        keeper: Keeper | None = None,
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
     ) -> Self:
@@ -79,8 +97,12 @@ class Device:
             place: a folder of its own, or ":memory:" for a device that ends with the process.
             trust: public keys, 32 bytes each, of the authors whose campaigns may be joined in this session.
             budget: the owner's caps. They are kept, and can only be tightened: the lower of two caps holds.
+            keeper: of the device's secret and the store's mark. None goes on with the one the store was made with; a
+                new store's are files of its folder, and on Android the Keystore's. A keyring is used only if named.
         Raises:
             KeyRefused: a key nobody should trust.
+            StoreRestored: the store is an older state or a copy of itself, and what was spent since is not in it.
+            StoreDamaged: the store does not hold what was written into it. ``adopt`` goes on with either.
             StoreError
         """
         trusted = tuple(trust)
@@ -89,7 +111,7 @@ class Device:
 
             for public in trusted:
                 require_public(public)
-        device = cls(Store.open(place, urandom), trusted, clock, urandom)
+        device = cls(Store.open(place, urandom, keeper), trusted, clock, urandom)
         try:
             if budget is not None:
                 device.tighten(budget)
@@ -97,6 +119,37 @@ class Device:
             device.close()
             raise
         return device
+
+    @classmethod
+    def adopt(
+        cls,
+        place: str | os.PathLike[str],
+        trust: Iterable[bytes] = (),
+        budget: BudgetPolicy | None = None,
+        *,
+        keeper: Keeper | None = None,
+        clock: Callable[[], float] = time.time,
+        urandom: Callable[[int], bytes] = os.urandom,
+    ) -> Self:
+        """Go on with a store that was restored, copied or damaged; a store that opens is opened, and not changed.
+
+        Everything joined is forgotten: answers, prior, memo, queue and consents. All that was reserved counts as spent,
+        by the store or by its mark, whichever is more; the caps stay, and so do the keys, unless the secret is lost
+        with another machine. What nobody knows the campaign of counts in each. A damaged database is moved to
+        ``quarantine-1`` or the next, until something is forgotten; the slots it had used are lost with it, and the
+        study refuses what it has seen. No other process may use the folder meanwhile.
+
+        Args: as of ``open``; where a database is damaged or gone, the keeper is named as it was when it was made.
+        Raises:
+            StoreError: neither database nor mark says what was spent.
+        """
+        try:
+            return cls.open(place, trust, budget, keeper=keeper, clock=clock, urandom=urandom)
+        except (StoreRestored, StoreDamaged):
+            from edge_sdk.adoption import adopt  # which hardly any device ever needs
+
+            adopt(place, urandom, int(clock()), keeper)
+        return cls.open(place, trust, budget, keeper=keeper, clock=clock, urandom=urandom)
 
     def close(self) -> None:
         """Close the store."""
@@ -126,6 +179,7 @@ class Device:
                     cap.seconds,
                     cap.nanonats,
                 )
+            self._store.follow_caps()
 
     @property
     def budget(self) -> Budget:
@@ -300,7 +354,7 @@ class Device:
         if choice:
             self._ledger.add(campaign, Kind.CHARGE, now, choice)
         self._store.execute(
-            "INSERT INTO consent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO consent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             campaign,
             now,
             dither,
@@ -311,6 +365,7 @@ class Device:
             commitment.periods,
             joined.role.place,
             choice,
+            now,
         )
         if joined.campaign.enrolment == "open":
             self.outbox.enqueue(campaign, joined.enrolment())
@@ -361,27 +416,91 @@ class Device:
 
     # Answers
 
-    def answer(self, campaign_id: bytes, value: Answer) -> Receipt:
+    def answer(self, campaign_id: bytes, value: Answer, reading: int | None = None) -> Receipt:
         """Draw, charge, sign and queue one answer, in one transaction.
 
-        The same value again in the same period is the same report again: the same bytes, no cost, nothing queued.
-        The same value in a later period is a new report of the same output, at no cost; in a campaign with transcripts
-        it is drawn anew, at the same cost as any.
+        The same reading again with the same value is the same report again: the same bytes, no cost, nothing queued.
+        In another reading or period the same value is a new report of the same output, at no cost; in a campaign with
+        transcripts it is drawn anew, at the same cost as any.
 
+        Args:
+            reading: which of the period's answers this is, 0 .. answers_per_period - 1; they go forward, and one that
+                was passed over is not gone back to. None is the next one, and in a campaign of one answer a period
+                always reading 0.
         Raises:
             NotInDomain: the question does not allow this value. The text does not repeat it.
             OutsideSchedule: the campaign is not open (``NotOpen`` before it opens), or the clock went back before
                 the consent or the latest report of a transcript.
-            ConsentMissing, QuotaReached
+            ConsentMissing
+            QuotaReached: all readings of the period are given, or this one is: with another value, or it waits to be
+                bundled.
             BudgetRefused: the owner lowered a cap below what is reserved, whatever the value.
             OutboxFull: too much waits to leave, whatever the value.
             StoreError: nothing was charged and nothing left.
+            ValueError: a reading that no period has.
+        """
+        given, envelope = self._give(campaign_id, value, reading, collects=False)
+        return Receipt(given.campaign_id, given.period, given.slot, envelope, given.cost_nanonats, given.repeated)
+
+    def collect(self, campaign_id: bytes, value: Answer, reading: int | None = None) -> Collected:
+        """Draw, charge and keep one answer, in one transaction, to be sealed by ``bundle`` together with others.
+
+        The arguments and what is raised are those of ``answer``, but:
+
+        Raises:
+            CampaignError: a campaign with transcripts, where every report has one output.
+            OutboxFull: 4,096 readings wait to be bundled, whatever the value.
+        """
+        return self._give(campaign_id, value, reading, collects=True)[0]
+
+    def collected(self, campaign_id: bytes) -> int:
+        """How many readings wait to be bundled."""
+        return self._readings.waiting(self._number(campaign_id))
+
+    def bundle(self, campaign_id: bytes) -> int:
+        """Seal and queue all that waits of a campaign, in one transaction: neighbouring readings of a period share a
+        signature.
+
+        A bundle has at most 4,096 outputs, and fewer where an envelope holds no more. How many there are and how long
+        they are depends on which readings were collected, and not on the values. A campaign that closed meanwhile is
+        bundled all the same: reports of periods that are over are taken.
+
+        Returns:
+            the number of reports; what the outbox had no room for stays collected.
+        Raises:
+            OutboxFull: nothing was sealed, and all stays collected.
+            UnknownCampaign, StoreError
         """
         joined = self._joined(campaign_id)
+        sealed = 0
+        with self._store.transaction():
+            campaign = self._require_joined(campaign_id)
+            for run in self._readings.runs(campaign, joined.most_outputs):
+                try:
+                    self.outbox.enqueue(campaign, joined.report(run.period, run.slot, *run.packed))
+                except OutboxFull:
+                    if not sealed:
+                        raise
+                    break
+                self._readings.sealed(campaign, run)
+                sealed += 1
+        return sealed
+
+    def _give(
+        self, campaign_id: bytes, value: Answer, reading: int | None, *, collects: bool
+    ) -> tuple[Collected, bytes]:
+        """One answer, and the report that carries it; b"" where it is collected."""
+        joined = self._joined(campaign_id)
+        terms = joined.campaign
+        _require_reading(reading, terms.answers_per_period)
+        if collects and terms.transcript:
+            raise CampaignError(
+                f"the reports in {terms.title!r} build on each other, and each leaves by itself: answer instead"
+            )
         now = self._now()
-        period = joined.campaign.period_at(now)
+        period = terms.period_at(now)
         longest = joined.longest_report
-        rand = self._urandom(joined.campaign.channel.rand_bytes)  # before the value is looked at, needed or not
+        rand = self._urandom(terms.channel.rand_bytes)  # before the value is looked at, needed or not
         with self._store.transaction():
             campaign = self._require_joined(campaign_id)
             consent = self._consent(campaign)
@@ -391,27 +510,64 @@ class Device:
             if now < consent.time:
                 raise OutsideSchedule("the clock shows a time before the consent: set it right, and answer again")
             require_kept(self._caps(), self._standing(campaign))
-            self.outbox.require_room(longest)
-            x = joined.campaign.domain.index(value, consent.dither)
+            if collects:
+                self._readings.require_room()
+            else:
+                self.outbox.require_room(longest)
+            x = terms.domain.index(value, consent.dither)
             kept = self._memo.recall(campaign, x)
-            if kept is not None and kept.period == period:
-                envelope = joined.report(period, kept.slot, kept.packed)
-                return Receipt(campaign_id, period, kept.slot, envelope, 0, repeated=True)
-            slot = self._take_slot(joined, campaign, period)
-            if joined.campaign.transcript:
+            following = self._readings.following(campaign, period)
+            place = reading if reading is not None else 0 if terms.answers_per_period == 1 else following
+            if place < following:
+                again = self._again(joined, campaign, period, place, x, collects)
+                if again is None:
+                    raise self._quota_reached(terms, period, place, following)
+                slot, envelope = again
+                return Collected(campaign_id, period, slot, 0, repeated=True), envelope
+            if place >= terms.answers_per_period:
+                raise self._quota_reached(terms, period, place, following)
+            slot = place
+            if terms.transcript:
                 earlier = self._told(campaign)
                 joined, slot, kept = _following(joined, earlier, period), len(earlier), None
             cost = 0 if kept else joined.commitment.cost  # certified before it is sampled
             drawn = joined.draw(x, rand)
             if cost:
                 self._ledger.add(campaign, Kind.CHARGE, now, cost)
+            self._store.execute("UPDATE consent SET latest = max(latest, ?) WHERE campaign = ?", now, campaign)
             packed = kept.packed if kept else drawn
-            envelope = joined.report(period, slot, packed)
-            self.outbox.enqueue(campaign, envelope)
-            if joined.campaign.transcript:
-                self._store.execute("INSERT INTO transcript VALUES (?, ?, ?)", campaign, period, packed)
             self._memo.keep(campaign, x, Kept(packed, period, slot))
-        return Receipt(campaign_id, period, slot, envelope, cost, repeated=False)
+            if terms.transcript:
+                self._store.execute("INSERT INTO transcript VALUES (?, ?, ?)", campaign, period, packed)
+                self._readings.pass_to(campaign, period, place)
+            else:
+                self._readings.fill(campaign, period, place, x, waits=collects)
+            envelope = b""
+            if not collects:
+                envelope = joined.report(period, slot, packed)
+                self.outbox.enqueue(campaign, envelope)
+        return Collected(campaign_id, period, slot, cost, repeated=False), envelope
+
+    def _again(
+        self, joined: Joined, campaign: int, period: int, place: int, x: int, collects: bool
+    ) -> tuple[int, bytes] | None:
+        """The slot of a reading that was given with this very input before, and the report that carries it; None
+        where it was not, or is not remembered."""
+        filled = self._readings.find(campaign, period, place)
+        if filled is None:
+            # Transcripts need no rows, and a clock that went back finds none: where a period takes one answer, the
+            # memo tells the latest report of each input.
+            kept = self._memo.recall(campaign, x)
+            if joined.campaign.answers_per_period > 1 or kept is None or kept.period != period:
+                return None
+            return kept.slot, joined.report(period, kept.slot, kept.packed)
+        if filled.first is None and not collects:
+            return None  # whatever the value: else a report would leave for the same one, and for another none
+        if filled.x != x:
+            return None
+        if filled.first is None:
+            return place, b""
+        return place, joined.report(period, filled.first, *self._readings.packed(campaign, period, filled.first))
 
     def preview(self, campaign_id: bytes, value: Answer | None = None) -> Preview:
         """What would leave and what it could tell; nothing is drawn, charged or kept.
@@ -444,6 +600,46 @@ class Device:
             certificate.cost if cost is None else cost,
         )
 
+    def exposure(self, campaign_id: bytes) -> Exposure:
+        """What the reports of all joined campaigns about the same values as this one told together.
+
+        For the person alone: it tells how many different values they gave.
+        """
+        from edge_sdk.exposure import Exposure
+        from protocol.domain import DITHER_BYTES
+
+        domain = self._joined(campaign_id).campaign.domain
+        alike = [known for known in self.campaigns if self._joined(known).campaign.domain == domain]
+        forgotten = self._ledger.forgotten()
+        told = tuple(self._told_in(known, forgotten.pop(self._number(known), 0)) for known in alike)
+        gone = sum(spent for campaign, spent in forgotten.items() if not self._is_joined(campaign))
+        consent = self._consent(self._number(campaign_id))
+        return Exposure(domain, bytes(DITHER_BYTES) if consent is None else consent.dither, told, gone)
+
+    def _told_in(self, campaign_id: bytes, carried: int) -> Told:
+        """What a campaign's draws told.
+
+        Args:
+            carried: what was charged for draws before it was forgotten and joined again.
+        """
+        from edge_sdk.exposure import Told
+        from protocol.notions import MinId
+
+        joined, campaign = self._member(campaign_id), self._number(campaign_id)
+        terms = joined.campaign
+        draws: Counter[Channel] = Counter()
+        if terms.transcript:
+            told = self._told(campaign)
+            draws.update(joined.following(told[:place], period).channel for place, (period, _) in enumerate(told))
+            carried *= 2  # an LDP level is at most twice the LIP level that was charged
+        else:
+            draws[joined.channel] = len(self._memo.counts(campaign))
+        [choice] = self._store.row("SELECT choice FROM consent WHERE campaign = ?", campaign) or [0]
+        # Where a level is infinite, what was charged for a draw bounds some pairs only.
+        unbounded = carried and any(certificate.ldp is None for certificate in terms.certificates)
+        notion = terms.notion if isinstance(terms.notion, MinId) and not terms.notion.unbounded else None
+        return Told(campaign_id, terms.title, terms.domain.size, draws, None if unbounded else choice + carried, notion)
+
     def transcript(self, campaign_id: bytes) -> Transcript:
         """What the reports of this device told in a campaign where each is designed for the earlier ones; public.
 
@@ -471,8 +667,9 @@ class Device:
     def forget(self, campaign_id: bytes | None = None) -> None:
         """Delete a campaign, or all: answers, prior, memo, queue and consent, and their bytes in the store's files.
 
-        What was spent stays counted and what was reserved beyond it is released; the slots already used stay used, so
-        joining again neither refills a budget nor answers a period twice. A campaign with transcripts in which anything
+        What was spent stays counted, as if every answer had been another one, and what was reserved beyond it is
+        released: what fits under the caps afterwards depends on how often was asked, and not on what was answered. The
+        slots already used stay used, so joining again neither refills a budget nor answers a period twice. A campaign with transcripts in which anything
         was answered cannot be answered again: its transcript is deleted too.
 
         Raises:
@@ -486,14 +683,24 @@ class Device:
             else:
                 numbers = [self._number(campaign_id)]
             for campaign in numbers:
-                self._ledger.fold(campaign, now)
+                self._ledger.fold(campaign, *self._told_at_most(campaign, now))
                 self._memo.forget(campaign)
+                self._readings.forget(campaign)
                 self._store.execute("DELETE FROM transcript WHERE campaign = ?", campaign)
                 self.outbox.forget(campaign)
                 self._store.execute("DELETE FROM consent WHERE campaign = ?", campaign)
                 self._store.execute("DELETE FROM joined WHERE campaign = ?", campaign)
         self._opened = {known: joined for known, joined in self._opened.items() if campaign_id not in (None, known)}
         self._store.compact()
+
+    def _told_at_most(self, campaign: int, now: int) -> tuple[int, int]:
+        """The time of the latest answer or now, whichever is later, and the nanonats that the answers would have cost
+        had each been another one."""
+        row = self._store.row("SELECT cost, inputs, choice, latest FROM consent WHERE campaign = ?", campaign)
+        if row is None:
+            return now, 0
+        cost, inputs, choice, latest = row
+        return max(now, int(latest)), int(choice + cost * min(inputs, self._readings.used(campaign)))
 
     def doctor(self) -> dict[str, str | int | float]:
         """What the owner should know about this store, by name."""
@@ -508,18 +715,11 @@ class Device:
             "remaining, nats": budget.remaining,
         }
         if folder:
-            from edge_sdk.store import DATABASE_FILE, SECRET_FILE
-
-            for path in (folder, folder / SECRET_FILE, folder / DATABASE_FILE):
+            for path in (folder, *sorted(path for path in folder.iterdir() if path.is_file())):
                 mode = path.stat().st_mode & 0o777
                 found[f"mode of {path.name}"] = f"{mode:04o}" + (" (others can read it)" if mode & 0o077 else "")
-            found["device secret"] = f"a plain file, {folder / SECRET_FILE}: protected by its mode, not encrypted"
         found |= self._store.settings()
-        found["rollback"] = (
-            "a secret and a store that do not belong together are refused; a whole folder restored from a backup or "
-            "copied to another machine cannot be noticed here, and would spend again what is not in the copy: "
-            "leave the folder out of backups"
-        )
+        found |= self._store.watch()
         return found
 
     # Rows
@@ -603,26 +803,25 @@ class Device:
         consent = self._consent(self._number(campaign_id))
         return joined if consent is None else joined.of(consent.role)
 
-    def _take_slot(self, joined: Joined, campaign: int, period: int) -> int:
-        """The next free slot of the period; used for good, even if the campaign is forgotten."""
-        row = self._store.row("SELECT slots FROM used WHERE campaign = ? AND period = ?", campaign, period)
-        slot = 0 if row is None else int(row[0])
-        terms = joined.campaign
-        if slot >= terms.answers_per_period:
-            following = terms.opens + (period + 1) * terms.period_seconds
-            again = (
-                f"the next begins in {following - self._now()} seconds"
-                if following < terms.closes
-                else "it was the last"
+    def _quota_reached(self, terms: Campaign, period: int, place: int, following: int) -> QuotaReached:
+        """Why a reading is not taken, for every value in the same words."""
+        if following < terms.answers_per_period:
+            return QuotaReached(
+                f"reading {place} of this period is given already or was passed over: the next one is {following}"
             )
-            raise QuotaReached(f"{terms.title!r} takes {terms.answers_per_period} answers a period; {again}")
-        self._store.execute(
-            "INSERT INTO used VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET slots = excluded.slots",
-            campaign,
-            period,
-            slot + 1,
+        next_period = terms.opens + (period + 1) * terms.period_seconds
+        again = (
+            f"the next begins in {next_period - self._now()} seconds"
+            if next_period < terms.closes
+            else "it was the last"
         )
-        return slot
+        return QuotaReached(f"{terms.title!r} takes {terms.answers_per_period} answers a period; {again}")
+
+
+def _require_reading(reading: int | None, most: int) -> None:
+    whole = reading is None or (isinstance(reading, int) and not isinstance(reading, bool))
+    if not whole or not 0 <= (reading or 0) < most:
+        raise ValueError(f"a reading is a whole number from 0 to {most - 1}: which of the period's answers it is")
 
 
 def _chosen(level: int) -> Commitment:

@@ -41,3 +41,11 @@ class AddressRefused(HalftruthError):
 
 class StoreError(HalftruthError):
     """The store cannot be used as it is: full, locked, read-only, damaged, or of another version."""
+
+
+class StoreRestored(StoreError):
+    """The store is an older state or a copy of itself: what was spent since then is not in it. ``Device.adopt`` it."""
+
+
+class StoreDamaged(StoreError):
+    """The store's database does not hold what was written into it. ``Device.adopt`` goes on without it."""

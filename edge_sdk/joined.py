@@ -16,14 +16,15 @@ from functools import cached_property
 from edge_sdk.budget import Commitment
 from edge_sdk.role import NOBODY, Role
 from edge_sdk.terms import Terms
-from protocol.campaign import Campaign, SignedCampaign, open_campaign
+from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign, SignedCampaign, open_campaign
 from protocol.channels import Channel
+from protocol.envelope import MAX_PAYLOAD, Kind
 from protocol.keys import SECRET_BYTES, SigningKey
 from protocol.notions import Certificate
 from protocol.notions.classes import class_channels
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
-from protocol.report import Enrolment, Report, pack, unpack
+from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, unpack
 
 
 @dataclass(frozen=True)
@@ -138,10 +139,21 @@ class Joined:
             law, x = self.campaign.channel, self.campaign.input_of(x, self._place)
         return pack([law.sample(x, rand)], law.output_bits)
 
-    def report(self, period: int, slot: int, packed: bytes) -> bytes:
-        """The sealed report of one packed output; the same bytes for the same arguments."""
-        outputs = unpack(packed, 1, self.campaign.channel.output_bits)
+    def report(self, period: int, slot: int, *packed: bytes) -> bytes:
+        """The sealed report of outputs in neighbouring slots, each packed by itself; the same bytes for the same
+        arguments."""
+        bits = self.campaign.channel.output_bits
+        outputs = [unpack(one, 1, bits)[0] for one in packed]
         return Report.of(self.signed.id, self.campaign, period, slot, outputs).seal(self.key)
+
+    @property
+    def most_outputs(self) -> int:
+        """Outputs that one report carries at most, in whatever period and slots."""
+        emptiest = len(Report(self.signed.id, MAX_PERIOD, MAX_SLOT, MAX_ANSWERS_PER_PERIOD, b"").encode())
+        room = (
+            MAX_PAYLOAD[Kind.REPORT] - emptiest - 1
+        )  # the length of up to 2^16 bytes takes one more than that of none
+        return min(MAX_ANSWERS_PER_PERIOD, 8 * room // self.campaign.channel.output_bits)
 
     @cached_property
     def longest_report(self) -> int:

@@ -6,7 +6,7 @@ One idea: rows are only ever added, and everything that is known about the budge
     spent     = sum of charge + sum of carry
 
 Forgetting is the one exception: the charges of a forgotten campaign, whose times would tell when an answer
-changed, become one ``carry`` row of their sum.
+changed, become one ``carry`` row, of what they would have been had every answer been another one.
 
 Whether something may be spent: budget.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from edge_sdk.store import Store
+from edge_sdk.store import NOBODYS, Store
 from protocol import exact
 
 
@@ -53,6 +53,7 @@ class Ledger:
     def add(self, campaign: int, kind: Kind, time: int, nanonats: int) -> None:
         """Add a row; part of the caller's transaction."""
         self.store.execute("INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?)", time, campaign, kind, nanonats)
+        self.store.follow((time, campaign, kind, nanonats))
 
     def entries(self) -> list[Entry]:
         """All rows, oldest first."""
@@ -77,23 +78,30 @@ class Ledger:
             for time, nanonats in self.store.rows("SELECT time, nanonats FROM ledger WHERE kind = ?", Kind.CARRY)
         ]
 
-    def fold(self, campaign: int, now: int) -> None:
-        """Release what the campaign did not spend, and carry what it did; part of the caller's transaction.
+    def forgotten(self) -> dict[int, int]:
+        """Nanonats that each campaign spent at most before it was forgotten, by its number."""
+        query = "SELECT campaign, sum(nanonats) FROM ledger WHERE kind = ? GROUP BY campaign"
+        return {int(campaign): int(spent) for campaign, spent in self.store.rows(query, Kind.CARRY)}
 
-        The carry is as late as the latest charge, even where the clock went back since.
+    def fold(self, campaign: int, time: int, told: int) -> None:
+        """Release what the campaign cannot have spent, and carry what it may have; part of the caller's transaction.
+
+        Args:
+            time: of the latest answer, or later.
+            told: nanonats that its answers would have cost, had each been another one. Carried is no less, so that
+                what fits under the caps afterwards does not tell how many different ones there were.
         """
         charged = self._sum("SELECT sum(nanonats) FROM ledger WHERE kind = 2", campaign)
-        unspent = self.committed(campaign) - self.spent(campaign)
-        [[latest]] = self.store.rows(
-            "SELECT max(time) FROM ledger WHERE campaign = ? AND kind = ?", campaign, Kind.CHARGE
-        )
+        carried = max(charged, told)
+        unspent = self.committed(campaign) - self.spent(campaign) - (carried - charged)
         self.store.execute("DELETE FROM ledger WHERE campaign = ? AND kind = ?", campaign, Kind.CHARGE)
-        if charged:
-            self.add(campaign, Kind.CARRY, max(now, latest), charged)
+        if carried:
+            self.add(campaign, Kind.CARRY, time, carried)
         if unspent:
-            self.add(campaign, Kind.RELEASE, now, unspent)
+            self.add(campaign, Kind.RELEASE, time, unspent)
+        self.store.refollow()
 
     def _sum(self, query: str, campaign: int | None) -> int:
-        one = () if campaign is None else (campaign,)
-        [[total]] = self.store.rows(query + (" AND campaign = ?" if one else ""), *one)
+        one = () if campaign is None else (campaign, NOBODYS)  # what nobody knows the campaign of counts in each
+        [[total]] = self.store.rows(query + (" AND campaign IN (?, ?)" if one else ""), *one)
         return total or 0

@@ -1,4 +1,4 @@
-"""What a device hands back: a receipt for an answer given, a preview of one not given yet, and what was told so far.
+"""What a device hands back: for an answer given or collected, for one not given yet, and what was told so far.
 
 One idea: all are for the person and the app beside them. Levels are exact in nanonats, and in nats for print.
 
@@ -21,8 +21,8 @@ class Receipt:
     """What became of an answer. Its repr does not tell what the answer was.
 
     Attributes:
-        campaign_id, period, slot: the place of the report.
-        envelope: the signed report, as it was queued.
+        campaign_id, period, slot: the place of the output.
+        envelope: the signed report that carries it, as it was queued.
         cost_nanonats: what was charged now.
         repeated: whether this very report was queued before, and nothing was now.
     """
@@ -31,6 +31,28 @@ class Receipt:
     period: int
     slot: int
     envelope: bytes
+    cost_nanonats: int
+    repeated: bool
+
+    @property
+    def cost(self) -> float:
+        """Nats that were charged now."""
+        return exact.nats(self.cost_nanonats)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What became of an answer that waits to be bundled. Its repr does not tell what the answer was.
+
+    Attributes:
+        campaign_id, period, slot: the place that its output takes.
+        cost_nanonats: what was charged now.
+        repeated: whether this very reading was given before, and nothing was now.
+    """
+
+    campaign_id: bytes
+    period: int
+    slot: int
     cost_nanonats: int
     repeated: bool
 

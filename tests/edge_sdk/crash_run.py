@@ -1,7 +1,8 @@
 """Kill a device at random moments, again and again, and count what left against what was charged.
 
 One idea: a child answers new values in a loop and dies, half of the time by a signal from outside after a random
-delay, half of the time by its own hand just before a random SQL statement; then the store is opened again.
+delay, half of the time by its own hand just before a random SQL statement; then the store is opened again. Of every
+four children, two answer, and two collect and bundle.
 Run in a process of its own, because it forks: ``python -m tests.edge_sdk.crash_run RUNS SEED DIR``. Prints JSON.
 """
 
@@ -21,16 +22,21 @@ from edge_sdk.outbox import MOST_ENVELOPES
 from protocol import envelope
 from protocol.domain import Grid
 from protocol.envelope import Kind
+from protocol.report import Report
 from tests.edge_sdk.conftest import AUTHOR, OPENS, campaign
 
 DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
 PERIOD = 60
 MOST_ANSWERS = 12
 MOST_STATEMENTS = 120
+BUNDLED = 5
+"""Readings that a child collects before it bundles them."""
 
 
-def answer_until_killed(place: Path, campaign_id: bytes, first: int, now: int, pipe: int, dies_at: int | None) -> None:
-    """The child: hand each envelope out as soon as ``answer`` returns it."""
+def answer_until_killed(
+    place: Path, campaign_id: bytes, first: int, now: int, pipe: int, dies_at: int | None, collects: bool
+) -> None:
+    """The child: hand each envelope, or each collected slot, out as soon as the device returns it."""
     with Device.open(place, clock=lambda: now) as device:
         if dies_at is not None:
             countdown = iter(range(dies_at, -1, -1))
@@ -41,14 +47,27 @@ def answer_until_killed(place: Path, campaign_id: bytes, first: int, now: int, p
 
             device._store._connection.set_trace_callback(die)
         for x in range(first, first + MOST_ANSWERS):
-            receipt = device.answer(campaign_id, device.parse(campaign_id, DOMAIN.label(x)))
-            os.write(pipe, receipt.envelope)
+            value = device.parse(campaign_id, DOMAIN.label(x))
+            if not collects:
+                os.write(pipe, device.answer(campaign_id, value).envelope)
+                continue
+            os.write(pipe, bytes([device.collect(campaign_id, value).slot]))
+            if (x - first) % BUNDLED == BUNDLED - 1:
+                device.bundle(campaign_id)
 
 
 def exported(device: Device, path: Path) -> list[envelope.Envelope]:
     """All that waits, off the queue."""
     device.outbox.export(path)
     return list(envelope.read_batch(path.read_bytes()))
+
+
+def filled(item: envelope.Envelope) -> list[tuple[int, int]]:
+    """(period, slot) of each output that a report carries."""
+    if item.kind is not Kind.REPORT:
+        return []
+    report = Report.decode(item.unverified)
+    return [(report.period, slot) for slot in range(report.slot, report.slot + report.count)]
 
 
 def run(runs: int, seed: int, place: Path) -> dict[str, int]:
@@ -60,14 +79,16 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
         device.consent(campaign_id)
     left = charged = killed = lost = undercharged = overcharged = 0
     everything: list[envelope.Envelope] = []
+    collected: list[tuple[int, int]] = []
     for turn in range(runs):
+        collects = turn % 4 > 1
         reading, writing = os.pipe()
         dies_at = dice.randrange(MOST_STATEMENTS) if turn % 2 else None
         child = os.fork()
         if child == 0:
             os.close(reading)
             try:
-                answer_until_killed(place, campaign_id, charged, OPENS + turn * PERIOD, writing, dies_at)
+                answer_until_killed(place, campaign_id, charged, OPENS + turn * PERIOD, writing, dies_at, collects)
             finally:
                 os._exit(0)
         os.close(writing)
@@ -81,25 +102,34 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
         while chunk := os.read(reading, 2**16):
             returned += chunk
         os.close(reading)
-        fresh = list(envelope.read_batch(returned))
+        fresh = [] if collects else list(envelope.read_batch(returned))
+        kept = [(turn, slot) for slot in returned] if collects else []
+        collected += kept
         with Device.open(place, clock=lambda: OPENS) as device:
             before, charged = charged, round(device.budget.spent)
             queued = device._store.rows("SELECT envelope FROM outbox ORDER BY number DESC LIMIT ?", 2 * MOST_ANSWERS)
-            if len(device.outbox) > MOST_ENVELOPES - MOST_ANSWERS:
+            if len(device.outbox) > MOST_ENVELOPES - 2 * MOST_ANSWERS:
                 everything += exported(device, place.with_name(f"{turn}.htr"))
-        left += len(fresh)
+        left += len(fresh) + len(kept)
         lost += sum(not any(item.signature in row for (row,) in queued) for item in fresh)
-        undercharged += charged - before < len(fresh)
-        overcharged += charged - before > len(fresh) + 1
-    with Device.open(place) as device:
-        everything += exported(device, place.with_name("last.htr"))
-    reports = sum(item.kind is Kind.REPORT for item in everything)
+        undercharged += charged - before < len(fresh) + len(kept)
+        overcharged += charged - before > len(fresh) + len(kept) + 1
+    with Device.open(place) as device:  # what waits may be more than the queue takes at once
+        everything += exported(device, place.with_name("rest.htr"))
+        while device.collected(campaign_id):
+            device.bundle(campaign_id)
+            everything += exported(device, place.with_name(f"{device.collected(campaign_id)}.rest.htr"))
+    slots = [slot for item in everything for slot in filled(item)]
+    lost += len(set(collected) - set(slots))
     return {
         "runs": runs,
         "killed": killed,
         "left": left,
         "charged": charged,
-        "queued": reports,
+        "queued": len(slots),
+        "twice": len(slots) - len(set(slots)),
+        "collected": len(collected),
+        "bundled": len(slots) - sum(item.kind is Kind.REPORT for item in everything),
         "lost": lost,
         "undercharged": undercharged,
         "overcharged": overcharged,

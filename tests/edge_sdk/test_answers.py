@@ -50,17 +50,33 @@ def test_injected_bytes_give_the_channels_own_draw(open_device, clock):
         device.close()
 
 
-def test_asking_200_times_yields_one_report(open_device, clock):
-    """The same answer in one period is the same bytes 200 times, is charged once and queued once (promise 8)."""
+@pytest.mark.parametrize(("answers", "reading"), [(1, None), (1, 0), (4, 0), (4, 3)])
+def test_asking_for_one_reading_200_times_yields_one_report(open_device, clock, answers, reading):
+    """The same reading is the same bytes 200 times, is charged once and queued once (promise 8)."""
     device = open_device()
-    campaign_id = agreed(device, campaign(answers=4))
+    campaign_id = agreed(device, campaign(answers=answers))
     waiting = len(device.outbox)
-    receipts = [device.answer(campaign_id, "master") for _ in range(200)]
+    receipts = [device.answer(campaign_id, "master", reading) for _ in range(200)]
     assert {receipt.envelope for receipt in receipts} == {receipts[0].envelope}
     assert [receipt.cost for receipt in receipts] == [1.0] + [0.0] * 199
     assert [receipt.repeated for receipt in receipts] == [False] + [True] * 199
     assert len(device.outbox) == waiting + 1
     assert device.prior(campaign_id) == {"master": 1}
+
+
+def test_asking_200_readings_of_one_answer_tells_no_more_than_one(open_device, clock):
+    """Every reading of an unchanged answer is a report of its own, all of one output and one charge (promise 8)."""
+    device = open_device()
+    data = campaign(answers=200, enrolment="enrolled")
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    campaign_id = agreed(device, data)
+    receipts = [device.answer(campaign_id, "master") for _ in range(200)]
+    reports = [Report.decode(envelope.decode(receipt.envelope).unverified) for receipt in receipts]
+    assert [report.slot for report in reports] == list(range(200))
+    assert len({report.outputs(terms) for report in reports}) == 1
+    assert [receipt.cost for receipt in receipts] == [1.0] + [0.0] * 199
+    assert not any(receipt.repeated for receipt in receipts)
+    assert len(device.outbox) == 200
 
 
 def test_an_unchanged_answer_repeats_its_output_across_periods(open_device, clock):
@@ -134,8 +150,24 @@ def test_bytes_are_drawn_even_where_the_memo_needs_none(open_device, clock):
         clock.now += WEEK
 
 
+@pytest.mark.parametrize("answered", [*itertools.product(("none", "master"), repeat=3)])
+def test_the_number_of_reports_is_the_number_of_asks(open_device, clock, answered):
+    """Whatever the values, equal ones and others: as many reports, in the same slots, and the same end (promise 9)."""
+    dice = Dice()
+    device = open_device(urandom=dice)
+    campaign_id = agreed(device, campaign(answers=3, enrolment="enrolled"))
+    receipts = [device.answer(campaign_id, value) for value in answered]
+    assert [(receipt.slot, receipt.repeated, len(receipt.envelope)) for receipt in receipts] == [
+        (slot, False, 106) for slot in range(3)
+    ]
+    assert (len(device.outbox), dice.asked) == (3, [32, DITHER_BYTES, 8, 8, 8])
+    for value in ("none", "master"):
+        with pytest.raises(QuotaReached, match="takes 3 answers"):
+            device.answer(campaign_id, value)
+
+
 def test_the_quota_of_a_period_is_kept(open_device, clock):
-    """After as many different answers as a period takes, the next waits for the next period."""
+    """After as many answers as a period takes, the next waits for the next period."""
     device = open_device()
     campaign_id = agreed(device, campaign(answers=2))
     assert [device.answer(campaign_id, value).slot for value in ("none", "primary")] == [0, 1]

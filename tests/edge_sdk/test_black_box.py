@@ -80,7 +80,7 @@ def emitted(terms: Campaign, x: int, draws: int) -> Counter[int]:
             sealed = device.answer(campaign_id, answer).envelope
             outputs.update(Report.decode(envelope.decode(sealed).unverified).outputs(opened))
             with device._store.transaction():
-                for table in ("memo", "used", "outbox", "ledger"):
+                for table in ("memo", "used", "reading", "outbox", "ledger"):
                     device._store.execute(f"DELETE FROM {table}")  # noqa: S608
     return outputs
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.errors import BudgetRefused, ConsentMissing, QuotaReached, UnknownCampaign
+from edge_sdk.errors import BudgetRefused, ConsentMissing, OutboxFull, QuotaReached, UnknownCampaign
 from protocol.campaign import campaign_id
 from protocol.errors import OutsideSchedule
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Clock, campaign
@@ -26,7 +26,7 @@ CAMPAIGNS = [
     campaign("D", level=NAT // 4, opens=OPENS + 30, periods=1000, period_seconds=1, answers=1),
 ]
 IDS = [campaign_id(data) for data in CAMPAIGNS]
-REFUSALS = (BudgetRefused, ConsentMissing, OutsideSchedule, QuotaReached, UnknownCampaign)
+REFUSALS = (BudgetRefused, ConsentMissing, OutboxFull, OutsideSchedule, QuotaReached, UnknownCampaign)
 which = st.integers(0, len(CAMPAIGNS) - 1)
 
 
@@ -42,6 +42,7 @@ class Life(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
         self.clock = Clock()
         self.charges: list[tuple[int, int, int]] = []
+        self.forgot = False
 
     @initialize(
         lifetime=st.sampled_from([3, 7, 12, 1000, 1000]),
@@ -66,13 +67,19 @@ class Life(RuleBasedStateMachine):
             self.device.join(CAMPAIGNS[index])
             self.device.consent(IDS[index])
 
-    @rule(value=st.integers(0, len(LABELS) - 1), waits=st.lists(st.integers(1, 12), max_size=3))
-    def answer(self, value: int, waits: list[int]) -> None:
+    @rule(
+        value=st.integers(0, len(LABELS) - 1),
+        waits=st.lists(st.integers(1, 12), max_size=3),
+        reading=st.sampled_from([None, None, 0]),
+        collects=st.booleans(),
+    )
+    def answer(self, value: int, waits: list[int], reading: int | None = None, collects: bool = False) -> None:
+        give = self.device.collect if collects else self.device.answer
         for step, wait in enumerate([0, *waits]):
             self.clock.now += wait
             for index in range(len(CAMPAIGNS)):
                 with contextlib.suppress(*REFUSALS):
-                    receipt = self.device.answer(IDS[index], LABELS[(value + step) % len(LABELS)])
+                    receipt = give(IDS[index], LABELS[(value + step) % len(LABELS)], reading)
                     if receipt.cost_nanonats:
                         self.charges.append((int(self.clock.now), index, receipt.cost_nanonats))
                         assert self.spent() <= self.lifetime
@@ -91,6 +98,11 @@ class Life(RuleBasedStateMachine):
         self.clock.now -= ahead
         self.answer(value + 1, [5])
 
+    @rule(index=which)
+    def bundle(self, index: int) -> None:
+        with contextlib.suppress(*REFUSALS):
+            self.device.bundle(IDS[index])
+
     @rule()
     def restart(self) -> None:
         self.device.close()
@@ -98,6 +110,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(index=st.none() | which)
     def forget(self, index: int | None) -> None:
+        self.forgot = True
         with contextlib.suppress(*REFUSALS):
             self.device.forget(None if index is None else IDS[index])
 
@@ -123,7 +136,9 @@ class Life(RuleBasedStateMachine):
     def the_ledger_agrees(self) -> None:
         if hasattr(self, "device"):
             budget = self.device.budget
-            assert budget.spent_nanonats == self.spent()
+            # Forgetting counts every answer as another one.
+            assert budget.spent_nanonats >= self.spent()
+            assert self.forgot or budget.spent_nanonats == self.spent()
             assert budget.reserved_nanonats >= 0
 
     def teardown(self) -> None:

@@ -51,7 +51,7 @@ def test_the_memo_leaves_no_row_and_no_free_page(open_device, clock, place):
     campaign_id = agreed(device, campaign())
     history(device, clock, campaign_id)
     device.forget(campaign_id)
-    lefts = {"joined": 0, "consent": 0, "memo": 0, "outbox": 0, "upload": 0, "known": 1, "used": 10, "ledger": 3}
+    lefts = {"joined": 0, "consent": 0, "memo": 0, "outbox": 0, "upload": 0, "known": 1, "used": 10, "ledger": 2}
     for table, left in lefts.items():
         assert device._store.rows(f"SELECT count(*) FROM {table}") == [(left,)], table  # noqa: S608
     assert device._store.rows("PRAGMA freelist_count") == [(0,)]
@@ -78,9 +78,36 @@ def test_the_spent_total_stays_and_joining_again_does_not_refill(open_device, cl
         campaign_id = agreed(device, data)
         history(device, clock, campaign_id)
         device.forget(campaign_id)
-        assert (device.budget.spent, device.budget.reserved) == (4, 0)
-        with pytest.raises(BudgetRefused, match="leaves 3 of 7"):
+        assert (device.budget.spent, device.budget.reserved) == (6, 0)
+        with pytest.raises(BudgetRefused, match="leaves 1 of 7"):
             device.join(data)
+
+
+def test_what_remains_after_forgetting_does_not_tell_what_was_answered(open_device, clock):
+    """Whether one value was given ten times or six different ones, forgetting leaves the same room (promise 9)."""
+    left = []
+    for changes in (1, 4, 6):
+        clock.now = OPENS
+        device = open_device(lifetime=20)
+        campaign_id = agreed(device, campaign())
+        for period in range(10):
+            clock.now = OPENS + period * WEEK
+            device.answer(campaign_id, LABELS[period % changes])
+        assert device.budget.spent == changes
+        device.forget(campaign_id)
+        left.append((device.budget.spent, device.budget.remaining))
+    assert left == [(6, 14)] * 3
+
+
+def test_forgetting_after_a_few_answers_releases_the_rest(open_device, clock):
+    """Two answers, whatever they were, leave two costs counted, and the rest of the worst case is released."""
+    device = open_device(lifetime=20)
+    campaign_id = agreed(device, campaign())
+    for period in range(2):
+        clock.now = OPENS + period * WEEK
+        device.answer(campaign_id, "none")
+    device.forget(campaign_id)
+    assert (device.budget.spent, device.budget.remaining) == (2, 18)
 
 
 def test_joining_again_answers_no_period_twice(open_device, clock):

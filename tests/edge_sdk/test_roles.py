@@ -354,6 +354,8 @@ def test_a_store_of_the_first_format_is_brought_up(open_device, place) -> None:
         connection.execute("DROP TABLE declared")
         connection.execute("DROP TABLE transcript")
         connection.execute("DROP TABLE upload")
+        connection.execute("DROP TABLE reading")
+        connection.execute("ALTER TABLE consent DROP COLUMN latest")
         connection.execute("PRAGMA user_version = 1")
     connection.close()
     with open_device(place) as device:

@@ -197,6 +197,8 @@ def test_a_store_of_the_third_format_is_brought_up_and_loses_nothing(open_device
     connection = sqlite3.connect(place / DATABASE_FILE)
     with connection:
         connection.execute("DROP TABLE upload")
+        connection.execute("DROP TABLE reading")
+        connection.execute("ALTER TABLE consent DROP COLUMN latest")
         for number in range(299):
             connection.execute("INSERT INTO outbox VALUES (NULL, 1, ?)", (number.to_bytes(2000, "big"),))
         connection.execute("PRAGMA user_version = 3")

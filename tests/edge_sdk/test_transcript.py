@@ -214,6 +214,8 @@ def test_a_store_of_the_second_format_is_brought_up(agreed, open_device, place) 
     with connection:
         connection.execute("DROP TABLE transcript")
         connection.execute("DROP TABLE upload")
+        connection.execute("DROP TABLE reading")
+        connection.execute("ALTER TABLE consent DROP COLUMN latest")
         connection.execute("PRAGMA user_version = 2")
     connection.close()
     device = open_device(place)

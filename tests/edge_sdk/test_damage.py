@@ -1,0 +1,256 @@
+"""A store whose database does not hold what was written into it, and what is left of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import sqlite3
+
+import pytest
+
+import edge_sdk.adoption
+import edge_sdk.keeper
+import edge_sdk.store
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.errors import StoreDamaged, StoreError
+from edge_sdk.keeper import MARK_FILE
+from edge_sdk.store import DATABASE_FILE, SECRET_FILE, Store
+from protocol.errors import HalftruthError
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+
+RESERVED = 6 * 10**9
+
+
+def answered(place, clock, answers: int = 3) -> bytes:
+    """A closed store with one campaign of 6 nats, of which so many are spent; the campaign's id."""
+    policy = BudgetPolicy(lifetime=20, window=(100, 15))
+    with Device.open(place, [AUTHOR.public], policy, clock=clock) as device:
+        campaign_id = device.join(campaign("Distinctive title")).campaign_id
+        device.consent(campaign_id)
+        for period in range(answers):
+            clock.now = OPENS + period * WEEK
+            device.answer(campaign_id, LABELS[period])
+    return campaign_id
+
+
+def change(place, *statements: str) -> None:
+    """Let somebody else write into the database."""
+    with contextlib.closing(sqlite3.connect(place / DATABASE_FILE)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def headless(place) -> None:
+    data = (place / DATABASE_FILE).read_bytes()
+    (place / DATABASE_FILE).write_bytes(bytes(range(100)) + data[100:])
+
+
+def scrambled(place) -> None:
+    data = (place / DATABASE_FILE).read_bytes()
+    (place / DATABASE_FILE).write_bytes(data[:1024] + b"\xa5" * (len(data) - 1024))
+
+
+def cut(place) -> None:
+    data = (place / DATABASE_FILE).read_bytes()
+    (place / DATABASE_FILE).write_bytes(data[: len(data) // 3])
+
+
+DAMAGES = {
+    "headless": headless,
+    "scrambled": scrambled,
+    "cut": cut,
+    "a cheaper charge": lambda place: change(place, "UPDATE ledger SET nanonats = 1 WHERE kind = 2"),
+    "a charge less": lambda place: change(place, "DELETE FROM ledger WHERE number = 3"),
+    "no ledger": lambda place: change(place, "DELETE FROM ledger"),
+    "an absurd row": lambda place: change(place, "UPDATE ledger SET kind = 9"),
+    "words in a row": lambda place: change(place, "UPDATE ledger SET nanonats = 'much'"),
+    "a raised cap": lambda place: change(place, "UPDATE cap SET nanonats = nanonats * 2"),
+    "no mark": lambda place: change(place, "DELETE FROM setting WHERE name = 'mark'"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_store_is_refused_and_can_be_adopted(place, clock, damage) -> None:
+    """Damage is named as damage; adopted, the store has its caps and its keys, and what was reserved is spent."""
+    answered(place, clock)
+    secret = (place / SECRET_FILE).read_bytes()
+    damage(place)
+    with pytest.raises(StoreDamaged, match="adopt"):
+        Device.open(place)
+    with Device.adopt(place, clock=clock) as device:
+        assert (device.budget.spent_nanonats, device.budget.reserved_nanonats) == (RESERVED, 0)
+        assert [cap.nanonats for cap in device.budget.caps] == [20 * 10**9, 15 * 10**9]
+        assert device.campaigns == []
+        assert device._store.secret == secret
+        found = device.doctor()
+        assert found["quarantine"].startswith("quarantine-1:")
+        assert found["integrity"] == "checked, and whole"
+    aside = place / "quarantine-1"
+    assert aside.stat().st_mode & 0o777 == 0o700
+    assert (aside / DATABASE_FILE).exists()
+    with Device.open(place) as device:
+        assert device.budget.spent_nanonats == RESERVED
+
+
+def test_a_store_of_many_pages_is_checked_by_doctor(place, clock, monkeypatch) -> None:
+    """A large database is not read through at every opening; doctor reads it, and says what it found."""
+    answered(place, clock)
+    path = place / DATABASE_FILE
+    data = bytearray(path.read_bytes())
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        [[root]] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'memo'")
+    data[(root - 1) * 1024 : root * 1024] = bytes(1024)
+    path.write_bytes(data)
+    with pytest.raises(StoreDamaged):
+        Device.open(place)
+    monkeypatch.setattr(edge_sdk.store, "QUICK_PAGES", 0)
+    with Device.open(place) as device, pytest.raises(StoreDamaged):
+        device.doctor()
+
+
+def test_a_second_quarantine_has_a_name_of_its_own(place, clock) -> None:
+    """What was moved aside before is not overwritten."""
+    answered(place, clock)
+    for number in (1, 2):
+        headless(place)
+        Device.adopt(place, clock=clock).close()
+        assert (place / f"quarantine-{number}" / DATABASE_FILE).exists()
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_forgetting_deletes_what_was_moved_aside(place, clock, everything) -> None:
+    """The answers of a damaged database go with the first forgetting after it (promise 11)."""
+    answered(place, clock)
+    DAMAGES["a charge less"](place)
+    with Device.adopt(place, [AUTHOR.public], clock=clock) as device:
+        assert b"Distinctive title" in (place / "quarantine-1" / DATABASE_FILE).read_bytes()
+        campaign_id = device.join(campaign("Another")).campaign_id
+        device.forget(None if everything else campaign_id)
+        assert not (place / "quarantine-1").exists()
+        assert "quarantine" not in device.doctor()
+
+
+@pytest.mark.parametrize("damage", [headless, scrambled, cut])
+def test_nothing_is_adopted_that_nobody_can_count(place, clock, damage) -> None:
+    """With neither database nor mark there is no telling what was spent: adopting refuses, and moves nothing."""
+    answered(place, clock)
+    damage(place)
+    (place / MARK_FILE).write_bytes(bytes(9000))
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    with pytest.raises(StoreError, match="not known"):
+        Device.adopt(place, clock=clock)
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+
+
+def test_a_mark_is_not_needed_where_the_database_is_whole(place, clock) -> None:
+    """A lost mark is made again from the database."""
+    answered(place, clock)
+    (place / MARK_FILE).unlink()
+    with Device.adopt(place, clock=clock) as device:
+        assert device.budget.spent_nanonats == RESERVED
+    Device.open(place).close()
+
+
+def test_the_database_says_what_the_mark_has_lost(place, clock) -> None:
+    """A database that is damaged elsewhere still tells its totals, so a lost mark is not the end."""
+    answered(place, clock)
+    (place / MARK_FILE).unlink()
+    DAMAGES["no ledger"](place)
+    with Device.adopt(place, clock=clock) as device:
+        assert device.budget.spent_nanonats == RESERVED
+
+
+def test_a_foreign_mark_counts_for_nothing(place, clock, tmp_path) -> None:
+    """What another store spent is not this one's."""
+    answered(place, clock)
+    with Device.open(tmp_path / "other", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=clock) as device:
+        device.consent(device.join(campaign(level=9 * 10**9)).campaign_id)
+    shutil.copy(tmp_path / "other" / MARK_FILE, place / MARK_FILE)
+    with Device.adopt(place, clock=clock) as device:
+        assert device.budget.spent_nanonats == RESERVED
+
+
+@pytest.mark.parametrize(("rounds", "seed"), [(50, 1), pytest.param(3000, 2, marks=pytest.mark.long)])
+def test_no_damage_lowers_what_was_spent(place, clock, tmp_path, rounds, seed) -> None:
+    """Whatever bytes change, a device answers as before, or refuses in words; adopted, it has not spent less."""
+    dice = random.Random(seed)
+    answered(place, clock, answers=2)
+    whole = {path.name: path.read_bytes() for path in place.iterdir()}
+    adopted = 0
+    for _ in range(rounds):
+        for path in list(place.iterdir()):
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name not in whole:
+                path.unlink()
+        for name, data in whole.items():
+            (place / name).write_bytes(data)
+        data = bytearray(whole[DATABASE_FILE])
+        for _ in range(dice.choice((1, 1, 3, 30))):
+            start = dice.randrange(len(data))
+            data[start : start + dice.choice((1, 1, 8, 500))] = dice.randbytes(dice.choice((1, 1, 8, 500)))
+        (place / DATABASE_FILE).write_bytes(data)
+        try:
+            with Device.open(place, clock=clock) as device:
+                assert device.budget.spent_nanonats + device.budget.reserved_nanonats == RESERVED
+        except HalftruthError:
+            with contextlib.suppress(StoreError), Device.adopt(place, clock=clock) as device:
+                adopted += 1
+                assert device.budget.spent_nanonats >= RESERVED
+    assert adopted > rounds / 4
+
+
+STEPS = (
+    (os, "write"),
+    (os, "fsync"),
+    (edge_sdk.keeper, "write_durably"),
+    (edge_sdk.store, "sync"),
+    (edge_sdk.adoption, "sync"),
+    (edge_sdk.store.Path, "rename"),
+    (edge_sdk.store.Path, "mkdir"),
+    (Store, "_set"),
+    (Store, "_vacuum"),
+    (Store, "close"),
+)
+
+
+@pytest.mark.parametrize("damage", ["headless", "a charge less", None])
+def test_a_kill_while_adopting_loses_nothing(place, clock, monkeypatch, damage) -> None:
+    """Killed at any step of adopting, a store that is opened or adopted again has spent what was reserved."""
+    answered(place, clock)
+    if damage is None:
+        (place / SECRET_FILE).unlink()
+    else:
+        DAMAGES[damage](place)
+    broken = {path.name: path.read_bytes() for path in place.iterdir()}
+    for moment in range(300):
+        shutil.rmtree(place)
+        place.mkdir(mode=0o700)
+        for name, data in broken.items():
+            (place / name).write_bytes(data)
+        child = os.fork()
+        if child == 0:
+            steps = iter(range(moment + 1))
+
+            def counted(work, steps=steps, moment=moment):
+                def step(*arguments, **options):
+                    if next(steps, None) == moment:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    return work(*arguments, **options)
+
+                return step
+
+            for owner, name in STEPS:
+                monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
+            Device.adopt(place, clock=clock).close()
+            os._exit(0)
+        ended = os.waitpid(child, 0)[1]
+        with Device.adopt(place, clock=clock) as device:
+            assert (device.budget.spent_nanonats, device.budget.reserved_nanonats) == (RESERVED, 0), moment
+        if os.WIFEXITED(ended):
+            break
+    assert ended == 0
+    assert moment > 10

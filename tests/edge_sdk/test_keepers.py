@@ -1,0 +1,511 @@
+"""Where the secret and the mark are kept: files, a keyring, and a Keystore, the last two in memory here."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import types
+
+import keyring
+import keyring.backend
+import keyring.errors
+import pytest
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.__main__ import main
+from edge_sdk.android_keeper import AndroidKeeper
+from edge_sdk.errors import StoreError, StoreRestored
+from edge_sdk.keeper import MARK_FILE, WRAPPED_FILE, FileKeeper, Keeper, usual_keeper
+from edge_sdk.keyring_keeper import KeyringKeeper
+from edge_sdk.mark import Mark
+from edge_sdk.store import DATABASE_FILE, SECRET_FILE
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+
+
+class Ring(keyring.backend.KeyringBackend):
+    """A keyring in memory."""
+
+    priority = 5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: dict[tuple[str, str], str] = {}
+        self.locked = False
+
+    def get_password(self, service: str, username: str) -> str | None:
+        if self.locked:
+            raise keyring.errors.KeyringLocked("no")
+        return self.entries.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        if self.locked:
+            raise keyring.errors.KeyringLocked("no")
+        self.entries[service, username] = password
+
+
+@pytest.fixture
+def ring():
+    """The keyring of this test."""
+    before, made = keyring.get_keyring(), Ring()
+    keyring.set_keyring(made)
+    yield made
+    keyring.set_keyring(before)
+
+
+class Keystore(types.ModuleType):
+    """A module like pyjnius, over a phone's Keystore and its Cipher, as far as the keeper uses them.
+
+    Keys stay in ``keys`` while "the phone" lives; objects refuse what Java's own would refuse.
+    """
+
+    class JavaException(Exception):  # pyjnius calls it so
+        """What Java threw."""
+
+        classname = "java.security.ProviderException"
+
+    def __init__(self) -> None:
+        super().__init__("jnius")
+        self.keys: dict[str, bytes] = {}
+        self.refuses = False
+        self.dies_at: int | None = None
+
+    def step(self) -> None:
+        """One call into the Keystore; the process may die here."""
+        if self.dies_at is not None:
+            self.dies_at -= 1
+            if self.dies_at < 0:
+                raise KeyboardInterrupt
+
+    def cast(self, name: str, thing: object) -> object:
+        assert name in ("java.security.Key", "java.security.spec.AlgorithmParameterSpec")
+        return name, thing
+
+    def autoclass(self, name: str) -> object:
+        return {
+            "java.security.KeyStore": self._keystore,
+            "javax.crypto.KeyGenerator": self._generator,
+            "javax.crypto.Cipher": self._cipher,
+            "javax.crypto.spec.GCMParameterSpec": lambda bits, vector: (bits, vector),
+            "android.security.keystore.KeyGenParameterSpec$Builder": self._builder,
+        }[name]
+
+    @property
+    def _keystore(self) -> object:
+        keys, step = self.keys, self.step
+
+        class Store:
+            loaded = False
+
+            @classmethod
+            def getInstance(cls, provider: str) -> Store:  # noqa: N802
+                assert provider == "AndroidKeyStore"
+                return cls()
+
+            def load(self, parameter: None) -> None:
+                self.loaded = True
+
+            def containsAlias(self, alias: str) -> bool:  # noqa: N802
+                assert self.loaded
+                return alias in keys
+
+            def getKey(self, alias: str, password: None) -> bytes | None:  # noqa: N802
+                assert self.loaded
+                return keys.get(alias)
+
+            def deleteEntry(self, alias: str) -> None:  # noqa: N802
+                step()
+                del keys[alias]
+
+        return Store
+
+    def _builder(self, alias: str, purposes: int) -> object:
+        assert purposes == 3
+        asked = {"alias": alias}
+        names = ("setBlockModes", "setEncryptionPaddings", "setKeySize")
+        built = types.SimpleNamespace(**{name: lambda value, name=name: asked.update({name: value}) for name in names})
+        built.build = lambda: asked
+        return built
+
+    @property
+    def _generator(self) -> object:
+        phone = self
+
+        class Generator:
+            @classmethod
+            def getInstance(cls, algorithm: str, provider: str) -> Generator:  # noqa: N802
+                assert (algorithm, provider) == ("AES", "AndroidKeyStore")
+                return cls()
+
+            def init(self, asked: tuple[str, dict[str, object]]) -> None:
+                name, self.spec = asked
+                assert name.endswith("AlgorithmParameterSpec")
+                assert (self.spec["setBlockModes"], self.spec["setEncryptionPaddings"]) == ("GCM", "NoPadding")
+
+            def generateKey(self) -> None:  # noqa: N802
+                phone.step()
+                if phone.refuses:
+                    raise phone.JavaException
+                phone.keys[self.spec["alias"]] = secrets.token_bytes(self.spec["setKeySize"] // 8)
+
+        return Generator
+
+    @property
+    def _cipher(self) -> object:
+        phone = self
+
+        class Cipher:
+            @classmethod
+            def getInstance(cls, transformation: str) -> Cipher:  # noqa: N802
+                assert transformation == "AES/GCM/NoPadding"
+                return cls()
+
+            def init(self, mode: int, key: tuple[str, bytes], parameters: tuple[str, tuple] | None = None) -> None:
+                self.mode, self.key = mode, key[1]
+                assert (parameters is None) == (mode == 1)
+                self.vector = secrets.token_bytes(12) if parameters is None else parameters[1][1]
+
+            def getIV(self) -> list[int]:  # noqa: N802
+                return signed(self.vector)
+
+            def doFinal(self, data: bytes) -> list[int]:  # noqa: N802
+                aead = AESGCM(self.key)
+                try:
+                    return signed((aead.encrypt if self.mode == 1 else aead.decrypt)(self.vector, data, None))
+                except InvalidTag:
+                    raise phone.JavaException from None
+
+        return Cipher
+
+
+def signed(data: bytes) -> list[int]:
+    """As Java's bytes come."""
+    return [byte - 256 if byte > 127 else byte for byte in data]
+
+
+@pytest.fixture
+def phone(monkeypatch):
+    """This process runs in an app on a phone."""
+    made = Keystore()
+    monkeypatch.setitem(sys.modules, "jnius", made)
+    monkeypatch.setenv("ANDROID_ARGUMENT", "/data/app")
+    return made
+
+
+def use(place, clock, period: int = 0, **options) -> float:
+    """Open, join, agree and answer once, as an app does at each start; what is spent then."""
+    clock.now = OPENS + period * WEEK
+    with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=100), clock=clock, **options) as device:
+        campaign_id = device.join(campaign()).campaign_id
+        device.consent(campaign_id)
+        device.answer(campaign_id, LABELS[period])
+        return device.budget.spent
+
+
+# Every keeper
+
+KEEPERS = {
+    "file": FileKeeper,
+    "file and another": lambda place: FileKeeper(place, place.parent / "elsewhere" / "mark"),
+    "keyring": lambda place: KeyringKeeper(str(place)),
+    "android": AndroidKeeper,
+}
+each_keeper = pytest.mark.parametrize("make", KEEPERS.values(), ids=KEEPERS)
+
+
+@each_keeper
+def test_a_keeper_keeps_what_it_was_given(make, place, ring, phone) -> None:
+    """A secret and a mark come back as they were; before there are any there is nothing; the mark goes on only."""
+    place.mkdir(parents=True)
+    keeper: Keeper = make(place)
+    assert keeper.secret() is None
+    assert set(keeper.marks().values()) == {None}
+    keeper.keep_secret(bytes(range(32)))
+    marks = [Mark(bytes(32), sequence, bytes(32), 9, sequence) for sequence in range(1, 6)]
+    keeper.keep_mark(marks[0], alone=True)
+    for mark in marks[1:]:
+        keeper.keep_mark(mark)
+        assert set(make(place).marks().values()) == {mark}
+        with pytest.raises(StoreRestored, match="older state"):
+            keeper.keep_mark(marks[0])
+        with pytest.raises(StoreRestored, match="another store"):
+            keeper.keep_mark(Mark(bytes(31) + b"1", 99, bytes(32), 0, 0))
+        assert set(keeper.marks().values()) == {mark}
+    assert make(place).secret() == bytes(range(32))
+    assert str(place) in keeper.say()
+
+
+@each_keeper
+def test_a_store_goes_on_with_the_keeper_it_was_made_with(make, place, clock, ring, phone) -> None:
+    """Named once, a keeper is remembered, and doctor says which it is."""
+    assert use(place, clock, keeper=make(place)) == 1
+    assert use(place, clock, 1) == 2
+    assert use(place, clock, 2, keeper=make(place)) == 3
+    with Device.open(place) as device:
+        found = device.doctor()
+    assert found["keeper"] == make(place).name
+    assert found["device secret"] == make(place).say()
+    assert (place / SECRET_FILE).exists() == (found["keeper"] == "file")
+
+
+@each_keeper
+def test_an_older_database_is_noticed_by_every_keeper(make, place, clock, ring, phone) -> None:
+    """Put back without its mark, a database is refused; adopted, it has spent what the mark says was reserved."""
+    keeper = make(place)
+    Device.open(place, keeper=keeper).close()
+    held = (place / DATABASE_FILE).read_bytes()
+    use(place, clock)
+    (place / DATABASE_FILE).write_bytes(held)
+    with pytest.raises(StoreRestored, match="older state"):
+        Device.open(place)
+    with Device.adopt(place, clock=clock) as device:
+        assert device.budget.spent == 6
+        assert device.doctor()["keeper"] == keeper.name
+
+
+@each_keeper
+def test_forgetting_works_with_every_keeper(make, place, clock, ring, phone) -> None:
+    """After forgetting, the mark is the one of what is left."""
+    use(place, clock, keeper=make(place))
+    with Device.open(place, clock=clock) as device:
+        device.forget()
+        assert set(make(place).marks().values()) == {device._store._mark()}
+
+
+def test_a_keeper_of_another_kind_is_refused(place, clock, ring, phone) -> None:
+    """A secret does not move: naming another keeper later is an error that says which it is."""
+    use(place, clock, keeper=FileKeeper(place))
+    for other in (KeyringKeeper(str(place)), AndroidKeeper(place)):
+        with pytest.raises(StoreError, match="kept by 'file'"):
+            use(place, clock, keeper=other)
+
+
+def test_an_apps_own_keeper_is_named_each_time(place, clock) -> None:
+    """A keeper that this package does not bring cannot be found by its name, and the error says so."""
+
+    class Own(FileKeeper):
+        name = "own"
+
+    assert use(place, clock, keeper=Own(place)) == 1
+    assert use(place, clock, 1, keeper=Own(place)) == 2
+    with pytest.raises(StoreError, match="open it with that keeper"):
+        use(place, clock, 2)
+
+
+def test_the_usual_keeper(place, ring, phone, monkeypatch) -> None:
+    """A new store is kept by the Keystore on Android and by files elsewhere, whatever keyring there is."""
+    place.mkdir(parents=True)
+    assert usual_keeper(place).name == "android"
+    (place / SECRET_FILE).write_bytes(bytes(32))
+    assert usual_keeper(place).name == "file"
+    (place / SECRET_FILE).unlink()
+    monkeypatch.delenv("ANDROID_ARGUMENT")
+    assert usual_keeper(place).name == "file"
+
+
+# The keyring
+
+
+def test_nothing_of_the_secret_is_in_the_folder(place, clock, ring) -> None:
+    """With a keyring, no file holds the secret."""
+    with Device.open(place, keeper=KeyringKeeper("unit")) as device:
+        secret = device._store.secret
+        assert not [path for path in place.iterdir() if secret in path.read_bytes()]
+    assert sorted(ring.entries) == [("halftruth", "unit"), ("halftruth", "unit.mark")]
+
+
+def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, ring) -> None:
+    """The keyring went on without the folder, and is not restored with it."""
+    use(place, clock, keeper=KeyringKeeper("unit"))
+    held = {path: path.read_bytes() for path in place.iterdir()}
+    use(place, clock, 1)
+    for path, data in held.items():
+        path.write_bytes(data)
+    with pytest.raises(StoreRestored, match="older state"):
+        Device.open(place)
+
+
+def test_a_folder_without_its_keyring_is_another_machines(place, clock, ring) -> None:
+    """A folder moved to a login without the entry is refused; adopted, it has new keys and its total."""
+    use(place, clock, keeper=KeyringKeeper("unit"))
+    ring.entries.clear()
+    with pytest.raises(StoreRestored, match="missing"):
+        Device.open(place)
+    with Device.adopt(place, clock=clock) as device:
+        assert device.budget.spent == 6
+    Device.open(place).close()
+
+
+@pytest.mark.parametrize("name", ["keyring.backends.fail", "keyring.backends.null"])
+def test_a_keyring_that_keeps_nothing_is_refused(place, name) -> None:
+    """Without a real keyring the store is not made, and the error says what to do."""
+    before = keyring.get_keyring()
+    try:
+        keyring.set_keyring(__import__(name, fromlist=["Keyring"]).Keyring())
+        with pytest.raises(StoreError, match="no keyring that keeps a secret"):
+            Device.open(place, keeper=KeyringKeeper("unit"))
+    finally:
+        keyring.set_keyring(before)
+
+
+def test_a_plain_text_keyring_is_refused_alone_and_as_the_first_of_a_chain(place, ring) -> None:
+    """What is below the priority that the keyring package recommends keeps no secret."""
+    ring.priority = 0.5
+    with pytest.raises(StoreError, match="no keyring"):
+        Device.open(place, keeper=KeyringKeeper("unit"))
+    ring.priority, ring.backends = 10, [types.SimpleNamespace(priority=0.5, name="plain text")]
+    with pytest.raises(StoreError, match="offers plain text"):
+        Device.open(place, keeper=KeyringKeeper("unit"))
+
+
+def test_a_locked_keyring_says_so(place, clock, ring) -> None:
+    """A locked keyring is no restored store, and what it says stays with it; an answer given meanwhile is kept."""
+    use(place, clock, keeper=KeyringKeeper("unit"))
+    with Device.open(place, clock=clock) as device:
+        clock.now += WEEK
+        ring.locked = True
+        assert device.answer(device.campaigns[0], LABELS[1]).cost == 1
+        ring.locked = False
+        assert "behind" in device.doctor()["mark"]
+    ring.locked = True
+    with pytest.raises(StoreError, match="unlock it") as refused:
+        Device.open(place)
+    assert not isinstance(refused.value, StoreRestored)
+
+
+def test_a_machine_without_the_extra_says_what_to_install(place, monkeypatch) -> None:
+    """The keyring package is an extra."""
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    with pytest.raises(StoreError, match=r"pip install halftruth\[keyring\]"):
+        Device.open(place, keeper=KeyringKeeper("unit"))
+
+
+# The Keystore
+
+
+def test_the_secret_is_wrapped(place, clock, phone) -> None:
+    """No file holds the secret, and the key that opens it is the phone's only one."""
+    with Device.open(place) as device:
+        secret = device._store.secret
+        assert not [path for path in place.iterdir() if secret in path.read_bytes()]
+    assert len(phone.keys) == 1
+    assert (place / WRAPPED_FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_new_key_in_each_opening_that_counts(place, clock, phone) -> None:
+    """The wrapping key is replaced once an opening counts something, only then, and once."""
+    use(place, clock)
+    first = set(phone.keys)
+    Device.open(place).close()
+    assert set(phone.keys) == first
+    seen = []
+    with Device.open(place, clock=clock) as device:
+        for period in (1, 2):
+            clock.now = OPENS + period * WEEK
+            device.answer(device.campaigns[0], LABELS[period])
+            seen.append(set(phone.keys))
+    assert len(seen[0]) == 1
+    assert seen[0] == seen[1] != first
+
+
+def test_a_backup_on_the_same_phone_is_noticed(place, clock, phone, monkeypatch) -> None:
+    """A whole folder put back byte by byte, mark and all, has a secret that no key opens any more."""
+    monkeypatch.setattr("edge_sdk.instance.STABLE", set())
+    use(place, clock)
+    held = {path: path.read_bytes() for path in place.iterdir()}
+    use(place, clock, 1)
+    for path, data in held.items():
+        path.write_bytes(data)
+    with pytest.raises(StoreRestored, match="not in this phone's Keystore"):
+        Device.open(place)
+    with Device.adopt(place, clock=clock) as device:
+        assert device.budget.spent == 6
+    Device.open(place).close()
+
+
+def test_a_backup_on_a_new_phone_is_noticed(place, clock, phone, tmp_path, monkeypatch) -> None:
+    """A restored app meets a Keystore without its key, or with another; adopted, it has new keys and its total."""
+    monkeypatch.setattr("edge_sdk.instance.STABLE", set())
+    use(place, clock)
+    held = shutil.copytree(place, tmp_path / "backup")
+    for keys in ({}, {alias: os.urandom(32) for alias in phone.keys}):
+        shutil.rmtree(place)
+        shutil.copytree(held, place)
+        phone.keys = keys
+        with pytest.raises(StoreRestored, match="another phone"):
+            Device.open(place)
+        with Device.adopt(place, clock=clock) as device:
+            assert device.budget.spent == 6
+        Device.open(place).close()
+
+
+def test_a_damaged_wrapping_is_a_lost_secret(place, clock, phone) -> None:
+    """A wrapped secret that is cut or changed opens nothing, and the store can be adopted."""
+    use(place, clock)
+    whole = (place / WRAPPED_FILE).read_bytes()
+    for damaged in (b"", whole[:20], whole[:-1] + bytes([whole[-1] ^ 1])):
+        (place / WRAPPED_FILE).write_bytes(damaged)
+        with pytest.raises(StoreRestored, match="cannot be opened"):
+            Device.open(place)
+        with Device.adopt(place, clock=clock) as device:
+            assert device.budget.spent == 6
+
+
+def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, clock, phone, monkeypatch) -> None:
+    """Whenever the app dies, some key opens the file; what a crash left of old keys goes with the next new one."""
+    with Device.open(place) as device:
+        secret = device._store.secret
+    for turn in range(9):
+        phone.dies_at = (0, 1, None)[turn % 3]  # making the key, deleting the old one, or writing in between
+        with Device.open(place) as device, monkeypatch.context() as patch:
+            if phone.dies_at is None:
+                patch.setattr("edge_sdk.android_keeper.write_durably", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                device.tighten(BudgetPolicy(lifetime=90 - turn))
+        phone.dies_at = None
+        with Device.open(place) as device:
+            assert device._store.secret == secret
+    with Device.open(place) as device:
+        device.tighten(BudgetPolicy(lifetime=50))
+    assert len(phone.keys) == 1
+
+
+def interrupted(*arguments: object) -> None:
+    """Dies here."""
+    raise KeyboardInterrupt
+
+
+def test_a_keystore_that_refuses_keeps_the_old_key(place, clock, phone) -> None:
+    """When no key can be made, the answer stands, and doctor says why the mark is behind."""
+    use(place, clock)
+    with Device.open(place, clock=clock) as device:
+        clock.now += WEEK
+        phone.refuses = True
+        assert device.answer(device.campaigns[0], LABELS[1]).cost == 1
+        assert "refuses to make a key" in device.doctor()["mark"]
+    phone.refuses = False
+    assert use(place, clock, 2) == 3
+
+
+def test_a_machine_without_a_keystore_says_so(place) -> None:
+    """The Android keeper is Android's."""
+    with pytest.raises(StoreError, match="Android's"):
+        Device.open(place, keeper=AndroidKeeper(place))
+
+
+# The command line
+
+
+def test_the_command_line_names_a_keeper_once(place, ring, capsys) -> None:
+    """--keeper makes a new store with it; --mark is a file keeper's."""
+    run = ["--store", str(place)]
+    assert main([*run, "--keeper", "keyring", "doctor"]) == 0
+    assert "keeper: keyring" in capsys.readouterr().out
+    assert main([*run, "doctor"]) == 0
+    assert main([*run, "--keeper", "file", "ledger"]) == 1
+    assert "kept by 'keyring" in capsys.readouterr().err
+    assert main([*run, "--keeper", "keyring", "--mark", "x", "ledger"]) == 2
+    assert (place / MARK_FILE).exists() is False

@@ -1,0 +1,491 @@
+"""Readings: which slot an answer fills, what is collected, and how much one signature carries."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+
+import pytest
+
+from aggregator.intake.ingest import ingest
+from aggregator.study import Study
+from edge_sdk import Device, reading
+from edge_sdk.__main__ import main
+from edge_sdk.errors import BudgetRefused, OutboxFull, QuotaReached, StoreError, UnknownCampaign
+from edge_sdk.outbox import MOST_BYTES, MOST_ENVELOPES
+from protocol import envelope, exact
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.channels import Bits
+from protocol.domain import DITHER_BYTES, Values
+from protocol.envelope import MAX_PAYLOAD, Kind
+from protocol.errors import CampaignError, NotInDomain, OutsideSchedule
+from protocol.keys import SigningKey, public_line
+from protocol.notions import Ldp
+from protocol.notions.transcript import TranscriptPrior
+from protocol.report import Report
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
+
+NAT = exact.NANONATS
+HOUR, DAY = 3600, 86_400
+
+
+def agreed(device, data):
+    """The id of a campaign the device joined and agreed to."""
+    campaign_id = device.join(data).campaign_id
+    device.consent(campaign_id)
+    return campaign_id
+
+
+def hourly(answers=24, **changes):
+    """A campaign of hourly readings, in periods of a day, of keys the study was told of."""
+    return campaign("Load", periods=365, period_seconds=DAY, answers=answers, enrolment="enrolled", **changes)
+
+
+def wide(k: int, answers: int, title: str = "Wide") -> bytes:
+    """A campaign of words of ``k`` bits."""
+    channel = Bits.over([(3 << 30, 1 << 30)] * k)
+    level = channel.loss(range(k), range(k)).level
+    domain = Values(tuple(f"v{x}" for x in range(k)))
+    terms = Campaign(
+        title, "Which?", "", "Town", domain, Ldp(level), "rappor", channel, OPENS, OPENS + DAY, DAY, answers, 1,
+        "enrolled",
+    )  # fmt: skip
+    return seal_campaign(terms, AUTHOR)
+
+
+def exported(device, folder):
+    """The verified reports that waited, in order; the queue is empty then."""
+    path = folder / f"{time.monotonic_ns()}.htr"
+    device.outbox.export(path)
+    found = []
+    for item in envelope.read_batch(path.read_bytes()):
+        report = Report.decode(item.unverified)
+        item.open(SigningKey.for_campaign(device._store.secret, report.campaign_id).public)
+        found.append(report)
+    return found
+
+
+def places(reports):
+    return [(report.period, report.slot, report.count) for report in reports]
+
+
+# Readings
+
+
+def test_a_reading_given_again_is_the_same_bytes_and_with_another_value_refused(open_device, clock, place):
+    """Every reading of the period can be retried, after a restart too; another value changes nothing."""
+    values = ("none", "primary", "none", "none")
+    with open_device(place) as device:
+        campaign_id = agreed(device, hourly(4))
+        first = [device.answer(campaign_id, value).envelope for value in values]
+    device = open_device(place)
+    before = (device.budget.spent, len(device.outbox), device.prior(campaign_id))
+    for number, value in enumerate(values):
+        again = device.answer(campaign_id, value, number)
+        assert (again.envelope, again.slot, again.cost, again.repeated) == (first[number], number, 0.0, True)
+        with pytest.raises(QuotaReached):
+            device.answer(campaign_id, "doctorate", number)
+    assert (device.budget.spent, len(device.outbox), device.prior(campaign_id)) == before
+
+
+def test_readings_go_forward(open_device, clock):
+    """One that was passed over is refused in the same words as one that is given; the next free one follows."""
+    device = open_device()
+    campaign_id = agreed(device, hourly(6))
+    assert device.answer(campaign_id, "none", 2).slot == 2
+    refusals = set()
+    for value, number in itertools.product(("none", "primary"), (0, 1)):
+        with pytest.raises(QuotaReached) as caught:
+            device.answer(campaign_id, value, number)
+        refusals.add(str(caught.value).replace(f"reading {number}", "reading N"))
+    with pytest.raises(QuotaReached) as caught:
+        device.answer(campaign_id, "primary", 2)
+    refusals.add(str(caught.value).replace("reading 2", "reading N"))
+    assert refusals == {"reading N of this period is given already or was passed over: the next one is 3"}
+    assert device.answer(campaign_id, "none").slot == 3
+    assert device.answer(campaign_id, "none", 5).slot == 5
+    with pytest.raises(QuotaReached, match="takes 6 answers a period; the next begins in 86400 seconds"):
+        device.answer(campaign_id, "none")
+    clock.now += DAY
+    assert device.answer(campaign_id, "none", 1).slot == 1
+
+
+@pytest.mark.parametrize("number", [-1, 4, 2**70, True, 1.0, "1"])
+def test_a_reading_that_no_period_has_is_a_mistake(open_device, clock, number):
+    """It is refused before anything is drawn."""
+    dice = Dice()
+    device = open_device(urandom=dice)
+    campaign_id = agreed(device, hourly(4))
+    for give in (device.answer, device.collect):
+        with pytest.raises(ValueError, match="from 0 to 3"):
+            give(campaign_id, "none", number)
+    assert dice.asked == [32, DITHER_BYTES]
+
+
+def test_a_year_of_hourly_readings_remembers_one_day(open_device, clock):
+    """What filled the slots of earlier periods is deleted once it is sealed."""
+    device = open_device()
+    campaign_id = agreed(device, hourly())
+    for day in range(40):
+        for hour in range(24):
+            clock.now = OPENS + day * DAY + hour * HOUR
+            device.collect(campaign_id, LABELS[(day + hour) % 5], hour)
+        device.bundle(campaign_id)
+        assert device._store.rows("SELECT count(*) FROM reading") == [(24,)]
+        with device._store.transaction():
+            device.outbox.forget(device._number(campaign_id))
+    assert device.budget.spent == 5
+    assert sum(device.prior(campaign_id).values()) == 40 * 24
+
+
+def test_a_clock_that_goes_back_fills_no_slot_twice(open_device, clock):
+    """A period whose readings are not remembered any more takes none of them again, whatever the value."""
+    device = open_device()
+    campaign_id = agreed(device, hourly(3))
+    clock.now = OPENS + DAY
+    for _ in range(3):
+        device.answer(campaign_id, "none")
+    clock.now += DAY
+    device.answer(campaign_id, "none")
+    clock.now -= DAY
+    for value, number in itertools.product(("none", "primary"), range(3)):
+        with pytest.raises(QuotaReached):
+            device.answer(campaign_id, value, number)
+    assert len(device.outbox) == 4
+
+
+def test_forgetting_deletes_readings_and_keeps_slots_used(open_device, clock, place):
+    """What waits and what is remembered is gone; joining again goes on with the next slot."""
+    device = open_device(place)
+    data = hourly(4)
+    campaign_id = agreed(device, data)
+    device.answer(campaign_id, "none")
+    device.collect(campaign_id, "primary")
+    device.forget(campaign_id)
+    assert device._store.rows("SELECT * FROM reading") == []
+    agreed(device, data)
+    assert device.collected(campaign_id) == 0
+    with pytest.raises(QuotaReached):
+        device.answer(campaign_id, "none", 0)
+    assert device.answer(campaign_id, "none").slot == 2
+    assert device.budget.spent == 3
+
+
+def test_transcripts_take_reading_0_and_collect_nothing(open_device, clock):
+    """Where reports build on each other, a period has one reading, and each report leaves by itself."""
+    notion = TranscriptPrior(NAT, (50, 20, 10, 10, 5, 5))
+    terms = Campaign(
+        "Mood", "How?", "", "Town", Values(LABELS), notion, "lip-response", notion.channel_of(notion.prior), OPENS,
+        OPENS + 5 * WEEK, WEEK, 1, 1, "enrolled",
+    )  # fmt: skip
+    device = open_device()
+    campaign_id = agreed(device, seal_campaign(terms, AUTHOR))
+    first = device.answer(campaign_id, "none", 0)
+    assert device.answer(campaign_id, "none").envelope == first.envelope
+    clock.now += 2 * WEEK
+    assert device.answer(campaign_id, "none", 0).slot == 1
+    with pytest.raises(CampaignError, match="answer instead"):
+        device.collect(campaign_id, "none")
+    with pytest.raises(ValueError, match="from 0 to 0"):
+        device.answer(campaign_id, "none", 1)
+
+
+# Bundles
+
+
+@pytest.mark.parametrize("values", [("none",) * 5, ("none", "primary", "none", "doctorate", "master")])
+def test_a_bundle_carries_what_single_reports_would(open_device, clock, tmp_path, values):
+    """With the same dice, the outputs of a bundle are those of as many reports, at the same cost, in one envelope."""
+    data = hourly()
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    single, bundling = open_device(urandom=Dice(4)), open_device(urandom=Dice(4))
+    campaign_id = agreed(single, data)
+    agreed(bundling, data)
+    receipts = [single.answer(campaign_id, value) for value in values]
+    kept = [bundling.collect(campaign_id, value) for value in values]
+    assert [(one.slot, one.cost, one.repeated) for one in kept] == [
+        (one.slot, one.cost, one.repeated) for one in receipts
+    ]
+    assert (bundling.collected(campaign_id), len(bundling.outbox)) == (5, 0)
+    assert bundling.budget.spent == single.budget.spent == len(set(values))
+    assert bundling.bundle(campaign_id) == 1
+    assert (bundling.collected(campaign_id), bundling.bundle(campaign_id)) == (0, 0)
+    [report] = exported(bundling, tmp_path)
+    assert (report.period, report.slot, report.count) == (0, 0, 5)
+    separate = exported(single, tmp_path)
+    assert report.outputs(terms) == tuple(output for one in separate for output in one.outputs(terms))
+
+
+def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_path):
+    """A reading that was answered at once, passed over, or of another period ends a bundle."""
+    device = open_device()
+    campaign_id = agreed(device, hourly(9))
+    for number in (0, 1, 3, 4, 7):
+        device.collect(campaign_id, "none", number)
+        if number == 4:
+            device.answer(campaign_id, "none")  # reading 5
+    clock.now += DAY
+    device.collect(campaign_id, "none", 8)
+    clock.now += 2 * DAY
+    device.collect(campaign_id, "none", 0)
+    assert device.collected(campaign_id) == 7
+    assert device.bundle(campaign_id) == 5
+    assert places(exported(device, tmp_path)) == [
+        (0, 5, 1), (0, 0, 2), (0, 3, 2), (0, 7, 1), (1, 8, 1), (3, 0, 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("values", [*itertools.product(("none", "master"), repeat=3)])
+def test_the_manner_of_collecting_is_the_same_for_every_value(open_device, tmp_path, values):
+    """As many random bytes, the same slots and refusals, bundles of the same length (promise 9)."""
+    dice, clock = Dice(), Clock()
+    device = open_device(urandom=dice, clock=clock)
+    campaign_id = agreed(device, hourly(3))
+    manner = [device.collect(campaign_id, value).slot for value in values]
+    for value in ("none", "master"):
+        with pytest.raises(QuotaReached, match="takes 3 answers"):
+            device.collect(campaign_id, value)
+    manner.append(device.bundle(campaign_id))
+    assert (manner, dice.asked) == ([0, 1, 2, 1], [32, DITHER_BYTES, 8, 8, 8, 8, 8])
+    assert (len(device.outbox), device.outbox.bytes) == (1, 107)
+
+
+def test_a_reading_that_waits_is_not_answered_whatever_the_value(open_device, clock):
+    """It can be collected again, with the same value; answering it would tell whether the value is the same."""
+    device = open_device()
+    campaign_id = agreed(device, hourly(4))
+    device.collect(campaign_id, "none", 1)
+    assert device.collect(campaign_id, "none", 1).repeated
+    with pytest.raises(QuotaReached):
+        device.collect(campaign_id, "primary", 1)
+    refusals = set()
+    for value in ("none", "primary"):
+        with pytest.raises(QuotaReached) as caught:
+            device.answer(campaign_id, value, 1)
+        refusals.add(str(caught.value))
+    assert len(refusals) == 1
+    assert (device.collected(campaign_id), len(device.outbox), device.budget.spent) == (1, 0, 1)
+
+
+def test_a_bundled_reading_given_again_is_the_bundle(open_device, clock, tmp_path):
+    """A retry after the bundle left is the bundle's very bytes, at no cost, and nothing is queued again."""
+    device = open_device()
+    campaign_id = agreed(device, hourly(6))
+    values = ("none", "primary", "none")
+    for value in values:
+        device.collect(campaign_id, value)
+    device.bundle(campaign_id)
+    [[sealed]] = device._store.rows("SELECT envelope FROM outbox")
+    exported(device, tmp_path)
+    device.answer(campaign_id, "none")
+    for number, value in enumerate(values):
+        again = device.answer(campaign_id, value, number)
+        assert (again.envelope, again.slot, again.cost, again.repeated) == (sealed, number, 0.0, True)
+        assert device.collect(campaign_id, value, number).repeated
+    assert len(device.outbox) == 1
+
+
+def test_where_a_period_takes_one_answer_it_may_wait_too(open_device, clock, tmp_path):
+    """Readings of several periods are bundled into as many reports."""
+    device = open_device()
+    campaign_id = agreed(device, campaign(enrolment="enrolled"))
+    for _ in range(3):
+        assert not device.collect(campaign_id, "none").repeated
+        assert device.collect(campaign_id, "none").repeated
+        clock.now += WEEK
+    assert device.bundle(campaign_id) == 3
+    assert places(exported(device, tmp_path)) == [(0, 0, 1), (1, 0, 1), (2, 0, 1)]
+    assert device.budget.spent == 1
+
+
+def test_what_waits_of_a_closed_campaign_is_bundled(open_device, clock, tmp_path):
+    """After the closing nothing is collected, and what was leaves still."""
+    device = open_device()
+    campaign_id = agreed(device, hourly(4))
+    device.collect(campaign_id, "none")
+    clock.now = OPENS + 365 * DAY
+    with pytest.raises(OutsideSchedule):
+        device.collect(campaign_id, "none")
+    assert device.bundle(campaign_id) == 1
+    assert places(exported(device, tmp_path)) == [(0, 0, 1)]
+
+
+def test_collecting_refuses_what_answering_refuses(open_device, clock):
+    """Values outside, caps below what is reserved, campaigns unknown: nothing is drawn, charged or kept."""
+    device = open_device()
+    campaign_id = agreed(device, hourly(4))
+    with pytest.raises(NotInDomain):
+        device.collect(campaign_id, "SECRET")
+    with pytest.raises(UnknownCampaign):
+        device.bundle(bytes(16))
+    device._store.execute("INSERT OR REPLACE INTO cap VALUES ('lifetime', 0, 1)")
+    with pytest.raises(BudgetRefused):
+        device.collect(campaign_id, "none")
+    assert (device.budget.spent, device.collected(campaign_id)) == (0, 0)
+
+
+# How much
+
+
+def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
+    """As many as one report carries may wait; the next is refused, whatever the value, and nothing is dropped."""
+    dice = Dice()
+    device = open_device(urandom=dice)
+    campaign_id, other = agreed(device, hourly(4096)), agreed(device, hourly(4, opens=OPENS - 1))
+    for number in range(reading.MOST_WAITING):
+        device.collect(campaign_id, LABELS[number % 6])
+    before, spent = device.prior(other), device.budget.spent
+    for value, number in itertools.product(("none", "primary"), (None, 3)):
+        with pytest.raises(OutboxFull, match="nothing was drawn or charged"):
+            device.collect(other, value, number)
+    assert (device.prior(other), device.budget.spent) == (before, spent)
+    device.answer(other, "none")
+    assert device.bundle(campaign_id) == 1
+    assert places(exported(device, tmp_path)) == [(0, 0, 1), (0, 0, 4096)]
+    assert not device.collect(other, "primary").repeated
+
+
+def test_bundles_are_split_at_what_an_envelope_holds(open_device, clock, tmp_path):
+    """The longest payload is within the protocol's limit, and one more output would not be."""
+    data = wide(4000, 150)
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    device = open_device(lifetime=10**6)
+    campaign_id = agreed(device, data)
+    for _ in range(150):
+        device.collect(campaign_id, "v7")
+    assert device.bundle(campaign_id) == 2
+    first, second = exported(device, tmp_path)
+    assert (first.slot, second.slot, first.count + second.count) == (0, first.count, 150)
+    assert len(first.encode()) <= MAX_PAYLOAD[Kind.REPORT] < len(first.encode()) + 500
+    assert {*first.outputs(terms), *second.outputs(terms)} == {first.outputs(terms)[0]}
+
+
+def test_what_the_outbox_has_no_room_for_stays_collected(open_device, clock, tmp_path):
+    """As many bundles are sealed as fit, in order; with no room for one, none; nothing is lost on the way."""
+    device = open_device(lifetime=10**6)
+    campaign_id = agreed(device, wide(4000, 700))
+    for _ in range(700):
+        device.collect(campaign_id, "v7")
+    most = device._joined(campaign_id).most_outputs
+    assert device.bundle(campaign_id) == 3
+    assert MOST_BYTES - 2**16 < device.outbox.bytes <= MOST_BYTES
+    assert device.collected(campaign_id) == 700 - 3 * most
+    with pytest.raises(OutboxFull):
+        device.bundle(campaign_id)
+    assert device.collected(campaign_id) == 700 - 3 * most
+    reports = exported(device, tmp_path)
+    assert device.bundle(campaign_id) == 3
+    reports += exported(device, tmp_path)
+    assert [slot for report in reports for slot in range(report.slot, report.slot + report.count)] == [*range(700)]
+
+
+def test_a_full_outbox_stops_answers_and_not_collecting(open_device, clock):
+    """With as many envelopes waiting as may, readings are still collected, and bundled when there is room."""
+    device = open_device()
+    campaign_id = agreed(device, hourly(4096))
+    for _ in range(MOST_ENVELOPES):
+        device.answer(campaign_id, "none")
+    with pytest.raises(OutboxFull):
+        device.answer(campaign_id, "none")
+    device.collect(campaign_id, "none")
+    with pytest.raises(OutboxFull):
+        device.bundle(campaign_id)
+    assert device.collected(campaign_id) == 1
+
+
+def test_a_failure_half_way_seals_nothing(open_device, clock, monkeypatch, tmp_path):
+    """A disk that fails inside a bundle leaves everything collected and nothing queued."""
+    device = open_device()
+    campaign_id = agreed(device, hourly(9))
+    for number in (0, 2, 4):
+        device.collect(campaign_id, "none", number)
+    sealed, calls = reading.Readings.sealed, []
+
+    def fails_at_the_second(self, *arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise OSError(5, "Input/output error")
+        sealed(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reading.Readings, "sealed", fails_at_the_second)
+        with pytest.raises(StoreError):
+            device.bundle(campaign_id)
+    assert (len(calls), device.collected(campaign_id), len(device.outbox)) == (2, 3, 0)
+    assert device.bundle(campaign_id) == 3
+
+
+def test_two_processes_collect_and_bundle_one_store(open_device, clock, place, tmp_path):
+    """Each output is in one bundle, whoever collected it and whoever bundles."""
+    one, other = open_device(place), open_device(place)
+    campaign_id = agreed(one, hourly(8))
+    for device in (one, other, one, other):
+        device.collect(campaign_id, "none")
+    assert other.bundle(campaign_id) == 1
+    one.collect(campaign_id, "none")
+    assert [one.bundle(campaign_id), other.bundle(campaign_id)] == [1, 0]
+    assert places(exported(one, tmp_path)) == [(0, 0, 4), (0, 4, 1)]
+
+
+def test_a_receipt_of_a_collected_answer_tells_no_answer(open_device, clock):
+    """What may end in a log by accident tells no value."""
+    device = open_device()
+    campaign_id = agreed(device, hourly())
+    assert "master" not in repr(device.collect(campaign_id, "master"))
+
+
+# On the command line
+
+
+def test_readings_on_the_command_line(tmp_path, capsys):
+    """Collect, retry, bundle one campaign or all, each readable by a script; a reading out of range is usage."""
+    now = int(time.time())
+    store, files = str(tmp_path / "store"), []
+    (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
+    for number, answers in enumerate((4, 1)):
+        files.append(tmp_path / f"{number}.campaign")
+        files[-1].write_bytes(
+            campaign(f"{number}", opens=now - 9, answers=answers, level=NAT // 10, enrolment="enrolled")
+        )
+
+    def script(*arguments, code=0):
+        assert main(["--store", store, *arguments, "--json"]) == code
+        out, err = capsys.readouterr()
+        return json.loads(out) if not code else err
+
+    ids = [script("join", str(file), "--trust", str(tmp_path / "author.pub"))["campaign"] for file in files]
+    for ident in ids:
+        script("consent", ident)
+    kept = script("answer", ids[0], "none", "--collect")
+    assert kept == {"campaign": ids[0], "period": 0, "slot": 0, "cost": 0.1, "repeated": False, "collected": 1}
+    assert script("answer", ids[0], "none", "--collect", "--reading", "0")["repeated"]
+    assert script("answer", ids[0], "none", "--reading", "2")["slot"] == 2
+    assert script("answer", ids[1], "none", "--collect")["collected"] == 1
+    assert "readings of a period are 0 to 3" in script("answer", ids[0], "none", "--reading", "4", code=2)
+    assert "already or was passed over" in script("answer", ids[0], "none", "--reading", "1", code=1)
+    assert script("outbox", "bundle", ids[0]) == {"bundled": 1, "collected": 0, "queued": 2}
+    assert script("outbox", "bundle") == {"bundled": 1, "collected": 0, "queued": 3}
+    assert script("outbox", "bundle") == {"bundled": 0, "collected": 0, "queued": 3}
+    with Device.open(store) as device:
+        assert places(exported(device, tmp_path)) == [(0, 2, 1), (0, 0, 1), (0, 0, 1)]
+
+
+def test_a_study_counts_every_reading_of_a_bundle(open_device, clock, tmp_path):
+    """What a device collected and bundled, with a reading answered in between, is counted once for every reading."""
+    data = campaign("Load", periods=30, period_seconds=DAY, answers=24)
+    study = Study.create(tmp_path / "study")
+    signed = study.import_campaign(data, [AUTHOR.public], "load")
+    device = open_device()
+    campaign_id = agreed(device, data)
+    for hour in range(40):
+        clock.now = OPENS + hour * HOUR
+        give = device.answer if hour == 7 else device.collect
+        give(campaign_id, LABELS[hour % 3])
+    assert device.bundle(campaign_id) == 3
+    device.outbox.export(tmp_path / "day.htr")
+    found = ingest(study, [tmp_path / "day.htr"], now=int(clock.now))
+    assert (found.accepted, sum(found.rejected.values())) == (4, 0)
+    assert study.periods(signed) == {0: 24, 1: 16}
+    again = ingest(study, [tmp_path / "day.htr"], now=int(clock.now))
+    assert again.rejected == {"replayed": 4}

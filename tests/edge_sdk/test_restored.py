@@ -1,0 +1,645 @@
+"""A store that is an older state or a copy of itself (promise 10), and what forgetting leaves in its mark (11)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.__main__ import main
+from edge_sdk.errors import BudgetRefused, StoreDamaged, StoreError, StoreRestored
+from edge_sdk.instance import Instance, _generation
+from edge_sdk.keeper import MARK_FILE, SLOT_BYTES, FileKeeper
+from edge_sdk.ledger import Kind
+from edge_sdk.mark import MOST_CAPS, Mark
+from edge_sdk.store import DATABASE_FILE, SECRET_FILE, Store
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+
+
+def files(place):
+    """What every file of a folder holds, by name."""
+    return {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
+
+
+def put_back(place, held, only=None):
+    """Write what a folder held into the same files: inodes stay, and whatever came since is gone."""
+    if only is None:
+        for path in place.iterdir():
+            if path.name not in held:
+                path.unlink()
+    for name, data in held.items():
+        if only is None or name.startswith(only):
+            (place / name).write_bytes(data)
+
+
+@pytest.fixture
+def answered(open_device, clock, place):
+    """A function that opens the device at ``place``, answers new values, and closes it; the campaign is long."""
+    data = campaign(periods=5000, period_seconds=10, answers=6)
+    given = iter(range(5000))
+
+    def answer(count: int = 1, **options) -> None:
+        with open_device(place, **options) as device:
+            campaign_id = device.join(data).campaign_id
+            device.consent(campaign_id)
+            for _ in range(count):
+                number = next(given)
+                clock.now = OPENS + 10 * (number // 6)
+                device.answer(campaign_id, LABELS[number % 6])
+
+    return answer
+
+
+def spent(place, **options) -> float:
+    """What the device there says was spent."""
+    with Device.open(place, clock=lambda: OPENS, **options) as device:
+        return device.budget.spent
+
+
+# An older state
+
+
+@pytest.mark.parametrize("only", [DATABASE_FILE, (DATABASE_FILE, SECRET_FILE)], ids=["database", "and its secret"])
+def test_an_older_database_is_refused(answered, place, only) -> None:
+    """A database put back without the mark that went on is an older state, and nothing is answered from it."""
+    answered()
+    held = files(place)
+    answered()
+    put_back(place, held, only)
+    with pytest.raises(StoreRestored, match="older state"):
+        spent(place)
+
+
+def test_an_older_mark_is_brought_up(answered, place) -> None:
+    """A store may be ahead of its mark, which a crash leaves behind; opening it brings the mark up."""
+    answered()
+    held = files(place)
+    answered()
+    newer = files(place)
+    put_back(place, held, MARK_FILE)
+    assert spent(place) == 2
+    put_back(place, held, DATABASE_FILE)
+    with pytest.raises(StoreRestored, match="older state"):
+        spent(place)
+    put_back(place, newer)
+    assert spent(place) == 2
+
+
+def test_a_folder_restored_as_new_files_is_refused(answered, place) -> None:
+    """Files that replace deleted ones are another copy, even where they get the inodes of the old ones."""
+    answered()
+    held = files(place)
+    answered()
+    for path in list(place.iterdir()):
+        path.unlink()
+    put_back(place, held)
+    with pytest.raises(StoreRestored, match="copied"):
+        spent(place)
+
+
+def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_mark_only(answered, place, tmp_path) -> None:
+    """Into the same files, nothing inside tells; doctor says so, and a mark elsewhere notices it."""
+    outside = tmp_path / "elsewhere" / "unit.mark"
+    answered()
+    held = files(place)
+    answered()
+    with Device.open(place) as device:
+        assert "cannot be noticed" in device.doctor()["rollback"]
+    put_back(place, held)
+    assert spent(place) == 1
+    answered(keeper=FileKeeper(place, outside))
+    assert outside.stat().st_mode & 0o777 == 0o600
+    held = files(place)
+    answered()  # without naming it: the store remembers
+    with Device.open(place) as device:
+        assert str(outside) in device.doctor()["rollback"]
+    put_back(place, held)
+    with pytest.raises(StoreRestored, match=r"older state.*unit\.mark"):
+        spent(place)
+
+
+def test_a_second_mark_outlives_the_folder(answered, place, tmp_path) -> None:
+    """A folder deleted to begin anew meets its mark elsewhere; adopting it goes on from what was spent."""
+    keeper = FileKeeper(place, tmp_path / "elsewhere" / "unit.mark")
+    answered(2, keeper=keeper)
+    shutil.rmtree(place)
+    with pytest.raises(StoreRestored, match="there was"):
+        spent(place, keeper=keeper)
+    with Device.adopt(place, keeper=keeper, clock=lambda: OPENS) as device:
+        assert device.budget.spent_nanonats == 6 * 10**9
+
+
+@pytest.mark.parametrize("away", ["inside", "outside"])
+def test_a_mark_that_is_gone_is_missed(answered, place, tmp_path, away) -> None:
+    """A store that has counted something expects its mark in every place it was kept."""
+    outside = tmp_path / "unit.mark"
+    answered(keeper=FileKeeper(place, outside))
+    (outside if away == "outside" else place / MARK_FILE).unlink()
+    with pytest.raises(StoreRestored, match="has no mark"):
+        spent(place)
+
+
+def test_the_mark_of_another_store_is_refused(answered, open_device, place, tmp_path) -> None:
+    """Two stores cannot share one mark, neither by a copied file nor by the same name elsewhere."""
+    outside = tmp_path / "unit.mark"
+    answered(keeper=FileKeeper(place, outside))
+    other = tmp_path / "other"
+    with pytest.raises(StoreRestored):
+        open_device(other, keeper=FileKeeper(other, outside))
+    open_device(tmp_path / "third").close()
+    put_back(place, {MARK_FILE: (tmp_path / "third" / MARK_FILE).read_bytes()}, MARK_FILE)
+    with pytest.raises(StoreRestored, match="another store"):
+        spent(place)
+
+
+def test_a_lost_database_is_missed(open_device, place) -> None:
+    """A secret and a mark without their database are no new device; adopted, it is the old one, with its keys."""
+    with open_device(place) as device:
+        secret = device._store.secret
+    (place / DATABASE_FILE).unlink()
+    with pytest.raises(StoreRestored, match="no database"):
+        open_device(place)
+    with Device.adopt(place) as device:
+        assert device._store.secret == secret
+        assert [cap.nanonats for cap in device.budget.caps] == [1000 * 10**9]
+
+
+def test_a_secret_alone_is_no_new_device(open_device, place) -> None:
+    """With neither database nor mark, what was spent is not known: opening and adopting refuse."""
+    open_device(place).close()
+    for name in (DATABASE_FILE, MARK_FILE):
+        (place / name).unlink()
+    with pytest.raises(StoreDamaged, match="delete the folder"):
+        open_device(place)
+    with pytest.raises(StoreError, match="not known"):
+        Device.adopt(place)
+
+
+# A copy
+
+
+def test_a_copy_is_refused(answered, place, tmp_path) -> None:
+    """A folder copied beside itself is refused, and the one that was copied goes on."""
+    answered()
+    shutil.copytree(place, tmp_path / "copy")
+    with pytest.raises(StoreRestored, match="copied"):
+        spent(tmp_path / "copy")
+    answered()
+    assert spent(place) == 2
+
+
+def test_a_moved_folder_goes_on(answered, place) -> None:
+    """Renaming a folder makes no copy."""
+    answered()
+    place.rename(place.with_name("renamed"))
+    assert spent(place.with_name("renamed")) == 1
+
+
+def test_another_machine_is_refused(place) -> None:
+    """The same files under another machine's number are a copy, and under none; even before anything was counted."""
+    Store.open(place, os.urandom, machine=lambda: b"one").close()
+    store = Store.open(place, os.urandom, machine=lambda: b"one")
+    assert store.watch()["machine"].startswith("known")
+    store.close()
+    for other in (b"two", b""):
+        with pytest.raises(StoreRestored, match="another machine"):
+            Store.open(place, os.urandom, machine=lambda other=other: other)
+    Store.open(place, os.urandom, machine=lambda: b"one").close()
+
+
+def test_what_is_unknown_is_said_and_not_missed(monkeypatch, answered, place, tmp_path) -> None:
+    """In a file system that makes its inodes up nothing is refused for them; doctor says what cannot be noticed."""
+    monkeypatch.setattr("edge_sdk.instance.STABLE", set())
+    monkeypatch.setattr("edge_sdk.instance.MACHINE_ID", "/nowhere")
+    answered()
+    with Device.open(place) as device:
+        found = device.doctor()
+    assert "cannot be known" in found["copies of the files"]
+    assert "cannot be known" in found["machine"]
+    shutil.copytree(place, tmp_path / "copy")
+    assert spent(tmp_path / "copy") == 1
+
+
+def test_an_instance_is_missed_only_where_it_was_known() -> None:
+    """From unknown to known nothing is missed; from known to unknown, or to another, it is."""
+    unknown, one, two = Instance(), Instance(b"1" * 16, b"1" * 16), Instance(b"1" * 16, b"2" * 16)
+    assert not unknown.moved_to(one)
+    assert not one.moved_to(one)
+    assert one.moved_to(two)
+    assert one.moved_to(unknown)
+    assert Instance.decode(bytes(two)) == two
+
+
+def test_an_inode_that_is_used_again_is_another_file(tmp_path) -> None:
+    """A file that replaces a deleted one often gets its inode; where the file system counts its lives, it is told."""
+    path, database = tmp_path / "mark", tmp_path / "database"
+    database.touch()
+    seen: dict[int, list[Instance]] = {}
+    for _ in range(50):
+        path.write_bytes(b"")
+        here = Instance.of(bytes(32), database, [path], lambda: b"")
+        seen.setdefault(path.stat().st_ino, []).append(here)
+        assert here == Instance.of(bytes(32), database, [path], lambda: b"")
+        path.unlink()
+    path.touch()
+    again = [found for found in seen.values() if len(found) > 1]
+    if not again or not _generation(path):
+        pytest.skip("this file system uses no inode again, or counts no generations")
+    assert all(len(set(found)) == len(found) for found in again)
+
+
+MOUNTINFO = """\
+22 1 0:21 / /proc rw - proc proc rw
+27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+30 27 8:1 / /media/a\\040stick rw - vfat /dev/sdb1 rw
+31 27 8:2 / /media rw shared:2 master:3 - nfs4 server:/x rw
+32 31 8:3 / /media rw - xfs /dev/sdc1 rw
+33 27 0:30 /machine-id /etc/machine-id ro - tmpfs tmpfs rw
+"""
+
+
+def test_file_systems_are_read_from_what_is_mounted(monkeypatch, tmp_path) -> None:
+    """The deepest mount above a file counts, and of two in one place the later; a number for one boot is none."""
+    from pathlib import Path
+
+    from edge_sdk import instance
+
+    (tmp_path / "mountinfo").write_text(MOUNTINFO)
+    (tmp_path / "serial").write_bytes(b"10000000abcdef01\0")
+    monkeypatch.setattr(instance, "MOUNTS", str(tmp_path / "mountinfo"))
+    mounts = instance._mounts()
+    for path, kind in {"/a": "ext4", "/media/a stick/b/c": "vfat", "/media/b": "xfs", "/mediated/b": "ext4"}.items():
+        assert instance._file_system(Path(path), mounts) == kind
+    monkeypatch.setattr(instance, "SERIALS", (str(tmp_path / "serial"), "/nowhere"))
+    assert instance.this_machine() == b"10000000abcdef01"
+
+
+# Crashes
+
+
+def full(*arguments: object) -> None:
+    """A disk that takes nothing."""
+    raise OSError(28, "No space left on device")
+
+
+def in_a_child(work) -> int:
+    """Run ``work`` in a child of this process; returns how it ended."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        with contextlib.suppress(BaseException):
+            work()
+            code = 0
+        os._exit(code)
+    return os.waitpid(child, 0)[1]
+
+
+def die(*arguments: object, **options: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_kill_between_commit_and_mark_is_no_restore(answered, place, monkeypatch) -> None:
+    """Killed after the commit and before the mark, a store opens, and its mark is brought up then."""
+    answered()
+    held = files(place)
+    with monkeypatch.context() as patch:
+        patch.setattr("edge_sdk.keeper._keep", die)
+        assert os.WIFSIGNALED(in_a_child(answered))
+    assert spent(place) == 2
+    put_back(place, held, DATABASE_FILE)
+    with pytest.raises(StoreRestored):
+        spent(place)
+
+
+def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, monkeypatch) -> None:
+    """Whatever was written of a new store when the process died, opening makes it whole."""
+    import edge_sdk.keeper as keeper_module
+
+    def dying_at(moment: int):
+        steps = iter(range(moment + 1))
+
+        def counted(work):
+            def step(*arguments, **options):
+                if next(steps, None) == moment:
+                    die()
+                return work(*arguments, **options)
+
+            return step
+
+        with monkeypatch.context() as patch:
+            for owner, name in (
+                (os, "open"),
+                (os, "fsync"),
+                (keeper_module, "write_durably"),
+                (Store, "execute"),
+                (Store, "_set"),
+            ):
+                patch.setattr(owner, name, counted(getattr(owner, name)))
+            return in_a_child(lambda: Store.open(place, os.urandom).close())
+
+    for moment in range(200):
+        shutil.rmtree(place, ignore_errors=True)
+        ended = dying_at(moment)
+        if os.WIFEXITED(ended):
+            break
+        open_device(place).close()
+        open_device(place).close()
+    assert ended == 0
+    assert moment > 15
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+@pytest.mark.parametrize("kept_bytes", [0, 7, 100, 130])
+def test_a_torn_mark_leaves_the_one_before(answered, place, slot, kept_bytes) -> None:
+    """Half a slot is no mark: the other holds the one before, and the store is ahead of it, not behind."""
+    answered(2)
+    path = place / MARK_FILE
+    assert path.stat().st_size == 2 * SLOT_BYTES
+    data = bytearray(path.read_bytes())
+    start = slot * SLOT_BYTES
+    data[start + kept_bytes : start + SLOT_BYTES] = os.urandom(SLOT_BYTES - kept_bytes)
+    path.write_bytes(data)
+    assert spent(place) == 2
+    held = files(place)
+    answered()
+    put_back(place, held, DATABASE_FILE)
+    with pytest.raises(StoreRestored):
+        spent(place)
+
+
+def test_the_slots_are_written_in_turn(open_device, place) -> None:
+    """At any moment one slot has the latest mark and the other the one before, so that tearing one loses one step."""
+    with open_device(place) as device:
+        for nats in range(50, 45, -1):
+            device.tighten(BudgetPolicy(lifetime=nats))
+            data = (place / MARK_FILE).read_bytes()
+            sequences = [Mark.decode(data[start:]).sequence for start in (0, SLOT_BYTES)]
+            latest = device._store._mark().sequence
+            assert sorted(sequences) == [latest - 1, latest]
+            FileKeeper(place).keep_mark(device._store._mark())  # again, as a second process may: nothing is written
+            assert (place / MARK_FILE).read_bytes() == data
+
+
+def test_every_mark_that_is_not_whole_is_none() -> None:
+    """No byte of a mark can change or be missing unnoticed."""
+    with_caps = Mark.of(bytes(32), 7, [(1, 2, Kind.RESERVE, 5)])
+    data = with_caps.encode()
+    assert Mark.decode(data + bytes(9)) == with_caps
+    for place in range(len(data)):
+        assert Mark.decode(data[:place]) is None
+        assert Mark.decode(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]) is None
+
+
+def test_a_mark_that_cannot_be_written_loses_no_receipt(answered, open_device, place, monkeypatch, clock) -> None:
+    """The charge is on the disk, so the report is handed out; doctor says why the mark is behind, until it is not."""
+    answered()
+    with open_device(place) as device:
+        campaign_id = device.campaigns[0]
+
+        clock.now += 100
+        with monkeypatch.context() as patch:
+            patch.setattr("edge_sdk.keeper._keep", full)
+            receipt = device.answer(campaign_id, LABELS[3])
+            assert "No space left" in device.doctor()["mark"]
+        assert (receipt.cost, len(device.outbox)) == (10**9 / 10**9, 3)
+        clock.now += 100
+        device.answer(campaign_id, LABELS[4])
+        assert "behind" not in device.doctor()["mark"]
+
+
+def test_a_memoised_answer_moves_no_mark(open_device, clock, place) -> None:
+    """Only what the ledger counts is marked: the same output again writes nothing beside the database."""
+    with open_device(place) as device:
+        campaign_id = device.join(campaign()).campaign_id
+        device.consent(campaign_id)
+        device.answer(campaign_id, "none")
+        before = (place / MARK_FILE).read_bytes()
+        clock.now += WEEK
+        assert device.answer(campaign_id, "none").cost == 0
+        assert (place / MARK_FILE).read_bytes() == before
+
+
+# Several processes
+
+WORKER = """
+import sys
+from edge_sdk import Device
+from tests.edge_sdk.conftest import LABELS, OPENS
+with Device.open(sys.argv[1], clock=lambda: OPENS + 10 * int(sys.argv[2])) as device:
+    for label in LABELS:
+        device.answer(device.campaigns[0], label)
+"""
+
+
+def test_processes_never_leave_an_older_mark(answered, open_device, place) -> None:
+    """Whoever of several processes writes last, the mark is the ledger's latest."""
+    answered()
+    run = [sys.executable, "-c", WORKER, str(place)]
+    workers = [subprocess.Popen([*run, str(number + 1)], stderr=subprocess.PIPE) for number in range(3)]
+    with Device.open(place) as device:
+        for worker in workers:
+            assert worker.communicate()[1] == b""
+        [kept] = FileKeeper(place).marks().values()
+        assert kept == device._store._mark()
+        assert kept is not None
+        assert kept.spent == device.budget.spent_nanonats
+
+
+def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, place, clock) -> None:
+    """A process whose database was replaced under it does not set the newer mark back, and says so."""
+    answered()
+    with open_device(place) as device:
+        [(where, kept)] = FileKeeper(place).marks().items()
+        FileKeeper(place).keep_mark(Mark(kept.store, kept.sequence + 9, kept.head, kept.committed, kept.spent))
+        clock.now += 100
+        with pytest.raises(StoreRestored, match="older state"):
+            device.answer(device.campaigns[0], LABELS[3])
+        assert FileKeeper(place).marks()[where].sequence == kept.sequence + 9
+
+
+# Caps and forgetting
+
+
+def test_a_tightened_cap_cannot_be_rolled_back(answered, open_device, place) -> None:
+    """A cap counts in the mark like a charge; naming it again does not."""
+    answered()
+    held = files(place)
+    answered(0, lifetime=100)
+    sequence = FileKeeper(place).marks()[str(place / MARK_FILE)].sequence
+    answered(0, lifetime=100)
+    assert FileKeeper(place).marks()[str(place / MARK_FILE)].sequence == sequence
+    put_back(place, held, DATABASE_FILE)
+    with pytest.raises(StoreRestored):
+        spent(place)
+
+
+def test_more_caps_than_a_mark_holds_are_a_mistake(open_device, place) -> None:
+    """A device keeps as many caps as its mark, and the one too many changes nothing."""
+    with open_device(place) as device:
+        for seconds in range(1, MOST_CAPS):
+            device.tighten(BudgetPolicy(window=(seconds, 5)))
+        with pytest.raises(ValueError, match="at most 32 caps"):
+            device.tighten(BudgetPolicy(window=(MOST_CAPS, 5)))
+        assert len(device.budget.caps) == MOST_CAPS
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_forgetting_leaves_no_old_byte_in_the_mark(answered, open_device, place, tmp_path, outside) -> None:
+    """Both slots say what is left; heads over rows that are gone, and what was reserved, are not there any more."""
+    elsewhere = tmp_path / "unit.mark"
+    keeper = FileKeeper(place, elsewhere if outside else None)
+    answered(3, keeper=keeper)
+    marks = [place / MARK_FILE, *([elsewhere] if outside else [])]
+    old = [Mark.decode(path.read_bytes()[start:]) for path in marks for start in (0, SLOT_BYTES)]
+    with open_device(place) as device:
+        device.forget()
+        assert device.budget.spent == 3
+        for path in marks:
+            data = path.read_bytes()
+            assert data[:SLOT_BYTES] == data[SLOT_BYTES:]
+            assert not [mark for mark in old if mark.head in data]
+    answered()
+
+
+def test_forgetting_says_when_the_mark_could_not_be_cleared(answered, open_device, place, monkeypatch) -> None:
+    """Old bytes of a mark that cannot be written are reported like the database's; forgetting again clears them."""
+    answered()
+    with open_device(place) as device:
+        with monkeypatch.context() as patch:
+            patch.setattr("edge_sdk.keeper._keep", full)
+            with pytest.raises(StoreError, match="forget again"):
+                device.forget()
+        device.forget()
+        data = (place / MARK_FILE).read_bytes()
+        assert data[:SLOT_BYTES] == data[SLOT_BYTES:] == device._store._mark().encode().ljust(SLOT_BYTES, b"\0")
+
+
+# Adopting
+
+
+def test_adopting_never_lowers_what_was_spent(answered, place) -> None:
+    """What was reserved here or by the mark counts as spent, whichever is more; all that was joined is forgotten."""
+    answered(1)
+    held = files(place)
+    answered(2)
+    put_back(place, held, DATABASE_FILE)
+    with Device.adopt(place, clock=lambda: OPENS) as device:
+        assert (device.budget.spent, device.budget.reserved) == (6, 0)
+        assert device.campaigns == []
+        assert len(device.outbox) == 0
+        assert device._store.rows("SELECT count(*) FROM memo") == [(0,)]
+    put_back(place, held, DATABASE_FILE)
+    with Device.adopt(place, clock=lambda: OPENS) as device:
+        assert device.budget.spent == 6
+
+
+def test_a_restored_total_that_is_lower_is_made_up_by_the_mark(open_device, place, clock) -> None:
+    """What only the mark knows of is carried for no campaign, and counts in the lifetime cap and in each campaign's."""
+    one, two = campaign("One"), campaign("Two")
+    with open_device(place) as device:
+        device.consent(device.join(one).campaign_id)
+    held = files(place)
+    with open_device(place) as device:
+        device.consent(device.join(two).campaign_id)
+    put_back(place, held, DATABASE_FILE)
+    policy = BudgetPolicy(lifetime=1000, per_campaign=11)
+    with Device.adopt(place, [AUTHOR.public], policy, clock=clock) as device:
+        assert device.budget.spent == 12
+        assert {(entry.campaign_id == bytes(32), entry.kind) for entry in device.ledger} == {
+            (False, Kind.RESERVE), (False, Kind.CARRY), (True, Kind.RESERVE), (True, Kind.CARRY),
+        }  # fmt: skip
+        for data in (one, two):
+            with pytest.raises(BudgetRefused, match="the campaign cap"):
+                device.join(data)
+        device.forget()
+        assert device.budget.spent == 12
+
+
+def test_adopting_keeps_slots_keys_and_caps(answered, open_device, place) -> None:
+    """A campaign answered before is answered on where it stopped, under the same key; the lower cap of both holds."""
+    data = campaign(periods=5000, period_seconds=10, answers=6)
+    answered(2)
+    with open_device(place) as device:
+        campaign_id = device.campaigns[0]
+        secret = device._store.secret
+    held = files(place)
+    answered(0, lifetime=50)
+    put_back(place, held, DATABASE_FILE)
+    with Device.adopt(place, [AUTHOR.public], clock=lambda: OPENS) as device:
+        assert device._store.secret == secret
+        assert device.budget.caps[0].nanonats == 50 * 10**9
+        device.join(data)
+        device.consent(campaign_id)
+        assert device.answer(campaign_id, "none").slot == 2
+
+
+def test_a_healthy_store_is_not_adopted(answered, place) -> None:
+    """Adopting what opens changes nothing."""
+    answered()
+    before = (place / MARK_FILE).read_bytes()
+    with Device.adopt(place) as device:
+        assert device.budget.spent == 1
+        assert len(device.campaigns) == 1
+    assert (place / MARK_FILE).read_bytes() == before
+
+
+def test_a_copy_adopted_goes_on_by_itself(answered, place, tmp_path) -> None:
+    """A copy on another machine is adopted with all that was reserved spent, and the secret is the same."""
+    answered(2)
+    copy = shutil.copytree(place, tmp_path / "copy")
+    with Device.adopt(copy, clock=lambda: OPENS) as device:
+        assert device.budget.spent == 6
+    assert spent(copy) == 6
+    assert spent(place) == 2
+
+
+def test_a_store_whose_secret_is_lost_goes_on_with_new_keys(answered, place) -> None:
+    """A missing secret cannot be made again; what was spent can be kept."""
+    answered(2)
+    (place / SECRET_FILE).unlink()
+    with Device.adopt(place, clock=lambda: OPENS) as device:
+        assert device.budget.spent == 6
+    assert spent(place) == 6
+
+
+def test_adopting_leaves_no_answer_in_the_files(answered, open_device, place) -> None:
+    """What was queued is not in the adopted store's bytes."""
+    answered()
+    held = files(place)
+    with open_device(place) as device:
+        [(envelope,)] = device._store.rows("SELECT envelope FROM outbox ORDER BY number DESC LIMIT 1")
+    answered()
+    put_back(place, held, DATABASE_FILE)
+    Device.adopt(place, clock=lambda: OPENS).close()
+    assert not [name for name, data in files(place).items() if envelope[-40:] in data]
+
+
+# The command line
+
+
+def test_the_command_line_adopts_and_says_so(answered, place, tmp_path, capsys) -> None:
+    """A restored store fails with one line that says what to do; adopt does it, or says there was nothing to."""
+    run = ["--store", str(place), "--json"]
+    mark = tmp_path / "unit.mark"
+    assert main([*run, "--mark", str(mark), "ledger"]) == 0
+    answered()
+    assert main([*run, "adopt"]) == 0
+    assert [json.loads(line)["adopted"] for line in capsys.readouterr().out.splitlines()[1:]] == [False]
+    held = files(place)
+    answered()
+    put_back(place, held)
+    assert main([*run, "ledger"]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert "adopt" in line
+    assert main([*run, "adopt"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["adopted"], found["spent"]) == (True, 6)
+    assert main([*run, "doctor"]) == 0
+    assert str(mark) in json.loads(capsys.readouterr().out)["mark"]

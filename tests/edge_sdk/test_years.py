@@ -1,0 +1,399 @@
+"""Years of answers, seen by the ledger and by an observer who keeps every envelope that ever left (promises 7, 8, 9).
+
+One idea: two devices live the same life with other values. Whatever an observer sees of one is seen of the other, but
+for the outputs themselves; and each keeps its owner's caps. What was charged is taken from the receipts, so the ledger
+is tested and not trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.errors import NothingQueued, QuotaReached, UnknownCampaign
+from edge_sdk.store import PAGE_BYTES
+from protocol import envelope, exact, personal
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.channels import Blocks
+from protocol.domain import Values
+from protocol.errors import HalftruthError
+from protocol.notions import Graded, Information, Ldp, TranscriptPrior
+from protocol.notions.classes import Classes
+from protocol.report import Report
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, response
+
+NAT = exact.NANONATS
+HOUR, DAY, YEAR = 3600, 86_400, 365 * 86_400
+K = len(LABELS)
+PRIOR = (50, 20, 10, 10, 5, 5)
+
+
+def signed(title: str, notion, channel, period_seconds: int, answers: int = 1, opens: int = OPENS, **changes) -> bytes:
+    """A campaign of about three years."""
+    terms = Campaign(
+        title, "Which?", "", "Town library", Values(LABELS), notion, "any", channel, opens, opens + 3 * YEAR,
+        period_seconds, answers, 1, "open", **changes,
+    )  # fmt: skip
+    return seal_campaign(terms, AUTHOR)
+
+
+GRADED = Graded.over([NAT // 4] * 2 + [NAT // 2] * 4)
+ALONG = TranscriptPrior(NAT // 20, PRIOR, 6554)
+CLASSES = Classes.of((Information(NAT // 4, PRIOR), Ldp(NAT // 2)))
+BLOCKS = Blocks(0, ((1, K), (2, K)), (personal.lip_response(PRIOR, NAT // 4), response(K, NAT // 2)))
+CAMPAIGNS = {
+    "weekly": signed("Weekly", Ldp(NAT // 4), response(K, NAT // 4), WEEK),
+    "hourly": signed("Hourly", Ldp(NAT // 10), response(K, NAT // 10), DAY, 24),
+    "lip": signed("LIP", Information(NAT // 4, PRIOR), personal.lip_response(PRIOR, NAT // 4), WEEK, 2, OPENS + DAY),
+    "minid": signed("MinID", GRADED, response(K, NAT // 4), 30 * DAY, 3),
+    "transcript": signed("Transcript", ALONG, ALONG.channel_of(PRIOR), 20 * DAY),
+    "classes": signed("Classes", CLASSES, BLOCKS, WEEK, 2, classes=("workers", "others")),
+}
+SIGNED = {name: open_campaign(data, [AUTHOR.public]) for name, data in CAMPAIGNS.items()}
+NAMES = {one.id: name for name, one in SIGNED.items()}
+MEMORY = Path("/dev/shm")  # noqa: S108  # only where a test store is kept; any folder will do
+
+
+class Life:
+    """One device, open twice as two processes would, and what its owner and an observer know of it."""
+
+    def __init__(self, folder: Path, clock: Clock, policy: BudgetPolicy) -> None:
+        self.folder, self.clock, self.dice = folder, clock, Dice()
+        self.handles = [self.opened(policy), self.opened()]
+        self.charges: list[tuple[int, str, int]] = []
+        self.given: dict[tuple[str, int, int], tuple[int, int]] = {}
+        self.epoch: Counter[str] = Counter()
+        self.exports: list[list[envelope.Envelope]] = []
+
+    def opened(self, policy: BudgetPolicy | None = None) -> Device:
+        return Device.open(self.folder / "store", [AUTHOR.public], policy, clock=self.clock, urandom=self.dice)
+
+    def give(self, handle: int, name: str, x: int, reading: int | None, collects: bool) -> object:
+        """What an observer could know of an answer: the place that is filled, and the length of what fills it."""
+        device = self.handles[handle]
+        give = device.collect if collects else device.answer
+        try:
+            receipt = give(SIGNED[name].id, LABELS[x], reading)
+        except QuotaReached:
+            return "nothing"
+        if receipt.repeated:
+            assert receipt.cost_nanonats == 0
+            assert self.given[name, receipt.period, receipt.slot] == (self.epoch[name], x)
+            return "nothing"
+        place = name, receipt.period, receipt.slot
+        assert place not in self.given
+        self.given[place] = self.epoch[name], x
+        if receipt.cost_nanonats:
+            self.charges.append((int(self.clock.now), name, receipt.cost_nanonats))
+        return place, None if collects else len(receipt.envelope)
+
+    def forget(self, handle: int, name: str) -> None:
+        self.handles[handle].forget(SIGNED[name].id)
+        self.epoch[name] += 1
+
+    def export(self, handle: int) -> object:
+        """The lengths of what leaves."""
+        path = self.folder / f"{len(self.exports)}.htr"
+        self.handles[handle].outbox.export(path)
+        batch = list(envelope.read_batch(path.read_bytes()))
+        self.exports.append(batch)
+        return [(item.kind, len(item.encode())) for item in batch]
+
+    def manner(self) -> object:
+        """What waits, and what was asked of the operating system."""
+        device = self.handles[0]
+        waits = [device.collected(campaign_id) for campaign_id in device.campaigns]
+        return (
+            device.campaigns,
+            waits,
+            len(device.outbox),
+            device.outbox.bytes,
+            len(self.dice.asked),
+            self.dice.asked[-9:],
+        )
+
+    def spent(self, name: str | None = None) -> int:
+        return sum(cost for _, charged, cost in self.charges if name in (None, charged))
+
+    def close(self) -> None:
+        for handle in self.handles:
+            handle.close()
+
+    def observed(self) -> None:
+        """No slot is seen twice, what fills it was given there, and equal values give equal outputs."""
+        filled: dict[tuple[str, int, int], int] = {}
+        outputs: dict[tuple[str, int, int], set[int]] = {}
+        for item in (item for batch in self.exports for item in batch if item.kind is envelope.Kind.REPORT):
+            report = Report.decode(item.unverified)
+            name = NAMES[report.campaign_id]
+            terms = SIGNED[name].terms
+            for slot, y in enumerate(report.outputs(terms), report.slot):
+                place = name, report.period, slot
+                assert place not in filled
+                filled[place] = y
+                if not terms.transcript:
+                    outputs.setdefault((name, *self.given[place]), set()).add(y)
+        assert all(len(found) == 1 for found in outputs.values())
+        charged = Counter(name for _, name, _ in self.charges)
+        drawn = Counter(name for name, _, _ in outputs)
+        assert all(drawn[name] <= charged[name] for name in drawn)
+
+
+class Years(RuleBasedStateMachine):
+    """Two lives through years, campaigns, restarts, wrong clocks and second thoughts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
+        self.clock = Clock()
+        self.lives: list[Life] = []
+
+    @initialize(
+        lifetime=st.sampled_from([1000, 1000, 12, 6, 3]),
+        per_campaign=st.sampled_from([None, None, None, 3, 2]),
+        window=st.sampled_from([None, None, None, (30 * DAY, 6), (YEAR, 8), (3, 4)]),
+        later=st.sets(st.sampled_from(sorted(CAMPAIGNS)), max_size=2),
+    )
+    def begin(self, lifetime: int, per_campaign: int | None, window: tuple[int, int] | None, later: set[str]) -> None:
+        self.lifetime, self.per_campaign, self.window = lifetime * NAT, per_campaign, window
+        for number in range(2):
+            place = self.folder / f"{number}"
+            self.lives.append(Life(place, self.clock, BudgetPolicy(lifetime, per_campaign, window)))
+        for name in sorted(set(CAMPAIGNS) - later):
+            self.join_and_consent(name, 0)
+
+    def both(self, act: Callable[[Life, int], object]) -> None:
+        """Do the same in both lives: what an observer knows of it, refusals and their words, is the same."""
+        seen = []
+        for number, life in enumerate(self.lives):
+            try:
+                seen.append(act(life, number))
+            except HalftruthError as error:
+                seen.append((type(error), str(error).replace(str(life.folder), "")))
+        assert seen[0] == seen[1]
+
+    # Time
+
+    @rule(seconds=st.sampled_from([1, HOUR, DAY, WEEK, 30 * DAY, YEAR]), times=st.integers(1, 3))
+    def wait(self, seconds: int, times: int) -> None:
+        self.clock.now += seconds * times
+
+    @rule(seconds=st.sampled_from([1, HOUR, DAY, 40 * DAY, YEAR]))
+    def go_back(self, seconds: int) -> None:
+        self.clock.now = max(OPENS - YEAR // 200, self.clock.now - seconds)
+
+    @rule(year=st.sampled_from([0, 0, 0, 1, 2, 40]), second=st.integers(0, 3 * DAY))
+    def set_the_clock(self, year: int, second: int) -> None:
+        self.clock.now = OPENS + year * YEAR + second
+
+    # Campaigns
+
+    @rule(name=st.sampled_from(sorted(CAMPAIGNS)), handle=st.integers(0, 1))
+    def join_and_consent(self, name: str, handle: int) -> None:
+        def act(life: Life, number: int) -> None:
+            life.handles[handle].join(CAMPAIGNS[name])
+            life.handles[handle].consent(SIGNED[name].id, as_class="others" if name == "classes" else None)
+
+        self.both(act)
+
+    @rule(name=st.sampled_from(sorted(CAMPAIGNS)), handle=st.integers(0, 1))
+    def forget(self, name: str, handle: int) -> None:
+        self.both(lambda life, _: life.forget(handle, name))
+
+    @rule(tenths=st.integers(6, 9))
+    def tighten(self, tenths: int) -> None:
+        self.lifetime = max(NAT, self.lifetime * tenths // 10)
+        self.both(lambda life, _: life.handles[1].tighten(BudgetPolicy(lifetime=self.lifetime / NAT)))
+
+    # Answers
+
+    @rule(
+        name=st.sampled_from(sorted(CAMPAIGNS)),
+        values=st.tuples(st.integers(0, K - 1), st.integers(0, K - 1)),
+        reading=st.sampled_from([None, None, None, 0, 1, 2, 23]),
+        collects=st.booleans(),
+        handle=st.integers(0, 1),
+    )
+    def give(self, name: str, values: tuple[int, int], reading: int | None, collects: bool, handle: int) -> None:
+        if reading is not None and reading >= SIGNED[name].terms.answers_per_period:
+            reading = None
+        self.both(lambda life, number: life.give(handle, name, values[number], reading, collects))
+
+    @rule(
+        seed=st.integers(0, 2**16),
+        days=st.integers(1, 12),
+        pause=st.sampled_from([DAY, HOUR, WEEK]),
+        collects=st.booleans(),
+        handle=st.integers(0, 1),
+    )
+    def live(self, seed: int, days: int, pause: int, collects: bool, handle: int) -> None:
+        """Some days of answers to whatever was joined; one life keeps to a value, the other changes it."""
+        chance = random.Random(seed)
+        for _ in range(days):
+            self.clock.now += pause
+            known = {NAMES[known] for life in self.lives for known in life.handles[0].campaigns}
+            for name in sorted(known):
+                values = chance.randrange(2), chance.randrange(K)
+                self.both(
+                    lambda life, number, name=name, values=values: life.give(
+                        handle, name, values[number], None, collects
+                    )
+                )
+
+    @rule(name=st.sampled_from(sorted(CAMPAIGNS)), handle=st.integers(0, 1))
+    def bundle(self, name: str, handle: int) -> None:
+        self.both(lambda life, _: life.handles[handle].bundle(SIGNED[name].id))
+
+    @rule(handle=st.integers(0, 1))
+    def export(self, handle: int) -> None:
+        self.both(lambda life, _: life.export(handle))
+
+    @rule(handle=st.integers(0, 1))
+    def restart(self, handle: int) -> None:
+        for life in self.lives:
+            life.handles[handle].close()
+            life.handles[handle] = life.opened()
+
+    # Laws
+
+    @invariant()
+    def the_lives_look_alike(self) -> None:
+        if self.lives:
+            assert self.lives[0].manner() == self.lives[1].manner()
+
+    @invariant()
+    def every_cap_holds(self) -> None:
+        for life in self.lives:
+            budget = life.handles[0].budget
+            # Forgetting counts every answer as another one.
+            assert budget.spent_nanonats >= life.spent()
+            assert life.epoch or budget.spent_nanonats == life.spent()
+            assert budget.reserved_nanonats >= 0
+            if self.per_campaign is not None:
+                assert all(life.spent(name) <= self.per_campaign * NAT for name in CAMPAIGNS)
+            if self.window is not None:
+                seconds, nats = self.window
+                for start, _, _ in life.charges:
+                    assert sum(cost for at, _, cost in life.charges if start <= at < start + seconds) <= nats * NAT
+
+    @invariant()
+    def nothing_is_charged_beyond_the_lifetime(self) -> None:
+        for life in self.lives:
+            grown = life.spent() - getattr(life, "before", 0)
+            assert not grown or life.spent() <= self.lifetime
+            life.before = life.spent()
+
+    def teardown(self) -> None:
+        try:
+            for life in self.lives:
+                for name in CAMPAIGNS:
+                    with contextlib.suppress(UnknownCampaign):
+                        with contextlib.suppress(NothingQueued):
+                            life.export(0)
+                        life.handles[0].bundle(SIGNED[name].id)
+                with contextlib.suppress(NothingQueued):
+                    life.export(0)
+                life.observed()
+        finally:
+            for life in self.lives:
+                life.close()
+            shutil.rmtree(self.folder)
+
+
+@pytest.mark.parametrize(
+    ("examples", "steps"),
+    [(30, 40), pytest.param(1000, 100, marks=pytest.mark.long)],
+)
+def test_years_of_answers_keep_every_cap_and_look_alike(examples, steps):
+    """Through years of answers, campaigns, wrong clocks, restarts, two processes and forgetting: no cap is exceeded, no
+    slot is filled twice, equal values give equal outputs, and nothing else that leaves depends on a value."""
+    run_state_machine_as_test(
+        Years,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            database=None,
+        ),
+    )
+
+
+@pytest.fixture
+def folder():
+    """A folder in memory: what is tested is what is kept, not for how long a disk is awaited."""
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as made:
+        yield Path(made)
+
+
+def test_three_years_of_two_people(folder):
+    """One answers the same for three years, the other ever anew: reports, slots, lengths and random bytes are alike,
+    and neither is charged more than was reserved."""
+    clock = Clock()
+    lives = [Life(folder / f"{number}", clock, BudgetPolicy(lifetime=13)) for number in range(2)]
+    for life in lives:
+        for name, data in CAMPAIGNS.items():
+            life.handles[0].join(data)
+            life.handles[0].consent(SIGNED[name].id, as_class="others" if name == "classes" else None)
+    reserved = sum(entry.nanonats for entry in lives[0].handles[0].ledger)
+    for week in range(157):
+        for number, life in enumerate(lives):
+            for name in CAMPAIGNS:
+                hours = 24 if name == "hourly" and week % 5 == 0 else 1
+                clock.now = OPENS + week * WEEK + DAY
+                for hour in range(hours):
+                    with contextlib.suppress(QuotaReached):
+                        life.give(week % 2, name, (week + hour) * number % K, None, name == "hourly")
+                    clock.now += HOUR
+            for handle in life.handles:
+                handle.bundle(SIGNED["hourly"].id)
+            life.export(0)
+        assert lives[0].manner() == lives[1].manner()
+    seen = [[[(item.kind, len(item.encode())) for item in batch] for batch in life.exports] for life in lives]
+    assert seen[0] == seen[1]
+    assert lives[0].given.keys() == lives[1].given.keys()
+    given = Counter(name for name, _, _ in lives[1].given)
+    assert (given["weekly"], given["hourly"], given["transcript"]) == (157, 157 + 32 * 23, 55)
+    for life in lives:
+        life.observed()
+        assert life.spent() == life.handles[0].budget.spent_nanonats <= reserved
+        life.close()
+    assert lives[0].spent() < lives[1].spent() == reserved
+
+
+def test_years_of_answers_stay_small():
+    """Once it left, an answer that repeats its output takes less than 64 bytes of the store, a new one under 400."""
+    clock, values = Clock(), tuple(f"v{x}" for x in range(900))
+    terms = Campaign(
+        "Daily", "Which?", "", "Town", Values(values), Ldp(NAT // 100), "any", response(900, NAT // 100), OPENS,
+        OPENS + 5 * YEAR, DAY, 1, 1, "enrolled",
+    )  # fmt: skip
+    with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=10), clock=clock) as device:
+        campaign_id = device.join(seal_campaign(terms, AUTHOR)).campaign_id
+        device.consent(campaign_id)
+
+        def grown(answers: list[str]) -> float:
+            sizes = []
+            for number, value in enumerate(answers):
+                if number % 100 == 0:
+                    with device._store.transaction():
+                        device.outbox.forget(1)
+                    sizes.append(int(device.doctor()["page_count"]) * PAGE_BYTES)
+                device.answer(campaign_id, value)
+                clock.now += DAY
+            return (sizes[-1] - sizes[1]) / (len(answers) - 200)
+
+        shuffled = random.Random(1).sample(values, 900)
+        assert grown(shuffled) < 400
+        assert grown(shuffled[:1] * 900) < 64
