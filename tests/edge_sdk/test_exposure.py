@@ -1,0 +1,274 @@
+"""What reports told together: never less than an observer learns, and for tight channels no more."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from fractions import Fraction
+from itertools import permutations, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edge_sdk import exposure
+from edge_sdk.__main__ import main
+from edge_sdk.exposure import Exposure, Told
+from protocol import exact, personal
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.channels import Blocks, Hadamard, Table
+from protocol.channels.table import TABLE_SCALE
+from protocol.domain import DITHER_BYTES, Buckets, Grid, Values
+from protocol.errors import NotInDomain
+from protocol.keys import public_line
+from protocol.notions import Graded, Information, Ldp, MinId
+from protocol.notions.classes import Classes
+from protocol.notions.transcript import TranscriptPrior
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign, response
+
+NAT = exact.NANONATS
+K = len(LABELS)
+PRIOR = (50, 20, 10, 10, 5, 5)
+ONE = 1 << TABLE_SCALE
+
+
+@st.composite
+def tables(draw: st.DrawFn, inputs: int = 3) -> Table:
+    outputs = draw(st.integers(2, 3))
+    row = st.lists(st.integers(0, 50), min_size=outputs, max_size=outputs).filter(any)
+    weights = [draw(row) for _ in range(inputs)]
+    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
+
+
+def together(*told: tuple[object, int], budgets: MinId | None = None, size: int = 3) -> Exposure:
+    """What so many draws from each channel told."""
+    domain = Values(tuple(f"v{x}" for x in range(size)))
+    parts = tuple(
+        Told(bytes([n]), f"{n}", size, {channel: times}, 0, budgets) for n, (channel, times) in enumerate(told)
+    )
+    return Exposure(domain, bytes(DITHER_BYTES), parts, 0)
+
+
+def odds(channels: list[Table], x: int, other: int) -> Fraction | None:
+    """By what all outputs together move the odds of x against x' at most, output by output; None without bound."""
+    worst = Fraction(0)
+    for outputs in product(*(range(channel.outputs) for channel in channels)):
+        mine = math.prod(channel.weight(x, y) for channel, y in zip(channels, outputs, strict=True))
+        theirs = math.prod(channel.weight(other, y) for channel, y in zip(channels, outputs, strict=True))
+        if mine and not theirs:
+            return None
+        if mine:
+            worst = max(worst, Fraction(mine, theirs))
+    return worst
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(tables(), st.integers(0, 2)), min_size=1, max_size=3))
+def test_no_outputs_move_the_odds_further_than_the_bound_and_some_move_them_as_far(drawn) -> None:
+    """For every pair, value and the worst pair: enumerated outputs of all draws reach the bound and never exceed it."""
+    found = together(*drawn)
+    channels = [table for table, times in drawn for _ in range(times)]
+    levels = {}
+    for x, other in permutations(range(3), 2):
+        moved = odds(channels, x, other)
+        levels[x, other] = found.pair(x, other).nanonats
+        if moved is None:
+            assert levels[x, other] is None
+            continue
+        assert exact.keeps(moved.numerator, moved.denominator, levels[x, other])
+        assert levels[x, other] - exact.level_of(moved.numerator, moved.denominator) <= len(channels)
+    infinite = [pair for pair, level in levels.items() if level is None]
+    assert found.worst.nanonats == (None if infinite else max(levels.values()))
+    for x in range(3):
+        mine = [levels[x, other] for other in range(3) if other != x]
+        assert found.value(x).nanonats == (None if None in mine else max(mine))
+
+
+@settings(max_examples=30, deadline=None)
+@given(drawn=st.lists(st.tuples(tables(), st.integers(1, 2)), min_size=2, max_size=3))
+def test_a_bound_from_above_is_not_below_the_exact_one(drawn) -> None:
+    """Where inputs are too many to compare, the sum of the channels' own worst cases is at least the exact bound."""
+    found = together(*drawn)
+    exact_ones = [found.worst, *map(found.value, range(3))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exposure, "MOST_STEPS", 0)
+        found = together(*drawn)
+        rough_ones = [found.worst, *map(found.value, range(3))]
+    for rough, true in zip(rough_ones, exact_ones, strict=True):
+        assert rough.nanonats is None or (true.nanonats is not None and true.nanonats <= rough.nanonats)
+        assert rough.other is None or len({table for table, _ in drawn}) == 1
+
+
+def test_draws_of_a_tight_channel_add_up_exactly() -> None:
+    """n answers of randomised response at eps tell n times eps of every pair, and two campaigns their sum."""
+    one, other = response(3, NAT), response(3, NAT // 2)
+    found = together((one, 3), (other, 2))
+    assert {found.pair(x, y).nanonats for x, y in permutations(range(3), 2)} == {4 * NAT}
+    assert found.worst.nanonats == found.value(1).nanonats == 4 * NAT
+    assert found.pair(1, 1).nanonats == 0
+    assert found.budgets is None
+
+
+def test_budgets_of_values_add_up() -> None:
+    """The vectors of MinID-LDP add, a campaign without budgets adds its level, and the smaller of two bounds the pair
+    (Gu et al. 2020, Theorem 2)."""
+    budgets = [NAT, NAT, 2 * NAT]
+    notion = Graded.over(budgets)
+    assert isinstance(notion, MinId)
+    table = Table.nearest([
+        [Fraction(5, 10), Fraction(3, 10), Fraction(2, 10)],
+        [Fraction(3, 10), Fraction(5, 10), Fraction(2, 10)],
+        [Fraction(3, 10), Fraction(3, 10), Fraction(4, 10)],
+    ])  # fmt: skip
+    graded = Told(b"g", "graded", 3, {table: 2}, 0, notion)
+    plain = Told(b"p", "plain", 3, {response(3, NAT // 2): 3}, NAT // 4)
+    found = Exposure(Values(("a", "b", "c")), bytes(DITHER_BYTES), (graded, plain), 0)
+    assert found.budgets == tuple(2 * budget + 3 * (NAT // 2) + NAT // 4 for budget in budgets)
+    for x, other in permutations(range(3), 2):
+        assert found.pair(x, other).nanonats <= min(found.budgets[x], found.budgets[other])
+    unbounded = Told(b"u", "unbounded", 3, {}, None)
+    assert Exposure(found.domain, found.dither, (graded, unbounded), 0).budgets is None
+
+
+def test_43750_values_are_never_compared_pair_by_pair_where_that_takes_long() -> None:
+    """The worst pair is bounded at once, a value exactly where that is cheap, and never below a pair."""
+    domain = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
+    numerator, one = exact.exp_lower(NAT), 1 << exact.EXP_BITS
+    hadamard = Hadamard((numerator << 64) // (numerator + one), domain.size)
+    told = (Told(b"h", "h", domain.size, {hadamard: 2}), Told(b"r", "r", domain.size, {response(domain.size, NAT): 1}))
+    found = Exposure(domain, bytes(DITHER_BYTES), told, 0)
+    assert 3 * NAT - 100 <= found.worst.nanonats <= 3 * NAT
+    assert found.worst.x is None
+    for x, other in ((0, 1), (3, 40_000), (43_749, 7)):
+        assert found.pair(x, other).nanonats <= found.value(x).nanonats <= found.worst.nanonats
+
+
+# On a device
+
+
+def signed(title, notion, channel, answers=1, **changes):
+    terms = Campaign(
+        title, "Which?", "", "Town", Values(LABELS), notion, "any", channel, OPENS, OPENS + 10 * WEEK, WEEK, answers, 1,
+        "enrolled", **changes,
+    )  # fmt: skip
+    return seal_campaign(terms, AUTHOR)
+
+
+def agreed(device, data, **role):
+    campaign_id = device.join(data).campaign_id
+    device.consent(campaign_id, **role)
+    return campaign_id
+
+
+def test_what_was_drawn_counts_and_what_was_repeated_does_not(open_device, clock):
+    """The draws of all campaigns about the same values add up; repeated outputs, other values and no answer do not."""
+    device = open_device()
+    plain = agreed(device, signed("Plain", Ldp(NAT), response(K, NAT), 3))
+    lip = agreed(device, signed("LIP", Information(NAT // 2, PRIOR), personal.lip_response(PRIOR, NAT // 2)))
+    other = agreed(device, campaign("Hours", Buckets.of([0, 10]), enrolment="enrolled"))
+    assert device.exposure(plain).worst.nanonats == 0
+    assert device.exposure(plain).about("none").nanonats == 0
+    for value in ("none", "none", "master"):
+        device.answer(plain, value)
+    device.answer(lip, "none")
+    device.answer(other, 5)
+    found = device.exposure(plain)
+    assert [(told.campaign_id, told.title, told.drawn) for told in found.told] == [(plain, "Plain", 2), (lip, "LIP", 1)]
+    channel = open_campaign(device._joined(lip).signed.data, [AUTHOR.public]).terms.channel
+    for x, label in enumerate(LABELS):
+        levels = [2 * NAT + channel.loss([x], [y]).level for y in range(K) if y != x]
+        assert found.about(label).nanonats == max(levels)
+    assert NAT // 2 < channel.loss(range(K), range(K)).level == found.worst.nanonats - 2 * NAT
+    assert device.exposure(other).told[0].title == "Hours"
+    with pytest.raises(NotInDomain):
+        found.about("SECRET")
+    assert device.exposure(lip).told == found.told
+
+
+def test_a_transcript_is_bounded_along_the_channels_it_came_to(open_device, clock):
+    """The bound of a transcript is the sum of the losses of the channels that were used, the LDP sum at worst."""
+    notion = TranscriptPrior(NAT // 2, PRIOR)
+    device = open_device()
+    data = signed("Mood", notion, notion.channel_of(PRIOR))
+    along = agreed(device, data)
+    for week in range(3):
+        clock.now = OPENS + week * WEEK
+        device.answer(along, "none")
+    found = device.exposure(along)
+    assert found.told[0].drawn == 3
+    assert 3 * (NAT // 2) < found.told[0].nanonats == device.transcript(along).ldp_nanonats
+    assert 0 < found.worst.nanonats <= found.told[0].nanonats
+    device.forget(along)
+    device.join(data)
+    assert device.exposure(along).worst.nanonats == 2 * 3 * (NAT // 2) >= found.worst.nanonats
+
+
+def test_what_was_forgotten_still_counts(open_device, clock):
+    """What a campaign told before it was forgotten counts after joining again, and before that by itself."""
+    device = open_device()
+    data = signed("Plain", Ldp(NAT), response(K, NAT), 3)
+    again, other = agreed(device, data), agreed(device, signed("Other", Ldp(NAT), response(K, NAT)))
+    for value in ("none", "master"):
+        device.answer(again, value)
+    device.forget(again)
+    found = device.exposure(other)
+    assert (found.worst.nanonats, found.forgotten_nanonats) == (0, 2 * NAT)
+    agreed(device, data)
+    device.answer(again, "none")
+    found = device.exposure(other)
+    assert (found.worst.nanonats, found.forgotten_nanonats) == (3 * NAT, 0)
+
+
+def test_the_class_that_was_chosen_tells_too(open_device, clock):
+    """A class chosen at random adds what the choice was charged, and the class's own channel what it loses."""
+    levels = (NAT // 2, NAT)
+    channels = tuple(
+        personal.lip_response(prior, level) for prior, level in zip((PRIOR, PRIOR[::-1]), levels, strict=True)
+    )
+    notion = Classes.of(tuple(map(Information, levels, (PRIOR, PRIOR[::-1]))))
+    device = open_device()
+    campaign_id = device.join(
+        signed("Classes", notion, Blocks(0, ((1, K), (2, K)), channels), classes=("workers", "students"))
+    ).campaign_id
+    chosen = device.choose_class(campaign_id, 0.25)
+    device.answer(campaign_id, "none")
+    channel = channels[("workers", "students").index(chosen)]
+    everything = range(K)
+    found = device.exposure(campaign_id)
+    assert found.worst.nanonats == NAT // 4 + channel.loss(everything, everything).level
+    assert found.pair(0, 0).nanonats == 0
+
+
+def test_an_exposure_shows_no_dither(open_device, clock):
+    """What may end in a log tells no secret of the store but what it is for."""
+    device = open_device()
+    campaign_id = agreed(device, campaign("Hours", Buckets.of([0, 10]), enrolment="enrolled"))
+    [[dither]] = device._store.rows("SELECT dither FROM consent")
+    assert repr(bytes(dither)) not in repr(device.exposure(campaign_id))
+    assert device.exposure(campaign_id).dither == dither
+
+
+def test_exposure_on_the_command_line(tmp_path, capsys):
+    """For scripts and for people: the worst value, or one, which is never repeated."""
+    (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
+    (tmp_path / "c.campaign").write_bytes(campaign(opens=int(time.time()) - 9, enrolment="enrolled"))
+
+    def run(*arguments, code=0):
+        assert main(["--store", str(tmp_path / "store"), *arguments]) == code
+        return capsys.readouterr()
+
+    ident = json.loads(
+        run("join", str(tmp_path / "c.campaign"), "--trust", str(tmp_path / "author.pub"), "--json").out
+    )["campaign"]
+    run("consent", ident)
+    run("answer", ident, "bachelor")
+    told = [{"campaign": ident, "title": "Highest education", "draws": 1, "level": 1.0}]
+    found = json.loads(run("exposure", ident, "--json").out)
+    assert found == {
+        "campaign": ident, "about": "the value where it is worst", "together": 1.0, "odds": 2.72, "forgotten": 0.0,
+        "campaigns": told,
+    }  # fmt: skip
+    assert "together: 1 nats\nodds: 2.72\n" in run("exposure", ident, "master").out
+    refused = run("exposure", ident, "SECRETVALUE", code=65)
+    assert "SECRETVALUE" not in refused.out + refused.err
