@@ -1,0 +1,102 @@
+"""The unit that answers by itself: what stays in memory after many readings, and what one reading costs.
+
+One idea: the unit itself is run, in a process of its own as ``python -m edge_sdk run`` makes it, but its clock is moved
+on by the benchmark, so that months of readings take seconds. The store is on the disk, and durable.
+
+The answer alone: device.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from protocol import exact
+from protocol.campaign import Campaign, seal_campaign
+from protocol.channels import RandomizedResponse
+from protocol.domain import Buckets
+from protocol.keys import SigningKey, public_line
+from protocol.notions import Ldp
+
+AUTHOR = SigningKey(bytes(range(32)))
+OPENS, HOUR, A_WEEK = 1_000_000, 3600, 168
+READINGS = 10_000
+
+CONFIGURATION = """
+store = "store"
+trust = ["analyst.pub"]
+campaign = "load.campaign"
+consent = true
+[source]
+file = "/proc/loadavg"
+field = 0
+[send]
+export = "out"
+every = 86400
+"""
+
+_UNIT = """
+import sys
+from edge_sdk import daemon
+daemon._spare_memory()
+import os, time
+from edge_sdk.config import load
+from edge_sdk.source import Reader
+
+configuration, readings, now = load(sys.argv[1]), int(sys.argv[2]), [float(sys.argv[3])]
+reader, said, wakes, begun = Reader(configuration.source, os.pipe()[0]), [], 0, time.perf_counter()
+unit = daemon.Unit(configuration, reader.read, lambda level, text: said.append(level), clock=lambda: now[0])
+until = now[0] + readings * 3600
+while now[0] < until:
+    now[0] += unit.step()
+    wakes += 1
+seconds = time.perf_counter() - begun
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print('{"resident": %s, "peak": %s, "seconds": %f, "wakes": %d, "warnings": %d, "loaded": "%s"}' % (
+    status["VmRSS"].split()[0], status["VmHWM"].split()[0], seconds, wakes, sum(level < 6 for level in said),
+    " ".join(name for name in ("argparse", "json", "ssl", "http", "_hashlib", "subprocess") if sys.modules.get(name)),
+))
+unit.close()
+"""
+
+
+def campaign(readings: int) -> bytes:
+    """A signed campaign for the load average, in weeks of hourly readings."""
+    domain = Buckets.of([0, 0.25, 0.5, 1, 2, 4, 8])
+    numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
+    channel = RandomizedResponse(domain.size, (-(-(one << 64) // (numerator + (domain.size - 1) * one)),))
+    closes = OPENS + (readings // A_WEEK + 2) * A_WEEK * HOUR
+    terms = Campaign(
+        "Load", "How busy is this machine?", "", "Town", domain, Ldp(10**9), "randomized-response", channel,
+        OPENS, closes, A_WEEK * HOUR, A_WEEK, 1, "open",
+    )  # fmt: skip
+    return seal_campaign(terms, AUTHOR)
+
+
+def unit(readings: int) -> dict[str, float]:
+    """What a unit of so many readings says of itself, and ``bytes`` that it wrote for the study."""
+    with tempfile.TemporaryDirectory(dir=".") as made:
+        folder = Path(made)
+        (folder / "load.campaign").write_bytes(campaign(readings))
+        (folder / "analyst.pub").write_text(public_line(AUTHOR.public))
+        (folder / "unit.toml").write_text(CONFIGURATION)
+        run = [sys.executable, "-c", _UNIT, str(folder / "unit.toml"), str(readings), str(OPENS)]
+        done = subprocess.run(run, stdout=subprocess.PIPE, check=True)  # noqa: S603  # our own statements
+        sent = sum(path.stat().st_size for path in (folder / "out").iterdir())
+        store = sum(path.stat().st_size for path in (folder / "store").iterdir())
+        return {**json.loads(done.stdout), "bytes": sent, "store": store}
+
+
+def run() -> list[tuple[str, str]]:
+    """Rows of (what, how much and how much it should be)."""
+    found = unit(READINGS)
+    return [
+        (f"resident memory after {READINGS:,} hourly readings [at most 30 MB]", f"{found['resident'] / 1024:.1f} MB"),
+        ("a reading, from the clock to the disk", f"{found['seconds'] / READINGS * 1e3:.2f} ms"),
+        ("wakes for each reading [at most 1.1]", f"{found['wakes'] / READINGS:.3f}"),
+        ("bytes for each reading, in bundles of 168", f"{found['bytes'] / READINGS:.2f}"),
+        ("the store's files after that", f"{found['store'] / 1024:.0f} KiB"),
+    ]

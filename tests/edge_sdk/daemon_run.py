@@ -1,0 +1,146 @@
+"""Kill a unit at random moments, again and again, and count what it had read against what the study gets.
+
+One idea: a child is the unit itself under a clock that leaps from one due moment to the next, and it dies, half of the
+time by a signal from outside after a random delay, half of the time by its own hand just before a random SQL statement;
+then another child goes on at the time it died at. It tells each reading that was on the disk as soon as it was.
+Run in a process of its own, because it forks: ``python -m tests.edge_sdk.daemon_run RUNS SEED DIR``. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from edge_sdk import Device
+from edge_sdk.config import load
+from edge_sdk.daemon import Unit
+from protocol import envelope
+from protocol.campaign import open_campaign
+from protocol.domain import Buckets
+from protocol.envelope import Kind
+from protocol.keys import public_line
+from protocol.report import Report
+from tests.edge_sdk.conftest import AUTHOR, OPENS, campaign
+
+EDGES = tuple(range(64))
+READINGS, EVERY = 5, 10
+PERIOD = READINGS * EVERY
+MOST_STATEMENTS = 300
+CONFIGURATION = """
+store = "store"
+trust = ["author.pub"]
+campaign = "c.campaign"
+consent = true
+[budget]
+lifetime = 1000
+[source]
+stdin = true
+[send]
+export = "out"
+every = 70
+"""
+
+
+def silent(level: int, text: str) -> None:
+    """A log that nobody reads."""
+
+
+def live(folder: Path, seed: int, begins: float, pipe: int, dies_at: int | None) -> None:
+    """The child: a unit whose clock leaps; ``pipe`` gets the time of each step that is over."""
+    dice = random.Random(seed)
+    now = [begins]
+    with Unit(
+        load(folder / "unit.toml"), lambda timeout: (str(dice.choice(EDGES)), ""), silent, clock=lambda: now[0]
+    ) as unit:
+        if dies_at is not None:
+            countdown = iter(range(dies_at, -1, -1))
+
+            def die(statement: str) -> None:
+                if next(countdown) == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            unit._device._store._connection.set_trace_callback(die)
+        while True:
+            pause = unit.step()
+            os.write(pipe, b"%d " % int(now[0]))
+            if pause is None:
+                return
+            now[0] += max(pause, 0.25)
+
+
+def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
+    """All runs; counts of readings that were on the disk, and of outputs that left."""
+    dice = random.Random(seed)
+    periods = 20 * runs
+    data = campaign("Load", Buckets.of(EDGES), periods=periods, period_seconds=PERIOD, answers=READINGS)
+    folder.mkdir()
+    (folder / "c.campaign").write_bytes(data)
+    (folder / "author.pub").write_text(public_line(AUTHOR.public))
+    (folder / "unit.toml").write_text(CONFIGURATION)
+    now, killed = float(OPENS), 0
+    told: set[tuple[int, int]] = set()
+    for turn in range(runs):
+        reading, writing = os.pipe()
+        dies_at = dice.randrange(MOST_STATEMENTS) if turn % 2 else None
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            try:
+                live(folder, turn, now, writing, dies_at)
+            finally:
+                os._exit(0)
+        os.close(writing)
+        if dies_at is None:
+            select.select([reading], [], [])  # the first step is over
+            time.sleep(dice.random() * 0.02)
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        killed += os.WIFSIGNALED(status)
+        steps = b""
+        while chunk := os.read(reading, 2**16):
+            steps += chunk
+        os.close(reading)
+        times = [int(step) for step in steps.split()]
+        told |= {divmod(at - OPENS, PERIOD) for at in times}
+        now = max([now, *times])
+    told = {(period, into // EVERY) for period, into in told}
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    with Device.open(folder / "store", clock=lambda: terms.closes) as device:
+        [campaign_id] = device.campaigns
+        device.bundle(campaign_id)
+        if len(device.outbox):
+            device.outbox.export(folder / "out" / "last.htr")
+        spent = device.budget.spent
+        memo = device._store.rows("SELECT count(*) FROM memo")[0][0]
+    left: Counter[tuple[int, int]] = Counter()
+    outputs: dict[tuple[int, int], set[bytes]] = {}
+    for path in (folder / "out").iterdir():
+        for item in envelope.read_batch(path.read_bytes()):
+            if item.kind is Kind.REPORT:
+                report = Report.decode(item.unverified)
+                for offset, output in enumerate(report.outputs(terms)):
+                    place = report.period, report.slot + offset
+                    left[place] += 1
+                    outputs.setdefault(place, set()).add(bytes([output]))
+    return {
+        "runs": runs,
+        "killed": killed,
+        "told": len(told),
+        "left": len(left),
+        "lost": len(told - set(left)),
+        "untold": len(set(left) - told),
+        "conflicting": sum(len(found) > 1 for found in outputs.values()),
+        "undercharged": max(0, memo - round(spent)),
+        "overcharged": max(0, round(spent) - memo),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))))

@@ -1,0 +1,920 @@
+"""Laws of a unit that answers by itself: by the clock alone, each reading once, through kills, no word of a value."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import edge_sdk
+from aggregator.estimate.result import estimate
+from aggregator.intake.ingest import ingest
+from aggregator.receive import inbox
+from aggregator.study import Study
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk import source as sources
+from edge_sdk.__main__ import main
+from edge_sdk.config import Configuration, ConfigurationRefused, Source, load
+from edge_sdk.daemon import CLOCK_SECONDS, MOST_PAUSE, SETTLE_SECONDS, Unit
+from edge_sdk.errors import BudgetRefused, ConsentMissing
+from edge_sdk.source import MOST_BYTES, NOTHING, Reader, Stopped, answer_of, field_of
+from protocol.campaign import campaign_id, open_campaign
+from protocol.domain import Buckets, Grid, Values
+from protocol.envelope import Kind, read_batch
+from protocol.errors import OutsideSchedule
+from protocol.keys import public_line
+from protocol.report import Report
+from tests.aggregator.fault_proxy import Fault, fault_proxy
+from tests.aggregator.test_receive import served
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Dice, campaign
+from tests.edge_sdk.test_roles import of_classes
+from tests.edge_sdk.test_transcript import made as of_transcripts
+
+UNITS = Path(edge_sdk.__file__).parent / "units"
+EDGES = Buckets.of([0, 0.25, 0.5, 1, 2, 4, 8])
+EVERY, READINGS = 900, 4
+PERIOD = EVERY * READINGS
+
+PLAIN = """
+store = "store"
+trust = ["author.pub"]
+campaign = "c.campaign"
+consent = true
+
+[budget]
+lifetime = 1000
+
+[source]
+file = "reading"
+"""
+
+
+def written(folder: Path, text: str = PLAIN, data: bytes | None = None) -> Path:
+    """A configuration and what it names."""
+    folder.mkdir(exist_ok=True)
+    (folder / "author.pub").write_text(public_line(AUTHOR.public))
+    (folder / "c.campaign").write_bytes(data or load_average())
+    (folder / "reading").write_text("0.3\n")
+    (folder / "unit.toml").write_text(text)
+    return folder / "unit.toml"
+
+
+def load_average(**changes: object) -> bytes:
+    """A campaign of four readings in each of ten hours."""
+    return campaign(**({"title": "Load", "domain": EDGES, "period_seconds": PERIOD, "answers": READINGS} | changes))
+
+
+class World:
+    """A unit whose clock, source and dice the test owns; ``log`` has what it said, ``asked`` when it read."""
+
+    def __init__(self, file: Path, readings: object = "0.3", seed: int = 1) -> None:
+        self.configuration: Configuration = load(file)
+        self.readings = readings
+        self.now = float(OPENS)
+        self.takes = 0.0
+        """Seconds of a reading."""
+        self.left: list[tuple[float, str]] = []
+        """When something left, and what was said of it."""
+        self.log: list[str] = []
+        self.asked: list[float] = []
+        self.dice = Dice(seed)
+        self.unit = self.made()
+
+    def made(self, past: float = 0) -> Unit:
+        return Unit(
+            self.configuration,
+            self.read,
+            self.say,
+            clock=lambda: self.now,
+            urandom=self.dice,
+            past=past,
+        )
+
+    def say(self, level: int, text: str) -> None:
+        self.log.append(text)
+        if "written to" in text:
+            self.left.append((self.now, text.rpartition("/")[2]))
+
+    def again(self, past: float = 0) -> None:
+        """The process ends and another begins."""
+        self.unit.close()
+        self.unit = self.made(past)
+
+    def read(self, timeout: float) -> tuple[str, str]:
+        self.asked.append(self.now)
+        self.now += min(self.takes, timeout)
+        given = self.readings(self.now) if callable(self.readings) else self.readings
+        return given if isinstance(given, tuple) else (given, "")
+
+    def until(self, end: float) -> bool:
+        """Sleep from step to step; whether the unit goes on after that."""
+        while self.now < end:
+            pause = self.unit.step()
+            if pause is None:
+                return False
+            assert 0 <= pause <= MOST_PAUSE
+            self.now = min(end, self.now + max(pause, 0.001))
+        return True
+
+    @property
+    def device(self) -> Device:
+        return self.unit._device
+
+    def slots(self) -> list[tuple[int, int]]:
+        """(period, reading) of all that was taken and not forgotten, sealed or not."""
+        return sorted(self.device._store.rows("SELECT period, slot FROM reading"))
+
+    def reports(self) -> list[tuple[int, int, int]]:
+        """(period, slot, count) of what waits to leave."""
+        rows = self.device._store.rows("SELECT envelope FROM outbox ORDER BY number")
+        return reports(b"".join(bytes(row) for (row,) in rows))
+
+
+def reports(batch: bytes) -> list[tuple[int, int, int]]:
+    found = [Report.decode(item.unverified) for item in read_batch(batch) if item.kind is Kind.REPORT]
+    return [(report.period, report.slot, report.count) for report in found]
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Makes worlds, and closes what they opened."""
+    made: list[World] = []
+
+    def make(
+        text: str = PLAIN, data: bytes | None = None, readings: object = "0.3", name: str = "unit", seed: int = 1
+    ) -> World:
+        made.append(World(written(tmp_path / name, text, data), readings, seed))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.unit.close()
+
+
+# The configuration
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('store = "store"', "", "store is missing"),
+        ('store = "store"', "store = 3", "store is the folder"),
+        ('store = "store"', 'store = ""', "store is the folder"),
+        ('trust = ["author.pub"]', "", "trust is missing"),
+        ('trust = ["author.pub"]', 'trust = "author.pub"', "trust is a list"),
+        ('campaign = "c.campaign"', "", "campaign is missing"),
+        ("consent = true", "", "consent must be true"),
+        ("consent = true", "consent = false", "consent must be true"),
+        ("consent = true", 'consent = "yes"', "consent is true or false"),
+        ("consent = true", "consent = true\nconsnet = true", "no key consnet; known here: store"),
+        ("consent = true", "consent = true\nschedule = 3", "schedule is a table"),
+        ("lifetime = 1000", 'lifetime = "8"', r"\[budget\] lifetime is a cap in nats"),
+        ("lifetime = 1000", "lifetime = -1", r"\[budget\] lifetime"),
+        ("lifetime = 1000", "per_campaign = nan", r"\[budget\] per_campaign"),
+        ("lifetime = 1000", "window = 3", r"\[budget\] window is \[seconds, nats\]"),
+        ("lifetime = 1000", "window = [0, 1.0]", r"\[budget\] window"),
+        ("lifetime = 1000", 'window = [60, "1"]', r"\[budget\] window"),
+        ("lifetime = 1000", "lifetine = 8", r"no key \[budget\] lifetine; known here: lifetime, per_campaign, window"),
+        ('file = "reading"', "", "exactly one of command, file and stdin"),
+        ('file = "reading"', 'file = "reading"\nstdin = true', "exactly one of command, file and stdin"),
+        ('file = "reading"', 'command = "cat"', r"\[source\] command is a list"),
+        ('file = "reading"', 'file = "reading"\ntimeout = 1', r"\[source\] timeout is for a command"),
+        ('file = "reading"', "stdin = true\ntimeout = 0", r"\[source\] timeout is a number of seconds above 0"),
+        ('file = "reading"', "stdin = true\ntimeout = nan", r"\[source\] timeout"),
+        ('file = "reading"', 'file = "reading"\nfield = true', r"\[source\] field is a whole number"),
+        ('file = "reading"', 'file = "reading"\nseparator = ","', r"\[source\] separator needs a field"),
+        ('file = "reading"', 'file = "reading"\nscale = 0', r"\[source\] scale is what a number is multiplied by"),
+        ('file = "reading"', 'file = "reading"\nscale = inf', r"\[source\] scale"),
+        ('file = "reading"', 'file = "reading"\noutside = "drop"', r'\[source\] outside is "clamp" or "skip"'),
+        ('file = "reading"', 'file = "reading"\ninstead = 3', r"\[source\] instead is the answer"),
+        ('file = "reading"', 'file = "reading"\n[schedule]\nevery = 0', r"\[schedule\] every is a whole number"),
+        ('file = "reading"', 'file = "reading"\n[schedule]\nevery = 1.5', r"\[schedule\] every is a whole number"),
+        ('file = "reading"', 'file = "reading"\n[send]\nevery = 60', r"\[send\] every needs a url or an export"),
+        ('file = "reading"', 'file = "reading"\n[send]\nurl = "https://a"\nexport = "b"', "name one of them"),
+        ('file = "reading"', "file = ", "not TOML"),
+    ],
+)
+def test_a_configuration_that_is_not_understood_is_refused_by_its_key(tmp_path, old, new, says):
+    """Whatever is missing, misspelt or of another type: the text names the file, the key and what was expected."""
+    assert PLAIN.count(old) == 1
+    with pytest.raises(ConfigurationRefused, match=says) as refused:
+        load(written(tmp_path / "unit", PLAIN.replace(old, new)))
+    assert "unit.toml" in str(refused.value)
+
+
+def test_paths_are_relative_to_the_configuration(tmp_path, monkeypatch):
+    """A unit that is started somewhere else finds the same files."""
+    file = written(tmp_path / "unit", PLAIN.replace('file = "reading"', 'command = ["./sensor", "-1"]'))
+    monkeypatch.chdir(tmp_path)
+    found = load(Path("unit/unit.toml"))
+    assert found == load(file) or found.store == load(file).store
+    assert found.store == tmp_path / "unit" / "store"
+    assert found.trust == (tmp_path / "unit" / "author.pub",)
+    assert (Path(found.source.command[0]), found.source.command[1:]) == (tmp_path / "unit" / "sensor", ("-1",))
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in UNITS.glob("*.toml")))
+def test_the_examples_are_understood(example):
+    """Every example that ships is a configuration."""
+    assert load(UNITS / example).store == Path("/var/lib/halftruth")
+
+
+def test_a_check_shows_the_terms_and_joins_nothing(tmp_path, capsys):
+    """``run CONFIG --check`` prints who asks what, the cost, and when a unit would read and send; it makes no store."""
+    file = written(tmp_path / "unit", PLAIN + '[send]\nurl = "https://study.example"\nevery = 60\n')
+    assert main(["run", str(file), "--check", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["title"] == "Load"
+    assert (said["cost"], said["worst_case"]) == (1.0, 7.0)
+    assert said["readings"] == f"one every {EVERY} seconds, {READINGS} in a period of {PERIOD} seconds"
+    assert said["leaves"] == "https://study.example, every 60 seconds"
+    assert said["source"] == "gives a reading that the question allows"
+    assert not (tmp_path / "unit" / "store").exists()
+    assert main(["run", str(file), "--check"]) == 0
+    assert "0.3" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "says"),
+    [
+        ("lifetime = 1000", "lifetime = 2", 1, "may cost 7 nats at worst"),
+        ('file = "reading"', 'file = "reading"\n[send]\nurl = "http://study.example"', 1, "use https"),
+        ('file = "reading"', f'file = "reading"\n[schedule]\nevery = {PERIOD + 1}', 2, "every is at most a period"),
+        ('file = "reading"', 'file = "reading"\ninstead = "unknown"', 2, "instead is an answer"),
+        ('file = "reading"', f"stdin = true\ntimeout = {EVERY}", 2, f"timeout is below the {EVERY} seconds"),
+        ('campaign = "c.campaign"', 'campaign = "author.pub"', 65, ""),
+        ('campaign = "c.campaign"', 'campaign = "nowhere"', 1, "nowhere: No such file"),
+        ('campaign = "c.campaign"', 'campagin = "c.campaign"', 2, "no key campagin"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_a_unit_begins(tmp_path, capsys, monkeypatch, old, new, code, says):
+    """A campaign above the caps, an address that can be read, a key that means nothing here: one line, an exit code."""
+    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit began"))
+    file = written(tmp_path / "unit", PLAIN.replace(old, new))
+    assert main(["run", str(file)]) == code
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert says in err
+    assert not (tmp_path / "unit" / "store").exists()
+
+
+def test_only_run_does_without_a_store(tmp_path, capsys):
+    """Every other command asks for ``--store``."""
+    with pytest.raises(SystemExit) as refused:
+        main(["ledger"])
+    assert refused.value.code == 2
+    assert "--store" in capsys.readouterr().err
+
+
+# The source
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "separator", "found"),
+    [
+        ("0.42 0.31 0.18 1/123 4567\n", 0, None, "0.42"),
+        ("0.42 0.31 0.18 1/123 4567\n", -1, None, "4567"),
+        ("old\n\n 3.5 \n\n", None, None, "3.5"),
+        ("12:00,3.5, 7\n", 2, ",", "7"),
+        ("72 01 4b : crc=d7 YES\n72 01 4b t=23125\n", -1, "=", "23125"),
+        ("1 2", 2, None, ""),
+        ("1 2", -3, None, ""),
+        ("", 0, None, ""),
+        ("\n\n", None, None, ""),
+        ('{"cpu": {"temps": [40.10, 41]}}', "cpu.temps.0", None, "40.10"),
+        ('{\n "cpu":\n {"temp": 41}}\n', "cpu.temp", None, "41"),
+        ('{"n": 1}\n{"n": 2}\n', "n", None, "2"),
+        ('{"place": " somewhere "}', "place", None, "somewhere"),
+        ('{"n": true}', "n", None, ""),
+        ('{"n": null}', "n", None, ""),
+        ('{"n": 1}', "m", None, ""),
+        ('{"n": [1]}', "n.x", None, ""),
+        ('{"n": 1}', "n.m", None, ""),
+        ("[" * 100_000, "n", None, ""),
+        ("nonsense", "n", None, ""),
+    ],
+)
+def test_the_field_is_what_the_configuration_names(text, field, separator, found):
+    """A word of the last line, or a place in a JSON value with its digits as written; nothing where there is none."""
+    assert field_of(text, field, separator) == found
+
+
+@pytest.fixture
+def reader():
+    """Makes readers; whatever is written to ``wake`` stops them."""
+    stop, wake = os.pipe()
+
+    def make(timeout: float = 10, **keys: object) -> Callable[[], tuple[str, str]]:
+        one = Reader(Source(**keys), stop)
+        make.last = one
+        return lambda: one.read(timeout)
+
+    make.wake = lambda: os.write(wake, b"x")
+    yield make
+    os.close(stop)
+    os.close(wake)
+
+
+def test_a_program_is_read_and_what_it_says_to_standard_error_is_dropped(reader, capfd):
+    """The last line of standard output; a log file that takes standard error never sees a reading."""
+    script = "echo 1 2; echo 3.5 4; echo secret 3.5 >&2"
+    assert reader(command=("sh", "-c", script), field=0)() == ("3.5", "")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_program_that_hangs_is_given_up_with_all_it_started(reader, tmp_path):
+    """After the timeout there is no reading and no process left of it, even of one that ignores signals."""
+    script = f"trap '' TERM; sleep 60 & echo $! > {tmp_path}/pid; echo 3.5; wait"
+    begun = time.monotonic()
+    text, reason = reader(command=("sh", "-c", script), timeout=0.3)()
+    assert time.monotonic() - begun < 2
+    assert (text, reason) == ("", "the source gave nothing within 0.3 seconds")
+    pid = (tmp_path / "pid").read_text().strip()
+    deadline = time.monotonic() + 2
+    while (status := Path(f"/proc/{pid}/stat")).exists() and " Z " not in status.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_program_is_stopped_when_the_unit_is(reader):
+    """SIGTERM does not wait for a source's timeout, and such a reading is neither one nor a failure."""
+    reader.wake()
+    begun = time.monotonic()
+    for source in ({"command": ("sleep", "60")}, {"stdin": True}):
+        with pytest.raises(Stopped):
+            reader(timeout=60, **source)()
+    assert time.monotonic() - begun < 2
+
+
+def test_a_source_that_fails_gives_a_reason_and_never_what_it_saw(reader, tmp_path):
+    """No program, an exit code, no file, an endless answer, bytes that are no text: a reason without a value."""
+    assert reader(command=("no-such-program",))() == ("", "the source cannot be read: No such file or directory")
+    assert reader(command=("sh", "-c", "echo 3.5; exit 7"))() == ("", "the source failed with exit code 7")
+    assert reader(command=("sh", "-c", "kill -9 $$"))() == ("", "the source failed with exit code -9")
+    assert reader(command=("true",))() == ("", NOTHING)
+    assert reader(command=("sh", "-c", "while :; do echo 35; done"))() == ("", "the source printed too much")
+    assert reader(command=("sh", "-c", r"printf '\377\376'"))()[1] == ""
+    missing = tmp_path / "missing"
+    assert reader(file=missing)() == ("", "the source cannot be read: No such file or directory")
+    os.mkfifo(tmp_path / "pipe")
+    assert reader(file=tmp_path / "pipe")() == ("", NOTHING)
+
+
+def test_a_file_is_read_from_its_end(reader, tmp_path):
+    """The last line of a long log, and files that the kernel makes up."""
+    log = tmp_path / "log"
+    log.write_text("1.5\n" * MOST_BYTES + "2.5\n")
+    assert reader(file=log)() == ("2.5", "")
+    assert float(reader(file=Path("/proc/loadavg"), field=0)()[0]) >= 0
+
+
+def test_standard_input_gives_a_line_a_reading(reader, monkeypatch):
+    """Lines come in order, one for each reading; none in time is none, a last one without its end counts."""
+    reading, writing = os.pipe()
+    monkeypatch.setattr(sources, "STDIN", reading)
+    one = reader(stdin=True, timeout=0.05)
+    assert one() == ("", "the source gave nothing within 0.05 seconds")
+    os.write(writing, b"1.5\n2.5\n\n3.")
+    assert [one() for _ in range(3)] == [("1.5", ""), ("2.5", ""), ("", NOTHING)]
+    os.write(writing, b"5")
+    os.close(writing)
+    assert one() == ("3.5", "")
+    assert reader.last.ended
+    os.close(reading)
+
+
+def test_whether_a_number_is_reported_does_not_depend_on_it():
+    """Every number has an answer: outside of the question it is the nearest one inside; so has every position."""
+    for number in ("-1e300", "-0.001", "0", "3.3", "8", "8.0001", "1e300"):
+        answer = answer_of(EDGES, number, Source())
+        assert answer is not None
+        assert EDGES.edges[0] <= answer <= EDGES.edges[-1]
+    assert answer_of(EDGES, "1e300", Source()) == 8
+    assert answer_of(EDGES, "-1", Source()) == 0
+    assert answer_of(EDGES, "4000", Source(scale=Fraction(1, 1000))) == 4
+    box = Grid(0, 2_000_000, 0, 3_000_000, 1_000_000)
+    assert box.index(answer_of(box, "90,-180", Source()), bytes(8)) == box.index((2, 0), bytes(8))
+    assert answer_of(box, "91,180", Source(outside="skip")) is None
+    assert answer_of(EDGES, "9", Source(outside="skip")) is None
+    for nonsense in ("", "nan", "inf", "warm", "1,2", "1e9999"):
+        assert answer_of(EDGES, nonsense, Source()) is None
+    assert answer_of(box, "1", Source()) is None
+    assert answer_of(Values(LABELS), "none", Source()) == "none"
+    assert answer_of(Values(LABELS), "other", Source()) is None
+
+
+# By the clock
+
+
+def test_readings_are_numbered_by_the_clock(world):
+    """A reading each quarter of an hour, at its beginning, in the slot of that quarter, and no reading twice."""
+    one = world()
+    one.until(OPENS + PERIOD)
+    assert one.asked == pytest.approx([OPENS + EVERY * number for number in range(READINGS)], abs=0.01)
+    assert one.slots() == [(0, number) for number in range(READINGS)]
+
+
+def test_a_missed_moment_is_missed(world):
+    """After an outage one reading is taken, of the slot that it is; a restart in a slot that has one takes none."""
+    one = world()
+    one.until(OPENS + EVERY)
+    one.now = OPENS + 3 * EVERY + 100
+    one.again()
+    one.until(OPENS + 4 * EVERY - 1)
+    one.again()
+    one.until(OPENS + PERIOD + 2 * EVERY - 1)
+    assert one.slots() == [(1, 0), (1, 1)]
+    assert one.reports() == [(0, 0, 1), (0, 3, 1)]
+    assert len(one.asked) == 4
+
+
+def test_a_schedule_of_its_own_keeps_to_the_quota(world):
+    """With readings more often than the campaign takes them, the unit reads until the period is full, then waits."""
+    one = world(PLAIN + "[schedule]\nevery = 60\n")
+    one.until(OPENS + PERIOD + 61)
+    expected = [0, 60, 120, 180, PERIOD, PERIOD + 60]
+    assert one.asked == pytest.approx([OPENS + second for second in expected], abs=0.01)
+
+
+def test_a_bundle_is_made_when_its_period_is_full_or_over(world):
+    """Four readings: one signature, at the last one. Three: when the next period begins. A gap: two reports."""
+    one = world(data=load_average(periods=3))
+    one.until(OPENS + 3 * EVERY)
+    assert one.reports() == []
+    one.unit.step()
+    assert one.reports() == [(0, 0, 4)]
+    one.readings = lambda now: ("", "broken") if now < OPENS + PERIOD + EVERY else "0.3"
+    one.until(OPENS + 2 * PERIOD - EVERY)
+    one.readings = ("", "broken")
+    one.until(OPENS + 2 * PERIOD)
+    assert len(one.reports()) == 1
+    one.readings = "0.3"
+    one.until(OPENS + 2 * PERIOD + 1)
+    assert one.reports() == [(0, 0, 4), (1, 1, 2)]
+
+
+def test_nothing_that_can_be_seen_depends_on_a_value(tmp_path, world):
+    """Two units with the same dice and schedule, one with one value, one with many, some of them outside: the same
+    moments, the same log, as many random bytes, as many envelopes of the same lengths in the same files."""
+    text = PLAIN + '[send]\nexport = "out"\nevery = 5000\n'
+    values = ["0.3", "7.9", "-5", "1e9", "0.26", "3", "0", "8"]
+    worlds = [
+        world(text, readings="0.3", name="same"),
+        world(text, readings=lambda now: values[int(now) // EVERY % len(values)], name="many"),
+    ]
+    seen = []
+    for one in worlds:
+        moments = []
+        while one.now < OPENS + 5 * PERIOD:
+            pause = one.unit.step()
+            moments.append(round(one.now, 3))
+            one.now += pause
+        files = {path.name: path.read_bytes() for path in (one.configuration.file.parent / "out").iterdir()}
+        lengths = {name: [len(item.encode()) for item in read_batch(batch)] for name, batch in files.items()}
+        log = [line.replace("/many/", "/same/") for line in one.log]
+        seen.append((moments, lengths, log, one.dice.asked, one.reports()))
+    assert seen[0] == seen[1]
+    assert len(seen[0][1]) > 2
+
+
+def test_sending_has_a_phase_of_its_own_and_no_bursts(world):
+    """What is sealed leaves at a moment of each interval that is drawn once for the store's life: not at the start, not
+    after an outage, and of two units not at the same time."""
+
+    text = PLAIN.replace('file = "reading"', 'file = "reading"\n[schedule]\nevery = 60') + (
+        f'[send]\nexport = "out"\nevery = {PERIOD}\n'
+    )
+    data = load_average(periods=1000)
+    one, other = world(text, data, name="one"), world(text, data, name="other", seed=2)
+    one.until(OPENS + 3 * PERIOD)
+    phase = one.unit._phase
+    first = OPENS + (phase - OPENS) % PERIOD
+    assert [at for at, _ in one.left] == pytest.approx([first + number * PERIOD for number in range(3)], abs=0.01)
+    one.again()
+    assert one.unit.step() is not None
+    assert one.unit._phase == phase
+    assert len(one.left) == 3
+    one.now += 10 * PERIOD
+    one.until(one.now + PERIOD)
+    assert len(one.left) == 5
+    other.until(OPENS + 1)
+    assert other.unit._phase != phase
+
+
+def test_how_long_a_source_takes_is_not_seen(world):
+    """A sensor may take longer for some values. Whatever it takes, a reading is of the moment it was begun at, and what
+    falls due meanwhile leaves at the latest moment at which it could have ended."""
+    text = (
+        PLAIN.replace('file = "reading"', 'command = ["sensor"]\ntimeout = 10')
+        + '[send]\nexport = "out"\nevery = 900\n'
+    )
+    seen = []
+    for name, takes in (("quick", 0.0), ("slow", 7.3), ("hangs", 60.0)):
+        one = world(text, name=name)
+        one.unit.step()
+        one.unit._phase = (OPENS + 5) % 900  # five seconds after each reading begins
+        one.takes = takes
+        one.until(OPENS + 3 * PERIOD)
+        seen.append((one.left, one.slots()))
+    assert seen[0] == seen[1] == seen[2]
+    for at, _ in seen[0][0]:
+        assert (at - OPENS) % 900 == pytest.approx(10 + SETTLE_SECONDS, abs=0.01)
+    assert len(seen[0][0]) > 2
+
+
+def test_two_units_of_two_campaigns_share_a_store(world):
+    """Two questions, one budget: each unit has its own readings, and what both sealed leaves once."""
+    text = PLAIN + '[send]\nexport = "out"\nevery = 5000\n'
+    first = world(text)
+    (first.configuration.file.parent / "c.campaign").write_bytes(load_average(title="Other"))
+    second = World(first.configuration.file)
+    with contextlib.closing(second.unit):
+        while first.now < OPENS + 5 * PERIOD:
+            pauses = [one.unit.step() for one in (first, second)]
+            first.now = second.now = first.now + min(pauses)
+        assert first.slots() == second.slots()
+    everything = b"".join(path.read_bytes() for path in (first.configuration.file.parent / "out").iterdir())
+    assert sorted(reports(everything) + first.reports()) == sorted(2 * [(period, 0, 4) for period in range(5)])
+
+
+def test_a_clock_that_is_not_set_yet_is_waited_for(world):
+    """Before the files were written, the consent, or the latest reading's period: nothing is read or joined; said once,
+    asked again every few seconds; then the unit goes on by itself."""
+    one = world()
+    one.again(past=OPENS + 10)
+    assert [one.unit.step() for _ in range(3)] == [CLOCK_SECONDS] * 3
+    assert one.device.campaigns == []
+    one.until(OPENS + PERIOD + 10)
+    assert one.log == [
+        "the clock shows a time before the configuration was written: waiting until it is set",
+        f"answering 'Load': a reading every {EVERY} seconds",
+        "the clock is set",
+    ]
+    asked = len(one.asked)
+    one.now = 100.0
+    assert [one.unit.step() for _ in range(3)] == [CLOCK_SECONDS] * 3
+    one.now = OPENS + PERIOD - 1.0
+    one.again()
+    assert one.unit.step() == CLOCK_SECONDS
+    assert len(one.asked) == asked
+    assert one.log.count("the clock shows a time before the configuration was written: waiting until it is set") == 2
+    assert one.log.count("the clock shows a time before the latest reading: waiting until it is set") == 1
+    one.until(OPENS + PERIOD + EVERY + 1)
+    assert one.log[-1] == "the clock is set"
+    assert len(one.asked) == asked + 1
+
+
+def test_a_small_step_back_of_the_clock_gives_no_reading_twice(world):
+    """Within a period, a clock that goes back waits for the next free reading without a word."""
+    one = world()
+    one.until(OPENS + 2 * EVERY + 1)
+    one.now = OPENS + EVERY + 0.0
+    one.until(OPENS + 3 * EVERY + 1)
+    assert one.slots() == [(0, number) for number in range(4)]
+    assert len(one.asked) == 4
+
+
+def test_before_it_opens_a_unit_waits_and_says_so(world):
+    """Joined and agreed to, and nothing read before the opening."""
+    one = world(data=load_average(opens=OPENS + 5000))
+    one.until(OPENS + 4999)
+    assert one.asked == []
+    assert one.device.consented(one.unit.campaign_id)
+    assert one.log[-1] == "'Load' has not opened yet"
+    one.until(OPENS + 5001)
+    assert len(one.asked) == 1
+
+
+def test_after_its_end_a_unit_sends_what_it_has_and_ends(world):
+    """The last bundle is sealed at the closing, leaves at its moment, and then there is no next step; nor after a
+    restart, and a store that never joined says so."""
+    one = world(PLAIN + '[send]\nexport = "out"\nevery = 70000\n', load_average(periods=1))
+    assert one.until(OPENS + PERIOD + 1)
+    assert len(one.reports()) == 1
+    one.again()
+    assert not one.until(OPENS + 70000 + PERIOD)
+    assert one.log[-1] == "'Load' is over"
+    assert one.now > OPENS + PERIOD + 1
+    [file] = (one.configuration.file.parent / "out").iterdir()
+    assert reports(file.read_bytes()) == [(0, 0, 4)]
+    late = world(data=load_average(periods=1), name="late")
+    late.now = OPENS + PERIOD + 1
+    with pytest.raises(OutsideSchedule):
+        late.unit.step()
+
+
+def test_without_a_way_out_a_unit_ends_when_all_is_sealed(world):
+    """What waits is fetched by somebody."""
+    one = world(data=load_average(periods=1))
+    assert not one.until(OPENS + PERIOD + 10)
+    assert one.reports() == [(0, 0, 4)]
+
+
+def test_a_campaign_whose_reports_build_on_each_other_is_answered_one_by_one(world):
+    """Where a bundle cannot be, each reading is sealed at once."""
+    one = world(data=of_transcripts(), readings="bachelor")
+    one.until(OPENS + 1)
+    assert len(one.reports()) == 1
+
+
+# What goes wrong
+
+
+def test_a_source_without_a_reading_is_said_once_and_skipped(world):
+    """A reason without the value, once in a slot however often the unit wakes, and a word when it works again."""
+    one = world(
+        PLAIN + '[send]\nexport = "out"\nevery = 100\n',
+        readings=lambda now: "much too secret" if now < OPENS + 2 * EVERY else "0.3",
+    )
+    one.until(OPENS + PERIOD - 1)
+    said = [line for line in one.log[1:] if "written" not in line]
+    assert said == [f"{NOTHING}: the reading is skipped", "the source gives readings again"]
+    assert len(one.asked) == READINGS
+    assert one.slots() == [(0, 2), (0, 3)]
+
+
+def test_in_place_of_no_reading_an_answer_can_be_named(world):
+    """With ``instead``, a source that fails is not seen from outside, and the log does not tell either."""
+    text = PLAIN.replace('file = "reading"', 'file = "reading"\ninstead = "0"')
+    one = world(text, readings=lambda now: ("", "broken") if now < OPENS + 2 * EVERY else "0.3")
+    one.until(OPENS + PERIOD)
+    assert one.reports() == [(0, 0, 4)]
+    assert len(one.log) == 1
+
+
+def test_a_full_disk_changes_nothing_and_ends_nothing(world):
+    """One line, readings of that time are missed, nothing is charged; with room again the unit goes on."""
+    one = world()
+    one.unit.step()
+    ledger = one.device.ledger
+    one.readings = "7.9"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))  # no file grows beyond it, as on a full disk
+    try:
+        one.until(OPENS + 3 * EVERY)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert len(one.asked) == 3
+    assert one.device.ledger == ledger
+    assert one.slots() == [(0, 0)]
+    assert len(one.log) == 2
+    assert "disk is full" in one.log[1]
+    one.until(OPENS + 4 * EVERY - 1)
+    assert one.slots() == [(0, 0), (0, 3)]
+    assert one.log[-1] == "the store takes readings again"
+
+
+def test_an_upload_that_fails_is_said_and_holds_nothing_up(world):
+    """While a child tries to send, readings go on; what it says when it ends is one line, and nothing is lost."""
+    one = world(PLAIN + '[send]\nurl = "http://127.0.0.1:9"\nevery = 1000\n')
+    one.until(OPENS + 1000 + 1)
+    [sending] = one.unit.waits_for
+    asked = len(one.asked)
+    one.until(OPENS + 2 * EVERY + 1)
+    assert len(one.asked) == asked + 1
+    assert one.unit.waits_for == [sending]
+    assert select.select([sending], [], [], 20)[0]
+    while one.unit.waits_for:
+        one.unit.step()
+    assert one.log[-1].startswith("not everything was sent: no answer from 127.0.0.1")
+    assert "1 queued" in one.log[-1]
+    assert len(one.device.outbox) == 1
+
+
+def test_an_upload_that_hangs_is_given_up(world, monkeypatch):
+    """After a while its process is killed, and the next moment tries again; so is one on its way when the unit ends."""
+    monkeypatch.setattr("edge_sdk.daemon.SEND_SECONDS", 0)
+    one = world(PLAIN + '[send]\nurl = "http://127.0.0.1:9"\nevery = 1000\n')
+    one.unit.step()
+    for ends in (one.unit.step, one.unit.step, one.again):
+        one.now += 1000
+        one.unit.step()
+        [child] = [one.unit._sending]
+        ends()
+        assert one.unit.waits_for == []
+        with pytest.raises(ProcessLookupError):
+            os.kill(child.pid, 0)
+    assert one.log[1:] == ["the upload was given up after 0 seconds"]
+
+
+def test_what_the_owner_forbids_is_not_read_past(world, tmp_path):
+    """A cap that is lowered below what is reserved stops the readings whatever they are; forgetting ends the unit."""
+    one = world()
+    one.until(OPENS + 1)
+    with Device.open(one.configuration.store, budget=BudgetPolicy(lifetime=1)) as owner:
+        one.until(OPENS + EVERY + 1)
+        assert one.slots() == [(0, 0)]
+        assert "lifetime cap was lowered" in one.log[-1]
+        owner.forget()
+    assert one.unit.step() is None
+    assert "forgotten" in one.log[-1]
+    assert one.device.campaigns == []
+
+
+def test_a_unit_does_not_agree_to_what_its_owner_did_not_allow(world):
+    """Above the caps, or where a class would have to be named: refused at the first step, nothing consented."""
+    poor = world(PLAIN.replace("lifetime = 1000", "lifetime = 2"), name="poor")
+    with pytest.raises(BudgetRefused):
+        poor.unit.step()
+    classed = world(data=of_classes(), name="classed")
+    with pytest.raises(ConsentMissing):
+        classed.unit.step()
+    assert not any(map(classed.device.consented, classed.device.campaigns))
+
+
+def test_the_log_never_says_a_value_or_what_was_spent(world):
+    """Whatever happens, no line has a reading, an answer, a level or what is left."""
+    marked = "7.531246"
+    one = world(
+        PLAIN.replace('file = "reading"', 'file = "reading"\noutside = "skip"')
+        + '[send]\nexport = "out"\nevery = 900\n',
+        load_average(periods=2),
+        readings=lambda now: [marked, "9" + marked, f"{marked} {marked}", ("", "broken")][int(now) // EVERY % 4],
+    )
+    one.until(OPENS + PERIOD + EVERY)
+    one.device.tighten(BudgetPolicy(lifetime=0))
+    one.until(OPENS + 3 * PERIOD)
+    said = "\n".join(one.log)
+    assert len(one.log) > 6
+    for secret in (marked, marked[:4], "bachelor", "spent: ", "remaining"):
+        assert secret not in said
+
+
+# As a process
+
+
+def begun(file: Path, **options: object) -> subprocess.Popen[str]:
+    run = [sys.executable, "-m", "edge_sdk", "run", str(file)]
+    return subprocess.Popen(run, stderr=subprocess.PIPE, text=True, **options)
+
+
+def open_now(periods: int, seconds: int, answers: int, ahead: int = 0) -> bytes:
+    return campaign(
+        "Load", EDGES, opens=int(time.time()) + ahead, periods=periods, period_seconds=seconds, answers=answers
+    )
+
+
+def test_a_signal_ends_a_unit_within_a_second_even_while_its_source_hangs(tmp_path):
+    """SIGTERM: exit code 0, and what was not read is not answered."""
+    text = PLAIN.replace('file = "reading"', 'command = ["sleep", "100"]\ntimeout = 50\ninstead = "0"')
+    file = written(tmp_path / "unit", text, open_now(100, 60, 1))
+    with begun(file) as unit:
+        assert "answering" in unit.stderr.readline()
+        time.sleep(0.1)
+        at = time.monotonic()
+        unit.send_signal(signal.SIGTERM)
+        _, err = unit.communicate(timeout=10)
+    assert time.monotonic() - at < 2
+    assert unit.returncode == 0
+    assert err == "edge_sdk: stopped\n"
+    with Device.open(tmp_path / "unit" / "store") as device:
+        assert device._store.rows("SELECT * FROM reading") == []
+
+
+def test_two_units_do_not_answer_one_campaign_with_one_store(tmp_path):
+    """The second one refuses, in a line; when the first is killed, the next one begins."""
+    file = written(tmp_path / "unit", PLAIN, open_now(100, 60, 1))
+    with begun(file) as first:
+        assert "answering" in first.stderr.readline()
+        with begun(file) as second:
+            _, err = second.communicate(timeout=10)
+        assert second.returncode == 1
+        assert err == "edge_sdk: another process answers this campaign with this store: stop it first\n"
+        first.kill()
+        first.wait()
+        with begun(file) as third:
+            assert "answering" in third.stderr.readline()
+            third.send_signal(signal.SIGTERM)
+            third.wait(timeout=10)
+
+
+def test_in_the_journal_a_line_begins_with_its_level(tmp_path):
+    """Only where standard error is the journal's own stream."""
+    file = written(tmp_path / "unit", PLAIN, campaign("Load", EDGES))
+    for stream, beginning in (("1:1", "edge_sdk: "), (None, "<3>")):
+        with (tmp_path / "journal").open("w") as journal:
+            known = os.fstat(journal.fileno())
+            said = stream or f"{known.st_dev}:{known.st_ino}"
+            run = [sys.executable, "-m", "edge_sdk.daemon", str(file)]
+            code = subprocess.run(run, stderr=journal, env={**os.environ, "JOURNAL_STREAM": said}, check=False)
+        assert code.returncode == 1
+        assert (tmp_path / "journal").read_text().startswith(beginning)
+
+
+def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
+    """What sending needs is loaded by a child and goes with it; one OpenSSL is enough."""
+    file = written(tmp_path / "unit")
+    program = (
+        "import sys\nfrom edge_sdk import daemon\ndaemon._spare_memory()\nfrom edge_sdk.config import load\n"
+        f"unit = daemon.Unit(load({str(file)!r}), lambda timeout: ('0.3', ''), print, clock=lambda: {OPENS})\n"
+        "unit.step()\n"
+        "heavy = 'argparse', 'csv', 'json', 'ssl', 'http', 'socket', 'subprocess', 'email', '_hashlib', 'asyncio'\n"
+        "print(*[name for name in heavy if sys.modules.get(name)])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == ""
+
+
+@pytest.mark.parametrize("runs", [100, pytest.param(1000, marks=pytest.mark.long)])
+def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
+    """After every kill -9: each reading that was on the disk leaves, in its own slot and with one output only; at most
+    one a kill was on the disk and not told of; as many nats are charged as there are outputs kept."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.edge_sdk.daemon_run", str(runs), "7", str(tmp_path / "unit")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = json.loads(done.stdout)
+    assert found["killed"] > 0.8 * runs, "most children die, or nothing is tested"
+    assert found["told"] > runs
+    assert (found["lost"], found["conflicting"], found["undercharged"], found["overcharged"]) == (0, 0, 0, 0)
+    assert found["untold"] <= found["killed"]
+
+
+def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):
+    """Three days of hourly readings of this very machine, restarted now and then, sent by real processes to a real
+    service, one receipt lost: the study has every reading once, refuses nothing, and estimates from exactly so many."""
+    data = campaign("Load", EDGES, periods=3, period_seconds=86_400, answers=24)
+    study = Study.create(tmp_path / "lib")
+    study.import_campaign(data, [AUTHOR.public], "load")
+    signed = open_campaign(data, [AUTHOR.public])
+    stop, wake = os.pipe()
+    with served(study) as upstream, fault_proxy(upstream, [Fault.NONE, Fault.DROPPED_RESPONSE]) as proxy:
+        text = PLAIN.replace('file = "reading"', 'command = ["cat", "/proc/loadavg"]\nfield = 0') + (
+            f'[send]\nurl = "http://{proxy.address[0]}:{proxy.address[1]}"\nevery = 43200\n'
+        )
+        one = world(text, data)
+        one.read = Reader(one.configuration.source, stop).read
+        one.again()
+        steps = 0
+        while (pause := one.unit.step()) is not None:
+            steps += 1
+            assert steps < 1000
+            for sending in one.unit.waits_for:
+                assert select.select([sending], [], [], 60)[0]
+                pause = 0
+            if steps % 10 == 0:
+                one.again()
+            with one.device._store.transaction():  # the next attempt is due: a real clock has hardly moved meanwhile
+                one.device._store.execute("UPDATE upload SET not_before = 0")
+            one.now += pause
+    os.close(stop)
+    os.close(wake)
+    assert "not everything was sent" in "".join(one.log)
+    done = ingest(study, inbox.waiting(study.path), now=int(one.now), threads=1)
+    assert not any(done.rejected.values())
+    assert done.outputs == 72
+    terms = dataclasses.replace(signed.terms, minimum_reports=1)
+    assert [estimate(terms, study.tally(signed, period)).reports for period in range(3)] == [24] * 3
+
+
+def test_a_unit_lives_from_its_opening_to_its_end(tmp_path):
+    """The process itself, by the real clock: a reading each second of two short periods, killed in between and started
+    again; it ends by itself, and every slot that it filled left once."""
+    text = PLAIN.replace('file = "reading"', 'command = ["cat", "/proc/loadavg"]\nfield = 0')
+    file = written(tmp_path / "unit", text + '[send]\nexport = "out"\nevery = 1\n', open_now(2, 2, 2, ahead=1))
+    with begun(file) as unit:
+        assert "answering" in unit.stderr.readline()
+        time.sleep(1.5)
+        unit.kill()
+    with begun(file) as unit:
+        _, err = unit.communicate(timeout=60)
+    assert unit.returncode == 0, err
+    assert err.splitlines()[-1] == "edge_sdk: 'Load' is over"
+    with Device.open(tmp_path / "unit" / "store") as device:
+        taken = device._store.rows("SELECT period, slot FROM reading")
+        assert len(device.outbox) == device.collected(campaign_id((tmp_path / "unit" / "c.campaign").read_bytes())) == 0
+    left = reports(b"".join(path.read_bytes() for path in (tmp_path / "unit" / "out").iterdir()))
+    slots = [(period, slot + offset) for period, slot, count in left for offset in range(count)]
+    assert len(slots) == len(set(slots)) <= 4
+    assert set(taken) <= set(slots)
+    assert slots
+
+
+# The service
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_the_service_is_one(tmp_path):
+    """systemd understands every line of the unit that ships."""
+    text = (UNITS / "halftruth-device.service").read_text()
+    assert "/opt/halftruth/bin/python -m edge_sdk run /etc/halftruth/unit.toml" in text
+    service = tmp_path / "halftruth-device.service"
+    service.write_text(text.replace("/opt/halftruth/bin/python", sys.executable))
+    run = ["systemd-analyze", "verify", "--man=no", str(service)]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
