@@ -1,0 +1,193 @@
+"""Laws of fetching: nothing is believed for where it came from, and an answer that is no study's is refused whole."""
+
+from __future__ import annotations
+
+import http.client
+import json
+
+import pytest
+
+from aggregator.intake.ingest import ingest
+from aggregator.receive import inbox
+from aggregator.study import Study
+from edge_sdk import fetch
+from edge_sdk.errors import AddressRefused
+from edge_sdk.fetch import (
+    MOST_CAMPAIGN_BYTES,
+    MOST_LIST_BYTES,
+    MOST_OFFERS,
+    NoAnswer,
+    Offer,
+    campaigns,
+    counted,
+)
+from edge_sdk.outbox import MOST_BYTES
+from edge_sdk.send import Address
+from edge_sdk.shown import given
+from protocol.campaign import campaign_id
+from protocol.errors import CampaignError, HalftruthError, NotYet
+from tests.aggregator.test_receive import served
+from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, campaign
+
+URL = "http://127.0.0.1:9/study/"
+FIRST, SECOND = campaign(), campaign("Second", enrolment="enrolled")
+LISTED = {"id": "0f" * 16, "title": "Education", "opens": 1, "closes": 2, "enrolment": "open"}
+
+
+class Network:
+    """In place of a connection: remembers what was asked, and says what it is told to."""
+
+    def __init__(self, said: object = b"", status: int = 200) -> None:
+        self.said = said if isinstance(said, bytes | Exception) else json.dumps(said).encode()
+        self.status = status
+        self.asked: list[tuple[str, str, bytes | None]] = []
+        self.at: Address | None = None
+
+    def __call__(self, to: Address) -> Network:
+        self.at = to
+        return self
+
+    def request(self, method: str, path: str, body: bytes | None = None, headers: object = None) -> None:
+        self.asked.append((method, path, body))
+        if isinstance(self.said, Exception):
+            raise self.said
+
+    def getresponse(self) -> Network:
+        return self
+
+    def read(self, most: int) -> bytes:
+        return self.said[:most]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of both campaigns."""
+    made = Study.create(tmp_path / "lib")
+    made.import_campaign(FIRST, [AUTHOR.public], "first")
+    made.import_campaign(SECOND, [AUTHOR.public], "second")
+    return made
+
+
+def test_from_an_address_to_a_report_that_was_counted(study, open_device):
+    """A study's list leads to the signed bytes, which a device joins; once its report is ingested, it is counted."""
+    device = open_device()
+    with served(study) as (host, port):
+        url = f"http://{host}:{port}"
+        offers = {offer.title: offer for offer in campaigns(url)}
+        assert offers["Second"] == Offer(campaign_id(SECOND), "Second", OPENS, OPENS + 10 * WEEK, "enrolled")
+        data = fetch.campaign(url, offers["Highest education"].campaign_id)
+        assert data == FIRST
+        joined = device.join(data).campaign_id
+        device.consent(joined)
+        device.answer(joined, "primary")
+        [one] = given(device, joined)
+        assert counted(url, [one.report]) == [False]
+        assert device.outbox.send(url).envelopes == 2
+        ingest(study, inbox.waiting(study.path), now=OPENS, threads=1)
+        assert counted(url, [one.report, one.report]) == [True, True]
+
+
+def test_the_requests_are_the_studys_own(open_device):
+    """Each request goes to the documented path below the address, and an empty question is not asked."""
+    network = Network({"campaigns": []})
+    assert campaigns(URL, network) == []
+    assert network.asked == [("GET", "/study/v1/campaigns", None)]
+    network = Network(FIRST)
+    assert fetch.campaign(URL, campaign_id(FIRST), network) == FIRST
+    assert network.asked == [("GET", f"/study/v1/campaigns/{campaign_id(FIRST).hex()}", None)]
+    network = Network({"counted": [True, False]})
+    assert counted(URL, [b"one", b"two"], network) == [True, False]
+    assert network.asked == [("POST", "/study/v1/counted", b"onetwo")]
+    silent = Network()
+    assert counted(URL, [], silent) == []
+    assert silent.asked == []
+    with pytest.raises(ValueError, match="at most"):
+        counted(URL, [bytes(MOST_BYTES), b"x"], silent)
+    assert silent.asked == []
+
+
+@pytest.mark.parametrize("url", ["http://study.example", "ftp://study.example", "study.example", "", "https://a b"])
+def test_nothing_is_asked_where_it_could_be_read(url):
+    """An address that is not https, or none, is refused before anything is asked; this very machine may be plain."""
+    network = Network({"campaigns": []})
+    for ask in (
+        lambda: campaigns(url, network),
+        lambda: fetch.campaign(url, bytes(16), network),
+        lambda: counted(url, [b"r"], network),
+    ):
+        with pytest.raises(AddressRefused):
+            ask()
+    assert network.asked == []
+    campaigns("https://study.example", network)
+    assert network.at == Address(True, "study.example", 443, "/v1/campaigns")
+
+
+def test_other_bytes_than_were_asked_for_are_refused():
+    """A campaign whose hash is not the id that was asked for is refused, whoever signed it."""
+    with pytest.raises(CampaignError, match="other bytes"):
+        fetch.campaign(URL, campaign_id(FIRST), Network(SECOND))
+    with pytest.raises(NoAnswer, match="more than"):
+        fetch.campaign(URL, campaign_id(FIRST), Network(bytes(MOST_CAMPAIGN_BYTES + 1)))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"[",
+        b"[" * 200_000,
+        b"\xff\xfe",
+        [],
+        {},
+        {"campaigns": {}},
+        {"campaigns": [1]},
+        {"campaigns": [LISTED] * (MOST_OFFERS + 1)},
+        {"campaigns": [LISTED | {"id": "0F" * 16}]},
+        {"campaigns": [LISTED | {"id": "0f" * 15}]},
+        {"campaigns": [LISTED | {"title": "two\nlines"}]},
+        {"campaigns": [LISTED | {"title": "x" * 201}]},
+        {"campaigns": [LISTED | {"title": None}]},
+        {"campaigns": [LISTED | {"opens": 1.0}]},
+        {"campaigns": [LISTED | {"opens": True}]},
+        {"campaigns": [LISTED | {"opens": 3}]},
+        {"campaigns": [LISTED | {"closes": 2**70}]},
+        {"campaigns": [LISTED | {"enrolment": ["open"]}]},
+        {"campaigns": [LISTED | {"enrolment": "else"}]},
+        b" " * (MOST_LIST_BYTES + 1),
+    ],
+)
+def test_a_list_that_is_no_studys_is_refused_whole(said):
+    """If anything in a list is what no study says, nothing of the list is believed; trying again may help."""
+    with pytest.raises(NoAnswer) as refused:
+        campaigns(URL, Network(said))
+    assert isinstance(refused.value, NotYet)
+
+
+@pytest.mark.parametrize("said", [{}, {"counted": True}, {"counted": []}, {"counted": [1]}, {"counted": [True, True]}])
+def test_a_verdict_for_each_report_or_none(said):
+    """An answer that is not one truth value for each report is refused."""
+    with pytest.raises(NoAnswer):
+        counted(URL, [b"report"], Network(said))
+
+
+@pytest.mark.parametrize(
+    "trouble", [OSError(5, "a report's bytes"), http.client.BadStatusLine("a report's bytes"), UnicodeError("bytes")]
+)
+def test_a_network_that_fails_is_an_error_that_quotes_nothing(trouble):
+    """Whatever the network does, the error is one of halftruth's, and repeats nothing that was sent or came."""
+    with pytest.raises(HalftruthError) as refused:
+        counted(URL, [b"report"], Network(trouble))
+    assert isinstance(refused.value, NoAnswer)
+    assert "bytes" not in str(refused.value)
+
+
+@pytest.mark.parametrize("status", [204, 302, 404, 500, 503])
+def test_only_200_is_an_answer(status):
+    """No other status is believed and no redirect followed; the text names the status."""
+    network = Network({"campaigns": []}, status)
+    with pytest.raises(NoAnswer, match=str(status)):
+        campaigns(URL, network)
+    assert len(network.asked) == 1

@@ -1,0 +1,174 @@
+"""Laws of what an app draws: it is the device's own state, and looking changes nothing."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from edge_sdk.shown import (
+    author_id,
+    author_key,
+    author_of,
+    even_prior,
+    given,
+    left,
+    parts,
+    promise,
+    question,
+    signer,
+    waiting,
+)
+from protocol.domain import Buckets, Grid, Items
+from protocol.errors import BadData, KeyRefused
+from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES, SigningKey, public_line
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.test_roles import of_classes, of_own
+
+MICRO = 10**6
+
+
+@pytest.mark.parametrize(
+    ("domain", "kind", "size", "labels"),
+    [
+        (None, "values", 6, LABELS),
+        (Buckets.of([0, 2.5, 10]), "buckets", 3, ("0", "2.5", "10")),
+        (Items(2, ("tea", "milk")), "items", 2, ("tea", "milk")),
+        (Items(1, 3), "items", 3, ("1", "2", "3")),
+        (Grid(-10 * MICRO, 10 * MICRO, 0, 40 * MICRO, 5 * MICRO), "grid", 32, ()),
+    ],
+)
+def test_a_question_says_what_can_be_answered(open_device, domain, kind, size, labels):
+    """A question has the kind, the size and the labels of its domain; every label can be answered."""
+    device = open_device()
+    joined = device.join(campaign(domain=domain)).campaign_id
+    asked = question(device, joined)
+    assert (asked.kind, asked.size, asked.labels) == (kind, size, labels)
+    device.consent(joined)
+    for label in labels:
+        device.preview(joined, device.parse(joined, label))
+
+
+def test_every_cell_of_a_grid_is_answered_by_its_own_text(open_device):
+    """The text of the cell in row r and column c is the answer of input r times the columns plus c."""
+    domain = Grid(-10 * MICRO, 10 * MICRO, 0, 40 * MICRO, 2_500_000)
+    device = open_device()
+    joined = device.join(campaign(domain=domain)).campaign_id
+    asked = question(device, joined)
+    assert (asked.south, asked.north, asked.west, asked.east, asked.step) == (
+        domain.south,
+        domain.north,
+        domain.west,
+        domain.east,
+        domain.step,
+    )
+    for row in range(domain.rows):
+        for column in range(domain.columns):
+            answer = device.parse(joined, asked.cell(row, column))
+            assert domain.index(answer, bytes(8)) == row * domain.columns + column
+
+
+def test_what_was_given_is_what_was_reported(open_device, clock):
+    """The latest report of each value has the bytes that were queued, waits until it left, and comes latest first."""
+    device = open_device()
+    joined = device.join(campaign()).campaign_id
+    device.consent(joined)
+    assert given(device, joined) == []
+    receipts = {}
+    for period, label in enumerate(["none", "primary", "none", "master"]):
+        clock.now = OPENS + period * WEEK
+        receipts[label] = device.answer(joined, label)
+    found = given(device, joined)
+    assert [(one.label, one.times, one.period) for one in found] == [
+        ("master", 1, 3),
+        ("none", 2, 2),
+        ("primary", 1, 1),
+    ]
+    assert {one.label: one.report for one in found} == {name: one.envelope for name, one in receipts.items()}
+    assert all(one.waits for one in found)
+    device.outbox.forget(1)
+    assert not any(one.waits for one in given(device, joined))
+    assert "master" not in repr(found)
+    assert receipts["master"].envelope.hex() not in repr(found)
+
+
+def test_a_period_has_as_many_answers_left_as_it_takes(open_device):
+    """Each report takes one, and another period has all."""
+    device = open_device()
+    joined = device.join(campaign(answers=3)).campaign_id
+    device.consent(joined)
+    for taken, label in enumerate(LABELS[:3]):
+        assert left(device, joined, 0) == 3 - taken
+        device.answer(joined, label)
+    assert (left(device, joined, 0), left(device, joined, 1)) == (0, 3)
+
+
+def test_the_parts_of_a_report_are_all_of_it(open_device, clock):
+    """The parts joined are the report; the key, the campaign, the output and the signature stand where they stand."""
+    device = open_device()
+    joined = device.join(campaign(periods=1000)).campaign_id
+    device.consent(joined)
+    for period in (0, 1, 700):
+        clock.now = OPENS + period * WEEK
+        report = device.answer(joined, "none").envelope
+        found = parts(report)
+        assert b"".join(part.data for part in found) == report
+        named = {part.name: part.data for part in found}
+        assert [part.name for part in found] == [
+            "form", "key", "form", "campaign", "place", "output", "form", "signature",
+        ]  # fmt: skip
+        assert (len(named["key"]), len(named["signature"])) == (KEY_ID_BYTES, SIGNATURE_BYTES)
+        assert (named["campaign"], len(named["output"])) == (joined, 1)
+
+
+def test_what_waits_is_told_without_an_attempt(open_device):
+    """Looking at the queue, however often, sends nothing and postpones nothing."""
+    device = open_device()
+    first, second = (device.join(campaign(title)).campaign_id for title in ("First", "Second"))
+    device.consent(second)
+    device.consent(first)
+    device.answer(second, "none")
+    for _ in range(3):
+        found = waiting(device)
+    assert [(one.campaign_id, one.envelopes, one.failures, one.not_before, one.refused) for one in found] == [
+        (second, 2, 0, 0, False),
+        (first, 1, 0, 0, False),
+    ]
+    assert sum(one.size for one in found) == device.outbox.bytes
+
+
+def test_a_promise_is_the_notion_in_numbers(open_device):
+    """The factor is e^level; of classes, it is that of the person's own once they have named it."""
+    device = open_device()
+    joined = device.join(campaign(level=10**9)).campaign_id
+    assert (promise(device, joined).notion, promise(device, joined).factor) == ("ldp", pytest.approx(math.e))
+    classes = device.join(of_classes()).campaign_id
+    assert promise(device, classes).notion == "classes"
+    device.consent(classes, as_class="students")
+    assert promise(device, classes).notion == "lip"
+    level = device.terms(classes).level
+    assert promise(device, classes).factor == pytest.approx(math.exp(level))
+
+
+def test_the_even_prior_can_be_declared(open_device):
+    """The prior that tells nothing is taken by a campaign for people's own priors."""
+    device = open_device()
+    joined = device.join(of_own()).campaign_id
+    device.consent(joined, prior=even_prior(device, joined))
+    assert device.consented(joined)
+
+
+def test_an_author_is_known_by_the_key(open_device):
+    """A key's line gives the key whose id signs its campaigns; what is no line and no campaign is refused."""
+    device = open_device()
+    data = campaign()
+    joined = device.join(data).campaign_id
+    key = author_key(public_line(AUTHOR.public))
+    assert author_id(key) == signer(data) == author_of(device, joined) == AUTHOR.id
+    assert signer(campaign(author=SigningKey(bytes(32)))) != AUTHOR.id
+    with pytest.raises(KeyRefused):
+        author_key("halftruth-public-key:00")
+    device.consent(joined)
+    for data in (b"", b"no campaign", device.enrolment(joined)):
+        with pytest.raises(BadData):
+            signer(data)
