@@ -4,19 +4,23 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: setup demo test test-long bench bench-accuracy tables vectors clean
+.PHONY: setup demo app test test-long bench bench-accuracy tables results vectors apk clean
 
 # Made again when what is installed changes; reused otherwise.
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "halftruth needs Python 3.11 or newer")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[aggregator,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[aggregator,dask,demo,keyring,dev]'
 	@touch $@
 
 setup: $(READY)
 
 demo: $(READY)
 	$(BIN)/halftruth demo --out demo-output
+
+# The phone app in a window of this machine; its store is the system's place for it.
+app: $(READY)
+	$(BIN)/python -m demo_app
 
 test: $(READY)
 	$(BIN)/ruff check .
@@ -37,9 +41,21 @@ bench-accuracy: $(READY)
 tables: $(READY)
 	$(BIN)/python -m tests.docs.tables
 
+# Run the papers' experiments quickly and write docs/RESULTS.md anew: make results DATA=folder-of-data-sets
+results: $(READY)
+	$(BIN)/python -m aggregator.reproduce "$(DATA)"
+
 # Write the test vectors anew; `make test` only checks that they are current.
 vectors: $(READY)
 	$(BIN)/python -m tests.vectors.generate
 
+# The Android package, with buildozer, which downloads Android's SDK and NDK: see docs/DEVICE.md.
+apk:
+	rm -rf build/android
+	mkdir -p build/android
+	cp -r protocol edge_sdk demo_app build/android
+	cp demo_app/main.py build/android/main.py
+	cd demo_app && MSGPACK_PUREPYTHON=1 buildozer android debug
+
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) demo-output build

@@ -1,0 +1,134 @@
+"""Write coast.bin from a TopoJSON file of Natural Earth's countries and land.
+
+One idea: what is drawn at a quarter of a screen needs no more than hundredths of a degree.
+
+    npm pack world-atlas@2.0.2 && tar xzf world-atlas-2.0.2.tgz
+    python -m demo_app.data.coast package/countries-110m.json
+
+What the file holds: widgets.coast.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import zlib
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+TURN = 36_000
+"""Hundredths of a degree."""
+
+
+Line = list[tuple[int, int]]
+
+
+def arcs(topology: dict[str, Any]) -> list[Line]:
+    """The arcs of a topology, in hundredths of a degree.
+
+    Source: The TopoJSON Format Specification 1.0, section 2.1.2: quantised, each point as its difference from the last.
+    """
+    (scale_x, scale_y), (shift_x, shift_y) = topology["transform"]["scale"], topology["transform"]["translate"]
+    found = []
+    for arc in topology["arcs"]:
+        x = y = 0
+        points = []
+        for dx, dy in arc:
+            x, y = x + dx, y + dy
+            points.append((round((x * scale_x + shift_x) * 100), round((y * scale_y + shift_y) * 100)))
+        found.append(points)
+    return found
+
+
+def polygons(topology: dict[str, Any], name: str) -> list[list[list[int]]]:
+    """The polygons of an object: rings of indexes of arcs."""
+    found: list[list[list[int]]] = []
+    for geometry in topology["objects"][name]["geometries"]:
+        found += geometry["arcs"] if geometry["type"] == "MultiPolygon" else [geometry["arcs"]]
+    return found
+
+
+def land(topology: dict[str, Any]) -> list[Line]:
+    """The rings of the land.
+
+    Source: The TopoJSON Format Specification 1.0, section 2.1.4: a negative index is its complement's arc, reversed.
+    """
+    lines, found = arcs(topology), []
+    for ring in (ring for polygon in polygons(topology, "land") for ring in polygon):
+        points: Line = []
+        for index in ring:
+            arc = lines[index] if index >= 0 else lines[~index][::-1]
+            points += arc[1:] if points else arc
+        found += cut(points)
+    return found
+
+
+def borders(topology: dict[str, Any]) -> list[Line]:
+    """The arcs that two countries share."""
+    indexes = [i for polygon in polygons(topology, "countries") for ring in polygon for i in ring]
+    shared = {i for i in indexes if i >= 0} & {~i for i in indexes if i < 0}
+    lines = arcs(topology)
+    return [lines[i] for i in sorted(shared)]
+
+
+def cut(ring: Line) -> list[Line]:
+    """The parts of a ring on the map from 180 degrees west to 180 east.
+
+    On the globe a ring may cross the 180th meridian, or go round the pole; here it is laid out flat and then cut.
+    """
+    flat = [ring[0]]
+    for x, y in ring[1:]:
+        x += TURN * round((flat[-1][0] - x) / TURN)
+        flat.append((x, y))
+    if flat[-1][0] != flat[0][0]:
+        pole = 9000 if sum(y for _, y in flat) > 0 else -9000
+        flat += [(flat[-1][0], pole), (flat[0][0], pole), flat[0]]
+    parts = []
+    for turn in (-TURN, 0, TURN):
+        part = [(x + turn, y) for x, y in flat]
+        part = _one_side(part, -TURN // 2, 1)
+        part = _one_side(part, TURN // 2, -1)
+        if len(part) > 3:
+            parts.append(part)
+    return parts
+
+
+def _one_side(ring: Line, edge: int, side: int) -> Line:
+    """The part of a closed ring to the right (1) or the left (-1) of a meridian.
+
+    Source: Sutherland and Hodgman 1974, for one edge.
+    """
+    kept: Line = []
+    for (x, y), (to_x, to_y) in pairwise(ring):
+        if (x - edge) * side >= 0:
+            kept.append((x, y))
+        if (x - edge) * (to_x - edge) < 0:
+            kept.append((edge, round(y + (to_y - y) * (edge - x) / (to_x - x))))
+    return [*kept, kept[0]] if len(set(kept)) > 2 else []
+
+
+def packed(*groups: list[Line]) -> bytes:
+    """The file's bytes."""
+    numbers = []
+    for lines in groups:
+        numbers.append(len(lines))
+        for points in lines:
+            numbers.append(len(points))
+            x = y = 0
+            for to_x, to_y in points:
+                numbers += [to_x - x, to_y - y]
+                x, y = to_x, to_y
+    stored = bytearray()
+    for number in numbers:
+        value = number << 1 if number >= 0 else ~number << 1 | 1
+        while value > 127:
+            stored.append(value & 127 | 128)
+            value >>= 7
+        stored.append(value)
+    return zlib.compress(bytes(stored), 9)
+
+
+if __name__ == "__main__":
+    source = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    Path(__file__).with_name("coast.bin").write_bytes(packed(land(source), borders(source)))

@@ -1,0 +1,153 @@
+"""The theme: every colour, distance and text size of the app, as plain data.
+
+One idea: a widget names a role ("text on a card"), never a colour; the pairs of roles that meet on the screen are
+listed here, and a test computes the contrast of each, light and dark.
+
+No Kivy here: which palette is worn now is widgets.look's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+TOUCH = 48
+"""dp: nothing that can be touched is smaller, either way."""
+
+HAIR, TIGHT, SPACE, WIDE, BROAD = 4, 8, 16, 24, 32
+"""dp: the distances there are: inside a line, between lines, between things, between groups, around all."""
+
+RADIUS = 16
+"""dp: the corner of a card."""
+
+READABLE = 640
+"""dp: the widest a column of text gets, however wide the window is."""
+
+BROAD_WINDOW = 840
+"""dp: from this width on a window is a desktop's: destinations stand at its side, not below."""
+
+TEXT_SIZES = {"display": 30, "headline": 24, "title": 18, "body": 16, "small": 14}
+"""sp, by role; they grow with the person's own setting."""
+
+CONTRAST = 4.5
+"""The least ratio of a text and what is behind it (WCAG 2.1, success criterion 1.4.3, level AA)."""
+
+MARK_CONTRAST = 3.0
+"""The least ratio of a mark, a border of something to touch, or an icon, and what is next to it (1.4.11)."""
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours by role, each "#rrggbb".
+
+    Attributes:
+        ground: behind everything.
+        card: of cards, bars and dialogs.
+        well: of what is set into a card: fields, tracks, the sea of the map.
+        land: of the map.
+        line: between things; says nothing by itself.
+        edge: of what can be touched.
+        text, muted: what is read, and what is read second.
+        accent: the one colour that says "this one"; also what is spent.
+        accent_ink: text on it.
+        tint: a breath of the accent, behind what is chosen.
+        alert: what went wrong or cannot be undone.
+        alert_ink: text on it.
+        alert_tint: behind a warning.
+        good: what went well.
+        good_tint: behind it.
+    """
+
+    ground: str
+    card: str
+    well: str
+    land: str
+    line: str
+    edge: str
+    text: str
+    muted: str
+    accent: str
+    accent_ink: str
+    tint: str
+    alert: str
+    alert_ink: str
+    alert_tint: str
+    good: str
+    good_tint: str
+
+
+LIGHT = Palette(
+    ground="#f4f5f2",
+    card="#ffffff",
+    well="#eef1ef",
+    land="#d5ddd6",
+    line="#dfe4e0",
+    edge="#74807a",
+    text="#1a211e",
+    muted="#535e58",
+    accent="#0b6b58",
+    accent_ink="#ffffff",
+    tint="#dcefe9",
+    alert="#a8321f",
+    alert_ink="#ffffff",
+    alert_tint="#fbe6e1",
+    good="#2b6a2f",
+    good_tint="#e2f1e1",
+)
+
+DARK = Palette(
+    ground="#111514",
+    card="#1b211f",
+    well="#252d2a",
+    land="#3a4541",
+    line="#323b37",
+    edge="#8b9892",
+    text="#eef2ef",
+    muted="#abb7b1",
+    accent="#68d3b8",
+    accent_ink="#06251d",
+    tint="#1f3b34",
+    alert="#ff9d8a",
+    alert_ink="#3a0b03",
+    alert_tint="#43231d",
+    good="#94d897",
+    good_tint="#213a24",
+)
+
+READ = (
+    ("text", "ground"), ("text", "card"), ("text", "well"), ("text", "tint"), ("text", "alert_tint"),
+    ("text", "good_tint"), ("muted", "ground"), ("muted", "card"), ("muted", "well"), ("muted", "tint"),
+    ("accent", "ground"), ("accent", "card"), ("accent", "tint"), ("alert", "ground"), ("alert", "card"),
+    ("alert", "alert_tint"), ("good", "card"), ("good", "good_tint"), ("accent_ink", "accent"), ("alert_ink", "alert"),
+)  # fmt: skip
+"""(text, background): every pair that is read anywhere."""
+
+MARKED = (
+    ("edge", "ground"), ("edge", "card"), ("edge", "well"), ("accent", "card"), ("accent", "well"), ("accent", "land"),
+    ("alert", "card"),
+)  # fmt: skip
+"""(mark, background): every pair that is told apart without being read."""
+
+
+def rgba(colour: str, alpha: float = 1.0) -> tuple[float, float, float, float]:
+    """Shares of red, green, blue and opacity of "#rrggbb"."""
+    red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    return red, green, blue, alpha
+
+
+def roles() -> tuple[str, ...]:
+    """The names of a palette's colours."""
+    return tuple(field.name for field in fields(Palette))
+
+
+def contrast(first: str, second: str) -> float:
+    """The ratio of the luminances of two colours, 1 to 21.
+
+    Source: WCAG 2.1, "contrast ratio" and "relative luminance".
+    """
+    bright, dark = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in rgba(colour)[:3]]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,29 @@
+"""The widgets: what the screens are built of, plain Kivy in the app's own look.
+
+One idea: a widget takes plain data and tells of what the person did by an event; none knows the SDK, a campaign or a
+screen. Everything to touch is at least 48 dp, can be reached with Tab and pressed with Enter or the space bar, and has
+a ``name`` by which tests find it. Import a module and its classes may be used in kv by name.
+
+    look       look                  the colours worn now; look.wear(theme.DARK); in kv: look.accent, look.space
+    words      Words                 a text that wraps: text, role (display headline title body small), colour
+               Mono                  bytes and codes, in a fixed width
+    boxes      Page                  scrolls; its children stand in one column, READABLE wide at most
+               Card                  a rounded box, children below each other; tone (card tint alert_tint good_tint)
+               Row, Gap, Rule        side by side; a distance; a thin line
+               Loading               a bar that moves while something is awaited
+    actions    Action                a button: text, kind (filled outlined plain alert), on_release, name, disabled
+               Symbol                a button of one drawn sign: sign, says (what it does, in words), on_release
+               Toggle                on or off, with its text: text, active, on_active
+               Entry                 a card that is touched, with a title, a line below and a mark: on_release
+    bars       TopBar                title, back (whether to show the arrow), on_back
+               Destinations          places: [(name, text, sign)], chosen, upright (a rail at the side), on_choice(name)
+    field      Field                 label, text, hint, error (a line below), on_enter; number (digits only)
+    dialogs    ask(...)              a question with two answers, in front of everything
+               tell(...)             a notice at the bottom for some seconds; the next one waits for it
+    choice     ChoiceList            one of many: values, chosen (index or -1), on_choice(index); searched above 12
+               ItemSet               any of many: values, chosen (sorted indexes), on_set(indexes)
+    slider     NumberSlider          low, high, places, unit; text (the number typed, "" until named), on_number(text)
+    gridmap    GridMap               south north west east step (microdegrees), chosen (row, column) or None, on_cell
+    gauge      Gauge                 spent, reserved, cap in nats: one bar, and what it says in words
+    chances    Chances               truth (0 .. 1): of 100 people; Belief: before, after (0 .. 1), as two bars
+"""

@@ -1,0 +1,252 @@
+"""Actions: what is pressed.
+
+One idea: whatever can be touched can also be reached with Tab and pressed with Enter or the space bar, is at least 48
+dp either way, and shows by more than its colour that it is pressed, chosen or has the focus.
+
+What a sign looks like: signs.
+"""
+
+from __future__ import annotations
+
+from kivy.lang import Builder
+from kivy.metrics import dp
+from kivy.properties import BooleanProperty, ColorProperty, OptionProperty, StringProperty
+from kivy.uix.anchorlayout import AnchorLayout
+from kivy.uix.behaviors import ButtonBehavior, FocusBehavior
+from kivy.uix.boxlayout import BoxLayout
+from kivy.uix.label import Label
+from kivy.uix.widget import Widget
+
+from demo_app.widgets.boxes import Card
+from demo_app.widgets.signs import SIGNS, draw
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+#:import dp kivy.metrics.dp
+
+<Action>:
+    size_hint_y: None
+    text_size: self.width - 2 * look.space, None
+    height: max(look.touch, self.texture_size[1] + look.space)
+    halign: "center"
+    valign: "middle"
+    bold: True
+    font_size: look.letters("body")
+    color: self.ink
+    disabled_color: look.muted
+    fill:
+        look.well if self.disabled and self.kind in ("filled", "alert") else \
+        look.accent if self.kind == "filled" else look.alert if self.kind == "alert" else \
+        look.tint if self.state == "down" else (0, 0, 0, 0)
+    ink:
+        look.accent_ink if self.kind == "filled" else look.alert_ink if self.kind == "alert" else look.accent
+    canvas.before:
+        Color:
+            rgba:
+                self.fill[:3] + [0.8] if self.state == "down" and self.kind in ("filled", "alert") else self.fill
+        SmoothRoundedRectangle:
+            pos: self.pos
+            size: self.size
+            radius: [min(self.height / 2, dp(24))]
+        Color:
+            rgba: look.edge if self.kind == "outlined" else (0, 0, 0, 0)
+        SmoothLine:
+            rounded_rectangle: [self.x, self.y, self.width, self.height, min(self.height / 2, dp(24))]
+            width: dp(1)
+        Color:
+            rgba: look.text if self.focus else (0, 0, 0, 0)
+        SmoothLine:
+            rounded_rectangle:
+                [self.x + dp(3), self.y + dp(3), self.width - dp(6), self.height - dp(6), \
+                min(self.height / 2, dp(24)) - dp(3)]
+            width: dp(1)
+
+<Symbol>:
+    size_hint: None, None
+    size: look.touch, look.touch
+    ink: look.muted if self.disabled else look.text if self.tone == "text" else look.accent
+    canvas.before:
+        Color:
+            rgba: look.tint if self.state == "down" else look.card if self.raised else (0, 0, 0, 0)
+        SmoothRoundedRectangle:
+            pos: self.pos
+            size: self.size
+            radius: [self.height / 2]
+        Color:
+            rgba: look.text if self.focus else look.edge if self.raised else (0, 0, 0, 0)
+        SmoothLine:
+            rounded_rectangle: [self.x, self.y, self.width, self.height, self.height / 2]
+            width: dp(1)
+
+<Toggle>:
+    size_hint_y: None
+    height: max(look.touch, words.height + look.tight)
+    spacing: look.space
+    canvas.before:
+        Color:
+            rgba: look.text if self.focus else (0, 0, 0, 0)
+        SmoothLine:
+            rounded_rectangle: [self.x, self.y, self.width, self.height, dp(8)]
+            width: dp(1)
+    Words:
+        id: words
+        text: root.text
+        pos_hint: {"center_y": 0.5}
+    Widget:
+        size_hint: None, None
+        size: dp(52), dp(32)
+        pos_hint: {"center_y": 0.5}
+        canvas:
+            Color:
+                rgba: look.accent if root.active else look.well
+            SmoothRoundedRectangle:
+                pos: self.pos
+                size: self.size
+                radius: [self.height / 2]
+            Color:
+                rgba: look.accent if root.active else look.edge
+            SmoothLine:
+                rounded_rectangle: [self.x, self.y, self.width, self.height, self.height / 2]
+                width: dp(1)
+            Color:
+                rgba: look.accent_ink if root.active else look.edge
+            SmoothEllipse:
+                pos:
+                    (self.right - dp(28), self.center_y - dp(12)) if root.active else \
+                    (self.x + dp(8), self.center_y - dp(8))
+                size: (dp(24), dp(24)) if root.active else (dp(16), dp(16))
+
+<Entry>:
+    orientation: "horizontal"
+    spacing: look.space
+    height: max(look.touch, self.minimum_height)
+    canvas.after:
+        Color:
+            rgba: look.text if self.focus else look.accent if self.state == "down" else (0, 0, 0, 0)
+        SmoothLine:
+            rounded_rectangle: [self.x, self.y, self.width, self.height, look.radius]
+            width: dp(1)
+    Column:
+        spacing: look.hair
+        pos_hint: {"center_y": 0.5}
+        Words:
+            text: root.title
+            role: "title"
+        Words:
+            text: root.below
+            colour: "muted"
+            role: "small"
+    Sign:
+        sign: "forward"
+        size_hint: None, None
+        size: dp(20), dp(20)
+        pos_hint: {"center_y": 0.5}
+        ink: look.muted
+""")
+
+
+class Pressed(FocusBehavior, ButtonBehavior):
+    """Pressed by a touch, by Enter or by the space bar."""
+
+    def keyboard_on_key_down(self, window: object, keycode: tuple[int, str], text: str, modifiers: list[str]) -> bool:
+        if keycode[1] in ("enter", "numpadenter", "spacebar") and not self.disabled:
+            self.trigger_action(0.05)
+            return True
+        return bool(super().keyboard_on_key_down(window, keycode, text, modifiers))
+
+    def on_touch_down(self, touch: object) -> bool:
+        """A touch presses and takes no focus: the ring is for those who go by keys, and on a phone a focus would bring
+        the keyboard up."""
+        return bool(super(FocusBehavior, self).on_touch_down(touch))
+
+
+class Action(Pressed, Label):
+    """A button with a text.
+
+    Attributes:
+        kind: filled (the one thing to do here), outlined, plain or alert (it cannot be undone).
+        name: by which tests find it.
+    """
+
+    kind = OptionProperty("filled", options=["filled", "outlined", "plain", "alert"])
+    name = StringProperty("")
+    fill = ColorProperty((0, 0, 0, 0))
+    ink = ColorProperty((0, 0, 0, 1))
+
+
+class Sign(Widget):
+    """A drawn sign, such as an arrow.
+
+    Attributes:
+        sign: one of ``signs.SIGNS``.
+        ink: its colour.
+    """
+
+    sign = OptionProperty("back", options=SIGNS)
+    ink = ColorProperty((0, 0, 0, 1))
+
+    def __init__(self, **properties: object) -> None:
+        super().__init__(**properties)
+        for followed in ("pos", "size", "sign", "ink"):
+            self.fbind(followed, self._redraw)
+        self._redraw()
+
+    def _redraw(self, *_: object) -> None:
+        self.canvas.clear()
+        side = min(self.width, self.height, dp(24))
+        with self.canvas:
+            # Not center_x: while size is told of, it is still that of the old one.
+            x, y = self.x + (self.width - side) / 2, self.y + (self.height - side) / 2
+            draw(self.sign, x, y, side, tuple(self.ink))
+
+
+class Symbol(Pressed, AnchorLayout):
+    """A button of one drawn sign.
+
+    Attributes:
+        sign: one of ``signs.SIGNS``.
+        says: what it does, in words; shown nowhere yet, read by tests and, where there is one, by a screen reader.
+        tone: text or accent.
+        raised: whether it stands on something of its own, such as on a map.
+    """
+
+    sign = OptionProperty("back", options=SIGNS)
+    says = StringProperty("")
+    tone = OptionProperty("text", options=["text", "accent"])
+    raised = BooleanProperty(False)
+    ink = ColorProperty((0, 0, 0, 1))
+    name = StringProperty("")
+
+    def __init__(self, **properties: object) -> None:
+        super().__init__(**properties)
+        self._drawn = Sign(sign=self.sign, ink=self.ink, size_hint=(None, None), size=(dp(24), dp(24)))
+        self.bind(sign=self._drawn.setter("sign"), ink=self._drawn.setter("ink"))
+        self.add_widget(self._drawn)
+
+
+class Toggle(Pressed, BoxLayout):
+    """On or off, with the text of what is.
+
+    Attributes:
+        text: what is on or off.
+        active: whether it is on.
+    """
+
+    text = StringProperty("")
+    active = BooleanProperty(False)
+    name = StringProperty("")
+
+    def on_release(self) -> None:
+        self.active = not self.active
+
+
+class Entry(Pressed, Card):
+    """A card that is touched to go on.
+
+    Attributes:
+        title: what it leads to.
+        below: a line below.
+    """
+
+    title = StringProperty("")
+    below = StringProperty("")

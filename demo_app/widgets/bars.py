@@ -1,0 +1,181 @@
+"""Bars: where one is, and where one can go.
+
+One idea: the same destinations stand below on a phone and at the side of a wide window; the one where one is is told by
+its ground, its weight and its colour, not by colour alone.
+"""
+
+from __future__ import annotations
+
+from kivy.core.text import Label as Measure
+from kivy.lang import Builder
+from kivy.metrics import dp
+from kivy.properties import BooleanProperty, ListProperty, NumericProperty, StringProperty
+from kivy.uix.boxlayout import BoxLayout
+
+from demo_app.widgets.actions import Pressed
+from demo_app.widgets.look import look
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+#:import dp kivy.metrics.dp
+#:import say demo_app.texts.say
+
+<TopBar>:
+    size_hint_y: None
+    height: max(dp(64), title.texture_size[1] + look.space)
+    padding: look.tight if self.back else look.space, 0, look.space, 0
+    spacing: look.tight
+    canvas.before:
+        Color:
+            rgba: look.ground
+        Rectangle:
+            pos: self.pos
+            size: self.size
+    Symbol:
+        sign: "back"
+        name: "back"
+        says: say("bar.back")
+        pos_hint: {"center_y": 0.5}
+        width: look.touch if root.back else 0
+        opacity: 1 if root.back else 0
+        disabled: not root.back
+        on_release: root.dispatch("on_back")
+    Words:
+        id: title
+        text: root.title
+        role: "headline"
+        pos_hint: {"center_y": 0.5}
+
+<Destination>:
+    orientation: "vertical"
+    padding: 0, look.tight
+    spacing: look.hair
+    canvas.before:
+        Color:
+            rgba: look.tint if self.here or self.state == "down" else (0, 0, 0, 0)
+        SmoothRoundedRectangle:
+            pos: self.center_x - dp(30), self.top - dp(40)
+            size: dp(60), dp(32)
+            radius: [dp(16)]
+        Color:
+            rgba: look.text if self.focus else (0, 0, 0, 0)
+        SmoothLine:
+            rounded_rectangle: [self.x + dp(2), self.y + dp(2), self.width - dp(4), self.height - dp(4), dp(8)]
+            width: dp(1)
+    Sign:
+        sign: root.sign
+        size_hint_y: None
+        height: dp(32)
+        ink: look.accent if root.here else look.muted
+    Words:
+        text: root.text
+        font_size: root.letters
+        halign: "center"
+        bold: root.here
+        colour: "accent" if root.here else "muted"
+    Widget:
+
+<Destinations>:
+    size_hint: (None, 1) if self.upright else (1, None)
+    orientation: "vertical" if self.upright else "horizontal"
+    width: dp(104)
+    height: dp(72)
+    padding: (0, look.space) if self.upright else (0, 0)
+    spacing: look.tight if self.upright else 0
+    canvas.before:
+        Color:
+            rgba: look.card
+        Rectangle:
+            pos: self.pos
+            size: self.size
+        Color:
+            rgba: look.line
+        Rectangle:
+            pos: (self.right - dp(1), self.y) if self.upright else (self.x, self.top - dp(1))
+            size: (dp(1), self.height) if self.upright else (self.width, dp(1))
+""")
+
+
+class TopBar(BoxLayout):
+    """The title of where one is, and the way back.
+
+    Attributes:
+        title: of the screen.
+        back: whether there is a way back.
+    Events:
+        on_back: the arrow was pressed.
+    """
+
+    title = StringProperty("")
+    back = BooleanProperty(False)
+    name = StringProperty("")
+    __events__ = ("on_back",)
+
+    def on_back(self, *_: object) -> None:
+        """The arrow was pressed. Kivy calls this, and only this, when ``back`` changes too: nothing is done here."""
+
+
+class Destination(Pressed, BoxLayout):
+    """One place to go to."""
+
+    text = StringProperty("")
+    sign = StringProperty("info")
+    here = BooleanProperty(False)
+    letters = NumericProperty(14)
+    name = StringProperty("")
+
+    def __init__(self, **properties: object) -> None:
+        super().__init__(**properties)
+        self.bind(width=self._fit, text=self._fit)
+        self._fit()
+
+    def _fit(self, *_: object) -> None:
+        """The name stays on one line, however large texts are: it is read once, and its place is what is remembered."""
+        size = min(look.letters("small"), dp(20))
+        line = Measure(font_size=size, bold=True)
+        line.resolve_font_name()
+        wide = line.get_extents(self.text)[0] + dp(4)
+        self.letters = size * min(1.0, self.width / wide)
+
+
+class Destinations(BoxLayout):
+    """The places of the app.
+
+    Attributes:
+        places: (name, text, sign) of each.
+        chosen: the name of the one where one is.
+        upright: whether they stand at the side.
+    Events:
+        on_choice: (name) of the one that was pressed.
+    """
+
+    places = ListProperty()
+    chosen = StringProperty("")
+    upright = BooleanProperty(False)
+    name = StringProperty("")
+    __events__ = ("on_choice",)
+
+    def __init__(self, **properties: object) -> None:
+        super().__init__(**properties)
+        self.bind(places=self._build, upright=self._build, chosen=self._mark)
+        self._build()
+
+    def _mark(self, *_: object) -> None:
+        for child in self.children:
+            if isinstance(child, Destination):
+                child.here = child.name == self.chosen
+
+    def on_choice(self, name: str) -> None:
+        """A place was pressed."""
+
+    def _build(self, *_: object) -> None:
+        self.clear_widgets()
+        for name, text, sign in self.places:
+            place = Destination(name=name, text=text, sign=sign, here=name == self.chosen)
+            if self.upright:
+                place.size_hint_y = None
+                place.height = dp(76)
+            place.bind(on_release=lambda pressed: self.dispatch("on_choice", pressed.name))
+            self.add_widget(place)
+        if self.upright:
+            self.add_widget(BoxLayout())

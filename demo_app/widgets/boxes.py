@@ -1,0 +1,179 @@
+"""Boxes: pages, cards, rows and the distances between them.
+
+One idea: a box is as high as what is in it, and a page scrolls; so a large text or a small window costs scrolling,
+never a letter.
+"""
+
+from __future__ import annotations
+
+from math import cos
+
+from kivy.clock import Clock, ClockEvent
+from kivy.lang import Builder
+from kivy.metrics import dp
+from kivy.properties import BooleanProperty, NumericProperty, OptionProperty, StringProperty
+from kivy.uix.boxlayout import BoxLayout
+from kivy.uix.scrollview import ScrollView
+from kivy.uix.widget import Widget
+
+from demo_app.theme import READABLE
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+#:import dp kivy.metrics.dp
+
+<Page>:
+    do_scroll_x: False
+    bar_width: dp(4)
+    bar_color: look.edge
+    bar_inactive_color: look.line
+    scroll_type: ["bars", "content"]
+
+<Column>:
+    orientation: "vertical"
+    size_hint_y: None
+    height: self.minimum_height
+
+<Card>:
+    orientation: "vertical"
+    size_hint_y: None
+    height: self.minimum_height
+    padding: look.space
+    spacing: look.tight
+    canvas.before:
+        Color:
+            rgba:
+                look.card if self.tone == "card" else look.tint if self.tone == "tint" else \
+                look.alert_tint if self.tone == "alert_tint" else look.good_tint
+        SmoothRoundedRectangle:
+            pos: self.pos
+            size: self.size
+            radius: [look.radius]
+        Color:
+            rgba: look.line if self.tone == "card" else (0, 0, 0, 0)
+        SmoothLine:
+            rounded_rectangle: [self.x, self.y, self.width, self.height, look.radius]
+            width: dp(0.6)
+
+<Row>:
+    size_hint_y: None
+    height: self.minimum_height
+    spacing: look.tight
+
+<Gap>:
+    size_hint_y: None
+    height: look.tight
+
+<Rule>:
+    size_hint_y: None
+    height: dp(1)
+    canvas:
+        Color:
+            rgba: look.line
+        Rectangle:
+            pos: self.pos
+            size: self.size
+
+<Loading>:
+    size_hint_y: None
+    height: dp(4)
+    canvas:
+        Color:
+            rgba: look.well if self.active else (0, 0, 0, 0)
+        SmoothRoundedRectangle:
+            pos: self.pos
+            size: self.size
+            radius: [dp(2)]
+        Color:
+            rgba: look.accent if self.active else (0, 0, 0, 0)
+        SmoothRoundedRectangle:
+            pos: self.x + self.width * 0.7 * self.place, self.y
+            size: self.width * 0.3, self.height
+            radius: [dp(2)]
+""")
+
+
+class Column(BoxLayout):
+    """Children below each other, as high as they are together."""
+
+
+class Page(ScrollView):
+    """A screen's content: one column that scrolls, in the middle of a wide window."""
+
+    name = StringProperty("")
+
+    def __init__(self, **properties: object) -> None:
+        self.column: Column | None = None
+        super().__init__(**properties)
+        self.column = Column(spacing=dp(16))
+        super().add_widget(self.column)
+        self.bind(width=self._fit)
+        self._fit()
+
+    def _fit(self, *_: object) -> None:
+        if self.column is not None:
+            side = max(dp(16), (self.width - dp(READABLE)) / 2)
+            self.column.padding = [side, dp(16), side, dp(32)]
+
+    def add_widget(self, widget: Widget, *arguments: object, **named: object) -> None:
+        """Children go into the column."""
+        if self.column is None or widget is self.column:
+            super().add_widget(widget, *arguments, **named)
+        else:
+            self.column.add_widget(widget, *arguments, **named)
+
+    def clear_widgets(self, children: list[Widget] | None = None) -> None:
+        """Take the column's children out."""
+        if self.column is not None:
+            self.column.clear_widgets(children)
+
+
+class Card(BoxLayout):
+    """A rounded box.
+
+    Attributes:
+        tone: its ground: card, tint, alert_tint or good_tint.
+    """
+
+    tone = OptionProperty("card", options=["card", "tint", "alert_tint", "good_tint"])
+    name = StringProperty("")
+
+
+class Row(BoxLayout):
+    """Children side by side, as high as the highest."""
+
+
+class Gap(Widget):
+    """A distance between groups."""
+
+
+class Rule(Widget):
+    """A thin line between things."""
+
+
+class Loading(Widget):
+    """A bar that moves while something is awaited; of the same height when nothing is.
+
+    Attributes:
+        active: whether something is awaited.
+    """
+
+    active = BooleanProperty(False)
+    place = NumericProperty(0.0)
+    name = StringProperty("")
+
+    def __init__(self, **properties: object) -> None:
+        super().__init__(**properties)
+        self._moving: ClockEvent | None = None
+        self.bind(active=self._start, parent=self._start)
+        self._start()
+
+    def _start(self, *_: object) -> None:
+        if self._moving is not None:
+            self._moving.cancel()
+            self._moving = None
+        if self.active and self.parent is not None:
+            self._moving = Clock.schedule_interval(self._move, 1 / 30)
+
+    def _move(self, _: float) -> None:
+        self.place = (1 - cos(Clock.get_time() * 4.5)) / 2

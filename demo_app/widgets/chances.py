@@ -1,0 +1,228 @@
+"""Pictures of chance: of 100 people, how many reports say the truth; and what could be believed before and after.
+
+One idea: people count people better than they read probabilities, so a chance is 100 dots, those of the truth filled
+and the others hollow, with the counts in words. A belief is a bar with its number beside it.
+
+Which chance it is, is computed on the device: ``Device.preview``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kivy.graphics import Color, SmoothEllipse, SmoothLine
+from kivy.lang import Builder
+from kivy.metrics import dp, sp
+from kivy.properties import BooleanProperty, NumericProperty, StringProperty
+from kivy.uix.boxlayout import BoxLayout
+from kivy.uix.widget import Widget
+
+from demo_app.texts import say
+from demo_app.widgets import boxes, words
+from demo_app.widgets.look import look
+
+__all__ = ["Belief", "Chances", "Dots", "boxes", "words"]
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+#:import dp kivy.metrics.dp
+#:import say demo_app.texts.say
+
+<Chances>:
+    orientation: "horizontal" if self.beside else "vertical"
+    size_hint_y: None
+    height: self.minimum_height
+    spacing: look.space
+    Dots:
+        id: dots
+        filled: root.filled
+        size_hint: None, None
+        size: dp(150), dp(150)
+    Column:
+        pos_hint: {"center_y": 0.5}
+        spacing: look.tight
+        Row:
+            spacing: look.tight
+            Dots:
+                filled: 1
+                across: 1
+                size_hint: None, None
+                size: dp(14), dp(14)
+                pos_hint: {"top": 0.9}
+            Words:
+                text: root.told_truth
+                name: root.name + ":truth"
+        Row:
+            spacing: look.tight
+            Dots:
+                filled: 0
+                across: 1
+                size_hint: None, None
+                size: dp(14), dp(14)
+                pos_hint: {"top": 0.9}
+            Words:
+                text: root.told_else
+                name: root.name + ":else"
+
+<Portion>:
+    orientation: "vertical"
+    size_hint_y: None
+    height: self.minimum_height
+    spacing: look.hair
+    Row:
+        Words:
+            text: root.label
+            size_hint_x: 0.75
+        Words:
+            text: root.told
+            size_hint_x: 0.25
+            halign: "right"
+            bold: True
+            pos_hint: {"top": 1}
+    Widget:
+        size_hint_y: None
+        height: dp(12)
+        canvas:
+            Color:
+                rgba: look.well
+            SmoothRoundedRectangle:
+                pos: self.pos
+                size: self.size
+                radius: [dp(6)]
+            Color:
+                rgba: look.accent if root.strong else look.edge
+            SmoothRoundedRectangle:
+                pos: self.pos
+                size: max(dp(3), self.width * min(1, root.share)), self.height
+                radius: [min(dp(6), self.width * min(1, root.share) / 2)]
+
+<Belief>:
+    orientation: "vertical"
+    size_hint_y: None
+    height: self.minimum_height
+    spacing: look.space
+    Portion:
+        name: root.name + ":before"
+        label: say("belief.before")
+        share: root.before
+    Portion:
+        name: root.name + ":after"
+        label: say("belief.after")
+        share: root.after
+        strong: True
+""")
+
+
+class Dots(Widget):
+    """Dots in a square, the first ones filled.
+
+    Attributes:
+        filled: how many are.
+        across: how many there are in a row, and rows.
+    """
+
+    filled = NumericProperty(0)
+    across = NumericProperty(10)
+
+    def __init__(self, **properties: Any) -> None:
+        super().__init__(**properties)
+        for followed in ("pos", "size", "filled", "across"):
+            self.fbind(followed, self._redraw)
+        look.bind(dark=self._redraw)
+        self._redraw()
+
+    def _redraw(self, *_: object) -> None:
+        self.canvas.clear()
+        side = min(self.width, self.height)
+        apart = side / self.across
+        radius = apart * 0.36
+        with self.canvas:
+            for place in range(int(self.across) ** 2):
+                row, column = divmod(place, int(self.across))
+                x, y = self.x + (column + 0.5) * apart, self.y + self.height - (row + 0.5) * apart
+                if place < self.filled:
+                    Color(*look.accent)
+                    SmoothEllipse(pos=(x - radius, y - radius), size=(2 * radius, 2 * radius))
+                else:
+                    Color(*look.edge)
+                    SmoothLine(circle=(x, y, radius - dp(0.5)), width=dp(0.9))
+
+
+class Chances(BoxLayout):
+    """Of 100 people who answer as this one: how many reports say the truth.
+
+    Attributes:
+        truth: the probability that one does.
+    """
+
+    truth = NumericProperty(0.0)
+    filled = NumericProperty(0)
+    beside = BooleanProperty(True)
+    told_truth = StringProperty("")
+    told_else = StringProperty("")
+    name = StringProperty("chances")
+
+    def __init__(self, **properties: Any) -> None:
+        super().__init__(**properties)
+        self.bind(truth=self._tell, width=self._lay)
+        self._tell()
+
+    def _lay(self, *_: object) -> None:
+        # The words need room for the longest of them.
+        self.beside = self.width > dp(150) + sp(110)
+
+    def _tell(self, *_: object) -> None:
+        self.filled = round(100 * self.truth)
+        if 0 < self.truth < 1:
+            # Neither "nobody" nor "everybody" may be said of what can happen.
+            self.filled = min(max(self.filled, 1), 99)
+        self.told_truth = say(_key("truth", 100 * self.truth), count=self.filled)
+        self.told_else = say(_key("else", 100 * (1 - self.truth)), count=100 - self.filled)
+
+
+def _key(which: str, share: float) -> str:
+    """The text of a number of people in 100: fewer than one, more than 99, or about so many."""
+    if 0 < share < 0.5:
+        return f"chances.{which}_rare"
+    return f"chances.{which}_sure" if 99.5 < share < 100 else f"chances.{which}"
+
+
+class Portion(BoxLayout):
+    """A bar with its label and its number.
+
+    Attributes:
+        share: of the bar.
+        strong: whether it is the one that matters.
+    """
+
+    label = StringProperty("")
+    share = NumericProperty(0.0)
+    told = StringProperty("")
+    strong = BooleanProperty(False)
+    name = StringProperty("")
+
+    def __init__(self, **properties: Any) -> None:
+        super().__init__(**properties)
+        self.bind(share=self._tell)
+        self._tell()
+
+    def _tell(self, *_: object) -> None:
+        percent = 100 * self.share
+        if 0 < percent < 1:
+            self.told = say("belief.rare")
+        elif 99 < percent < 100:
+            self.told = say("belief.sure")
+        else:
+            self.told = say("belief.percent", percent=round(percent))
+
+
+class Belief(BoxLayout):
+    """What could be believed about the person's answer at most, before and after a report.
+
+    Attributes:
+        before, after: probabilities.
+    """
+
+    before = NumericProperty(0.0)
+    after = NumericProperty(0.0)
+    name = StringProperty("belief")

@@ -1,0 +1,288 @@
+"""Lists to choose from: one of many, or any of many.
+
+One idea: only the rows that can be seen exist, so 500 values scroll as smoothly as five; above ``SEARCHED`` of them
+there is a field that narrows them. A row is as high as its text, and marked by a shape, not by colour alone.
+
+What the values mean, and what becomes of the choice, is not known here.
+"""
+
+from __future__ import annotations
+
+from kivy.core.text import Label as Measure
+from kivy.lang import Builder
+from kivy.metrics import dp
+from kivy.properties import (
+    BooleanProperty,
+    ListProperty,
+    NumericProperty,
+    ObjectProperty,
+    OptionProperty,
+    StringProperty,
+)
+from kivy.uix.boxlayout import BoxLayout
+from kivy.uix.recycleview import RecycleView
+from kivy.uix.recycleview.views import RecycleDataViewBehavior
+from kivy.uix.widget import Widget
+
+from demo_app.texts import say
+from demo_app.widgets.actions import Pressed
+from demo_app.widgets.look import look
+
+SEARCHED = 12
+"""Lists longer than this have a search field."""
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+#:import dp kivy.metrics.dp
+#:import say demo_app.texts.say
+
+<Option>:
+    padding: look.space, 0
+    spacing: look.space
+    canvas.before:
+        Color:
+            rgba: look.tint if self.chosen or self.state == "down" else look.card
+        SmoothRoundedRectangle:
+            pos: self.x, self.y + dp(2)
+            size: self.width, self.height - dp(4)
+            radius: [dp(12)]
+        Color:
+            rgba: look.text if self.focus else look.accent if self.chosen else look.line
+        SmoothLine:
+            rounded_rectangle: [self.x, self.y + dp(2), self.width, self.height - dp(4), dp(12)]
+            width: dp(1.4) if self.chosen or self.focus else dp(0.6)
+    Tick:
+        kind: root.kind
+        chosen: root.chosen
+        size_hint: None, None
+        size: dp(24), dp(24)
+        pos_hint: {"center_y": 0.5}
+    Words:
+        text: root.text
+        pos_hint: {"center_y": 0.5}
+        bold: root.chosen
+
+<Tick>:
+    canvas:
+        Color:
+            rgba: look.accent if self.chosen and self.kind == "any" else (0, 0, 0, 0)
+        SmoothRoundedRectangle:
+            pos: self.x + dp(2), self.y + dp(2)
+            size: dp(20), dp(20)
+            radius: [dp(5)]
+        Color:
+            rgba: look.accent if self.chosen else look.edge
+        SmoothLine:
+            rounded_rectangle: [self.x + dp(2), self.y + dp(2), dp(20), dp(20), dp(10) if self.kind == "one" else dp(5)]
+            width: dp(1.2)
+        Color:
+            rgba: look.accent if self.chosen and self.kind == "one" else (0, 0, 0, 0)
+        SmoothEllipse:
+            pos: self.x + dp(7), self.y + dp(7)
+            size: dp(10), dp(10)
+        Color:
+            rgba: look.accent_ink if self.chosen and self.kind == "any" else (0, 0, 0, 0)
+        SmoothLine:
+            points:
+                [self.x + dp(7), self.y + dp(12), self.x + dp(10.5), self.y + dp(8.5), \
+                self.x + dp(17), self.y + dp(15.5)]
+            width: dp(1.3)
+
+<Options>:
+    viewclass: "Option"
+    scroll_type: ["bars", "content"]
+    bar_width: dp(4)
+    bar_color: look.edge
+    bar_inactive_color: look.line
+    RecycleBoxLayout:
+        default_size: None, dp(56)
+        default_size_hint: 1, None
+        key_size: "size"
+        size_hint_y: None
+        height: self.minimum_height
+        orientation: "vertical"
+        padding: 0, 0, look.tight, 0
+
+<OptionList>:
+    orientation: "vertical"
+    spacing: look.tight
+    Field:
+        id: search
+        name: root.name + ":search" if root.name else "search"
+        hint: say("choice.search")
+        on_text: root.narrow(self.text)
+        disabled: not root.searched
+        opacity: 1 if root.searched else 0
+        height: self.minimum_height if root.searched else 0
+    Words:
+        text: root.told
+        role: "small"
+        colour: "muted"
+        opacity: 1 if root.told else 0
+        height: self.texture_size[1] if root.told else 0
+    Options:
+        id: options
+        size_hint_y: 1
+""")
+
+
+class Tick(Widget):
+    """The mark of a row: a circle for one of many, a square for any of many."""
+
+    kind = OptionProperty("one", options=["one", "any"])
+    chosen = BooleanProperty(False)
+
+
+class Option(Pressed, RecycleDataViewBehavior, BoxLayout):
+    """One row. It is used for another value as soon as it is scrolled out of view."""
+
+    text = StringProperty("")
+    index = NumericProperty(0)
+    kind = OptionProperty("one", options=["one", "any"])
+    chosen = BooleanProperty(False)
+    owner = ObjectProperty(None, allownone=True)
+    name = StringProperty("")
+
+    def on_release(self) -> None:
+        self.owner.press(int(self.index))
+
+
+class Options(RecycleView):
+    """The rows that can be seen."""
+
+
+class OptionList(BoxLayout):
+    """Rows with a search field; what is chosen is kept as indexes of ``values``.
+
+    Attributes:
+        values: the texts.
+        kind: "one" or "any" of them.
+        searched: whether there is a search field.
+        told: a line above the rows.
+        natural_height: pixels all rows would take together with what is above them.
+    """
+
+    values = ListProperty()
+    kind = OptionProperty("one", options=["one", "any"])
+    searched = BooleanProperty(False)
+    told = StringProperty("")
+    natural_height = NumericProperty(0)
+    name = StringProperty("")
+
+    def __init__(self, **properties: object) -> None:
+        self._heights: list[float] = []
+        super().__init__(**properties)
+        self.bind(width=self._measure, values=self._measure, chosen=lambda *_: self.refresh())
+        self.ids.search.bind(height=self._sum)
+        self._measure()
+
+    def is_chosen(self, index: int) -> bool:
+        """Whether a value is chosen."""
+        raise NotImplementedError
+
+    def press(self, index: int) -> None:
+        """A row was pressed."""
+        raise NotImplementedError
+
+    def narrow(self, wanted: str) -> None:
+        """Show the values in which every typed word occurs."""
+        self.refresh(wanted)
+        self.ids.options.scroll_y = 1
+
+    def refresh(self, wanted: str | None = None) -> None:
+        """Show the rows as they are now."""
+        parts = (self.ids.search.text if wanted is None else wanted).casefold().split()
+        self.ids.options.data = [
+            {
+                "text": text,
+                "index": index,
+                "kind": self.kind,
+                "chosen": self.is_chosen(index),
+                "owner": self,
+                "name": f"{self.name}:{text}" if self.name else text,
+                "size": (0, self._heights[index]),
+            }
+            for index, text in enumerate(self.values)
+            if all(part in text.casefold() for part in parts)
+        ]
+        self.told = self.tale(len(self.ids.options.data))
+
+    def tale(self, shown: int) -> str:
+        """The line above the rows, where ``shown`` are left by the search."""
+        return say("choice.none") if self.values and not shown else ""
+
+    def _measure(self, *_: object) -> None:
+        """The height of each row, from its text and the width there is."""
+        self.searched = len(self.values) > SEARCHED
+        room, size = max(self.width - dp(80), dp(40)), look.letters("body")
+        line = Measure(font_size=size, bold=True)
+        line.resolve_font_name()
+        heights = []
+        for text in self.values:
+            wide, high = line.get_extents(text)
+            if wide > room:
+                lines = Measure(text=text, font_size=size, text_size=(room, None), line_height=1.15, bold=True)
+                lines.refresh()
+                high = lines.texture.height
+            heights.append(max(dp(56), high + dp(28)))
+        self._heights = heights
+        self._sum()
+        self.refresh()
+
+    def _sum(self, *_: object) -> None:
+        above = (self.ids.search.height + dp(8)) if self.searched else 0
+        told = look.letters("small") * 1.5 + dp(8) if self.kind == "any" or self.searched else 0
+        self.natural_height = sum(self._heights) + above + told + dp(8)
+
+
+class ChoiceList(OptionList):
+    """One of many.
+
+    Attributes:
+        chosen: the index of the chosen value; -1 for none.
+    Events:
+        on_choice: (index) the person chose a value.
+    """
+
+    chosen = NumericProperty(-1)
+    __events__ = ("on_choice",)
+
+    def is_chosen(self, index: int) -> bool:
+        return bool(index == self.chosen)
+
+    def press(self, index: int) -> None:
+        self.chosen = index
+        self.dispatch("on_choice", index)
+
+    def on_choice(self, index: int) -> None:
+        """The person chose a value."""
+
+
+class ItemSet(OptionList):
+    """Any of many, none too.
+
+    Attributes:
+        chosen: the indexes of the chosen values, increasing.
+    Events:
+        on_set: (indexes) the person chose or left one.
+    """
+
+    chosen = ListProperty()
+    __events__ = ("on_set",)
+
+    def __init__(self, **properties: object) -> None:
+        super().__init__(**({"kind": "any"} | properties))
+
+    def is_chosen(self, index: int) -> bool:
+        return index in self.chosen
+
+    def press(self, index: int) -> None:
+        self.chosen = sorted(set(self.chosen) ^ {index})
+        self.dispatch("on_set", list(self.chosen))
+
+    def on_set(self, indexes: list[int]) -> None:
+        """The person chose or left one."""
+
+    def tale(self, shown: int) -> str:
+        chosen = say("choice.chosen", count=len(self.chosen), total=len(self.values))
+        return f"{chosen} {super().tale(shown)}".strip()

@@ -1,0 +1,178 @@
+"""Dialogs: a question in front of everything, and a notice that goes by itself.
+
+One idea: a question names what will happen on its buttons, and going back is always the harmless answer.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import ClassVar
+
+from kivy.animation import Animation
+from kivy.clock import Clock
+from kivy.core.window import Window
+from kivy.lang import Builder
+from kivy.metrics import dp
+from kivy.properties import BooleanProperty, OptionProperty, StringProperty
+from kivy.uix.modalview import ModalView
+
+from demo_app.texts import say
+from demo_app.widgets.actions import Action
+from demo_app.widgets.boxes import Card
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+#:import dp kivy.metrics.dp
+
+<Question>:
+    size_hint: None, None
+    background: ""
+    background_color: 0, 0, 0, 0
+    overlay_color: 0, 0, 0, 0.5
+    auto_dismiss: True
+    ScrollView:
+        id: scroll
+        do_scroll_x: False
+        Card:
+            id: card
+            padding: look.wide
+            spacing: look.space
+            Words:
+                text: root.title
+                role: "headline"
+            Words:
+                text: root.body
+                colour: "muted"
+            Gap:
+            Action:
+                name: "agree"
+                text: root.agree
+                kind: "alert" if root.grave else "filled"
+                on_release: root.answered(True)
+            Action:
+                name: "refuse"
+                text: root.refuse
+                kind: "plain"
+                on_release: root.answered(False)
+
+<Told>:
+    size_hint: None, None
+    orientation: "horizontal"
+    tone: "card" if self.kind == "plain" else "good_tint" if self.kind == "good" else "alert_tint"
+    padding: look.space, look.tight, look.tight, look.tight
+    canvas.after:
+        Color:
+            rgba: look.edge if self.kind == "plain" else look.good if self.kind == "good" else look.alert
+        SmoothLine:
+            rounded_rectangle: [self.x, self.y, self.width, self.height, look.radius]
+            width: dp(1)
+    Words:
+        text: root.text
+        pos_hint: {"center_y": 0.5}
+    Symbol:
+        name: "dismiss"
+        sign: "close"
+        pos_hint: {"center_y": 0.5}
+        on_release: root.dismiss()
+""")
+
+SHOWN = 6.0
+"""Seconds a notice stays, unless it is dismissed."""
+
+
+class Question(ModalView):
+    """Two answers in front of everything; Esc and a touch beside it are the harmless one."""
+
+    title = StringProperty("")
+    body = StringProperty("")
+    agree = StringProperty("")
+    refuse = StringProperty("")
+    grave = BooleanProperty(False)
+    name = StringProperty("question")
+
+    def __init__(self, on_agree: Callable[[], object], **properties: object) -> None:
+        self._on_agree = on_agree
+        super().__init__(**properties)
+        self.ids.card.bind(height=self._fit)
+        Window.bind(size=self._fit)
+        self._fit()
+
+    def _fit(self, *_: object) -> None:
+        self.width = min(Window.width - dp(32), dp(440))
+        self.height = min(self.ids.card.height, Window.height - dp(32))
+
+    def answered(self, agreed: bool) -> None:
+        """Close, and tell of it where the person agreed."""
+        self.dismiss()
+        if agreed:
+            self._on_agree()
+
+    def on_dismiss(self) -> None:
+        Window.unbind(size=self._fit)
+
+
+def ask(
+    title: str, body: str, agree: str, on_agree: Callable[[], object], refuse: str = "", grave: bool = False
+) -> Question:
+    """Ask before something is done.
+
+    Args:
+        agree: the button that does it, in the words of what it does.
+        refuse: the other; "Cancel" where nothing is given.
+        grave: whether it cannot be undone.
+    """
+    question = Question(
+        on_agree, title=title, body=body, agree=agree, refuse=refuse or say("dialog.cancel"), grave=grave
+    )
+    question.open()
+    return question
+
+
+class Told(Card):
+    """One notice."""
+
+    text = StringProperty("")
+    kind = OptionProperty("plain", options=["plain", "good", "alert"])
+    waiting: ClassVar[deque[Told]] = deque()
+
+    def dismiss(self, *_: object) -> None:
+        """Go, and let the next one come."""
+        if self.parent is None:
+            return
+        Window.remove_widget(self)
+        Window.unbind(size=self._fit)
+        if Told.waiting and Told.waiting[0] is self:
+            Told.waiting.popleft()
+        if Told.waiting:
+            Told.waiting[0].show()
+
+    def show(self) -> None:
+        """Come up from below."""
+        self.bind(height=self._fit)
+        Window.bind(size=self._fit)
+        self._fit()
+        Window.add_widget(self)
+        self.opacity = 0
+        Animation(opacity=1, duration=0.15).start(self)
+        Clock.schedule_once(self.dismiss, SHOWN)
+
+    def _fit(self, *_: object) -> None:
+        self.width = min(Window.width - dp(32), dp(480))
+        self.x = (Window.width - self.width) / 2
+        self.y = dp(88)
+
+
+def tell(text: str, kind: str = "plain") -> None:
+    """Say something at the bottom of the window, for some seconds.
+
+    Args:
+        kind: plain, good or alert.
+    """
+    told = Told(text=text, kind=kind, name="notice")
+    Told.waiting.append(told)
+    if len(Told.waiting) == 1:
+        told.show()
+
+
+__all__ = ["Action", "Question", "Told", "ask", "tell"]

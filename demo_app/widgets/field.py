@@ -1,0 +1,106 @@
+"""A field: something to type, with its label above and what is wrong with it below.
+
+One idea: the label stays, whatever is typed, and an error is said in words under it, not by a red border alone.
+"""
+
+from __future__ import annotations
+
+from kivy.lang import Builder
+from kivy.properties import BooleanProperty, StringProperty
+from kivy.uix.boxlayout import BoxLayout
+from kivy.uix.textinput import TextInput
+
+from demo_app.widgets import boxes, words
+
+__all__ = ["Field", "Typed", "boxes", "words"]
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+#:import dp kivy.metrics.dp
+
+<Typed>:
+    background_normal: ""
+    background_active: ""
+    background_disabled_normal: ""
+    background_color: 0, 0, 0, 0
+    foreground_color: look.text
+    disabled_foreground_color: look.muted
+    hint_text_color: look.muted
+    cursor_color: look.accent
+    selection_color: look.accent[:3] + [0.35]
+    cursor_width: dp(2)
+    multiline: False
+    write_tab: False
+    font_size: look.letters("body")
+    padding: look.space, (self.height - self.line_height) / 2
+
+<Field>:
+    orientation: "vertical"
+    size_hint_y: None
+    height: self.minimum_height
+    spacing: look.hair
+    Words:
+        text: root.label
+        role: "small"
+        colour: "muted"
+        height: self.texture_size[1] if root.label else 0
+    BoxLayout:
+        size_hint_y: None
+        height: max(look.touch, typed.line_height + look.space)
+        canvas.before:
+            Color:
+                rgba: look.well
+            SmoothRoundedRectangle:
+                pos: self.pos
+                size: self.size
+                radius: [dp(12)]
+            Color:
+                rgba: look.alert if root.error else look.accent if root.focused else look.edge
+            SmoothLine:
+                rounded_rectangle: [self.x, self.y, self.width, self.height, dp(12)]
+                width: dp(1.6) if root.focused or root.error else dp(1)
+        Typed:
+            id: typed
+            text: root.text
+            hint_text: root.hint
+            input_type: "number" if root.number else "text"
+            on_focus: root.focused = self.focus
+            on_text: root.text = self.text
+            on_text_validate: root.dispatch("on_enter")
+    Words:
+        text: root.error
+        role: "small"
+        colour: "alert"
+        height: self.texture_size[1] if root.error else 0
+""")
+
+
+class Typed(TextInput):
+    """The part that is typed into."""
+
+
+class Field(BoxLayout):
+    """One line to type.
+
+    Attributes:
+        label: what is asked for.
+        text: what is typed.
+        hint: an example, shown while nothing is.
+        error: what is wrong with it, in words; "" where nothing is.
+        number: whether a phone shows its digits.
+        focused: whether what is typed goes here.
+    Events:
+        on_enter: Enter was pressed.
+    """
+
+    label = StringProperty("")
+    text = StringProperty("")
+    hint = StringProperty("")
+    error = StringProperty("")
+    number = BooleanProperty(False)
+    focused = BooleanProperty(False)
+    name = StringProperty("")
+    __events__ = ("on_enter",)
+
+    def on_enter(self) -> None:
+        """Enter was pressed."""

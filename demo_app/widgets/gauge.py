@@ -1,0 +1,163 @@
+"""The budget gauge: what was spent, what is set aside, what remains, of a cap.
+
+One idea: one bar whose parts differ by pattern and place as well as by colour, and the same told in words below, each
+line with the pattern it speaks of.
+
+What a nat is, in plain words, is the texts'.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kivy.graphics import Color, Line, Rectangle, RoundedRectangle, StencilPop, StencilPush, StencilUnUse, StencilUse
+from kivy.lang import Builder
+from kivy.metrics import dp
+from kivy.properties import NumericProperty, StringProperty
+from kivy.uix.boxlayout import BoxLayout
+from kivy.uix.widget import Widget
+
+from demo_app.texts import number, say
+from demo_app.widgets import boxes, words
+from demo_app.widgets.look import look
+
+__all__ = ["Bar", "Gauge", "boxes", "words"]
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+#:import dp kivy.metrics.dp
+
+<Legend@Row>:
+    text: ""
+    part: "spent"
+    spacing: look.space
+    Bar:
+        size_hint: None, None
+        size: dp(24), dp(16)
+        spent: 1 if root.part == "spent" else 0
+        reserved: 1 if root.part == "reserved" else 0
+        pos_hint: {"center_y": 0.5}
+    Words:
+        text: root.text
+        pos_hint: {"center_y": 0.5}
+
+<Gauge>:
+    orientation: "vertical"
+    size_hint_y: None
+    height: self.minimum_height
+    spacing: look.tight
+    Bar:
+        size_hint_y: None
+        height: dp(28)
+        spent: root.spent / root.cap if root.cap else 0
+        reserved: root.reserved / root.cap if root.cap else 0
+    Gap:
+    Legend:
+        part: "spent"
+        text: root.told_spent
+    Legend:
+        part: "reserved"
+        text: root.told_reserved
+    Legend:
+        part: "remaining"
+        text: root.told_remaining
+    Words:
+        text: root.told_most
+        colour: "muted"
+        role: "small"
+""")
+
+
+class Bar(Widget):
+    """A rounded bar: full for what is spent, striped for what is set aside, empty for the rest.
+
+    Attributes:
+        spent, reserved: shares of the bar.
+    """
+
+    spent = NumericProperty(0.0)
+    reserved = NumericProperty(0.0)
+
+    def __init__(self, **properties: Any) -> None:
+        super().__init__(**properties)
+        for followed in ("pos", "size", "spent", "reserved"):
+            self.fbind(followed, self._redraw)
+        look.bind(dark=self._redraw)
+        self._redraw()
+
+    def _redraw(self, *_: object) -> None:
+        self.canvas.clear()
+        corner = min(self.height / 2, dp(10))
+        spent = min(max(self.spent, 0.0), 1.0) * self.width
+        reserved = min(max(self.reserved, 0.0) * self.width, self.width - spent)
+        with self.canvas:
+            StencilPush()
+            Color(1, 1, 1)
+            RoundedRectangle(pos=self.pos, size=self.size, radius=[corner])
+            StencilUse()
+            Color(*look.well)
+            Rectangle(pos=self.pos, size=self.size)
+            Color(*look.tint)
+            Rectangle(pos=(self.x + spent, self.y), size=(reserved, self.height))
+            Color(*look.accent)
+            Rectangle(pos=self.pos, size=(spent, self.height))
+            self._stripe(self.x + spent, reserved)
+            StencilUnUse()
+            RoundedRectangle(pos=self.pos, size=self.size, radius=[corner])
+            StencilPop()
+            Color(*look.edge)
+            Line(rounded_rectangle=(self.x, self.y, self.width, self.height, corner), width=dp(0.8))
+
+    def _stripe(self, start: float, length: float) -> None:
+        """Slanted stripes within a part of the bar."""
+        x = start
+        while x < start + length:
+            slant = min(self.height, start + length - x)
+            Line(points=[x, self.y, x + slant, self.y + slant], width=dp(1.2))
+            x += dp(7)
+        # Those that begin at the left edge, above the bottom.
+        y = self.y + dp(7)
+        while y < self.y + self.height and length > 0:
+            reach = min(self.y + self.height - y, length)
+            Line(points=[start, y, start + reach, y + reach], width=dp(1.2))
+            y += dp(7)
+
+
+class Gauge(BoxLayout):
+    """The gauge.
+
+    Attributes:
+        spent, reserved, cap: nats.
+    """
+
+    spent = NumericProperty(0.0)
+    reserved = NumericProperty(0.0)
+    cap = NumericProperty(0.0)
+    told_spent = StringProperty("")
+    told_reserved = StringProperty("")
+    told_remaining = StringProperty("")
+    told_most = StringProperty("")
+    name = StringProperty("gauge")
+
+    def __init__(self, **properties: Any) -> None:
+        super().__init__(**properties)
+        for followed in ("spent", "reserved", "cap"):
+            self.fbind(followed, self._tell)
+        self._tell()
+
+    def _tell(self, *_: object) -> None:
+        remaining = max(0.0, self.cap - self.spent - self.reserved)
+        self.told_spent = say("gauge.spent", nats=self.spent)
+        self.told_reserved = say("gauge.reserved", nats=self.reserved)
+        self.told_remaining = say("gauge.remaining", nats=remaining, cap=self.cap)
+        self.told_most = say("gauge.most", cap=self.cap, factor=times(self.cap))
+
+
+def times(nats: float) -> str:
+    """e^nats as a person reads it: how many times likelier or surer."""
+    factor = math.exp(min(nats, 30.0))
+    if factor < 100:
+        return number(round(factor, 2 if factor < 2 else 1))
+    places = len(str(int(factor))) - 2
+    return number(round(factor / 10**places) * 10**places)

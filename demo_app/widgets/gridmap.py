@@ -1,0 +1,463 @@
+"""A map on which a cell of a grid is chosen.
+
+One idea: the grid is the campaign's own, in whole microdegrees, so the cell that is drawn is the cell that is answered;
+the coast below is there to find one's way, and nothing is fetched to draw it. Degrees are drawn alike east and north
+but for one factor, the cosine of the grid's middle latitude.
+
+The cell is chosen by a touch, or moved by the arrow keys. What a cell says about a person is not judged here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from kivy.clock import Clock
+from kivy.graphics import Color, Line, Mesh, PopMatrix, PushMatrix, Rectangle, Scale, Translate
+from kivy.graphics.instructions import InstructionGroup
+from kivy.graphics.tesselator import TYPE_POLYGONS, WINDING_ODD, Tesselator
+from kivy.lang import Builder
+from kivy.metrics import dp
+from kivy.properties import NumericProperty, ObjectProperty, StringProperty
+from kivy.uix.behaviors import FocusBehavior
+from kivy.uix.boxlayout import BoxLayout
+from kivy.uix.stencilview import StencilView
+
+from demo_app.texts import say, written
+from demo_app.widgets import actions, coast, field
+from demo_app.widgets.look import look
+
+__all__ = ["GridMap", "Surface", "actions", "field"]
+
+MICRO = 10**6
+SLACK = 10
+"""dp: a finger that moved less has touched, not dragged."""
+LARGEST_CELL = 200
+"""dp: how large one cell can be made."""
+MESHED = 9
+"""dp: from this size on all cells are drawn."""
+POSITION = re.compile(r"(-?\d{1,3}(?:[.,]\d{0,9})?)(?:\s*;\s*|\s*,\s+|\s+|,(?=-?\d+\.))(-?\d{1,3}(?:[.,]\d{0,9})?)")
+"""Two decimal numbers, with a comma or a point, and a comma, a semicolon or a blank between them."""
+TRIANGLES = 20_000
+"""Vertices of one mesh at most; OpenGL ES counts them in 16 bits."""
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+#:import dp kivy.metrics.dp
+#:import say demo_app.texts.say
+
+<GridMap>:
+    orientation: "vertical"
+    spacing: look.tight
+    FloatLayout:
+        Surface:
+            id: surface
+            name: root.name
+            owner: root
+            pos_hint: {"x": 0, "y": 0}
+        BoxLayout:
+            orientation: "vertical"
+            size_hint: None, None
+            size: self.minimum_size
+            spacing: look.tight
+            pos_hint: {}
+            right: self.parent.right - dp(12) if self.parent else 0
+            y: self.parent.y + dp(12) if self.parent else 0
+            Symbol:
+                sign: "plus"
+                raised: True
+                name: root.name + ":nearer"
+                says: say("map.nearer")
+                on_release: surface.zoom(2.0)
+            Symbol:
+                sign: "minus"
+                raised: True
+                name: root.name + ":farther"
+                says: say("map.farther")
+                on_release: surface.zoom(0.5)
+            Symbol:
+                sign: "whole"
+                raised: True
+                name: root.name + ":whole"
+                says: say("map.whole")
+                on_release: surface.show_all()
+    Words:
+        text: root.told
+        name: root.name + ":told"
+    Field:
+        id: typed
+        name: root.name + ":typed"
+        hint: say("map.type")
+        error: root.error
+        on_text: root.type(self.text)
+""")
+
+
+class Surface(FocusBehavior, StencilView):
+    """The part that is drawn and touched. Longitudes and latitudes in degrees."""
+
+    owner = ObjectProperty(None)
+    name = StringProperty("")
+
+    def __init__(self, **properties: Any) -> None:
+        self._fingers: list[Any] = []
+        self._moved = False
+        self._fitted = True
+        self.longitude = self.latitude = 0.0
+        self.scale = 1.0
+        self._land = InstructionGroup()
+        self._over = InstructionGroup()
+        self._landing = Clock.create_trigger(self._fill_land, 0)
+        super().__init__(**properties)
+        with self.canvas:
+            self._sea_colour = Color(*look.well)
+            self._sea = Rectangle()
+            PushMatrix()
+            self._shift = Translate()
+            self._zoom = Scale()
+            self.canvas.add(self._land)
+            PopMatrix()
+            self.canvas.add(self._over)
+        self.bind(pos=self._place, size=self._place, focus=lambda *_: self._draw_over())
+        look.bind(dark=self._recolour)
+
+    # Where a degree is
+
+    @property
+    def stretch(self) -> float:
+        """How much narrower a degree of longitude is drawn than one of latitude."""
+        owner = self.owner
+        return max(0.05, math.cos(math.radians((owner.south + owner.north) / 2 / MICRO))) if owner else 1.0
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Pixels of the middle; unlike ``center``, right while a new size is told of."""
+        return self.x + self.width / 2, self.y + self.height / 2
+
+    def where(self, longitude: float, latitude: float) -> tuple[float, float]:
+        """Pixels of a position."""
+        return (
+            self.middle[0] + (longitude - self.longitude) * self.scale * self.stretch,
+            self.middle[1] + (latitude - self.latitude) * self.scale,
+        )
+
+    def position(self, x: float, y: float) -> tuple[float, float]:
+        """Longitude and latitude of pixels."""
+        return (
+            self.longitude + (x - self.middle[0]) / (self.scale * self.stretch),
+            self.latitude + (y - self.middle[1]) / self.scale,
+        )
+
+    def _least_scale(self) -> float:
+        owner = self.owner
+        high, wide = (owner.north - owner.south) / MICRO, (owner.east - owner.west) / MICRO * self.stretch
+        return 0.92 * float(min(self.width / wide, self.height / high))
+
+    def show_all(self, *_: object) -> None:
+        """The whole grid, in the middle."""
+        owner = self.owner
+        if owner is None or self.width < 2 or self.height < 2 or owner.east <= owner.west:
+            return
+        self._fitted = True
+        self.longitude = (owner.west + owner.east) / 2 / MICRO
+        self.latitude = (owner.south + owner.north) / 2 / MICRO
+        self.scale = self._least_scale()
+        self._draw()
+
+    def zoom(self, factor: float, x: float | None = None, y: float | None = None) -> None:
+        """Nearer by a factor, about a place that stays where it is: pixels; the middle, where none is given."""
+        x, y = self.middle[0] if x is None else x, self.middle[1] if y is None else y
+        longitude, latitude = self.position(x, y)
+        least = self._least_scale()
+        most = max(least, dp(LARGEST_CELL) / (self.owner.step / MICRO))
+        self.scale = min(max(self.scale * factor, least * 0.5), most)
+        self._fitted = False
+        self.longitude = longitude - (x - self.middle[0]) / (self.scale * self.stretch)
+        self.latitude = latitude - (y - self.middle[1]) / self.scale
+        self._keep()
+
+    def _keep(self) -> None:
+        """The middle of the view stays inside the grid."""
+        owner = self.owner
+        self.longitude = min(max(self.longitude, owner.west / MICRO), owner.east / MICRO)
+        self.latitude = min(max(self.latitude, owner.south / MICRO), owner.north / MICRO)
+        self._draw()
+
+    def show_cell(self) -> None:
+        """Bring the chosen cell into view where it is outside."""
+        south, north, west, east = self.owner.bounds()
+        x, y = self.where(west, south)
+        right, top = self.where(east, north)
+        if x < self.x or y < self.y or right > self.x + self.width or top > self.y + self.height:
+            self.longitude, self.latitude = (west + east) / 2, (south + north) / 2
+            self._fitted = False
+            self._keep()
+        else:
+            self._draw_over()
+
+    # Drawing
+
+    def _place(self, *_: object) -> None:
+        self._sea.pos, self._sea.size = self.pos, self.size
+        if self._fitted:
+            self.show_all()
+        else:
+            self._draw()
+
+    def _recolour(self, *_: object) -> None:
+        self._sea_colour.rgba = look.well
+        if self._land.children:
+            self._fill_land()
+        self._draw_over()
+
+    def _draw(self) -> None:
+        if not self._land.children:
+            # In a frame of its own: the question is there first.
+            self._landing()
+        self._shift.xy = self.where(0.0, 0.0)
+        self._zoom.xyz = (self.scale * self.stretch, self.scale, 1.0)
+        self._draw_over()
+
+    def _fill_land(self, *_: object) -> None:
+        self._land.clear()
+        self._land.add(Color(*look.land))
+        for vertices, indices in _triangles():
+            self._land.add(Mesh(vertices=vertices, indices=indices, mode="triangles"))
+        self._land.add(Color(*look.edge))
+        for line in coast.rings():
+            self._land.add(Line(points=[degrees for point in line for degrees in point], width=1.0))
+        self._land.add(Color(*look.edge[:3], 0.5))
+        for line in coast.borders():
+            self._land.add(Line(points=[degrees for point in line for degrees in point], width=1.0))
+
+    def _draw_over(self, *_: object) -> None:
+        owner, over = self.owner, self._over
+        over.clear()
+        if owner is None or owner.east <= owner.west:
+            return
+        x, y = self.where(owner.west / MICRO, owner.south / MICRO)
+        right, top = self.where(owner.east / MICRO, owner.north / MICRO)
+        step = owner.step / MICRO
+        wide, high = step * self.scale * self.stretch, step * self.scale
+        if min(wide, high) >= dp(MESHED):
+            over.add(Color(look.edge[0], look.edge[1], look.edge[2], 0.45))
+            first, last = (
+                math.floor(max(0.0, (self.x - x) / wide)),
+                math.ceil(min(right - x, self.x + self.width - x) / wide),
+            )
+            for column in range(first, last):
+                over.add(
+                    Line(points=[x + column * wide, max(y, self.y), x + column * wide, min(top, self.y + self.height)])
+                )
+            first, last = (
+                math.floor(max(0.0, (self.y - y) / high)),
+                math.ceil(min(top - y, self.y + self.height - y) / high),
+            )
+            for row in range(first, last):
+                over.add(Line(points=[max(x, self.x), y + row * high, min(right, self.x + self.width), y + row * high]))
+        over.add(Color(*look.edge))
+        over.add(Line(rectangle=(x, y, right - x, top - y), width=dp(1)))
+        if owner.chosen is not None:
+            self._draw_cell()
+        over.add(Color(*(look.text if self.focus else look.line)))
+        over.add(Line(rectangle=(self.x + 1, self.y + 1, self.width - 2, self.height - 2), width=dp(1)))
+
+    def _draw_cell(self) -> None:
+        south, north, west, east = self.owner.bounds()
+        x, y = self.where(west, south)
+        right, top = self.where(east, north)
+        red, green, blue, _ = look.accent
+        self._over.add(Color(red, green, blue, 0.3))
+        self._over.add(Rectangle(pos=(x, y), size=(right - x, top - y)))
+        self._over.add(Color(*look.accent))
+        self._over.add(Line(rectangle=(x, y, right - x, top - y), width=dp(1.4)))
+        if max(right - x, top - y) < dp(20):
+            # Too small to be found: a ring about it.
+            self._over.add(Line(circle=((x + right) / 2, (y + top) / 2, dp(16)), width=dp(1.4)))
+
+    # Fingers and keys
+
+    def on_touch_down(self, touch: Any) -> bool:
+        if not self.collide_point(*touch.pos):
+            return False
+        if touch.is_mouse_scrolling:
+            self.zoom(1.25 if touch.button == "scrolldown" else 0.8, *touch.pos)
+            return True
+        touch.grab(self)
+        self._fingers.append(touch)
+        self._moved = len(self._fingers) > 1
+        return True
+
+    def on_touch_move(self, touch: Any) -> bool:
+        if touch.grab_current is not self:
+            return bool(super().on_touch_move(touch))
+        if len(self._fingers) == 1:
+            if math.dist(touch.pos, touch.opos) > dp(SLACK):
+                self._moved = True
+            if self._moved:
+                self._fitted = False
+                self.longitude -= touch.dx / (self.scale * self.stretch)
+                self.latitude -= touch.dy / self.scale
+                self._keep()
+        elif touch in self._fingers[:2]:
+            other = self._fingers[1] if touch is self._fingers[0] else self._fingers[0]
+            before, now = math.dist(touch.ppos, other.pos), math.dist(touch.pos, other.pos)
+            if min(before, now) > dp(4):
+                self.zoom(now / before, (touch.x + other.x) / 2, (touch.y + other.y) / 2)
+        return True
+
+    def on_touch_up(self, touch: Any) -> bool:
+        if touch.grab_current is not self:
+            return bool(super().on_touch_up(touch))
+        touch.ungrab(self)
+        if touch in self._fingers:
+            self._fingers.remove(touch)
+        if not self._moved and not self._fingers:
+            self.owner.choose(*self.position(*touch.pos))
+        return True
+
+    def keyboard_on_key_down(self, window: Any, keycode: tuple[int, str], text: str, modifiers: list[str]) -> bool:
+        ways = {"up": (1, 0), "down": (-1, 0), "right": (0, 1), "left": (0, -1)}
+        if keycode[1] in ways:
+            self.owner.step_by(*ways[keycode[1]])
+        elif text in ("+", "-"):
+            self.zoom(2.0 if text == "+" else 0.5)
+        else:
+            return bool(super().keyboard_on_key_down(window, keycode, text, modifiers))
+        return True
+
+
+class GridMap(BoxLayout):
+    """A grid on a map.
+
+    Attributes:
+        south, north, west, east, step: of the grid, whole microdegrees.
+        chosen: (row, column) of the chosen cell, from the south west; None until one is.
+        told: the chosen position, in words.
+        error: what is wrong with a position that was typed.
+    Events:
+        on_cell: (row, column) the person chose a cell.
+    """
+
+    south = NumericProperty(-90 * MICRO)
+    north = NumericProperty(90 * MICRO)
+    west = NumericProperty(-180 * MICRO)
+    east = NumericProperty(180 * MICRO)
+    step = NumericProperty(MICRO)
+    chosen = ObjectProperty(None, allownone=True)
+    told = StringProperty("")
+    error = StringProperty("")
+    name = StringProperty("map")
+    __events__ = ("on_cell",)
+
+    def __init__(self, **properties: Any) -> None:
+        super().__init__(**properties)
+        for edge in ("south", "north", "west", "east", "step"):
+            self.fbind(edge, self._prepare)
+        self.bind(chosen=self._show)
+        self._prepare()
+
+    @property
+    def rows(self) -> int:
+        """Rows of cells, from south to north; the last may reach beyond the box."""
+        return int(-(-(self.north - self.south) // self.step))
+
+    @property
+    def columns(self) -> int:
+        """Columns of cells, from west to east."""
+        return int(-(-(self.east - self.west) // self.step))
+
+    def on_cell(self, row: int, column: int) -> None:
+        """The person chose a cell."""
+
+    def choose(self, longitude: float, latitude: float) -> None:
+        """Choose the cell of a position in degrees; outside of the grid nothing is chosen."""
+        north, east = round(latitude * MICRO), round(longitude * MICRO)
+        if self.south <= north <= self.north and self.west <= east <= self.east:
+            # As the grid itself has it: its northern and eastern edge belong to the last cells.
+            row, column = (north - self.south) // self.step, (east - self.west) // self.step
+            self._take(int(min(row, self.rows - 1)), int(min(column, self.columns - 1)))
+
+    def type(self, typed: str) -> None:
+        """Something was typed: a position as "latitude, longitude", where it is one."""
+        self.error = ""
+        found = POSITION.fullmatch(typed.strip().replace("\N{MINUS SIGN}", "-"))
+        if found is None:
+            self.error = say("map.none") if typed.strip() else ""
+            return
+        latitude, longitude = (float(degrees.replace(",", ".")) for degrees in found.groups())
+        if self.south <= latitude * MICRO <= self.north and self.west <= longitude * MICRO <= self.east:
+            self.choose(longitude, latitude)
+        else:
+            self.error = say("map.outside")
+
+    def step_by(self, rows: int, columns: int) -> None:
+        """Move the chosen cell; where there is none, choose the one in the middle of the view."""
+        if self.chosen is None:
+            self.choose(self.ids.surface.longitude, self.ids.surface.latitude)
+        else:
+            row, column = self.chosen
+            self._take(min(max(row + rows, 0), self.rows - 1), min(max(column + columns, 0), self.columns - 1))
+
+    def bounds(self) -> tuple[float, float, float, float]:
+        """South, north, west and east of the chosen cell, in degrees."""
+        row, column = self.chosen
+        south, west = self.south + row * self.step, self.west + column * self.step
+        return south / MICRO, (south + self.step) / MICRO, west / MICRO, (west + self.step) / MICRO
+
+    def _take(self, row: int, column: int) -> None:
+        self.chosen = (row, column)
+        self.dispatch("on_cell", row, column)
+
+    def _show(self, *_: object) -> None:
+        self._tell()
+        if self.chosen is not None:
+            self.ids.surface.show_cell()
+
+    def _prepare(self, *_: object) -> None:
+        self.ids.surface.show_all()
+        self._tell()
+
+    def _tell(self) -> None:
+        size = _degrees(self.step)
+        if self.chosen is None:
+            self.told = say("map.ask", step=size)
+            return
+        row, column = self.chosen
+        latitude = self.south + row * self.step + self.step // 2
+        longitude = self.west + column * self.step + self.step // 2
+        self.told = say(
+            "map.cell",
+            latitude=_degrees(abs(latitude)),
+            north=say("map.north" if latitude >= 0 else "map.south"),
+            longitude=_degrees(abs(longitude)),
+            east=say("map.east" if longitude >= 0 else "map.west"),
+            step=size,
+        )
+
+
+def _degrees(microdegrees: float) -> str:
+    text = f"{microdegrees / MICRO:.6f}".rstrip("0").rstrip(".")
+    return written(text)
+
+
+def _triangles() -> list[tuple[list[float], list[int]]]:
+    """The land as triangles: vertices (x, y, u, v) and indices, in as many meshes as are needed."""
+    if not _meshes:
+        cutter = Tesselator()
+        for ring in coast.rings():
+            cutter.add_contour([degrees for point in ring for degrees in point])
+        cutter.tesselate(WINDING_ODD, TYPE_POLYGONS, 3)
+        vertices: list[float] = []
+        for polygon in cutter.vertices:
+            if len(vertices) // 4 + 3 > TRIANGLES:
+                _meshes.append((vertices, list(range(len(vertices) // 4))))
+                vertices = []
+            for corner in range(0, len(polygon), 2):
+                vertices += [polygon[corner], polygon[corner + 1], 0.0, 0.0]
+        _meshes.append((vertices, list(range(len(vertices) // 4))))
+    return _meshes
+
+
+_meshes: list[tuple[list[float], list[int]]] = []

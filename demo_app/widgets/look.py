@@ -1,0 +1,87 @@
+"""The look: the palette that is worn now, as properties that kv rules and canvases follow.
+
+One idea: ``look.accent`` in a kv rule is bound like any property, so wearing another palette redraws all at once.
+
+    #:import look demo_app.widgets.look.look
+
+Which colours there are: theme.
+"""
+
+from __future__ import annotations
+
+from kivy.event import EventDispatcher
+from kivy.metrics import dp, sp
+from kivy.properties import BooleanProperty, ColorProperty
+
+from demo_app import theme
+
+
+class Look(EventDispatcher):
+    """The colours of a palette by role, as (r, g, b, a), and the sizes in pixels of this display."""
+
+    dark = BooleanProperty(False)
+    ground = ColorProperty()
+    card = ColorProperty()
+    well = ColorProperty()
+    land = ColorProperty()
+    line = ColorProperty()
+    edge = ColorProperty()
+    text = ColorProperty()
+    muted = ColorProperty()
+    accent = ColorProperty()
+    accent_ink = ColorProperty()
+    tint = ColorProperty()
+    alert = ColorProperty()
+    alert_ink = ColorProperty()
+    alert_tint = ColorProperty()
+    good = ColorProperty()
+    good_tint = ColorProperty()
+
+    def wear(self, palette: theme.Palette) -> None:
+        """Show another palette, everywhere and at once."""
+        for role in theme.roles():
+            setattr(self, role, theme.rgba(getattr(palette, role)))
+        self.dark = palette is theme.DARK  # the last, for those who draw by hand
+
+    def colour(self, role: str) -> tuple[float, float, float, float]:
+        """A colour by its role's name."""
+        red, green, blue, alpha = getattr(self, role)
+        return red, green, blue, alpha
+
+    @property
+    def touch(self) -> float:
+        """Pixels: nothing to touch is smaller."""
+        return float(dp(theme.TOUCH))
+
+    @property
+    def hair(self) -> float:
+        return float(dp(theme.HAIR))
+
+    @property
+    def tight(self) -> float:
+        return float(dp(theme.TIGHT))
+
+    @property
+    def space(self) -> float:
+        return float(dp(theme.SPACE))
+
+    @property
+    def wide(self) -> float:
+        return float(dp(theme.WIDE))
+
+    @property
+    def broad(self) -> float:
+        return float(dp(theme.BROAD))
+
+    @property
+    def radius(self) -> float:
+        return float(dp(theme.RADIUS))
+
+    @staticmethod
+    def letters(role: str) -> float:
+        """Pixels of a text by its role's name."""
+        return float(sp(theme.TEXT_SIZES[role]))
+
+
+look = Look()
+look.wear(theme.LIGHT)

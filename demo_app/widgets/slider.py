@@ -1,0 +1,236 @@
+"""A number: dragged along a track, or typed.
+
+One idea: the typed text is the answer, exactly as it stands; the track only writes it, in round steps. Nothing is
+answered until the person has touched one of the two.
+
+Which numbers a campaign rounds to is not shown: the device rounds, with chance, and what is asked is their number.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from kivy.lang import Builder
+from kivy.properties import BooleanProperty, NumericProperty, StringProperty
+from kivy.uix.behaviors import FocusBehavior
+from kivy.uix.boxlayout import BoxLayout
+from kivy.uix.slider import Slider
+
+from demo_app.texts import say, written
+from demo_app.widgets import field
+
+__all__ = ["NumberSlider", "Track", "field"]
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+#:import dp kivy.metrics.dp
+#:import say demo_app.texts.say
+
+<-Track>:
+    size_hint_y: None
+    height: look.touch
+    padding: dp(16)
+    cursor_size: dp(28), dp(28)
+    canvas:
+        Color:
+            rgba: look.edge
+        SmoothRoundedRectangle:
+            pos: self.x + self.padding, self.center_y - dp(3)
+            size: self.width - 2 * self.padding, dp(6)
+            radius: [dp(3)]
+        Color:
+            rgba: look.accent if self.named else (0, 0, 0, 0)
+        SmoothRoundedRectangle:
+            pos: self.x + self.padding, self.center_y - dp(3)
+            size: max(0, self.value_pos[0] - self.x - self.padding), dp(6)
+            radius: [dp(3)]
+        Color:
+            rgba: look.accent if self.named else look.card
+        SmoothEllipse:
+            pos: self.value_pos[0] - dp(14), self.center_y - dp(14)
+            size: dp(28), dp(28)
+        Color:
+            rgba: look.text if self.focus else look.accent if self.named else look.edge
+        SmoothLine:
+            circle: self.value_pos[0], self.center_y, dp(14)
+            width: dp(1.4)
+
+<NumberSlider>:
+    orientation: "vertical"
+    size_hint_y: None
+    height: self.minimum_height
+    spacing: look.tight
+    Words:
+        text: root.told
+        role: "display" if root.text and not root.error else "headline"
+        halign: "center"
+        colour: "muted" if not root.text or root.error else "text"
+        name: root.name + ":told"
+    Gap:
+    Track:
+        id: track
+        name: root.name + ":track"
+        min: root.low
+        max: root.high
+        on_moved: root.drag(self.value)
+    Row:
+        Words:
+            text: root.write(root.low)
+            role: "small"
+            colour: "muted"
+        Words:
+            text: root.write(root.high)
+            role: "small"
+            colour: "muted"
+            halign: "right"
+    Gap:
+    Field:
+        id: typed
+        name: root.name + ":typed"
+        label: say("number.type", low=root.write(root.low), high=root.write(root.high))
+        number: True
+        error: root.error
+        on_text: root.type(self.text)
+""")
+
+
+class Track(FocusBehavior, Slider):
+    """The track and its cursor.
+
+    Attributes:
+        named: whether a number was named at all.
+    Events:
+        on_moved: the person moved the cursor.
+    """
+
+    named = BooleanProperty(False)
+    name = StringProperty("")
+    __events__ = ("on_moved",)
+
+    def on_moved(self) -> None:
+        """The person moved the cursor."""
+
+    def on_touch_down(self, touch: object) -> bool:
+        # No focus from a touch: on a phone it would bring the keyboard up.
+        took = bool(super(FocusBehavior, self).on_touch_down(touch))
+        if took and not self.disabled:
+            self.dispatch("on_moved")
+        return took
+
+    def on_touch_move(self, touch: object) -> bool:
+        took = bool(super().on_touch_move(touch))
+        if took:
+            self.dispatch("on_moved")
+        return took
+
+    def on_touch_up(self, touch: object) -> bool:
+        took = bool(super().on_touch_up(touch))
+        if took:
+            self.dispatch("on_moved")
+        return took
+
+    def keyboard_on_key_down(self, window: object, keycode: tuple[int, str], text: str, modifiers: list[str]) -> bool:
+        way = {"left": -1, "down": -1, "right": 1, "up": 1}.get(keycode[1])
+        if way is None:
+            return bool(super().keyboard_on_key_down(window, keycode, text, modifiers))
+        track: Any = self  # Kivy's properties have no types
+        track.value = min(max(track.value + way * (self.step or (self.max - self.min) / 100), self.min), self.max)
+        self.dispatch("on_moved")
+        return True
+
+
+class NumberSlider(BoxLayout):
+    """One number between two.
+
+    Attributes:
+        low, high: the least and the largest, as numbers.
+        places: decimal places that the track writes at most.
+        unit: after the number, such as "h"; may be empty.
+        text: the number as a decimal fraction with a point, as typed or dragged; "" until one is named, and while what
+            is typed is none.
+        error: what is wrong with what was typed.
+    Events:
+        on_number: (text) the person named another number, or none.
+    """
+
+    low = NumericProperty(0)
+    high = NumericProperty(100)
+    places = NumericProperty(0)
+    unit = StringProperty("")
+    text = StringProperty("")
+    told = StringProperty("")
+    error = StringProperty("")
+    name = StringProperty("number")
+    __events__ = ("on_number",)
+
+    def __init__(self, **properties: object) -> None:
+        self._own = False
+        super().__init__(**properties)
+        self.bind(low=self._prepare, high=self._prepare, places=self._prepare, unit=self._prepare, text=self._named)
+        self._prepare()
+
+    def write(self, number: float) -> str:
+        """A number with its unit, as the language writes it."""
+        return self._with_unit(self._rounded(number))
+
+    def on_number(self, text: str) -> None:
+        """The person named another number, or none."""
+
+    def _named(self, *_: object) -> None:
+        if not self._own and self.text:
+            self.ids.typed.text = written(self.text)
+
+    def drag(self, value: float) -> None:
+        """The cursor was moved: the number nearest to it, in round steps."""
+        text = self._rounded(min(max(value, self.low), self.high))
+        self._take(text, "")
+        self._own = True
+        self.ids.typed.text = written(text)
+        self._own = False
+
+    def type(self, typed: str) -> None:
+        """Something was typed: a number, where it is one."""
+        if self._own:
+            return
+        if not typed.strip():
+            self._take("", "")
+            return
+        try:
+            number = Decimal(typed.strip().replace(",", ".").replace("\N{MINUS SIGN}", "-"))
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if not number.is_finite():
+            self._take("", say("number.none"))
+        elif not self.low <= number <= self.high:
+            self._take("", say("number.outside", low=self.write(self.low), high=self.write(self.high)))
+        else:
+            self._take(f"{number:f}", "")
+            self.ids.track.value = float(number)
+
+    def _take(self, text: str, error: str) -> None:
+        self.error = error
+        self._own = True
+        self.text = text
+        self._own = False
+        self.told = self._with_unit(text) if text else say("number.ask")
+        self.ids.track.named = bool(text)
+        self.dispatch("on_number", text)
+
+    def _prepare(self, *_: object) -> None:
+        span = self.high - self.low
+        # A hundredth of the way, rounded to 1, 2 or 5 in front of zeros; no finer than the decimal places there are.
+        step = 10.0 ** math.floor(math.log10(span / 100)) if span > 0 else 1.0
+        step *= next(factor for factor in (1, 2, 5, 10) if step * factor >= span / 100 * 0.999)
+        self.ids.track.step = max(step, 10.0**-self.places)
+        if not self.text:
+            self.ids.track.value = self.low
+            self.told = say("number.ask")
+
+    def _rounded(self, number: float) -> str:
+        text = f"{number:.{int(self.places)}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+
+    def _with_unit(self, text: str) -> str:
+        return f"{written(text)} {self.unit}".strip()

@@ -1,0 +1,53 @@
+"""Texts: what is read, wrapped to the width there is, as large as the person asked for.
+
+One idea: a text is as high as its lines need, so nothing is ever cut; what stands around it grows with it.
+"""
+
+from __future__ import annotations
+
+from kivy.lang import Builder
+from kivy.properties import OptionProperty, StringProperty
+from kivy.uix.label import Label
+
+from demo_app.theme import TEXT_SIZES
+
+Builder.load_string("""
+#:import look demo_app.widgets.look.look
+
+<Words>:
+    size_hint_y: None
+    text_size: self.width, None
+    height: self.texture_size[1]
+    font_size: look.letters(self.role)
+    line_height: 1.0 if self.role in ("display", "headline") else 1.15
+    bold: self.role in ("display", "headline", "title")
+    halign: "left"
+    color:
+        look.text if self.colour == "text" else \
+        look.muted if self.colour == "muted" else \
+        look.accent if self.colour == "accent" else \
+        look.alert if self.colour == "alert" else \
+        look.good if self.colour == "good" else \
+        look.accent_ink if self.colour == "accent_ink" else look.alert_ink
+
+<Mono>:
+    font_name: "RobotoMono-Regular"
+""")
+
+
+class Words(Label):
+    """A text that wraps.
+
+    Attributes:
+        role: its size: display, headline, title, body or small.
+        colour: by role: text, muted, accent, alert, good, accent_ink or alert_ink.
+        name: by which tests find it.
+    """
+
+    role = OptionProperty("body", options=list(TEXT_SIZES))
+    colour = OptionProperty("text", options=["text", "muted", "accent", "alert", "good", "accent_ink", "alert_ink"])
+    name = StringProperty("")
+
+
+class Mono(Words):
+    """Bytes and codes, every letter of one width."""

@@ -1,0 +1,283 @@
+"""A screen without a monitor, and a program on it that a test touches, types into, reads and photographs.
+
+One idea: the program runs in a process of its own, under Xvfb with software GL, and a driver inside it (driver) plays
+what this end asks for, one request at a time, as touches and keys that go through the window's own event loop. The
+test's process never imports Kivy.
+
+    with display() as number, Screen(number, "demo_app", "--store", folder, size=PHONE) as screen:
+        screen.wait("consent")
+        screen.tap("consent")
+        screen.shot("consented")
+
+A widget is found by its ``name``, else by the very text it shows; of several, the first one visible from the top left.
+
+What a screen shows is not judged here; that is each test's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+SHOTS = ROOT / "build" / "screens"
+"""Where pictures are kept unless a test names another folder; git ignores it."""
+
+PHONE, DESKTOP = (360, 740), (1100, 750)
+NEEDED = "apt-get install xvfb libgl1 libgl1-mesa-dri libmtdev1"
+PATIENCE = 30.0
+"""Seconds after which an answer that has not come is a failure."""
+
+
+class ScreenError(AssertionError):
+    """What a test asked of the screen could not be done: no such widget, or the program has ended."""
+
+
+@contextmanager
+def display(width: int = 1280, height: int = 1600) -> Iterator[str]:
+    """An X display of its own on a free number, such as ``":7"``; gone afterwards."""
+    program = shutil.which("Xvfb")
+    if program is None:
+        raise ScreenError(f"Xvfb is not installed, and the app's tests need it: {NEEDED}")
+    reading, writing = os.pipe()
+    server = subprocess.Popen(
+        [program, "-displayfd", str(writing), "-screen", "0", f"{width}x{height}x24", "-nolisten", "tcp", "-noreset"],
+        pass_fds=(writing,),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(writing)
+    try:
+        with os.fdopen(reading) as told:
+            ready, _, _ = select.select([told], [], [], PATIENCE)
+            number = told.readline().strip() if ready else ""
+        if not number:
+            raise ScreenError(f"Xvfb did not start; it needs: {NEEDED}")
+        yield f":{number}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def surroundings(number: str, home: str, density: float = 1.0, font_scale: float = 1.0) -> dict[str, str]:
+    """The environment a Kivy program is run with: this display, a home of its own, software GL, no log files."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("KIVY", "SDL", "XDG"))}
+    return kept | {
+        "DISPLAY": number,
+        "HOME": home,
+        "KIVY_HOME": str(Path(home) / "kivy"),
+        "KIVY_NO_ARGS": "1",
+        "KIVY_NO_FILELOG": "1",
+        "KIVY_LOG_MODE": "PYTHON",  # its errors go to stderr, which a failed test shows
+        "KIVY_METRICS_DENSITY": str(density),
+        "KIVY_METRICS_FONTSCALE": str(font_scale),
+        "KIVY_WINDOW": "sdl2",
+        "KIVY_TEXT": "sdl2",
+        "LIBGL_ALWAYS_SOFTWARE": "1",
+        "SDL_VIDEODRIVER": "x11",
+        "SDL_AUDIODRIVER": "dummy",
+        "XDG_RUNTIME_DIR": home,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
+    }
+
+
+class Screen:
+    """A Kivy program on a display, and what a person can do to it and see of it.
+
+    Args:
+        number: of the display, from ``display``.
+        program: a module, run as ``python -m`` does; its arguments follow.
+        size: of the window in dp; it is ``density`` times as many pixels.
+        density: pixels per dp.
+        font_scale: the person's own magnification of texts.
+        shots: the folder that pictures go to.
+        environment: what is added to the program's environment.
+    """
+
+    def __init__(
+        self,
+        number: str,
+        program: str,
+        *arguments: str | Path,
+        size: tuple[int, int] = PHONE,
+        density: float = 1.0,
+        font_scale: float = 1.0,
+        shots: Path | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self.shots = shots or SHOTS
+        self._home = tempfile.TemporaryDirectory(prefix="screen-")
+        self._asked = 0
+        pixels = [str(round(length * density)) for length in size]
+        self._log = (Path(self._home.name) / "log").open("w+", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.demo_app.driver", *pixels, program, *map(str, arguments)],
+            cwd=ROOT,
+            env=surroundings(number, self._home.name, density, font_scale) | (environment or {}),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+
+    def __enter__(self) -> Screen:
+        try:
+            self._ask("start")
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> int:
+        """End the program as closing its window does; its exit code, once it is gone."""
+        if self.process.stdin and not self.process.stdin.closed:
+            with suppress(BrokenPipeError):  # it may have ended by itself
+                self.process.stdin.close()
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            if self.process.stdout:
+                self.process.stdout.close()
+            self._log.close()
+            self._home.cleanup()
+        return self.process.returncode
+
+    def log(self) -> str:
+        """What the program wrote to stderr so far."""
+        self._log.flush()
+        return Path(self._log.name).read_text(encoding="utf-8")
+
+    def tap(self, what: str, at: Sequence[float] = (0.5, 0.5)) -> None:
+        """Touch a widget and let go, scrolled into view first; ``at`` is where in it, from its bottom left, as shares.
+
+        Raises:
+            ScreenError: it is not there, or something else covers the place.
+        """
+        self._ask("tap", what=what, at=list(at))
+
+    def hold(self, what: str, seconds: float = 1.0) -> None:
+        """Touch a widget and let go after a while."""
+        self._ask("hold", what=what, seconds=seconds)
+
+    def drag(self, what: str, start: Sequence[float], end: Sequence[float]) -> None:
+        """Touch a widget at one place, move to another within 10 frames, and let go; places as shares of the widget."""
+        self._ask("drag", what=what, start=list(start), end=list(end))
+
+    def pinch(self, what: str, factor: float) -> None:
+        """Two fingers about a widget's centre, moved apart by a factor (together, below 1)."""
+        self._ask("pinch", what=what, factor=factor)
+
+    def wheel(self, what: str, steps: int) -> None:
+        """Turn the mouse's wheel over a widget: up where ``steps`` is positive."""
+        self._ask("wheel", what=what, steps=steps)
+
+    def type(self, text: str) -> None:
+        """Text typed into whatever has the focus."""
+        self._ask("type", text=text)
+
+    def key(self, name: str) -> None:
+        """A key by name: escape (the back button), enter, tab, backspace, up, down, left, right, spacebar."""
+        self._ask("key", name=name)
+
+    def fill(self, what: str, text: str) -> None:
+        """Tap a text field, empty it and type."""
+        self._ask("fill", what=what, text=text)
+
+    def wait(self, what: str, seconds: float = PATIENCE) -> None:
+        """Until a widget of that name or text can be seen."""
+        self._ask("wait", what=what, seconds=seconds, patience=seconds)
+
+    def gone(self, what: str, seconds: float = PATIENCE) -> None:
+        """Until no widget of that name or text can be seen."""
+        self._ask("gone", what=what, seconds=seconds, patience=seconds)
+
+    def seen(self, what: str) -> bool:
+        """Whether a widget of that name or text can be seen now."""
+        return bool(self._ask("seen", what=what))
+
+    def read(self, what: str, prop: str) -> Any:
+        """A property of a widget, as JSON has it."""
+        return self._ask("read", what=what, prop=prop)
+
+    def box(self, what: str) -> tuple[float, float, float, float]:
+        """x, y, width and height of a widget in dp, from the window's bottom left."""
+        x, y, width, height = self._ask("box", what=what)
+        return x, y, width, height
+
+    def texts(self) -> list[str]:
+        """All texts that can be seen, from the top left."""
+        return list(self._ask("texts"))
+
+    def small(self, least: float = 48.0) -> list[str]:
+        """Everything that can be seen and touched whose width or height is below ``least`` dp: none, it should be."""
+        return list(self._ask("small", least=least))
+
+    def cut(self) -> list[str]:
+        """Every text that can be seen and does not fit its widget or the window: none, it should be."""
+        return list(self._ask("cut"))
+
+    def longest_frame(self) -> float:
+        """Seconds of the longest frame since the last call, pictures apart."""
+        return float(self._ask("longest_frame"))
+
+    def busiest_frame(self) -> float:
+        """Seconds that the window's thread computed in its busiest frame since the last call; others' load is not in
+        it."""
+        return float(self._ask("busiest_frame"))
+
+    def resize(self, width: int, height: int) -> None:
+        """Another size of the window, in dp."""
+        self._ask("resize", width=width, height=height)
+
+    def shot(self, name: str) -> Path:
+        """A picture of the window, ``name``.png."""
+        self.shots.mkdir(parents=True, exist_ok=True)
+        path = self.shots / f"{name}.png"
+        self._ask("shot", path=str(path))
+        return path
+
+    def call(self, expression: str) -> Any:
+        """The value of a Python expression in the program, where ``app`` is the running App: for a test's set-up."""
+        return self._ask("call", expression=expression)
+
+    def _ask(self, verb: str, patience: float = 0.0, **arguments: Any) -> Any:
+        assert self.process.stdin
+        assert self.process.stdout
+        self._asked += 1
+        try:
+            self.process.stdin.write(json.dumps([self._asked, verb, arguments]) + "\n")
+            self.process.stdin.flush()
+            line = self._line(time.monotonic() + patience + PATIENCE)
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise ScreenError(f"the program answers no more, at {verb} {arguments}; it wrote:\n{self.log()}")
+        number, trouble, value = json.loads(line)
+        assert number == self._asked, "requests are answered in turn"
+        if trouble:
+            raise ScreenError(f"{verb} {arguments}: {trouble}\n{self.log()}")
+        return value
+
+    def _line(self, until: float) -> str:
+        """The next line the driver wrote, or nothing when time is up."""
+        assert self.process.stdout
+        ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, until - time.monotonic()))
+        return self.process.stdout.readline() if ready else ""

@@ -1,0 +1,196 @@
+"""What the Android package is made of: its recipe, its sources, and that they need nothing a phone does not have."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+SPEC = ROOT / "demo_app" / "buildozer.spec"
+PACKAGES = ("protocol", "edge_sdk", "demo_app")
+
+RECIPES = {
+    "python3": "3.14.2", "kivy": "2.3.1", "cryptography": "46.0.3", "sqlite3": "3.50.4", "openssl": "3.3.1",
+    "pyjnius": "1.7.0", "android": None, "sdl2": "2.30.11", "cffi": "2.0.0", "libffi": "v3.4.2",
+}  # fmt: skip
+"""Recipes of python-for-android 2026.5.9, as its release on the package index has them, and the versions they build."""
+
+PURE = {"msgpack", "certifi"}
+"""What is not compiled on a phone: certifi is data, and msgpack has a pure-Python twin that it falls back to."""
+
+IMPORTED = {"kivy": "kivy", "jnius": "pyjnius", "cryptography": "cryptography", "msgpack": "msgpack",
+            "certifi": "certifi", "keyring": None}  # fmt: skip
+"""Modules that are not the standard library's, and the requirement each comes from; None is for desktops alone."""
+
+
+def spec() -> configparser.SectionProxy:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(SPEC, encoding="utf-8")
+    return parser["app"]
+
+
+def listed(key: str) -> list[str]:
+    return [part.strip() for part in spec()[key].split(",") if part.strip()]
+
+
+def sources() -> list[Path]:
+    return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+def test_everything_needed_can_be_built_for_a_phone() -> None:
+    """Every requirement has a recipe that is known, or is pure Python there."""
+    requirements = listed("requirements")
+    assert requirements[0] == "python3"
+    assert set(requirements) <= set(RECIPES) | PURE
+    assert {"kivy", "cryptography", "sqlite3", "openssl", "msgpack", "pyjnius", "android"} <= set(requirements)
+
+
+def test_the_recipes_versions_are_not_too_old() -> None:
+    """What the recipes build is at least what the project asks for."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for name in ("cryptography", "kivy"):
+        least = re.search(rf'"{name}>=([0-9.]+)"', project)
+        assert least
+        built = str(RECIPES[name])
+        assert [int(part) for part in built.split(".")] >= [int(part) for part in least[1].split(".")], name
+    python = re.search(r'requires-python = ">=([0-9.]+)"', project)
+    assert python
+    assert [int(part) for part in str(RECIPES["python3"]).split(".")] >= [int(part) for part in python[1].split(".")]
+
+
+def test_what_is_imported_is_required() -> None:
+    """Every module that the three packages import is the standard library's, their own, or a requirement's."""
+    tops: set[str] = set()
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                tops |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                tops.add(node.module.split(".")[0])
+    foreign = tops - set(sys.stdlib_module_names) - set(PACKAGES)
+    assert foreign <= set(IMPORTED)
+    assert {IMPORTED[name] for name in foreign} - {None} <= set(listed("requirements"))
+
+
+def test_a_backup_cannot_turn_the_ledger_back() -> None:
+    """Android does not back the store up, and the app asks for the network and nothing else."""
+    assert spec()["android.allow_backup"] == "False"
+    assert listed("android.permissions") == ["INTERNET"]
+
+
+def test_the_least_android_is_one_that_its_python_takes() -> None:
+    """The package is for 64-bit and 32-bit phones, and the API levels agree with each other."""
+    assert listed("android.archs") == ["arm64-v8a", "armeabi-v7a"]
+    assert int(spec()["android.minapi"]) == int(spec()["android.ndk_api"]) >= 21
+    assert int(spec()["android.api"]) >= int(spec()["android.minapi"])
+
+
+def test_the_package_holds_three_packages_and_nothing_else() -> None:
+    """`make apk` lays out protocol, edge_sdk, demo_app and main.py, in the folder that the spec names."""
+    made = re.search(r"^apk:.*?(?=^\S)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.S | re.M)
+    assert made
+    copied = re.findall(r"cp -r ([^\n]+?) build/android", made[0])
+    assert [words.split() for words in copied] == [list(PACKAGES)]
+    assert "cp demo_app/main.py build/android/main.py" in made[0]
+    assert (SPEC.parent / spec()["source.dir"]).resolve() == ROOT / "build" / "android"
+
+
+def test_nothing_that_is_read_at_run_time_is_left_out() -> None:
+    """Every kind of file that the app opens is among those that are packaged, and its pictures are there."""
+    kinds = set(listed("source.include_exts"))
+    opened = {"demo_app/app.kv", "demo_app/texts/en.toml", "demo_app/texts/de.toml", "demo_app/data/coast.bin"}
+    assert all((ROOT / path).is_file() for path in opened)
+    assert {Path(path).suffix[1:] for path in opened} | {"py", "pub"} <= kinds
+    for key in ("icon.filename", "presplash.filename"):
+        assert (ROOT / spec()[key].removeprefix("%(source.dir)s/")).is_file()
+    left = {path.suffix for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file()}
+    assert {"kv", "toml", "bin", "png"} <= {suffix[1:] for suffix in left} & kinds
+
+
+def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A program in a Python of its own, where msgpack is pure Python as on a phone."""
+    environment = os.environ | {"MSGPACK_PUREPYTHON": "1", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+DEVICE = """
+import msgpack
+assert msgpack.Packer.__module__ == "msgpack.fallback"
+from pathlib import Path
+from edge_sdk import BudgetPolicy, Device
+from tests.edge_sdk.conftest import AUTHOR, Clock, Dice, campaign
+with Device.open("store", [AUTHOR.public], BudgetPolicy(lifetime=8.0), clock=Clock(), urandom=Dice()) as device:
+    terms = device.join(campaign())
+    device.consent(terms.campaign_id)
+    receipt = device.answer(terms.campaign_id, "bachelor")
+    device.outbox.export("upload.htr")
+print(receipt.envelope.hex(), Path("upload.htr").read_bytes().hex())
+"""
+
+
+def test_a_device_works_without_compiled_msgpack(tmp_path: Path) -> None:
+    """Joining, answering and exporting give the same bytes with msgpack's pure-Python fallback as with the compiled."""
+    pure, compiled = tmp_path / "pure", tmp_path / "compiled"
+    pure.mkdir()
+    compiled.mkdir()
+    done = run(DEVICE, pure)
+    assert done.returncode == 0, done.stderr
+    program = "import os; del os.environ['MSGPACK_PUREPYTHON']\n" + DEVICE.replace(
+        "assert msgpack.Packer", "msgpack.Packer"
+    )
+    with_compiled = run(program, compiled)
+    assert with_compiled.returncode == 0, with_compiled.stderr
+    assert done.stdout == with_compiled.stdout
+    assert len(done.stdout) > 100
+
+
+def test_the_vectors_hold_without_compiled_msgpack(tmp_path: Path) -> None:
+    """Every vector of the protocol holds with msgpack's pure-Python fallback."""
+    tests = [str(ROOT / "tests" / "protocol" / name) for name in ("test_vectors.py", "test_codec.py")]
+    program = (
+        "import sys, msgpack, pytest\n"
+        "assert msgpack.Packer.__module__ == 'msgpack.fallback'\n"
+        f"sys.exit(pytest.main(['-n', '0', '-q', '-p', 'no:cacheprovider', '--rootdir', {str(ROOT)!r}, *{tests!r}]))"
+    )
+    done = run(program, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_codec_asks_msgpack_for_what_old_versions_have() -> None:
+    """Of msgpack the codec uses `packb(value, use_bin_type=True)` alone, which versions since 0.4 have."""
+    tree = ast.parse((ROOT / "protocol" / "codec.py").read_text(encoding="utf-8"))
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "msgpack"
+    }
+    calls = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "msgpack.packb"
+    ]
+    assert used == {"packb"}
+    assert [[keyword.arg for keyword in call.keywords] for call in calls] == [["use_bin_type"]]
+    others = {path for path in sources() if "msgpack" in path.read_text(encoding="utf-8")}
+    assert {path for path in others if re.search(r"^\s*(import|from) msgpack", path.read_text("utf-8"), re.M)} == {
+        ROOT / "protocol" / "codec.py"
+    }
+
+
+def test_a_phones_start_names_its_authorities(tmp_path: Path) -> None:
+    """Before anything connects, a phone's Python is told where the authorities for https are."""
+    check = (
+        "import certifi, os, ssl, demo_app.main as phone\n"
+        "os.environ.pop('SSL_CERT_FILE', None)\n"
+        "phone.main = lambda arguments: 7\n"
+        "assert phone.start() == 7\n"
+        "assert os.environ['SSL_CERT_FILE'] == certifi.where()\n"
+        "assert ssl.create_default_context().cert_store_stats()['x509_ca'] > 50\n"
+    )
+    done = run(check, tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,153 @@
+"""The catalogue of texts: whole, the same in both languages, and used."""
+
+from __future__ import annotations
+
+import re
+import string
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo_app import texts
+
+ROOT = Path(__file__).parent.parent.parent
+FOLDER = ROOT / "demo_app" / "texts"
+MARKS = {"number.point", "number.group", "day.form", "day.months"}
+"""How numbers and days are written; used by the catalogue itself."""
+
+
+def flat(words: dict[str, Any], above: str = "") -> dict[str, Any]:
+    """Texts by key; a text with a form for one and a form for several is one dictionary."""
+    found: dict[str, Any] = {}
+    for name, value in words.items():
+        if isinstance(value, dict) and "other" not in value:
+            found |= flat(value, f"{above}{name}.")
+        else:
+            found[above + name] = value
+    return found
+
+
+def catalogue(language: str) -> dict[str, Any]:
+    return flat(tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8")))
+
+
+def placeholders(text: Any) -> set[str]:
+    forms = text.values() if isinstance(text, dict) else text if isinstance(text, list) else [text]
+    return {name for form in forms for _, name, _, _ in string.Formatter().parse(form) if name}
+
+
+@pytest.fixture(autouse=True)
+def _english() -> None:
+    texts.speak("en")
+
+
+def sources() -> str:
+    """All code of the app, its kv too."""
+    paths = sorted([*(ROOT / "demo_app").rglob("*.py"), *(ROOT / "demo_app").rglob("*.kv")])
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def asked() -> tuple[set[str], set[str]]:
+    """Keys that the code names in full, and patterns of those it puts together, such as ``notice.*.title``."""
+    named = set(re.findall(r'\bsay\(\s*"([a-z_.]+)"', sources()))
+    named |= set(re.findall(r'\bsay\(\s*"[a-z_.]+" if .*? else "([a-z_.]+)"', sources()))
+    named |= {key for key in re.findall(r'"([a-z_]+\.[a-z_.]+)"', sources()) if key in catalogue("en")}
+    patterns = {
+        re.sub(r"\{[^}]*\}", "*", key)
+        for key in re.findall(r"""f["']([a-z_]*[a-z_.{}A-Za-z]*\.[^"' ]*)["']""", sources())
+    }
+    return named, {pattern for pattern in patterns if "*" in pattern}
+
+
+def matches(key: str, pattern: str) -> bool:
+    return re.fullmatch(re.escape(pattern).replace(r"\*", "[a-z_-]+"), key) is not None
+
+
+def test_both_languages_say_the_same_things() -> None:
+    """Every key is in every language, and says something."""
+    english = catalogue("en")
+    for language in texts.LANGUAGES:
+        other = catalogue(language)
+        assert set(other) == set(english), language
+        assert all(text for text in other.values()), language
+
+
+@pytest.mark.parametrize("language", [code for code in texts.LANGUAGES if code != "en"])
+def test_both_languages_are_given_the_same_values(language: str) -> None:
+    """A text has the same placeholders in every language."""
+    english, other = catalogue("en"), catalogue(language)
+    different = {key for key in english if key in other and placeholders(english[key]) != placeholders(other[key])}
+    assert not different - MARKS
+
+
+@pytest.mark.parametrize("language", [code for code in texts.LANGUAGES if code != "en"])
+def test_a_language_is_its_own(language: str) -> None:
+    """No sentence was left in English."""
+    english, other = catalogue("en"), catalogue(language)
+    words = {key for key in english if re.search(r"[a-z]{2,} [a-z]{2,}", str(english[key]))}
+    assert len(words) > 100
+    assert not {key for key in words if english[key] == other[key]}
+
+
+def test_every_key_that_is_asked_for_is_there() -> None:
+    """What the code says is in the catalogue."""
+    named, _ = asked()
+    assert named <= set(catalogue("en"))
+    assert len(named) > 20
+
+
+def test_no_text_is_left_over() -> None:
+    """Every text is said somewhere in the app."""
+    named, patterns = asked()
+    left = {key for key in catalogue("en") if key not in named | MARKS}
+    assert not {key for key in left if not any(matches(key, pattern) for pattern in patterns)}
+
+
+def test_a_missing_text_or_value_is_an_error() -> None:
+    """An unknown key, a group of texts, and a placeholder without its value are errors, not empty labels."""
+    for key in ("nothing.of.this.name", "dialog", "dialog.cancel.more"):
+        with pytest.raises(KeyError):
+            texts.say(key)
+    with pytest.raises(KeyError):
+        texts.say("gauge.remaining", nats=1)
+
+
+def test_a_locale_chooses_its_language() -> None:
+    """A locale is spoken in its language, and every other one in English."""
+    for locale, language in {"de_AT.UTF-8": "de", "DE": "de", "en_GB": "en", "fr": "en", "": "en"}.items():
+        texts.speak(locale)
+        assert texts.spoken() == language
+
+
+def test_numbers_are_written_as_the_language_writes_them() -> None:
+    """Three digits, no trailing zeros, the language's own point and grouping, and never "-0"."""
+    cases = {0.5: "0.5", 2.25: "2.25", 1.0: "1", 12.3456: "12.3", 1234.5: "1234", 0.0004: "0", -0.0001: "0", 7: "7",
+             1234567: "1,234,567", 2980: "2980", -1.5: "\N{MINUS SIGN}1.5"}  # fmt: skip
+    for value, text in cases.items():
+        assert texts.number(value) == text
+    texts.speak("de")
+    assert texts.number(2.25) == "2,25"
+    assert texts.number(1234567) == "1.234.567"
+    assert texts.written("-0.50") == "\N{MINUS SIGN}0,50"
+
+
+def test_one_and_several_differ() -> None:
+    """A count of one takes the form for one."""
+    assert texts.say("chances.else", count=1) != texts.say("chances.else", count=2).replace("2", "1")
+
+
+def test_days_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day is written with its month's name, in the person's time zone."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    try:
+        assert texts.day(1_796_083_200) == "1 December 2026"
+        assert texts.clock(1_796_083_200 + 61_500) == "17:05"
+        texts.speak("de")
+        assert texts.day(1_796_083_200) == "1. Dezember 2026"
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -1,0 +1,320 @@
+"""The widgets, touched on a screen: what each tells, how large it is, and that nothing on it is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.demo_app.screen import DESKTOP, PHONE, Screen, ScreenError, display
+
+PARTS = ("texts", "actions", "choice", "many", "items", "number", "map", "world", "pictures")
+GALLERY = "tests.demo_app.gallery"
+FRAME = 0.1
+"""Seconds that no frame may be computed for."""
+
+
+@pytest.fixture(scope="module")
+def number() -> Iterator[str]:
+    with display() as number:
+        yield number
+
+
+@pytest.fixture(scope="module")
+def gallery(number: str) -> Iterator[Screen]:
+    with Screen(number, GALLERY, size=PHONE) as screen:
+        yield screen
+
+
+def show(screen: Screen, part: str) -> None:
+    screen.call(f"app.show({part!r})")
+
+
+def told(screen: Screen) -> list[Any]:
+    return list(screen.call("app.told"))
+
+
+def ways(screen: Screen, shots: str, parts: tuple[str, ...] = PARTS) -> None:
+    """Everything that can be seen of every part can be touched, and none of it is cut; a picture of each is kept."""
+    for part in parts:
+        show(screen, part)
+        assert screen.small() == [], part
+        assert screen.cut() == [], part
+        screen.shot(f"gallery-{shots}-{part}")
+
+
+def test_on_a_phone_nothing_is_too_small_or_cut(gallery: Screen) -> None:
+    """On a phone, nothing to touch is below 48 dp and no text is cut; pictures are kept."""
+    ways(gallery, "phone")
+
+
+@pytest.mark.long
+def test_dark_and_on_a_desktop_nothing_is_too_small_or_cut(number: str) -> None:
+    """In dark colours, on a screen of two pixels a dp and in a desktop's window, nothing is too small or cut."""
+    for size, density, name in ((PHONE, 2.0, "phone-sharp"), (DESKTOP, 1.0, "desktop")):
+        with Screen(number, GALLERY, size=size, density=density) as screen:
+            ways(screen, name)
+            screen.call("app.dark(True)")
+            ways(screen, f"{name}-dark")
+
+
+def test_with_large_texts_nothing_is_cut(number: str) -> None:
+    """With texts twice as large, in German, no text is cut and nothing too small."""
+    with Screen(number, GALLERY, size=PHONE, font_scale=2.0) as screen:
+        screen.call("app.speak('de')")
+        ways(screen, "large", ("actions", "items", "number", "map", "pictures"))
+
+
+def test_buttons_tell_that_they_were_pressed(gallery: Screen) -> None:
+    """A touch on a button, a sign, a card or a switch is told once each; a disabled button tells nothing."""
+    show(gallery, "actions")
+    for name in ("entry", "filled", "outlined", "plain", "alert", "search"):
+        gallery.tap(name)
+    gallery.tap("disabled")
+    gallery.tap("switch")
+    gallery.tap("switch")
+    assert told(gallery) == [
+        ["entry"], ["filled"], ["outlined"], ["plain"], ["alert"], ["search"], ["switch", True], ["switch", False],
+    ]  # fmt: skip
+
+
+def test_the_keyboard_reaches_and_presses(gallery: Screen) -> None:
+    """Tab moves from one thing to the next, Enter and the space bar press it."""
+    show(gallery, "actions")
+    gallery.call("setattr(next(w for w in app.root.walk() if getattr(w, 'name', '') == 'entry'), 'focus', True)")
+    gallery.key("enter")
+    gallery.key("tab")
+    gallery.key("spacebar")
+    assert told(gallery) == [["entry"], ["filled"]]
+
+
+def test_a_field_takes_what_is_typed(gallery: Screen) -> None:
+    """What is typed is the field's text, and Enter is told."""
+    show(gallery, "actions")
+    gallery.fill("address", "https://study.example")
+    gallery.key("enter")
+    assert told(gallery) == [["address", "https://study.example"]]
+
+
+def test_bars_tell_where_to_go(gallery: Screen) -> None:
+    """A destination and the arrow back are told."""
+    show(gallery, "actions")
+    gallery.tap("budget")
+    gallery.tap("back")
+    assert told(gallery) == [["place", "budget"], ["back"]]
+    assert gallery.read("budget", "here")
+    assert not gallery.read("studies", "here")
+
+
+def test_one_of_a_few(gallery: Screen) -> None:
+    """A short list has no search field; a touch chooses its row and no other."""
+    show(gallery, "choice")
+    assert not gallery.seen("levels:search")
+    gallery.tap("levels:bachelor")
+    gallery.tap("levels:none")
+    assert told(gallery) == [[3], [0]]
+    assert gallery.read("levels:none", "chosen")
+    assert not gallery.read("levels:bachelor", "chosen")
+    gallery.shot("gallery-phone-chosen")
+
+
+def test_one_of_many_is_searched(gallery: Screen) -> None:
+    """A long list is narrowed by what is typed, in any order of its words; the index told is that of the whole list."""
+    show(gallery, "many")
+    gallery.fill("jobs:search", "437 occ")
+    gallery.tap("jobs:occupation number 437")
+    assert told(gallery) == [[436]]
+    gallery.fill("jobs:search", "no such thing")
+    assert not gallery.seen("jobs:occupation number 437")
+    assert "No answer has these words." in gallery.texts()
+    gallery.fill("jobs:search", "manager")
+    assert gallery.cut() == []
+    assert gallery.box(next(text for text in gallery.texts() if text.startswith("manager")))[3] > 40
+
+
+def test_five_hundred_rows_scroll_smoothly(gallery: Screen) -> None:
+    """Dragging through 500 rows keeps the window drawing, and what is seen changes."""
+    show(gallery, "many")
+    before = gallery.texts()
+    gallery.busiest_frame()
+    for _ in range(3):
+        gallery.drag("jobs", (0.5, 0.2), (0.5, 0.9))
+    assert gallery.busiest_frame() < FRAME
+    assert gallery.texts() != before
+
+
+def test_any_of_many(gallery: Screen) -> None:
+    """A touch chooses an item, another one leaves it; how many are chosen is said, and stays so while searching."""
+    show(gallery, "items")
+    gallery.tap("items:allergy 3")
+    gallery.tap("items:allergy 1")
+    gallery.tap("items:allergy 3")
+    assert told(gallery) == [[[2]], [[0, 2]], [[0]]]
+    assert "1 of 30 chosen." in gallery.texts()
+    gallery.shot("gallery-phone-items-chosen")
+    gallery.fill("items:search", "27")
+    assert "1 of 30 chosen." in gallery.texts()
+    gallery.tap("items:allergy 27")
+    assert told(gallery)[-1] == [[0, 26]]
+
+
+def test_a_number_is_dragged(gallery: Screen) -> None:
+    """Nothing is named until the track is touched; its middle is the number in the middle, in round steps."""
+    show(gallery, "number")
+    assert gallery.read("hours", "text") == ""
+    gallery.tap("hours:track")
+    assert gallery.read("hours", "text") == "12"
+    gallery.drag("hours:track", (0.5, 0.5), (0.9, 0.5))
+    assert 20 < float(gallery.read("hours", "text")) < 24
+    gallery.shot("gallery-phone-number-named")
+    gallery.drag("hours:track", (0.9, 0.5), (1.0, 0.5))
+    assert gallery.read("hours", "text") == "24"
+
+
+def test_a_number_is_typed(gallery: Screen) -> None:
+    """What is typed is the number, exactly, with a comma or a point; what is none is said, and takes it back."""
+    show(gallery, "number")
+    gallery.fill("hours:typed", "7.25")
+    assert told(gallery)[-1] == ["7.25"]
+    assert gallery.read("hours:told", "text") == "7.25 h"
+    gallery.fill("hours:typed", "6,5")
+    assert told(gallery)[-1] == ["6.5"]
+    gallery.fill("hours:typed", "25")
+    assert told(gallery)[-1] == [""]
+    assert gallery.read("hours", "error") == "Name a number from 0 h to 24 h."
+    gallery.fill("hours:typed", "much")
+    assert gallery.read("hours", "error") == "This is not a number."
+    assert gallery.cut() == []
+    gallery.tap("hours:track")
+    assert gallery.read("hours", "error") == ""
+
+
+def test_a_cell_is_touched(gallery: Screen) -> None:
+    """A touch in the middle of the map chooses the middle cell; outside of the grid it chooses nothing."""
+    show(gallery, "world")
+    gallery.tap("map", (0.5, 0.9))
+    assert told(gallery) == []
+    gallery.tap("map", (0.51, 0.505))
+    assert told(gallery) == [[9, 18]]
+    assert gallery.read("map:told", "text") == "5° north, 5° east, somewhere in a square 10 degrees wide."
+    gallery.shot("gallery-phone-world-chosen")
+
+
+def test_a_map_is_zoomed_and_moved(gallery: Screen) -> None:
+    """Buttons, two fingers and the wheel zoom; one finger moves and chooses nothing; the whole map comes back."""
+    show(gallery, "map")
+    whole = gallery.read("map", "scale")
+    gallery.tap("map:nearer")
+    assert gallery.read("map", "scale") == pytest.approx(2 * whole)
+    gallery.pinch("map", 2.0)
+    assert gallery.read("map", "scale") == pytest.approx(4 * whole, rel=0.1)
+    gallery.wheel("map", 2)
+    assert gallery.read("map", "scale") > 5 * whole
+    longitude = gallery.read("map", "longitude")
+    gallery.busiest_frame()
+    gallery.drag("map", (0.6, 0.5), (0.2, 0.5))
+    assert gallery.busiest_frame() < FRAME
+    assert gallery.read("map", "longitude") > longitude
+    assert told(gallery) == []
+    gallery.tap("map", (0.4, 0.6))
+    assert len(told(gallery)) == 1
+    gallery.shot("gallery-phone-map-near")
+    gallery.tap("map:farther")
+    gallery.tap("map:whole")
+    assert gallery.read("map", "scale") == pytest.approx(whole)
+    gallery.shot("gallery-phone-map-chosen")
+
+
+def test_the_chosen_cell_is_the_grids_own(gallery: Screen) -> None:
+    """A typed position chooses the cell it lies in, counted from the south-west; the last row and column too."""
+    show(gallery, "map")
+    for typed, cell in {
+        "52.23, 21.01": [32, 69],
+        "52.299, 21.099": [32, 69],
+        "52,23; 21,01": [32, 69],
+        "49 14.1": [0, 0],
+        "54.9,24.2": [58, 100],
+        "49.1, 14.2": [1, 1],
+    }.items():
+        gallery.fill("map:typed", typed)
+        assert told(gallery)[-1] == cell, typed
+    gallery.fill("map:typed", "40, 21")
+    assert gallery.read("map:typed", "error") == "This is outside of the study's map."
+    gallery.fill("map:typed", "here")
+    assert gallery.read("map:typed", "error") == "Type two numbers, such as 52.23, 21.01."
+
+
+def test_the_chosen_cell_is_moved_by_keys(gallery: Screen) -> None:
+    """Arrow keys move the chosen cell by one, and not beyond the grid."""
+    show(gallery, "map")
+    gallery.fill("map:typed", "49 14.1")
+    gallery.call("setattr(next(w for w in app.root.walk() if type(w).__name__ == 'Surface'), 'focus', True)")
+    for key in ("up", "right", "right", "down", "down"):
+        gallery.key(key)
+    assert told(gallery)[-5:] == [[1, 0], [1, 1], [1, 2], [0, 2], [0, 2]]
+
+
+def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
+    """The gauge, the chances and the beliefs are told in words too."""
+    show(gallery, "pictures")
+    gallery.wait("chances:truth")
+    texts = gallery.texts()
+    assert {"1.5 spent by reports", "2.25 set aside for studies you agreed to", "4.25 of 8 left"} <= set(texts)
+    assert "63 of 100 reports fit the true answer." in texts
+    assert "37 say something else." in texts
+    assert gallery.read("belief:before", "told") == "25 %"
+    assert gallery.read("belief:after", "told") == "48 %"
+
+
+def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
+    """A small chance is "fewer than 1", a large one "more than 99"; certainty is 100."""
+    show(gallery, "pictures")
+    chances = "next(w for w in app.root.walk() if type(w).__name__ == 'Chances')"
+    for truth, filled, words in ((0.001, 1, "Fewer than 1"), (0.999, 99, "More than 99"), (1.0, 100, "100 of 100")):
+        gallery.call(f"setattr({chances}, 'truth', {truth})")
+        assert gallery.read("chances", "filled") == filled
+        assert gallery.read("chances:truth", "text").startswith(words)
+
+
+def test_a_question_is_answered(gallery: Screen) -> None:
+    """A dialog tells of agreement only; Esc and its other button are the harmless answer; what is below is covered."""
+    show(gallery, "actions")
+    gallery.call("app.ask()")
+    gallery.wait("agree")
+    gallery.shot("gallery-phone-question")
+    with pytest.raises(ScreenError):
+        gallery.tap("filled")
+    gallery.tap("refuse")
+    gallery.gone("agree")
+    gallery.call("app.ask(grave=True)")
+    gallery.key("escape")
+    gallery.gone("agree")
+    assert told(gallery) == []
+    gallery.call("app.ask(grave=True)")
+    assert gallery.small() == []
+    gallery.tap("agree")
+    gallery.gone("agree")
+    assert told(gallery) == [["agreed"]]
+
+
+def test_notices_come_one_after_another(gallery: Screen) -> None:
+    """A notice is shown until it is dismissed or its time is up; the next one waits for it."""
+    show(gallery, "actions")
+    gallery.call("app.tell('It is saved.', 'good')")
+    gallery.call("app.tell('It could not be sent.', 'alert')")
+    assert gallery.seen("It is saved.")
+    assert not gallery.seen("It could not be sent.")
+    gallery.shot("gallery-phone-notice")
+    gallery.tap("dismiss")
+    gallery.wait("It could not be sent.")
+    gallery.tap("dismiss")
+    gallery.gone("It could not be sent.")
+
+
+def test_what_fails_says_so(number: str) -> None:
+    """A widget that is not there, and a program that cannot start, fail a test with their own words."""
+    with Screen(number, GALLERY) as screen, pytest.raises(ScreenError, match="nothing is called or reads 'nobody'"):
+        screen.tap("nobody")
+    with pytest.raises(ScreenError, match="No module named"), Screen(number, "tests.demo_app.nothing"):
+        pass
