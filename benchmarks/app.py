@@ -1,0 +1,95 @@
+"""The phone app: how long until its first screen can be used, and the longest frame while a person answers.
+
+One idea: both are measured from outside, on a display of their own with software GL, as a person would wait for them. A
+frame is the time from one to the next; while nothing moves there is none.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from edge_sdk import BudgetPolicy, Device
+from protocol.domain import Grid, Values
+from protocol.keys import public_line
+from tests.demo_app.screen import PHONE, ROOT, Screen, display, surroundings
+from tests.demo_app.test_session import settle, tap
+from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
+
+STARTS = 5
+MANY = tuple(f"Occupation number {number}" for number in range(500))
+MICRO = 10**6
+ASKED = {
+    "Education": {},
+    "Occupation": {"domain": Values(MANY)},
+    "Where": {"domain": Grid(45 * MICRO, 56 * MICRO, 5 * MICRO, 16 * MICRO, MICRO)},
+}
+
+
+def phone(folder: Path) -> Path:
+    """The store of a device that agreed to three campaigns."""
+    place = folder / "phone"
+    with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=100.0)) as device:
+        for title, options in ASKED.items():
+            opens = int(time.time()) - WEEK // 2
+            data = campaign(title, **{"opens": opens, "periods": 2, "period_seconds": WEEK} | options)
+            device.consent(device.join(data).campaign_id)
+    (folder / "analyst.pub").write_text(public_line(AUTHOR.public), encoding="utf-8")
+    return place
+
+
+def cold(number: str, folder: Path, place: Path) -> float:
+    """Seconds from the start of the process until the first screen was drawn."""
+    run = [sys.executable, "-m", "demo_app", "--store", str(place), "--ready"]
+    start = time.perf_counter()
+    environment = surroundings(number, str(folder))
+    with subprocess.Popen(run, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as running:  # noqa: S603
+        line = "" if running.stdout is None else running.stdout.readline()
+        taken = time.perf_counter() - start
+        running.terminate()
+    if line.strip() != "ready":
+        raise RuntimeError("the app did not come up")
+    return taken
+
+
+def frames(number: str, place: Path) -> dict[str, float]:
+    """Seconds of the longest frame while a list of 6, one of 500, and a map are answered, by title."""
+    found = {}
+    with Screen(number, "demo_app", "--store", place, "--language", "en", size=PHONE) as screen:
+        screen.wait("studies:page")
+        time.sleep(2)  # it loads the other screens
+        for title, choose in {
+            "Education": lambda: screen.tap("choice:primary"),
+            "Occupation": lambda: screen.tap("choice:Occupation number 2"),
+            "Where": lambda: screen.tap("map", (0.5, 0.5)),
+        }.items():
+            tap(screen, "place:studies")
+            screen.longest_frame()
+            tap(screen, f"study:{title}")
+            choose()
+            tap(screen, "next")
+            tap(screen, "make")
+            settle(screen)
+            found[title] = screen.longest_frame()
+    return found
+
+
+def run() -> list[tuple[str, str]]:
+    """Rows of (what, how much and how much it should be)."""
+    with tempfile.TemporaryDirectory() as made, display() as number:
+        folder = Path(made)
+        place = phone(folder)
+        empty = statistics.median(cold(number, folder, folder / "new") for _ in range(STARTS))
+        full = statistics.median(cold(number, folder, place) for _ in range(STARTS))
+        longest = frames(number, place)
+    return [
+        ("cold start to the first screen, a new device [below 2 s]", f"{empty:.2f} s"),
+        ("cold start to the first screen, three studies [below 2 s]", f"{full:.2f} s"),
+        ("longest frame, from six values to the report [at most 100 ms]", f"{longest['Education'] * 1e3:.0f} ms"),
+        ("longest frame, from 500 values to the report [at most 100 ms]", f"{longest['Occupation'] * 1e3:.0f} ms"),
+        ("longest frame, from a map to the report [at most 100 ms]", f"{longest['Where'] * 1e3:.0f} ms"),
+    ]

@@ -1,0 +1,69 @@
+"""``python -m demo_app``: the phone app in a window of this computer.
+
+One idea: the same app as on a phone; what a phone would be told by a touch can be told by an option.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+TRUST = Path(__file__).parent / "trust"
+"""Keys of authors that come with the app: one line in each file."""
+
+USAGE = 2
+NOISE = ("Cutbuffer", "xclip", "xsel")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the app; its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        brought = [path.read_text(encoding="utf-8").strip() for path in (*sorted(TRUST.glob("*.pub")), *options.trust)]
+    except (OSError, UnicodeDecodeError) as error:
+        print(f"demo_app: a key cannot be read: {error}", file=sys.stderr)
+        return USAGE
+    # Kivy reads these when it is imported: our options are not Kivy's, and it writes no log of what a person does.
+    os.environ.setdefault("KIVY_NO_ARGS", "1")
+    os.environ.setdefault("KIVY_NO_FILELOG", "1")
+    os.environ.setdefault("KIVY_LOG_MODE", "PYTHON")
+    # It looks for programs that X11's second clipboard needs, which the app does not.
+    logging.getLogger("kivy").addFilter(lambda record: not record.getMessage().startswith(NOISE))
+    from kivy.config import Config
+
+    if (Config.getint("graphics", "width"), Config.getint("graphics", "height")) == (800, 600):  # nobody chose a size
+        Config.set("graphics", "width", "420")
+        Config.set("graphics", "height", "800")
+    if Config.has_option("input", "mouse"):
+        Config.set("input", "mouse", "mouse,disable_multitouch")
+    from demo_app.app import HalftruthApp
+
+    app = HalftruthApp(options.store, options.server, options.language, options.dark, brought, options.ready)
+    app.run()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m demo_app",
+        description="Answer signed questions with half-truths, and see what leaves: the app for people.",
+    )
+    parser.add_argument(
+        "--store", metavar="DIR", type=Path, help="the device's own folder; the system's place if left out"
+    )
+    parser.add_argument("--server", metavar="URL", default="", help="the address of the study")
+    parser.add_argument(
+        "--trust", metavar="PUB", type=Path, action="append", default=[], help="the public key of an author to let in"
+    )
+    parser.add_argument("--language", default="", choices=("en", "de"), help="the language; the system's if left out")
+    parser.add_argument("--dark", action="store_true", help="light letters on a dark ground")
+    parser.add_argument("--ready", action="store_true", help="print a line once the first screen can be used")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

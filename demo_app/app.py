@@ -1,0 +1,375 @@
+"""The app: the bar, the way from screen to screen, and the threads behind them.
+
+One idea: the thread of the window only draws. Whatever touches the store is asked of one worker, whatever waits for the
+network of another, each with a model of its own; a result is shown when it comes.
+
+What each screen shows: screens. What is done: model. What is remembered: settings.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kivy.app import App
+from kivy.clock import Clock
+from kivy.core.window import Window
+from kivy.metrics import dp
+from kivy.properties import BooleanProperty, NumericProperty, ObjectProperty
+from kivy.uix.boxlayout import BoxLayout
+from kivy.uix.screenmanager import NoTransition, ScreenManager
+
+from demo_app import theme
+from demo_app.model import Delivery, Model
+from demo_app.notice import notice_of
+from demo_app.settings import Settings
+from demo_app.texts import say, speak
+from demo_app.widgets.dialogs import ask, tell
+from demo_app.widgets.look import look
+from demo_app.worker import Worker
+
+T = TypeVar("T")
+
+HOME = "studies"
+PLACES = (
+    ("studies", "studies"),
+    ("history", "history"),
+    ("outbox", "outbox"),
+    ("budget", "budget"),
+    ("settings", "settings"),
+)
+"""(screen, sign) of the destinations in the bar."""
+
+LATER = ("terms", "consent", "question", "leaving", "add", "delivered", *(name for name, _ in PLACES[1:]))
+"""The screens that are loaded once the first one stands, in the order in which they are likely to be come to."""
+
+BACK_KEY = 27
+"""Escape on a keyboard, and the back button of a phone."""
+
+
+class Screens(ScreenManager):
+    """The views. Nothing in them can be touched while something is done, so that no touch is done twice."""
+
+    busy = BooleanProperty(False)
+
+    def on_touch_down(self, touch: Any) -> bool:
+        if self.busy and self.collide_point(*touch.pos) and not touch.is_mouse_scrolling:
+            return True
+        return bool(super().on_touch_down(touch))
+
+
+class Shell(BoxLayout):
+    """What stands around every screen: the title, and the destinations below or at the side.
+
+    Attributes:
+        wide: whether the window is a desktop's.
+        side: pixels left of the column of text.
+    """
+
+    wide = BooleanProperty(False)
+    side = NumericProperty(0)
+    app = ObjectProperty(None)
+
+    def on_size(self, *_: object) -> None:
+        self.wide = self.width >= dp(theme.BROAD_WINDOW)
+
+    def on_wide(self, *_: object) -> None:
+        """The destinations come first at the side, and last below."""
+        places, column = self.ids.places, self.ids.column
+        self.clear_widgets()
+        for part in (places, column) if self.wide else (column, places):
+            self.add_widget(part)
+
+
+class HalftruthApp(App):
+    """The app.
+
+    Args:
+        folder: the device's own folder, with the settings beside the store; None for the system's place for this app.
+        server, language, dark: take the place of what was saved; kept when the person next changes a setting.
+        brought: key lines of authors that this run trusts.
+        say_ready: whether to print a line once the first screen can be used.
+    """
+
+    root: Shell | None
+    title = "halftruth"
+    kv_file = str(Path(__file__).parent / "app.kv")
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        server: str = "",
+        language: str = "",
+        dark: bool = False,
+        brought: Iterable[str] = (),
+        say_ready: bool = False,
+    ) -> None:
+        super().__init__()
+        self._folder = folder or Path(self.user_data_dir)
+        saved = Settings.load(self._folder)
+        self.settings = replace(
+            saved,
+            server=server or saved.server,
+            language=language or saved.language,
+            look="dark" if dark else saved.look,
+        )
+        self._brought = tuple(brought)
+        self._say_ready = say_ready
+        self._way: list[tuple[str, tuple[Any, ...]]] = []
+        self._doing = 0
+        self._fetching = False
+        self._later = [f"screens.{name}" for name in LATER]
+
+    # Beginning and end
+
+    def build(self) -> Shell:
+        """The window's content; the store is opened meanwhile."""
+        self._speak()
+        look.wear(theme.DARK if self.settings.look == "dark" else theme.LIGHT)
+        Window.clearcolor = look.ground
+        Window.softinput_mode = "below_target"
+        Window.bind(on_keyboard=self._key)
+        self._worker, self._network = Worker(_hand), Worker(_hand)
+        self._model, self._courier = self._made(), self._made()
+        return self._shell()
+
+    def on_start(self) -> None:
+        """Open the store once there is a window."""
+        self.begin()
+
+    def on_stop(self) -> None:
+        """Finish what is being done, and close the store."""
+        self._network.end(self._courier.close)
+        self._worker.end(self._model.close)
+
+    def begin(self) -> None:
+        """Open the store, and show the first screen."""
+        self.do(lambda model: model.open(), lambda _: self.home(), self._trouble)
+
+    def adopt(self) -> None:
+        """Go on with a store that was restored, copied or damaged."""
+
+        def adopt(_: object) -> None:
+            self.do(lambda model: model.adopt(), lambda _: self.home(), self._trouble)
+
+        # Nobody else may have the store open meanwhile.
+        self._network.ask(self._courier.close, adopt, self.notify)
+
+    def ready(self) -> None:
+        """The first screen can be used: once it was drawn, say so, and load what the next ones are made of."""
+        if self._later:
+            Clock.schedule_once(lambda _: Clock.schedule_once(self._prepare, 0), 0)
+
+    def _prepare(self, *_: object) -> None:
+        """Load one module a frame, so that no screen waits for it when it is first come to."""
+        if self._say_ready:
+            self._say_ready = False
+            print("ready", flush=True)
+        if self._later and self.idle:
+            importlib.import_module(f"demo_app.{self._later.pop(0)}")
+        if self._later:
+            Clock.schedule_once(self._prepare, 0.05)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being done, and all of the screen is there."""
+        view = self.root.ids.screens.current_screen if self.root else None
+        return not (self._doing or self._fetching) and getattr(view, "filled", True)
+
+    def _made(self) -> Model:
+        settings = self.settings
+        return Model(self._folder, settings.authors, self._brought, settings.server)
+
+    def _shell(self) -> Shell:
+        shell = Shell(app=self)
+        shell.ids.places.places = [(f"place:{name}", say(f"place.{name}"), sign) for name, sign in PLACES]
+        shell.ids.screens.transition = NoTransition()
+        shell.on_wide()
+        return shell
+
+    def _speak(self) -> None:
+        speak(self.settings.language or os.environ.get("LANGUAGE") or os.environ.get("LANG") or "")
+
+    def _trouble(self, error: Exception) -> None:
+        self._way = []
+        self.go("trouble", notice_of(error))
+
+    # What is done
+
+    def do(
+        self,
+        work: Callable[[Model], T],
+        done: Callable[[T], object],
+        failed: Callable[[Exception], object] | None = None,
+    ) -> None:
+        """Have the device do something; ``done`` shows what came of it, ``failed`` or a notice why it did not."""
+
+        def over(show: Callable[[Any], object], what: Any) -> None:
+            self._doing -= 1
+            self._waits()
+            show(what)
+
+        self._doing += 1
+        self._waits()
+        self._worker.ask(
+            lambda: work(self._model),
+            lambda result: over(done, result),
+            lambda error: over(failed or self.notify, error),
+        )
+
+    def online(self, work: Callable[[Model], T], done: Callable[[T], object]) -> None:
+        """Have something done over the network, one thing at a time; the screens stay usable meanwhile."""
+        if self._fetching:
+            tell(say("app.fetching"))
+            return
+
+        def over(show: Callable[[Any], object], what: Any) -> None:
+            self._fetching = False
+            self._waits()
+            show(what)
+
+        def fetch() -> T:
+            if not self._courier.is_open:
+                self._courier.open()
+            return work(self._courier)
+
+        self._fetching = True
+        self._waits()
+        self._network.ask(fetch, lambda result: over(done, result), lambda error: over(self.notify, error))
+
+    def send(self) -> None:
+        """Send what waits, and show what became of it; without an address, go where it is asked for."""
+        if not self.settings.server:
+            self.visit("outbox")
+            tell(say("app.no_server"))
+            return
+
+        def shown(delivery: Delivery) -> None:
+            self.go("delivered", delivery, fresh=True)
+
+        self.online(lambda courier: courier.send(), shown)
+
+    def notify(self, error: Exception) -> None:
+        """Say what was refused or went wrong, and offer what can be done."""
+        notice = notice_of(error)
+        title, body = say(f"notice.{notice.key}.title"), say(f"notice.{notice.key}.body")
+        if notice.offer == "adopt":
+            self._trouble(error)
+        elif notice.offer:
+            lead = self.visit if notice.offer in dict(PLACES) else self.go
+            whole = f"{body}\n\n{notice.detail}" if notice.detail else body
+            ask(title, whole, say(f"offer.{notice.offer}"), lambda: lead(notice.offer), say("offer.close"))
+        else:
+            tell(f"{title} {body}", "alert")
+
+    def _waits(self) -> None:
+        if self.root is not None:
+            self.root.ids.screens.busy = self._doing > 0
+            self.root.ids.loading.active = self._doing > 0 or self._fetching
+
+    # What is remembered
+
+    def change(self, settings: Settings) -> None:
+        """Keep other settings, and show everything anew in them."""
+        self._keep(settings)
+        self._speak()
+        look.wear(theme.DARK if settings.look == "dark" else theme.LIGHT)
+        Window.clearcolor = look.ground
+        if self.root is not None:
+            Window.remove_widget(self.root)
+            self.root = self._shell()
+            Window.add_widget(self.root)
+            self._show()
+
+    def serve(self, server: str) -> None:
+        """Send to, and ask, this study from now on."""
+        if server != self.settings.server:
+            self._keep(replace(self.settings, server=server))
+        self._model.server = self._courier.server = server
+
+    def trust(self, line: str, done: Callable[[Any], object]) -> None:
+        """Let in campaigns of one more author."""
+        self._authors(lambda model: model.trust(line), done)
+
+    def distrust(self, line: str, done: Callable[[Any], object]) -> None:
+        """Let in no more campaigns of an author."""
+        self._authors(lambda model: model.distrust(line), done)
+
+    def _authors(self, work: Callable[[Model], Any], done: Callable[[Any], object]) -> None:
+        def kept(authors: Any) -> None:
+            lines = tuple(author.line for author in authors if not author.brought)
+            self._keep(replace(self.settings, authors=lines))
+            done(authors)
+
+        self.do(work, kept)
+
+    def _keep(self, settings: Settings) -> None:
+        self.settings = settings
+        try:
+            settings.save(self._folder)
+        except OSError as error:
+            self.notify(error)
+
+    # The way from screen to screen
+
+    def go(self, name: str, *arguments: Any, fresh: bool = False) -> None:
+        """On to a screen, and what it is about.
+
+        Args:
+            fresh: whether the way back leads to the first screen.
+        """
+        if fresh:
+            self._way = [(HOME, ())]
+        self._way.append((name, arguments))
+        self._show()
+
+    def visit(self, name: str) -> None:
+        """To one of the destinations; the way back leads home."""
+        self._way = [(name, ())]
+        self._show()
+
+    def home(self) -> None:
+        """To the first screen."""
+        self.visit(HOME)
+
+    def back(self) -> bool:
+        """Back to where the person came from; whether there was such a place."""
+        if len(self._way) > 1:
+            self._way.pop()
+            self._show(back=True)
+            return True
+        if self._way and self._way[0][0] not in (HOME, "trouble"):
+            self.home()
+            return True
+        return False
+
+    def _show(self, back: bool = False) -> None:
+        if self.root is None or not self._way:
+            return
+        name, arguments = self._way[-1]
+        ids = self.root.ids
+        view = self._view(ids.screens, name)
+        ids.screens.current = name
+        ids.top.title = view.title
+        ids.top.back = len(self._way) > 1
+        ids.places.chosen = f"place:{view.place}"
+        ids.places.disabled = name == "trouble"
+        view.come_back(*arguments) if back else view.come(*arguments)
+
+    def _view(self, screens: Screens, name: str) -> Any:
+        """The view of a name, made when it is first come to: the first screen waits for no other."""
+        if not screens.has_screen(name):
+            module = importlib.import_module(f"demo_app.screens.{name}")
+            screens.add_widget(getattr(module, f"{name.capitalize()}View")(self, name=name))
+        return screens.get_screen(name)
+
+    def _key(self, _window: object, key: int, *_: object) -> bool:
+        return key == BACK_KEY and self.back()
+
+
+def _hand(result: Callable[[], None]) -> None:
+    Clock.schedule_once(lambda _: result(), 0)

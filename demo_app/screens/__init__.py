@@ -1,0 +1,19 @@
+"""The screens: what is seen, one module each, made of widgets and filled with what the model returned.
+
+    studies    the joined campaigns, the budget in a line, what waits          first
+    add        the study's address, what it offers, a campaign's file
+    authors    whose campaigns are let in
+    terms      who asks what, why, how long, what is promised and what it costs
+    consent    what agreeing means, and the person's class where there is one
+    question   the question and the widget that suits its domain
+    leaving    what will leave this phone: the chances before, the bytes after
+    delivered  what became of an attempt to send
+    history    what was answered, whether it was counted, the ledger; forgetting
+    outbox     what waits, and sending it
+    budget     the gauge, and caps to lower
+    settings   language, look, address, and forgetting everything
+    device     what the store can and cannot promise
+    trouble    a store that was restored, copied or damaged
+
+One idea: a screen asks the app to have something done and is told the result; it never touches the device itself.
+"""

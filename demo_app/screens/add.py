@@ -1,0 +1,70 @@
+"""Adding a study: from its address, or from a campaign's file.
+
+One idea: a list that comes over the network is only ever a list; what the person is asked to agree to is what was
+signed by somebody they trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from kivy.uix.widget import Widget
+
+from demo_app.model import Agreement
+from demo_app.screens.view import PageView, action, card, entry, words
+from demo_app.texts import day, say
+from demo_app.widgets.boxes import Column
+from demo_app.widgets.field import Field
+from demo_app.widgets.look import look
+from edge_sdk.fetch import Offer
+
+
+class AddView(PageView):
+    """Where a study comes from."""
+
+    def come(self) -> None:
+        self._address = Field(name="address", label=say("add.address"), text=self.app.settings.server, hint="https://")
+        self._address.bind(on_enter=lambda _: self._ask())
+        self._file = Field(name="file", label=say("add.file_label"))
+        self._file.bind(on_enter=lambda _: self._read())
+        self._found = Column(spacing=look.space)
+        self.fill(self._parts())
+
+    def _parts(self) -> Iterator[Widget]:
+        yield card(
+            words(say("add.online"), "title"),
+            words(say("add.online_how"), colour="muted"),
+            self._address,
+            action("look", say("add.look"), self._ask),
+        )
+        yield self._found
+        read = action("read", say("add.read"), self._read, "outlined")
+        yield card(words(say("add.file"), "title"), self._file, read)
+        yield entry("authors", say("add.authors"), say("add.authors_below"), lambda: self.app.go("authors"))
+
+    def _ask(self) -> None:
+        self.app.serve(self._address.text.strip())
+        self.app.online(lambda courier: courier.offers(), self._offer)
+
+    def _offer(self, offers: tuple[Offer, ...]) -> None:
+        self._found.clear_widgets()
+        if not offers:
+            self._found.add_widget(words(say("add.nothing"), name="nothing"))
+        for offer in offers:
+            below = say("add.offered", day=day(offer.closes))
+            take = partial(self._take, offer.campaign_id)
+            self._found.add_widget(entry(f"offer:{offer.title}", offer.title, below, take))
+
+    def _take(self, campaign_id: bytes) -> None:
+        self.app.online(
+            lambda courier: courier.fetch(campaign_id),
+            lambda data: self.app.do(lambda model: model.join(data), self._joined),
+        )
+
+    def _read(self) -> None:
+        path = self._file.text.strip()
+        self.app.do(lambda model: model.read(path), self._joined)
+
+    def _joined(self, agreement: Agreement) -> None:
+        self.app.go("terms", agreement.card.campaign_id, fresh=True)

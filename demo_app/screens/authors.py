@@ -1,0 +1,66 @@
+"""Authors: whose campaigns are let in.
+
+One idea: a key is trusted because the person was handed it by somebody they trust, never because it came with a study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kivy.uix.widget import Widget
+
+from demo_app.model import Author
+from demo_app.screens.view import PageView, action, card, words
+from demo_app.texts import say
+from demo_app.widgets.dialogs import ask
+from demo_app.widgets.field import Field
+from demo_app.widgets.words import Mono
+
+
+class AuthorsView(PageView):
+    """The keys, and a field for another one."""
+
+    place = "settings"
+
+    def come(self) -> None:
+        self.app.do(lambda model: model.authors(), self.show)
+
+    def show(self, authors: tuple[Author, ...]) -> None:
+        """Fill the page."""
+        self._line = Field(name="line", label=say("authors.line"), hint="halftruth-public-key:…")
+        self._line.bind(on_enter=lambda _: self._trust())
+        self.fill(self._parts(authors))
+
+    def _parts(self, authors: tuple[Author, ...]) -> Iterator[Widget]:
+        yield words(say("authors.what"), colour="muted")
+        if not authors:
+            yield words(say("authors.none"), name="nobody")
+        for author in authors:
+            yield self._card(author)
+        trust = action("trust", say("authors.trust"), self._trust)
+        how = words(say("authors.more_how"), colour="muted")
+        yield card(words(say("authors.more"), "title"), how, self._line, trust)
+
+    def _card(self, author: Author) -> Widget:
+        told = say("authors.brought") if author.brought else say("authors.named")
+        made = card(words(told, "small", "muted"), Mono(text=spaced(author.key_id)))
+        if not author.brought:
+            remove = say("authors.remove")
+            made.add_widget(action(f"remove:{author.key_id}", remove, lambda: self._remove(author), "outlined"))
+        return made
+
+    def _trust(self) -> None:
+        self.app.trust(self._line.text, self.show)
+
+    def _remove(self, author: Author) -> None:
+        ask(
+            say("authors.remove_title"),
+            say("authors.remove_body"),
+            say("authors.remove"),
+            lambda: self.app.distrust(author.line, self.show),
+        )
+
+
+def spaced(code: str) -> str:
+    """A key's id in groups of four, to be compared by eye."""
+    return " ".join(code[at : at + 4] for at in range(0, len(code), 4))

@@ -1,0 +1,100 @@
+"""The budget: what was spent, what is set aside, what remains; and caps that can be lowered.
+
+One idea: a cap is only ever lowered, so whoever has the phone for a minute cannot loosen what its owner decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kivy.uix.widget import Widget
+
+from demo_app.model import Gauge as Standing
+from demo_app.screens.view import PageView, action, card, words
+from demo_app.texts import number, say
+from demo_app.widgets.dialogs import ask, tell
+from demo_app.widgets.field import Field
+from demo_app.widgets.gauge import Gauge
+
+DAY_SECONDS = 86_400
+MOST_DAYS, MOST_NATS = 36_500, 10**6
+
+
+class BudgetView(PageView):
+    """The gauge and the caps."""
+
+    place = "budget"
+
+    def come(self) -> None:
+        self.app.do(lambda model: model.gauge(), self.show)
+
+    def show(self, gauge: Standing) -> None:
+        """Fill the page."""
+        self._lifetime = Field(name="lifetime", label=say("budget.lifetime", cap=gauge.cap), number=True)
+        campaign = say("budget.none") if gauge.per_campaign is None else number(gauge.per_campaign)
+        self._campaign = Field(name="campaign", label=say("budget.campaign", cap=campaign), number=True)
+        self._days = Field(name="days", label=say("budget.days"), number=True)
+        self._window = Field(name="window", label=say("budget.window", cap=self._windowed(gauge)), number=True)
+        self.fill(self._parts(gauge))
+
+    def _parts(self, gauge: Standing) -> Iterator[Widget]:
+        yield card(Gauge(spent=gauge.spent, reserved=gauge.reserved, cap=gauge.cap))
+        yield card(words(say("budget.what"), "title"), words(say("budget.nat"), colour="muted"))
+        yield card(
+            words(say("budget.lower"), "title"),
+            words(say("budget.lower_how"), colour="muted"),
+            self._lifetime,
+            self._campaign,
+            self._window,
+            self._days,
+            action("lower", say("budget.lower_do"), self._lower, "outlined"),
+        )
+
+    def _windowed(self, gauge: Standing) -> str:
+        if gauge.window is None:
+            return say("budget.none")
+        seconds, nats = gauge.window
+        return say("budget.windowed", nats=nats, count=max(1, seconds // DAY_SECONDS))
+
+    def _lower(self) -> None:
+        fields = (self._lifetime, self._campaign, self._window)
+        caps = [self._cap(field) for field in fields]
+        days = self._whole(self._days) if self._window.text.strip() else None
+        if any(field.error for field in (*fields, self._days)):
+            return
+        lifetime, campaign, nats = caps
+        window = None if nats is None or days is None else (days * DAY_SECONDS, nats)
+        if lifetime is None and campaign is None and window is None:
+            self._lifetime.error = say("budget.empty")
+            return
+        ask(
+            say("budget.sure"),
+            say("budget.sure_how"),
+            say("budget.lower_do"),
+            lambda: self.app.do(lambda model: model.lower(lifetime, campaign, window), self._lowered),
+        )
+
+    def _lowered(self, gauge: Standing) -> None:
+        self.show(gauge)
+        tell(say("budget.lowered"), "good")
+
+    def _cap(self, field: Field) -> float | None:
+        text = field.text.strip().replace(",", ".")
+        field.error = ""
+        if not text:
+            return None
+        try:
+            nats = float(text)
+        except ValueError:
+            nats = -1.0
+        if not 0 <= nats <= MOST_NATS:
+            field.error = say("budget.not_a_cap")
+            return None
+        return nats
+
+    def _whole(self, field: Field) -> int | None:
+        text = field.text.strip()
+        field.error = (
+            "" if text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_DAYS else say("budget.not_days")
+        )
+        return None if field.error else int(text)

@@ -1,0 +1,47 @@
+"""Delivered: what became of an attempt to send.
+
+One idea: only what the study acknowledged is called sent; everything else waits, and when it is tried again is said.
+"""
+
+from __future__ import annotations
+
+from kivy.metrics import dp
+
+from demo_app.model import Delivery
+from demo_app.screens.view import PageView, action, card, words
+from demo_app.texts import clock, day, say
+from demo_app.widgets.actions import Sign
+from demo_app.widgets.look import look
+
+
+class DeliveredView(PageView):
+    """One attempt."""
+
+    place = "outbox"
+
+    def come(self, delivery: Delivery) -> None:
+        good = not delivery.left
+        sign = Sign(sign="check" if good else "warning", ink=look.good if good else look.alert)
+        sign.size_hint, sign.size = (1, None), (dp(40), dp(40))
+        if good:
+            told = say("delivered.all", count=delivery.sent) if delivery.sent else say("delivered.nothing")
+        elif delivery.refused:
+            told = say("delivered.refused", count=delivery.left)
+        else:
+            told = say("delivered.waits", count=delivery.left)
+        again = delivery.again
+        when = again and say("delivered.again", day=day(again), clock=clock(again))
+        self.fill(
+            (
+                card(
+                    sign,
+                    words(told, "title", name="outcome"),
+                    words(when, name="again") if when else None,
+                    words(say("delivered.counted"), colour="muted") if good and delivery.sent else None,
+                    words(delivery.reason, "small", "muted") if delivery.reason else None,
+                    tone="good_tint" if good else "alert_tint",
+                ),
+                action("done", say("delivered.done"), self.app.home),
+                action("history", say("delivered.history"), lambda: self.app.visit("history"), "plain"),
+            )
+        )

@@ -1,0 +1,31 @@
+"""The device: where its secret is kept, and what its store can and cannot promise.
+
+One idea: the SDK's own findings, as they are; they are for whoever is asked for help, so they are not translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kivy.uix.widget import Widget
+
+from demo_app.screens.view import PageView, card, words
+from demo_app.texts import number, say
+
+
+class DeviceView(PageView):
+    """What the device found about itself."""
+
+    place = "settings"
+
+    def come(self) -> None:
+        self.app.do(lambda model: model.doctor(), self.show)
+
+    def show(self, found: dict[str, str | int | float]) -> None:
+        """Fill the page."""
+        self.fill(self._parts(found))
+
+    def _parts(self, found: dict[str, str | int | float]) -> Iterator[Widget]:
+        yield words(say("device.what"), colour="muted")
+        for name, value in found.items():
+            yield card(words(name, "small", "muted"), words(value if isinstance(value, str) else number(value)))

@@ -1,0 +1,98 @@
+"""The history: what was answered, whether it was counted, and every row of the ledger; forgetting a campaign.
+
+One idea: it is the person's own memory, kept on this device and shown to nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kivy.uix.widget import Widget
+
+from demo_app.model import Answers, History, Row
+from demo_app.screens.spelling import spelled
+from demo_app.screens.view import PageView, action, card, words
+from demo_app.texts import day, number, say
+from demo_app.widgets.boxes import Card, Rule
+from demo_app.widgets.dialogs import ask
+
+MOST_ROWS = 60
+"""Rows of the ledger that are shown; how many more there are is said."""
+
+ROWS_A_CARD = 10
+
+MOST_VALUES = 8
+"""Values of one campaign that are shown, the latest first."""
+
+
+class HistoryView(PageView):
+    """What was answered."""
+
+    place = "history"
+
+    def come(self) -> None:
+        self.app.do(lambda model: model.history(), self.show)
+
+    def show(self, told: History) -> None:
+        """Fill the page."""
+        self.fill(self._parts(told))
+
+    def _parts(self, told: History) -> Iterator[Widget]:
+        yield words(say("history.private"), "small", "muted")
+        if not told.answers:
+            yield card(words(say("history.nothing"), name="nothing"))
+        for answers in told.answers:
+            yield self._card(answers)
+        for start in range(0, min(len(told.rows), MOST_ROWS), ROWS_A_CARD):
+            yield card(
+                None if start else words(say("ledger.title"), "title"),
+                None if start else words(say("ledger.what"), "small", "muted"),
+                *(words(_line(row), "small") for row in told.rows[start : start + ROWS_A_CARD]),
+            )
+        if len(told.rows) > MOST_ROWS:
+            yield words(say("history.more", count=len(told.rows) - MOST_ROWS), "small", "muted")
+
+    def _card(self, answers: Answers) -> Card:
+        made = card(
+            words(answers.card.title, "title"), words(say("history.spent", spent=answers.spent), "small", "muted")
+        )
+        for place, one in enumerate(answers.given[:MOST_VALUES]):
+            made.add_widget(Rule())
+            made.add_widget(words(spelled(answers.kind, one.label) or say("history.none"), name=f"given:{one.label}"))
+            told = say("history.given", count=one.times, period=one.period + 1)
+            if one.waits:
+                told += " " + say("history.waits")
+            elif answers.counted is not None:
+                told += " " + say("history.counted" if answers.counted[place] else "history.uncounted")
+            made.add_widget(words(told, "small", "muted"))
+        if len(answers.given) > MOST_VALUES:
+            made.add_widget(words(say("history.more", count=len(answers.given) - MOST_VALUES), "small", "muted"))
+        name = answers.card.title
+        made.add_widget(action(f"counted:{name}", say("history.ask"), lambda: self._ask(made, answers), "outlined"))
+        made.add_widget(action(f"forget:{name}", say("forget.do"), lambda: self._forget(answers), "plain"))
+        return made
+
+    def _ask(self, old: Card, answers: Answers) -> None:
+        def show(counted: Answers) -> None:
+            column = old.parent
+            if column is not None:
+                at = column.children.index(old)
+                column.remove_widget(old)
+                column.add_widget(self._card(counted), at)
+
+        self.app.online(lambda courier: courier.counted(answers), show)
+
+    def _forget(self, answers: Answers) -> None:
+        ask(
+            say("forget.ask", title=answers.card.title),
+            say("forget.what"),
+            say("forget.do"),
+            lambda: self.app.do(lambda model: model.forget(answers.card.campaign_id), lambda _: self.come()),
+            grave=True,
+        )
+
+
+def _line(row: Row) -> str:
+    """One row of the ledger."""
+    title = row.title or say("ledger.forgotten")
+    return f"{day(row.time)}: {say(f'ledger.{row.kind}', nats=number(row.nats), title=title)}"

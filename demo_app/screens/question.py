@@ -1,0 +1,128 @@
+"""The question, and the widget that suits what can be answered: a list, a number, a map, or a set.
+
+One idea: the answer stays on this screen and the next as text, as the device parses it; it is kept nowhere else.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from kivy.clock import Clock
+from kivy.metrics import dp
+from kivy.properties import BooleanProperty
+from kivy.uix.boxlayout import BoxLayout
+from kivy.uix.scrollview import ScrollView
+from kivy.uix.widget import Widget
+
+from demo_app.model import Asked
+from demo_app.screens.spelling import ITEMS_BETWEEN
+from demo_app.screens.view import View, action, words
+from demo_app.texts import say
+from demo_app.theme import READABLE
+from demo_app.widgets.choice import ChoiceList, ItemSet
+from demo_app.widgets.gridmap import GridMap
+from demo_app.widgets.slider import NumberSlider
+
+SHORT = 40
+"""Letters: a longer question stands in smaller ones, and leaves more room for the answer."""
+
+
+class QuestionView(View):
+    """One campaign's question.
+
+    Attributes:
+        filled: whether all of it is there.
+    """
+
+    filled = BooleanProperty(True)
+
+    def __init__(self, app: Any, **properties: Any) -> None:
+        super().__init__(app, **properties)
+        self._asked: Asked | None = None
+        self._more = Clock.create_trigger(self._continue, 0)
+        self._box = BoxLayout(orientation="vertical", spacing=dp(12))
+        self._box.bind(width=self._fit)
+        self.add_widget(self._box)
+
+    def _fit(self, *_: object) -> None:
+        side = max(dp(16), (self._box.width - dp(READABLE)) / 2)
+        self._box.padding = [side, dp(8), side, dp(16)]
+
+    def come_back(self, campaign_id: bytes) -> None:
+        """What was chosen stays chosen."""
+        if self._asked is None or self._asked.card.campaign_id != campaign_id:
+            self.come(campaign_id)
+
+    def come(self, campaign_id: bytes) -> None:
+        self._more.cancel()
+        self._box.clear_widgets()
+        self.app.do(lambda model: model.asked(campaign_id), self.show)
+
+    def show(self, asked: Asked) -> None:
+        """Show the question and its widget."""
+        self._asked, self._value = asked, ""
+        self._next = action("next", say("question.next"), partial(self._on, asked.card.campaign_id), disabled=True)
+        text = words(asked.text, "headline" if len(asked.text) <= SHORT else "title", name="asked")
+        above = ScrollView(size_hint_y=None, do_scroll_x=False, bar_width=dp(4))
+        above.add_widget(text)
+
+        def fit(*_: object) -> None:
+            above.height = min(text.height, self._box.height * 0.3)
+
+        text.bind(height=fit)
+        self._box.bind(height=fit)
+        self._box.clear_widgets()
+        self._box.add_widget(above)
+        fit()
+        self.filled = False
+        self._more()
+
+    def _continue(self, *_: object) -> None:
+        """The widget and the button, a frame after the question."""
+        if self._asked is not None:
+            self._box.add_widget(self._widget(self._asked))
+            self._box.add_widget(self._next)
+        self.filled = True
+
+    def _widget(self, asked: Asked) -> Widget:
+        question = asked.question
+        if question.kind == "grid":
+            made = GridMap(
+                name="map",
+                south=question.south,
+                north=question.north,
+                west=question.west,
+                east=question.east,
+                step=question.step,
+            )
+            made.bind(on_cell=lambda _, row, column: self._choose(question.cell(row, column)))
+            return made
+        if question.kind == "buckets":
+            return self._number(question.labels)
+        # The width it will have: a long list measures its texts once.
+        width = self._box.width - self._box.padding[0] - self._box.padding[2]
+        if question.kind == "items":
+            several = ItemSet(name="items", values=question.labels, width=width)
+            several.bind(on_set=lambda _, chosen: self._choose(ITEMS_BETWEEN.join(question.labels[x] for x in chosen)))
+            self._next.disabled = False  # none is a set as well
+            return several
+        one = ChoiceList(name="choice", values=question.labels, width=width)
+        one.bind(on_choice=lambda _, x: self._choose(question.labels[x]))
+        return one
+
+    def _number(self, edges: tuple[str, ...]) -> Widget:
+        places = max(len(edge.partition(".")[2]) for edge in edges)
+        made = NumberSlider(name="number", low=float(edges[0]), high=float(edges[-1]), places=places)
+        made.bind(on_number=lambda _, text: self._choose(text, bool(text)))
+        scroll = ScrollView(do_scroll_x=False, bar_width=dp(4))
+        scroll.add_widget(made)
+        return scroll
+
+    def _choose(self, value: str, named: bool = True) -> None:
+        self._value = value
+        self._next.disabled = not named
+
+    def _on(self, campaign_id: bytes) -> None:
+        value = self._value
+        self.app.do(lambda model: model.leaving(campaign_id, value), lambda leaving: self.app.go("leaving", leaving))

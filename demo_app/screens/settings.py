@@ -1,0 +1,72 @@
+"""Settings: the language, light or dark, the study's address, whom to trust, and forgetting everything.
+
+One idea: every choice holds at once, and forgetting everything is one touch and one question away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kivy.uix.widget import Widget
+
+from demo_app.screens.view import Choice, PageView, action, card, entry, words
+from demo_app.settings import LOOKS
+from demo_app.texts import LANGUAGES, say, spoken
+from demo_app.widgets.dialogs import ask, tell
+from demo_app.widgets.field import Field
+
+
+class SettingsView(PageView):
+    """What can be set."""
+
+    place = "settings"
+
+    def come(self) -> None:
+        server = self.app.settings.server
+        self._server = Field(name="server", label=say("settings.server"), text=server, hint="https://")
+        self._server.bind(on_enter=lambda _: self._serve())
+        self.fill(self._parts())
+
+    def _parts(self) -> Iterator[Widget]:
+        languages, looks = list(LANGUAGES), [say(f"settings.{look}") for look in LOOKS]
+        yield card(
+            words(say("settings.language"), "title"),
+            Choice("language", list(LANGUAGES.values()), languages.index(spoken()), self._speak),
+        )
+        yield card(
+            words(say("settings.look"), "title"),
+            Choice("look", looks, LOOKS.index(self.app.settings.look), self._wear),
+        )
+        save = action("save", say("settings.save"), self._serve, "outlined")
+        yield card(words(say("settings.study"), "title"), self._server, save)
+        yield entry("authors", say("settings.authors"), say("settings.authors_below"), lambda: self.app.go("authors"))
+        yield entry("device", say("settings.device"), say("settings.device_below"), lambda: self.app.go("device"))
+        yield card(
+            words(say("settings.forget"), "title"),
+            words(say("forget.what"), colour="muted"),
+            action("forget", say("settings.forget_do"), self._forget, "alert"),
+        )
+
+    def _speak(self, place: int) -> None:
+        self.app.change(replace(self.app.settings, language=list(LANGUAGES)[place]))
+
+    def _wear(self, place: int) -> None:
+        self.app.change(replace(self.app.settings, look=LOOKS[place]))
+
+    def _serve(self) -> None:
+        self.app.serve(self._server.text.strip())
+        tell(say("settings.saved"), "good")
+
+    def _forget(self) -> None:
+        ask(
+            say("settings.forget_ask"),
+            say("forget.what"),
+            say("settings.forget_do"),
+            lambda: self.app.do(lambda model: model.forget(), self._forgotten),
+            grave=True,
+        )
+
+    def _forgotten(self, _: object) -> None:
+        tell(say("settings.forgotten"), "good")
+        self.app.visit("studies")

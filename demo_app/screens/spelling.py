@@ -1,0 +1,27 @@
+"""Spelling: an answer's text as a person reads it in their language.
+
+One idea: the device's own text of an answer is exact and the same everywhere; here it is only ever shown.
+"""
+
+from __future__ import annotations
+
+from demo_app.texts import say, written
+
+ITEMS_BETWEEN = ";"
+"""Between the items of a set, as the device reads them."""
+
+
+def spelled(kind: str, value: str) -> str:
+    """The text of an answer to a question of a kind; empty for a set of nothing."""
+    if kind == "grid":
+        latitude, longitude = value.split(",")
+        return say(
+            "answer.position",
+            latitude=written(latitude.lstrip("-")),
+            north=say("map.south" if latitude.startswith("-") else "map.north"),
+            longitude=written(longitude.lstrip("-")),
+            east=say("map.west" if longitude.startswith("-") else "map.east"),
+        )
+    if kind == "buckets":
+        return written(value)
+    return value.replace(ITEMS_BETWEEN, ", ") if kind == "items" else value

@@ -1,0 +1,58 @@
+"""The first screen: the studies that are joined, what is left of the budget, and what waits to be sent.
+
+One idea: what wants something of the person stands first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kivy.uix.widget import Widget
+
+from demo_app.model import ANSWERED, NEW, OPEN, OVER, Card, Overview
+from demo_app.screens.view import PageView, action, card, entry, words
+from demo_app.texts import day, say
+
+
+class StudiesView(PageView):
+    """The joined campaigns."""
+
+    def come(self) -> None:
+        self.app.do(lambda model: model.overview(), self.show)
+
+    def show(self, overview: Overview) -> None:
+        """Fill the page."""
+        self.fill(self._parts(overview))
+        self.app.ready()
+
+    def _parts(self, overview: Overview) -> Iterator[Widget]:
+        if not overview.cards:
+            how = words(say("studies.welcome_how"), colour="muted")
+            yield card(words(say("studies.welcome"), "title"), how, tone="tint")
+        if overview.waiting:
+            told = say("studies.waiting", count=overview.waiting)
+            yield entry("waiting", told, say("studies.waiting_below"), lambda: self.app.visit("outbox"), tone="tint")
+        for one in overview.cards:
+            yield self._entry(one)
+        kind = "outlined" if overview.cards else "filled"
+        yield action("add", say("studies.add"), lambda: self.app.go("add"), kind)
+        left = say("studies.budget_below", remaining=overview.gauge.remaining, cap=overview.gauge.cap)
+        yield entry("gauge", say("studies.budget"), left, lambda: self.app.visit("budget"))
+
+    def _entry(self, one: Card) -> Widget:
+        leads = "question" if one.state == OPEN else "terms"
+        below = f"{one.organisation}\n{state(one)}"
+        return entry(f"study:{one.title}", one.title, below, lambda: self.app.go(leads, one.campaign_id))
+
+
+def state(one: Card) -> str:
+    """Where a campaign stands, in words."""
+    if one.state == NEW:
+        return say("state.new")
+    if one.state == OPEN:
+        return say("state.open", day=day(one.following or one.closes))
+    if one.state == ANSWERED:
+        return say("state.last") if one.following is None else say("state.answered", day=day(one.following))
+    if one.state == OVER:
+        return say("state.over", day=day(one.closes))
+    return say("state.upcoming", day=day(one.opens))

@@ -1,0 +1,43 @@
+"""Trouble: the store cannot be used as it is, and the person decides whether to go on with it.
+
+One idea: going on is never silent: what was set aside then counts as spent, and all studies are forgotten.
+"""
+
+from __future__ import annotations
+
+from kivy.metrics import dp
+
+from demo_app.notice import Notice
+from demo_app.screens.view import PageView, action, card, words
+from demo_app.texts import say
+from demo_app.widgets.actions import Sign
+from demo_app.widgets.dialogs import ask
+from demo_app.widgets.look import look
+
+
+class TroubleView(PageView):
+    """What is wrong with the store."""
+
+    @property
+    def title(self) -> str:
+        """Stands on the card already."""
+        return say("trouble.title")
+
+    def come(self, notice: Notice) -> None:
+        sign = Sign(sign="warning", ink=look.alert, size_hint=(1, None), height=dp(40))
+        self.fill(
+            (
+                card(
+                    sign,
+                    words(say(f"notice.{notice.key}.title"), "title", name=f"trouble:{notice.key}"),
+                    words(say(f"notice.{notice.key}.body")),
+                    words(notice.detail, "small", "muted") if notice.detail else None,
+                    tone="alert_tint",
+                ),
+                action("adopt", say("trouble.adopt"), self._adopt) if notice.offer == "adopt" else None,
+                action("retry", say("trouble.retry"), self.app.begin, "outlined"),
+            )
+        )
+
+    def _adopt(self) -> None:
+        ask(say("trouble.ask"), say("trouble.what"), say("trouble.adopt"), self.app.adopt, grave=True)

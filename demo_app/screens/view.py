@@ -1,0 +1,157 @@
+"""A view: one screen's content, its title, and what to do when it is come to.
+
+One idea: a view is emptied and filled anew with what the model says now, so it never shows what was true before.
+
+Which views there are, and the way back: app.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kivy.clock import Clock
+from kivy.metrics import dp
+from kivy.properties import BooleanProperty, NumericProperty
+from kivy.uix.screenmanager import Screen
+from kivy.uix.widget import Widget
+
+from demo_app.texts import say
+from demo_app.widgets.actions import Action, Entry
+from demo_app.widgets.boxes import Card, Column, Page
+from demo_app.widgets.choice import Option
+from demo_app.widgets.words import Words
+
+if TYPE_CHECKING:
+    from demo_app.app import HalftruthApp
+
+FRAME_SECONDS = 0.008
+"""How long a page makes widgets before it lets a frame be drawn."""
+
+
+class View(Screen):
+    """One screen.
+
+    Attributes:
+        app: what has things done.
+        place: the destination in the bar that it belongs to.
+    """
+
+    place = "studies"
+
+    def __init__(self, app: HalftruthApp, **properties: Any) -> None:
+        self.app = app
+        super().__init__(**properties)
+
+    @property
+    def title(self) -> str:
+        """What stands above it."""
+        return say(f"{self.name}.title")
+
+    def come(self, *arguments: Any) -> None:
+        """The person comes here, with what the view is about; has it looked up and shown."""
+        raise NotImplementedError
+
+    def come_back(self, *arguments: Any) -> None:
+        """The person comes back here from further on."""
+        self.come(*arguments)
+
+
+class PageView(View):
+    """A view that is one page which scrolls.
+
+    Attributes:
+        filled: whether all of it is there.
+    """
+
+    filled = BooleanProperty(True)
+
+    def __init__(self, app: HalftruthApp, **properties: Any) -> None:
+        super().__init__(app, **properties)
+        self.page = Page(name=f"{self.name}:page")
+        self.add_widget(self.page)
+        self._coming: Iterator[Widget | None] = iter(())
+        self._more = Clock.create_trigger(self._continue, 0)
+
+    def fill(self, widgets: Iterable[Widget | None]) -> None:
+        """Show these, from the top; None is left out. What is far down is made some frames later."""
+        self._more.cancel()
+        self.page.clear_widgets()
+        self.page.scroll_y = 1
+        self._coming = iter(widgets)
+        self.filled = False
+        self._more()  # a frame of its own: coming here was work enough for this one
+
+    def _continue(self, *_: object) -> None:
+        until = time.perf_counter() + FRAME_SECONDS
+        for widget in self._coming:
+            if widget is not None:
+                self.page.add_widget(widget)
+            if time.perf_counter() > until:
+                self._more()
+                return
+        self.filled = True
+
+
+def card(*children: Widget | None, tone: str = "card", name: str = "") -> Card:
+    """A card with these in it; None is left out."""
+    made = Card(tone=tone, name=name)
+    for child in children:
+        if child is not None:
+            made.add_widget(child)
+    return made
+
+
+def words(text: str, role: str = "body", colour: str = "text", name: str = "") -> Words:
+    """A text."""
+    return Words(text=text, role=role, colour=colour, name=name)
+
+
+def action(name: str, text: str, do: Callable[[], object], kind: str = "filled", disabled: bool = False) -> Action:
+    """A button that does something."""
+    made = Action(name=name, text=text, kind=kind, disabled=disabled)
+    made.bind(on_release=lambda _: do())
+    return made
+
+
+def entry(name: str, title: str, below: str, do: Callable[[], object], tone: str = "card") -> Entry:
+    """A card that leads on."""
+    made = Entry(name=name, title=title, below=below, tone=tone)
+    made.bind(on_release=lambda _: do())
+    return made
+
+
+class Choice(Column):
+    """A few texts, one of which is chosen; all are there at once, unlike in a list that is as long as it likes.
+
+    Attributes:
+        chosen: the place of the chosen one; -1 for none.
+    """
+
+    chosen = NumericProperty(-1)
+
+    def __init__(self, name: str, values: Sequence[str], chosen: int, do: Callable[[int], object]) -> None:
+        super().__init__()
+        self._do = do
+        self._options = [
+            Option(name=f"{name}:{place}", text=text, index=place, owner=self, size_hint_y=None)
+            for place, text in enumerate(values)
+        ]
+        for option in self._options:
+            option.children[0].bind(height=lambda _, high, option=option: self._fit(option, high))
+            self._fit(option, 0)
+            self.add_widget(option)
+        self.chosen = chosen
+
+    def _fit(self, option: Option, high: float) -> None:
+        option.height = max(dp(56), high + dp(28))
+
+    def press(self, place: int) -> None:
+        """One was pressed."""
+        self.chosen = place
+        self._do(place)
+
+    def on_chosen(self, *_: object) -> None:
+        for option in self._options:
+            option.chosen = option.index == self.chosen

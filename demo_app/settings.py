@@ -1,0 +1,65 @@
+"""What the app remembers beside the device's store: the study's address, whom the person trusts, how things look.
+
+One idea: one small JSON file, written aside and renamed, and a file that cannot be read is as none. Nothing in it is a
+secret, and nothing in it says what anybody answered.
+
+What was answered and spent: the device's store.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+FILE = "settings.json"
+LOOKS = ("light", "dark")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Choices of the person.
+
+    Attributes:
+        server: where reports are sent and campaigns come from; empty until one is named.
+        authors: key lines of the authors the person trusts, beside those the app brings.
+        language: a catalogue's name; empty for the system's.
+        look: one of ``LOOKS``.
+    """
+
+    server: str = ""
+    authors: tuple[str, ...] = ()
+    language: str = ""
+    look: str = "light"
+
+    @classmethod
+    def load(cls, folder: Path) -> Settings:
+        """What was saved in ``folder``; the defaults for whatever was not, or is not of its form."""
+        try:
+            saved = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            saved = None
+        return cls() if not isinstance(saved, dict) else cls()._with(saved)
+
+    def _with(self, saved: dict[str, Any]) -> Settings:
+        found: dict[str, Any] = {}
+        for field in fields(self):
+            value = saved.get(field.name)
+            if field.name == "authors":
+                lines = value if isinstance(value, list) else []
+                found["authors"] = tuple(line for line in lines if isinstance(line, str))
+            elif isinstance(value, str) and (field.name != "look" or value in LOOKS):
+                found[field.name] = value
+        return replace(self, **found)
+
+    def save(self, folder: Path) -> None:
+        """Keep them.
+
+        Raises:
+            OSError: the folder cannot be written; what was saved before is still there.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        aside = folder / f"{FILE}.new"
+        aside.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        aside.replace(folder / FILE)

@@ -1,0 +1,494 @@
+"""Laws of the app's model: each screen shows the device's own state, and a touch does one thing, without a window."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import edge_sdk.errors
+import edge_sdk.fetch
+import protocol.errors
+from demo_app import notice
+from demo_app.model import ANSWERED, NEW, OPEN, OVER, UPCOMING, Leaving, Model
+from demo_app.notice import KEYS, NotAFile, NotTrusted, notice_of
+from demo_app.settings import FILE, Settings
+from demo_app.worker import Worker
+from edge_sdk.errors import StoreDamaged, StoreRestored
+from edge_sdk.store import DATABASE_FILE
+from protocol.campaign import campaign_id
+from protocol.domain import Buckets, Grid, Items
+from protocol.envelope import Kind, read_batch
+from protocol.errors import BadData, NotInDomain
+from protocol.keys import SigningKey, public_line
+from tests.demo_app.screen import ROOT
+from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, Clock, Dice, campaign
+from tests.edge_sdk.test_roles import of_classes, of_own
+from tests.test_architecture import sources, tops
+
+URL = "https://study.example"
+LINE = public_line(AUTHOR.public)
+DATA = campaign()
+MICRO = 10**6
+
+
+class Study:
+    """In place of the network: a study that takes what it is sent, and says which campaigns it has."""
+
+    def __init__(self, *campaigns: bytes) -> None:
+        self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
+        self.taken: list[bytes] = []
+        self.down = False
+        self.said = b""
+
+    def __call__(self, to: object) -> Study:
+        return self
+
+    def request(self, method: str, path: str, body: bytes = b"", headers: object = None) -> None:
+        if self.down:
+            raise OSError(111, "Connection refused")
+        if path == "/v1/campaigns":
+            listed = [
+                {"id": name, "title": "As listed", "opens": OPENS, "closes": OPENS + 10 * WEEK, "enrolment": "open"}
+                for name in self.campaigns
+            ]
+            self.said = json.dumps({"campaigns": listed}).encode()
+        elif path.startswith("/v1/campaigns/"):
+            self.said = self.campaigns[path.rpartition("/")[2]]
+        elif path == "/v1/counted":
+            known = b"".join(self.taken)
+            reports = [one.encode() in known for one in read_batch(body)]
+            self.said = json.dumps({"counted": reports}).encode()
+        else:
+            self.taken.append(body)
+            self.said = json.dumps({"digest": hashlib.sha256(body).hexdigest()}).encode()
+
+    def getresponse(self) -> Study:
+        return self
+
+    status = 200
+
+    def read(self, most: int) -> bytes:
+        return self.said[:most]
+
+    def getheader(self, name: str) -> None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Shows the moment the campaigns open."""
+    return Clock()
+
+
+@pytest.fixture
+def study() -> Study:
+    """Has one campaign."""
+    return Study(DATA)
+
+
+@pytest.fixture
+def model(tmp_path, clock, study):
+    """A model whose person trusts ``AUTHOR``, open."""
+    made = Model(tmp_path / "store", [LINE], (), URL, clock=clock, urandom=Dice(), opener=study)
+    made.open()
+    made.lower(lifetime=1000)
+    yield made
+    made.close()
+
+
+def joined(model, tmp_path, data=DATA):
+    """The terms of a campaign read from a file."""
+    path = tmp_path / "some.campaign"
+    path.write_bytes(data)
+    return model.read(path)
+
+
+def of(terms):
+    return terms.card.campaign_id
+
+
+def test_a_session_from_an_address_to_forgetting(model, study):
+    """Offered, read, agreed, answered, sent, counted and forgotten: each step shows what the device did."""
+    [offer] = model.offers()
+    terms = model.join(model.fetch(offer.campaign_id))
+    assert (terms.card.state, terms.card.title, terms.fits) == (NEW, "Highest education", True)
+    assert model.offers() == ()
+    asked = model.consent(of(terms))
+    assert (asked.card.state, asked.question.kind) == (OPEN, "values")
+    before = model.leaving(of(terms), "bachelor")
+    assert (before.report, before.parts) == (None, [])
+    assert model.gauge().spent == 0
+    made = model.answer(of(terms), "bachelor")
+    assert (made.truth, made.before, made.after, made.cost) == (before.truth, before.before, before.after, before.cost)
+    assert made.card.state == ANSWERED
+    assert made.report == b"".join(part.data for part in made.parts)
+    assert model.gauge().spent == pytest.approx(made.cost) == pytest.approx(made.after_cost)
+    assert (model.overview().waiting, model.queue().envelopes) == (2, 2)
+    delivery = model.send()
+    assert (delivery.sent, delivery.left, delivery.reason) == (2, 0, "")
+    assert study.taken[0].endswith(made.report)
+    [answers] = model.history().answers
+    assert ([one.label for one in answers.given], answers.counted) == (["bachelor"], None)
+    assert model.counted(answers).counted == (True,)
+    spent = model.gauge().spent
+    overview = model.forget(of(terms))
+    assert (overview.cards, overview.gauge.spent, overview.gauge.reserved) == ((), spent, 0)
+    assert model.history().answers == ()
+    assert {row.title for row in model.history().rows} == {""}
+
+
+def test_the_envelope_shown_is_the_one_that_leaves(model, tmp_path, study):
+    """The bytes on the screen are those in the upload, whatever was answered."""
+    for number, value in enumerate(("none", "master")):
+        terms = joined(model, tmp_path, campaign(f"Campaign {number}"))
+        model.consent(of(terms))
+        shown = model.answer(of(terms), value).report
+        model.send()
+        reports = [one.encode() for one in read_batch(study.taken[-1]) if one.kind is Kind.REPORT]
+        assert reports == [shown]
+
+
+@pytest.mark.parametrize(
+    ("domain", "value", "label"),
+    [
+        (None, "primary", "primary"),
+        (Buckets.of([0, 10, 40]), "40", "40"),
+        (Grid(0, 10 * MICRO, 0, 10 * MICRO, 5 * MICRO), "2.5,7.5", "2.5,7.5"),
+        (Items(1, ("tea", "milk", "soap")), "milk", "milk"),
+    ],
+)
+def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, value, label):
+    """A value is text in every kind of domain, and the history names it by its label."""
+    terms = joined(model, tmp_path, campaign(domain=domain))
+    asked = model.consent(of(terms))
+    if asked.question.kind == "grid":
+        assert asked.question.cell(0, 1) == value
+    model.answer(of(terms), value)
+    [answers] = model.history().answers
+    assert [one.label for one in answers.given] == [label]
+
+
+def test_a_value_that_the_question_does_not_allow_charges_nothing(model, tmp_path):
+    """A value outside the domain is refused before anything is drawn, and the notice does not repeat it."""
+    terms = joined(model, tmp_path)
+    model.consent(of(terms))
+    for ask in (model.leaving, model.answer):
+        with pytest.raises(NotInDomain) as refused:
+            ask(of(terms), "nonsense")
+        assert notice_of(refused.value).key == "domain"
+        assert "nonsense" not in notice_of(refused.value).detail
+    assert model.gauge().spent == 0
+
+
+def test_a_campaign_shows_where_it_stands(model, tmp_path, clock):
+    """New, upcoming, open, answered and over follow from the clock, the consent and the answers, in order of need."""
+    cases = {"Over": OPENS - WEEK, "Later": OPENS + WEEK, "Asked": OPENS, "New": OPENS, "Told": OPENS}
+    ids = {}
+    for title, opens in cases.items():
+        clock.now = opens
+        ids[title] = of(joined(model, tmp_path, campaign(title, opens=opens, periods=1 if title == "Over" else 10)))
+        if title != "New":
+            model.consent(ids[title])
+    clock.now = OPENS
+    model.answer(ids["Told"], "none")
+    shown = model.overview().cards
+    assert [(card.title, card.state) for card in shown] == [
+        ("Asked", OPEN),
+        ("New", NEW),
+        ("Told", ANSWERED),
+        ("Later", UPCOMING),
+        ("Over", OVER),
+    ]
+    following = {card.title: card.following for card in shown}
+    assert following == {
+        "Asked": OPENS + WEEK,
+        "New": OPENS + WEEK,
+        "Told": OPENS + WEEK,
+        "Later": OPENS + WEEK,
+        "Over": None,
+    }
+    clock.now = OPENS + 9 * WEEK
+    assert {card.title: card.following for card in model.overview().cards}["Told"] is None
+
+
+def test_the_terms_say_what_it_may_cost(model, tmp_path):
+    """The worst case is shown beside what remains, and what does not fit is said before anybody agrees."""
+    terms = joined(model, tmp_path)
+    assert (terms.answers, terms.author) == (10, AUTHOR.id.hex())
+    assert terms.terms.worst_case == pytest.approx(6 * terms.terms.cost)  # six values are drawn for once each
+    assert terms.promise.factor == pytest.approx(2.718, abs=1e-3)
+    assert terms.fits
+    model.lower(lifetime=5.0)
+    assert not model.agreement(of(terms)).fits
+
+
+def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
+    """A campaign of classes is agreed to as one of them; where a prior is asked for, the app declares the even one."""
+    terms = joined(model, tmp_path, of_classes())
+    assert [one.name for one in terms.terms.classes] == ["workers", "students", "others"]
+    model.consent(of(terms), "students")
+    assert model.agreement(of(terms)).terms.member_of == "students"
+    own = joined(model, tmp_path, of_own())
+    assert own.terms.declares_prior
+    assert model.consent(of(own)).card.state == OPEN
+
+
+def test_a_cap_is_lowered_and_never_raised(model):
+    """The gauge shows the lower of two caps, each kind by itself."""
+    assert model.lower(lifetime=6.0).cap == 6
+    assert model.lower(lifetime=7.0).cap == 6
+    gauge = model.lower(per_campaign=2.5, window=(7 * 86_400, 1.5))
+    assert (gauge.cap, gauge.per_campaign, gauge.window) == (6, 2.5, (7 * 86_400, 1.5))
+    with pytest.raises(ValueError, match="cap"):
+        model.lower(lifetime=-1)
+
+
+def test_what_is_not_acknowledged_waits(model, tmp_path, study, clock):
+    """A study that is down leaves the queue as it is, with the time of the next attempt; before it nothing is tried."""
+    terms = joined(model, tmp_path)
+    model.consent(of(terms))
+    model.answer(of(terms), "none")
+    study.down = True
+    failed = model.send()
+    assert (failed.sent, failed.left, failed.refused) == (0, 2, False)
+    assert failed.again >= clock.now
+    assert "study.example" in failed.reason
+    [upload] = model.queue().uploads
+    assert (upload.envelopes, upload.title) == (2, "Highest education")
+    study.down = False
+    clock.now = failed.again
+    assert model.queue().uploads[0].again is None
+    assert model.send().sent == 2
+
+
+def test_only_whom_the_person_named_is_let_in(tmp_path, clock, study):
+    """Without its author's key a campaign is refused and the key's id told; with it, it is joined; then it stays so."""
+    model = Model(tmp_path / "store", (), (), URL, clock=clock, opener=study)
+    model.open()
+    with pytest.raises(NotTrusted, match=AUTHOR.id.hex(" ", 2)) as refused:
+        model.join(model.fetch(campaign_id(DATA)))
+    assert notice_of(refused.value).offer == "authors"
+    other = public_line(SigningKey(bytes(32)).public)
+    assert [author.line for author in model.trust(other)] == [other.strip()]
+    with pytest.raises(NotTrusted):
+        model.join(model.fetch(campaign_id(DATA)))
+    assert [author.brought for author in model.trust(f"  {LINE}\n")] == [False, False]
+    terms = model.join(model.fetch(campaign_id(DATA)))
+    assert [author.key_id for author in model.distrust(LINE.strip())] == [SigningKey(bytes(32)).id.hex()]
+    assert model.agreement(of(terms)).card.state == NEW
+    with pytest.raises(BadData) as wrong:
+        model.trust("no key")
+    assert notice_of(wrong.value).key == "key"
+    model.close()
+
+
+def test_what_the_app_brings_is_trusted_and_stays(tmp_path, clock):
+    """A key that comes with the app lets its author's campaigns in, and is named as brought."""
+    model = Model(tmp_path / "store", [LINE], [LINE], clock=clock)
+    model.open()
+    assert [author.brought for author in model.authors()] == [True]
+    joined(model, tmp_path)
+    assert [author.brought for author in model.distrust(LINE.strip())] == [True]
+    model.close()
+
+
+@pytest.mark.parametrize("name", ["", "missing.campaign", "a\0b", "."])
+def test_a_file_that_cannot_be_read_is_a_notice(model, tmp_path, name):
+    """Whatever is named in place of a campaign's file, the person is told, and nothing is joined."""
+    with pytest.raises(NotAFile) as refused:
+        model.read(tmp_path / name)
+    assert notice_of(refused.value).key == "file"
+
+
+def test_other_bytes_are_no_campaign(model, tmp_path):
+    """A file that holds something else, or a campaign with one bit flipped, is refused as bad data."""
+    for data in (b"", b"hello", DATA[:-1] + bytes([DATA[-1] ^ 1])):
+        with pytest.raises(BadData) as refused:
+            joined(model, tmp_path, data)
+        assert notice_of(refused.value).key in ("data", "signature")
+    assert model.overview().cards == ()
+
+
+def test_every_error_of_the_sdk_has_a_notice():
+    """Each class of error that halftruth raises leads to a notice other than the unexpected one."""
+    known = {
+        kind
+        for module in (edge_sdk.errors, edge_sdk.fetch, protocol.errors, notice)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == module.__name__
+    }
+    abstract = {"HalftruthError", "NotYet"}
+    for kind in known:
+        if kind.__name__ not in abstract:
+            assert notice_of(kind("why")).key != notice.UNEXPECTED, kind
+    named = {kind.__name__ for kind in known}
+    assert set(KEYS) <= named
+
+
+def test_a_mistake_of_the_program_says_only_its_kind_and_place():
+    """An error that nobody foresaw is told by its class and line: its text might hold anything."""
+    try:
+        int("a person's answer")
+    except ValueError as error:
+        told = notice_of(error)
+    assert (told.key, told.offer) == (notice.UNEXPECTED, "")
+    assert re.fullmatch(r"ValueError, test_model\.py \d+", told.detail)
+
+
+def test_what_is_shown_can_be_logged(model, tmp_path):
+    """No repr of what a screen is given tells an answer, its report or what it cost."""
+    terms = joined(model, tmp_path)
+    model.consent(of(terms))
+    shown = model.answer(of(terms), "doctorate")
+    for text in map(repr, (shown, model.history())):
+        assert "doctorate" not in text
+        assert shown.report.hex() not in text
+        assert repr(shown.cost) not in text
+    assert isinstance(shown, Leaving)
+
+
+# A store that is not what it was
+
+
+def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, study):
+    """An older copy of the folder is refused with an offer to go on; going on counts what was set aside as spent."""
+    place, copy = tmp_path / "store", tmp_path / "copy"
+    model = Model(place, [LINE], clock=clock, opener=study)
+    model.open()
+    model.lower(lifetime=1000)
+    terms = joined(model, tmp_path)
+    model.consent(of(terms))
+    model.close()
+    shutil.copytree(place, copy)
+    model.open()
+    model.answer(of(terms), "none")
+    reserved = model.gauge().reserved + model.gauge().spent
+    model.close()
+    shutil.rmtree(place)
+    copy.rename(place)
+    with pytest.raises(StoreRestored) as refused:
+        model.open()
+    assert (notice_of(refused.value).key, notice_of(refused.value).offer) == ("restored", "adopt")
+    assert not model.is_open
+    model.adopt()
+    gauge = model.gauge()
+    assert (model.overview().cards, gauge.spent, gauge.reserved) == ((), pytest.approx(reserved), 0)
+    model.close()
+
+
+def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
+    """A database that is none is refused with an offer to go on; going on begins without studies and spends nothing."""
+    model = Model(tmp_path / "store", [LINE], clock=clock)
+    model.open()
+    joined(model, tmp_path)
+    model.close()
+    (tmp_path / "store" / DATABASE_FILE).write_bytes(b"not a database" * 1000)
+    with pytest.raises(StoreDamaged) as refused:
+        model.open()
+    assert notice_of(refused.value).offer == "adopt"
+    model.adopt()
+    assert (model.overview().cards, model.gauge().spent) == ((), 0)
+    model.close()
+
+
+# Settings
+
+
+def test_settings_come_back(tmp_path):
+    """What was saved is loaded; what nobody saved is as at first."""
+    assert Settings.load(tmp_path) == Settings()
+    chosen = Settings("https://study.example", (LINE.strip(),), "de", "dark")
+    chosen.save(tmp_path / "made")
+    assert Settings.load(tmp_path / "made") == chosen
+    assert [path.name for path in (tmp_path / "made").iterdir()] == [FILE]
+
+
+@pytest.mark.parametrize(
+    "saved", [b"", b"{", b"[]", b"\xff", b'{"server": 1, "look": "pink", "authors": {}, "other": 1}', b"[" * 10**5]
+)
+def test_settings_that_cannot_be_read_are_none(tmp_path, saved):
+    """A file that is not of the form is as if there were none; the app starts."""
+    (tmp_path / FILE).write_bytes(saved)
+    assert Settings.load(tmp_path) == Settings()
+
+
+# The worker
+
+
+def test_things_are_done_in_order_by_one_other_thread():
+    """Work is done one after another in a thread that is not the caller's, and results come by the caller's own way."""
+    import queue
+    import threading
+
+    handed: queue.Queue = queue.Queue()
+    worker = Worker(handed.put)
+    threads, results = set(), []
+
+    def work(number):
+        threads.add(threading.get_ident())
+        if number % 3 == 0:
+            raise ValueError(number)
+        return number
+
+    for number in range(30):
+        worker.ask(lambda number=number: work(number), results.append, lambda error: results.append(-error.args[0]))
+    for _ in range(30):
+        handed.get(timeout=10)()
+    worker.end(lambda: threads.add(threading.get_ident()))
+    assert results == [-number if number % 3 == 0 else number for number in range(30)]
+    assert len(threads) == 1
+    assert threads != {threading.get_ident()}
+
+
+def test_an_end_drops_what_was_not_begun_and_closes_last():
+    """What is being done is finished, what waits is dropped, the last work comes last, and nothing is handed on."""
+    import threading
+
+    begun, go, done, handed = threading.Event(), threading.Event(), [], []
+    worker = Worker(handed.append)
+
+    def first():
+        begun.set()
+        go.wait(10)
+        done.append("first")
+
+    worker.ask(first, done.append, done.append)
+    worker.ask(lambda: done.append("second"), done.append, done.append)
+    begun.wait(10)
+    threading.Timer(0.05, go.set).start()
+    worker.end(lambda: done.append("last"))
+    worker.end(lambda: done.append("again"))
+    assert done == ["first", "last"]
+    assert handed == []
+
+
+# What is loaded
+
+
+def test_the_model_imports_no_kivy_and_shows_its_first_screen_without_a_study(tmp_path):
+    """The first screen of a new device needs neither Kivy nor the network nor a campaign's audit."""
+    program = (
+        "import sys; from demo_app.model import Model; model = Model(sys.argv[1]); model.open(); model.overview()\n"
+        "print(sorted(name for name in sys.modules if name.split('.')[0] in ('kivy', 'ssl', 'numpy', 'aggregator')\n"
+        "    or name in ('protocol.campaign', 'edge_sdk.send')))"
+    )
+    run = [sys.executable, "-c", program, tmp_path / "store"]
+    done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_kivy_is_imported_where_it_is_seen():
+    """Only the app, what starts it, its screens and its widgets import Kivy."""
+    seen = {"__main__.py", "main.py", "app.py", "screens", "widgets"}
+    for path in sources("demo_app"):
+        if not seen & set(path.relative_to(ROOT / "demo_app").parts):
+            assert "kivy" not in tops(path), path

@@ -1,0 +1,223 @@
+"""Laws of the screens: all of each can be read and touched, in every shape, look and language; and the way back."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.store import DATABASE_FILE
+from protocol.domain import Buckets, Grid, Items, Values
+from protocol.keys import public_line
+from tests.demo_app.screen import DESKTOP, PHONE, SHOTS, Screen, display
+from tests.demo_app.test_session import settle, tap
+from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
+from tests.edge_sdk.test_roles import of_classes
+
+MICRO = 10**6
+DAY = 86_400
+MANY = tuple(f"Occupation number {number}" for number in range(500))
+ASKED = {
+    "Where": {"domain": Grid(45 * MICRO, 56 * MICRO, 5 * MICRO, 16 * MICRO, MICRO)},
+    "Hours": {"domain": Buckets.of([0, 10, 20, 40, 60])},
+    "Shopping": {"domain": Items(2, ("tea", "coffee", "milk", "bread", "soap", "newspaper"))},
+    "Occupation": {"domain": Values(MANY)},
+    "Education": {},
+}
+SHAPES = {
+    "phone-light-en": (PHONE, "en", (), 1.0),
+    "desktop-dark-de": (DESKTOP, "de", ("--dark",), 1.0),
+    "phone-dark-de": (PHONE, "de", ("--dark",), 1.0),
+    "desktop-light-en": (DESKTOP, "en", (), 1.0),
+    "large-light-en": (PHONE, "en", (), 1.6),
+}
+
+
+@pytest.fixture(scope="module")
+def number():
+    """A display that all of these tests share."""
+    with display() as made:
+        yield made
+
+
+def now() -> int:
+    return int(time.time())
+
+
+def one(title: str, **options: object) -> bytes:
+    """A campaign that is open now, for a day longer."""
+    return campaign(title, **{"opens": now() - DAY, "periods": 2, "period_seconds": WEEK} | options)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """A device that agreed to ``ASKED``, answered one of them, and has read the terms of one more."""
+    place = tmp_path / "phone"
+    with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=24.0)) as device:
+        for title, options in ASKED.items():
+            device.consent(device.join(one(title, **options)).campaign_id)
+        device.answer(device.join(one("Education")).campaign_id, "bachelor")
+        device.join(one("Not yet"))
+    (tmp_path / "classes.campaign").write_bytes(of_classes(opens=now() - DAY, closes=now() + 9 * DAY))
+    (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public), encoding="utf-8")
+    return place
+
+
+def fits(screen: Screen) -> None:
+    """Nothing that can be seen is cut or too small to touch."""
+    assert screen.cut() == []
+    assert screen.small() == []
+
+
+@pytest.mark.parametrize(
+    "shape", [pytest.param(name, marks=() if name == "phone-dark-de" else pytest.mark.long) for name in SHAPES]
+)
+def test_every_screen_fits(number, folder, tmp_path, shape):
+    """On a phone and a desktop, light and dark, English and German, and with large letters: no text is cut anywhere,
+    and nothing to touch is below 48 dp; a picture of each is kept."""
+    size, language, look, letters = SHAPES[shape]
+    options = ["--store", folder, "--language", language, *look, "--trust", tmp_path / "analyst.pub"]
+    with Screen(number, "demo_app", *options, size=size, font_scale=letters, shots=SHOTS / shape) as screen:
+
+        def seen(name: str) -> None:
+            fits(screen)
+            screen.shot(name)
+
+        screen.wait("studies:page")
+        seen("studies")
+        tap(screen, "study:Not yet")
+        seen("terms")
+        tap(screen, "join")
+        seen("consent")
+        for title, answer in {
+            "Where": lambda: screen.tap("map", (0.5, 0.5)),
+            "Hours": lambda: screen.tap("number:track", (0.6, 0.5)),
+            "Shopping": lambda: [screen.tap("items:tea"), screen.tap("items:soap")],
+            "Occupation": lambda: [
+                screen.fill("choice:search", "number 77"),
+                screen.tap("choice:Occupation number 77"),
+            ],
+        }.items():
+            tap(screen, "place:studies")
+            tap(screen, f"study:{title}")
+            seen(f"question-{title.lower()}")
+            answer()
+            seen(f"answered-{title.lower()}")
+            tap(screen, "next")
+            seen(f"leaving-{title.lower()}")
+        tap(screen, "make")
+        seen("bytes")
+        for name in ("history", "outbox", "budget", "settings"):
+            tap(screen, f"place:{name}")
+            seen(name)
+        tap(screen, "authors")
+        seen("authors")
+        tap(screen, "back")
+        tap(screen, "device")  # it names the store's folder, which is one long word
+        assert screen.small() == []
+        screen.shot("device")
+        tap(screen, "back")
+        tap(screen, "place:studies")
+        tap(screen, "add")
+        screen.fill("file", str(tmp_path / "classes.campaign"))
+        tap(screen, "read")
+        seen("terms-classes")
+        tap(screen, "join")
+        seen("consent-classes")
+        assert screen.read("agree", "disabled")
+        tap(screen, "class:1")
+        assert not screen.read("agree", "disabled")
+        assert "demo_app" not in screen.log()
+
+
+def test_the_way_back_leads_home_and_then_out(number, folder):
+    """Escape, as a phone's back button, goes back screen by screen; what was chosen stays; a destination leads home."""
+    with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        screen.wait("studies:page")
+        tap(screen, "study:Shopping")
+        tap(screen, "items:tea")
+        tap(screen, "next")
+        screen.key("escape")
+        settle(screen)
+        assert screen.call("app.root.ids.screens.current") == "question"
+        tap(screen, "next")
+        assert screen.read("answer", "text") == "tea"
+        for expected in ("question", "studies"):
+            screen.key("escape")
+            settle(screen)
+            assert screen.call("app.root.ids.screens.current") == expected
+        tap(screen, "place:budget")
+        screen.key("escape")
+        settle(screen)
+        assert screen.call("app.root.ids.screens.current") == "studies"
+
+
+def test_what_cannot_be_sent_waits_and_is_said(number, folder):
+    """Nothing goes where it could be read on the way; what was not taken stays, and the screen says when again."""
+    with socket.socket() as taken, Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        screen.wait("studies:page")
+        tap(screen, "place:outbox")
+        screen.fill("server", "http://study.example")
+        tap(screen, "send")
+        screen.wait("notice")
+        assert "https://" in screen.read("notice", "text")
+        tap(screen, "dismiss")
+        screen.fill("server", f"http://127.0.0.1:{taken.getsockname()[1]}")
+        tap(screen, "send")
+        screen.wait("outcome")
+        assert screen.read("outcome", "text") == "6 envelopes still wait. Nothing is lost."
+        assert "not before" in screen.read("again", "text")
+        tap(screen, "done")
+        assert screen.read("waiting", "title") == "6 envelopes wait to be sent"
+
+
+def test_caps_are_lowered_by_touch(number, folder):
+    """A lower cap is typed, asked about, and holds; a word in its place is refused in words."""
+    with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        screen.wait("studies:page")
+        tap(screen, "place:budget")
+        screen.fill("lifetime", "much")
+        tap(screen, "lower")
+        assert screen.read("lifetime", "error")
+        screen.fill("lifetime", "23,5")
+        tap(screen, "lower")
+        tap(screen, "agree")
+        assert screen.read("lifetime", "label") == "For everything, ever; now 23.5"
+
+
+def test_language_and_look_change_at_once_and_are_kept(number, folder):
+    """German and dark are worn as soon as they are touched, and the next start still wears them."""
+    with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        screen.wait("studies:page")
+        tap(screen, "place:settings")
+        tap(screen, "language:1")
+        tap(screen, "look:1")
+        assert "Verlauf" in screen.texts()
+        assert screen.close() == 0
+    with Screen(number, "demo_app", "--store", folder) as screen:
+        screen.wait("studies:page")
+        assert "Verlauf" in screen.texts()
+        assert screen.call("__import__('demo_app.widgets.look').widgets.look.look.dark")
+
+
+def test_a_damaged_store_is_gone_on_with_only_when_the_person_says_so(number, folder):
+    """A damaged store shows what is wrong; trying again changes nothing; going on is asked about and begins anew."""
+    for path in folder.glob(f"{DATABASE_FILE}*"):
+        path.write_bytes(b"not a database" * 1000)
+    with Screen(number, "demo_app", "--store", folder, "--language", "en", shots=SHOTS) as screen:
+        screen.wait("trouble:damaged")
+        settle(screen)
+        assert screen.small() == []
+        screen.shot("trouble")
+        tap(screen, "retry")
+        assert screen.seen("trouble:damaged")
+        tap(screen, "adopt")
+        tap(screen, "agree")
+        screen.wait("studies:page")
+        settle(screen)
+        assert screen.seen("add")
+        assert not screen.seen("study:Education")

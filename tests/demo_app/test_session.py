@@ -1,0 +1,185 @@
+"""A person's whole session on a phone's screen, against a study that runs: it ends in an estimate that counts them."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import datetime
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from aggregator.cli.shell import halftruth
+from tests.demo_app.screen import PHONE, ROOT, SHOTS, Screen, display
+
+PEOPLE = {"none": 20, "primary": 30, "secondary": 40, "bachelor": 25}
+"""Simulated neighbours, so that there are enough reports for an estimate."""
+
+DRAFT = """
+title = "Highest education"
+question = "What is the highest level of education you have completed?"
+purpose = "Plan evening classes."
+organisation = "Town library"
+[domain]
+kind = "values"
+values = ["none", "primary", "secondary", "bachelor", "master", "doctorate"]
+[privacy]
+notion = "ldp"
+epsilon = 1.0
+[schedule]
+opens = {opens}
+closes = {closes}
+period_days = 30
+[limits]
+minimum_reports = 100
+"""
+COMMAND = [sys.executable, "-c", "import sys; from aggregator.cli import main; sys.exit(main())"]
+STARTED = 30.0
+"""Seconds that a service may take to listen."""
+
+
+def desk_says(*arguments: object) -> str:
+    """What a command of the desk prints; it works in the folder that the test stands in."""
+    done = CliRunner().invoke(halftruth, ["--study", "lib", *map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@contextlib.contextmanager
+def received(folder: Path):
+    """The address of a study's service, in a process of its own."""
+    run = [*COMMAND, "--study", "lib", "receive", "--listen", "127.0.0.1:0"]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    surroundings = os.environ | {"PYTHONPATH": path}
+    with subprocess.Popen(run, cwd=folder, env=surroundings, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            found = re.search(r"http://[0-9.:]+", running.stdout.readline())
+            assert found, "the service says where it listens"
+            yield found[0]
+        finally:
+            running.send_signal(signal.SIGTERM)
+            running.wait(STARTED)
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with an author's keys, a signed campaign and a study of it; the test stands in it."""
+    monkeypatch.chdir(tmp_path)
+    today = datetime.datetime.now(datetime.UTC).date()
+    days = [today + datetime.timedelta(days=shift) for shift in (-1, 59)]
+    (tmp_path / "education.toml").write_text(DRAFT.format(opens=days[0], closes=days[1]), encoding="utf-8")
+    desk_says("keygen", "analyst")
+    desk_says("campaign", "education.toml", "--key", "analyst.key", "--out", "education.campaign")
+    desk_says("import", "education.campaign", "--trust", "analyst.pub")
+    return tmp_path
+
+
+def settle(screen: Screen) -> None:
+    """Until nothing is being done and all of the screen is there."""
+    until = time.monotonic() + 20
+    while not screen.call("app.idle"):
+        assert time.monotonic() < until, screen.texts()
+
+
+def tap(screen: Screen, name: str) -> None:
+    """Touch something once the screen is whole, and wait for what comes of it."""
+    settle(screen)
+    screen.tap(name)
+    settle(screen)
+
+
+def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
+    """Joined, agreed, answered, seen, sent, counted and forgotten by touches alone: one report more is estimated."""
+    with (
+        display() as number,
+        received(desk) as url,
+        Screen(number, "demo_app", "--store", desk / "phone", "--server", url, size=PHONE, shots=SHOTS) as screen,
+    ):
+        shot = iter(range(1, 100))
+
+        def keep(name: str) -> None:
+            screen.shot(f"session-{next(shot):02}-{name}")
+
+        screen.wait("add")
+        keep("welcome")
+        tap(screen, "add")
+        tap(screen, "look")
+        keep("offers")
+        # Nobody is trusted yet, so the study's word alone lets nothing in.
+        tap(screen, "offer:Highest education")
+        screen.wait("question")
+        keep("unknown-author")
+        tap(screen, "agree")  # of the notice: name whom I trust
+        screen.fill("line", (desk / "analyst.pub").read_text(encoding="utf-8").strip())
+        tap(screen, "trust")
+        keep("trusted")
+        tap(screen, "back")
+        tap(screen, "look")
+        tap(screen, "offer:Highest education")
+        screen.wait("promise")
+        keep("terms")
+        assert "Town library asks" in screen.texts()
+        tap(screen, "join")
+        keep("consent")
+        tap(screen, "agree")
+        keep("question")
+        tap(screen, "choice:secondary")
+        keep("chosen")
+        tap(screen, "next")
+        keep("chances")
+        assert screen.read("answer", "text") == "secondary"
+        tap(screen, "make")
+        keep("bytes")
+        shown = screen.read("bytes", "text")
+        tap(screen, "send")
+        screen.wait("outcome")
+        keep("sent")
+        assert screen.read("outcome", "text") == "The study has your 2 envelopes."
+        assert counts() == 1
+
+        tap(screen, "done")
+        tap(screen, "place:history")
+        tap(screen, "counted:Highest education")
+        keep("counted")
+        assert any("The study has counted it." in text for text in screen.texts())
+
+        tap(screen, "place:budget")
+        keep("budget")
+        tap(screen, "place:history")
+        tap(screen, "forget:Highest education")
+        screen.wait("question")
+        keep("forget")
+        tap(screen, "agree")
+        tap(screen, "place:studies")
+        keep("forgotten")
+        assert not screen.seen("study:Highest education")
+        assert screen.close() == 0
+
+    assert len(bytes.fromhex("".join(strip(shown)))) == 106
+    with (desk / "counts.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("value", "count"), *PEOPLE.items()])
+    desk_says("simulate", "education.campaign", "--truth", "counts.csv", "--seed", 1, "--out", "batch.htr")
+    assert json.loads(desk_says("ingest", "batch.htr", "--json"))["accepted"] == sum(PEOPLE.values())
+    estimate = json.loads(desk_says("estimate", "education", "--json"))
+    assert estimate["reports"] == sum(PEOPLE.values()) + 1
+    assert sum(value["estimate"] for value in estimate["values"]) == pytest.approx(1)
+
+
+def counts() -> int:
+    """Ingest what came; how many reports were accepted."""
+    done = json.loads(desk_says("ingest", "--json"))
+    assert done["read"] == done["accepted"]
+    return done["accepted"]
+
+
+def strip(marked: str) -> list[str]:
+    """The bytes of the screen's text without its marks."""
+    return re.sub(r"\[[^\]]*\]", "", marked).split()
