@@ -48,6 +48,7 @@ def _findings() -> Iterator[Finding]:
         ("storage", _storage_commits),
         ("randomness", lambda: f"operating system, {len(os.urandom(32))} bytes drawn"),
         ("cores", lambda: f"{os.cpu_count()} to verify on"),
+        ("dask", _dask),
         ("room", _room),
     )
     for name, check in checks:
@@ -78,6 +79,14 @@ def _storage_commits() -> str:
     if count != 2000:
         raise RuntimeError(f"2000 rows were written, {count} read")
     return "a Delta table was written, appended to and read"
+
+
+def _dask() -> str:
+    """Whether the engine for several machines is there, which a desktop does without."""
+    try:
+        return f"dask {metadata.version('dask')}, distributed {metadata.version('distributed')}: --engine dask works"
+    except metadata.PackageNotFoundError:
+        return "not installed, and needed for --engine dask only: pip install 'halftruth[aggregator,dask]'"
 
 
 def _room() -> str:

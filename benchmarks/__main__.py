@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from benchmarks import accuracy, device, estimate, ingest, size
+from benchmarks import accuracy, app, daemon, device, estimate, ingest, scale, size
 
 BENCHMARKS = {
     "size": size.run,
     "estimate": estimate.run,
     "device": device.run,
+    "daemon": daemon.run,
+    "app": app.run,
     "ingest": ingest.run,
+    "scale": scale.run,
     "accuracy": accuracy.run,
     "memory": partial(ingest.run, reports=1_000_000),
 }

@@ -84,15 +84,17 @@ class Offer:
         """The place that each row would fill: rows fill the same slot where these are equal."""
         return self._places(self._partitions[1], self._keys[1], self.slot)
 
-    def free(self, table: DeltaTable) -> Mask:
+    def free(self, table: DeltaTable, only: str = "") -> Mask:
         """Which reports fill only slots that no report of the snapshot, and no earlier one of the offer, fills.
 
+        Args:
+            only: a condition, in the query engine's words, that rows of the offer's keys fulfil; others are not read.
         Raises:
             StudyError
         """
         places, which = np.unique(self.places, return_inverse=True)
         free = np.ones(self.reports, dtype=np.bool_)
-        free[self.report[self._filled(table, places)[which]]] = False
+        free[self.report[self._filled(table, places, only)[which]]] = False
         left = np.flatnonzero(free[self.report])
         counts = np.bincount(which[left], minlength=len(places))
         contested = left[counts[which[left]] > 1]
@@ -115,7 +117,7 @@ class Offer:
                 free[reports[start]] = False
             start = stop
 
-    def _filled(self, table: DeltaTable, places: Integers) -> Mask:
+    def _filled(self, table: DeltaTable, places: Integers, only: str) -> Mask:
         """Which places the snapshot has rows for."""
         filled = np.zeros(len(places), dtype=np.bool_)
         partitions, _ = self._partitions
@@ -131,9 +133,9 @@ class Offer:
                 if not periods:
                     continue
                 listed = ", ".join(map(str, periods))
-                batches = table.scan(
-                    columns=["period", "key", "slot"], predicate=f"campaign = '{campaign}' AND period IN ({listed})"
-                )
+                condition = f"campaign = '{campaign}' AND period IN ({listed})"
+                condition += f" AND {only}" if only else ""
+                batches = table.scan(columns=["period", "key", "slot"], predicate=condition)
                 for batch in batches:
                     period, key, slot = (column.to_numpy() for column in pa.record_batch(batch).columns)
                     near = np.flatnonzero(flags[key & low])

@@ -9,6 +9,7 @@ Who may enrol by sending a batch and who only by the analyst's hand: the campaig
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,30 @@ class Enrolled:
         self.refused.update(other.refused)
 
 
+@dataclass(frozen=True)
+class Introduction:
+    """Keys whose enrolments verify, of one campaign, in the order in which they came.
+
+    Attributes:
+        campaign: id in hex.
+        ids: (n,) key ids.
+        public: (n, 32)
+        prior: (n,) what each declares, as its enrolment wrote it.
+    """
+
+    campaign: str
+    ids: Integers
+    public: Bytes
+    prior: Words
+
+    @classmethod
+    def joined(cls, parts: Sequence[Introduction]) -> Introduction:
+        """Introductions to the same campaign, one after the other."""
+        columns = ([getattr(part, name) for part in parts] for name in ("ids", "public", "prior"))
+        ids, public, prior = (np.concatenate(column) for column in columns)
+        return cls(parts[0].campaign, ids, public, prior)
+
+
 def enrol(study: Study, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> Enrolled:
     """Register the keys that a chunk's enrolments introduce.
 
@@ -68,10 +93,27 @@ def enrol(study: Study, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> 
     Raises:
         StudyError
     """
+    result, introductions = introduced(study, chunk, verifier, uploaded=uploaded)
+    for one in introductions:
+        result.add(admit(study, one))
+    return result
+
+
+def introduced(
+    study: Study, chunk: Chunk, verifier: Verifier, *, uploaded: bool
+) -> tuple[Enrolled, list[Introduction]]:
+    """Check a chunk's enrolments as ``enrol`` does, and register nothing.
+
+    Returns:
+        What was refused or ignored, and the keys to ``admit``.
+    Raises:
+        StudyError
+    """
     result = Enrolled()
+    introductions: list[Introduction] = []
     sealed = chunk.of(Kind.ENROLMENT)
     if not len(sealed):
-        return result
+        return result, introductions
     fields, ids = _decoded(chunk, sealed, result)
     names = study.ids()
     which = by_campaign(fields.campaign, names)
@@ -87,11 +129,20 @@ def enrol(study: Study, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> 
         rows = rows[fitting]
         usable = rows[_usable(fields.public[rows])]
         good = usable[verifier.verify(sealed.rows(usable), fields.public[usable])]
-        added, known = register(study, campaign, ids[good], fields.public[good], fields.prior[good], revoked=False)
-        result.added += added
-        result.known += known
-        result.refused[campaign, Reject.BAD_SIGNATURE] += len(rows) - added - known
-    return result
+        result.refused[campaign, Reject.BAD_SIGNATURE] += len(rows) - len(good)
+        introductions.append(Introduction(campaign, ids[good], fields.public[good], fields.prior[good]))
+    return result, introductions
+
+
+def admit(study: Study, one: Introduction) -> Enrolled:
+    """Register keys that were introduced; those with the key id of another are refused.
+
+    Raises:
+        StudyError
+    """
+    added, known = register(study, one.campaign, one.ids, one.public, one.prior, revoked=False)
+    taken = len(one.ids) - added - known
+    return Enrolled(added, known, refused=Counter({(one.campaign, Reject.BAD_SIGNATURE): taken}))
 
 
 def revoke(study: Study, chunk: Chunk) -> int:

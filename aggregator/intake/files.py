@@ -18,6 +18,8 @@ from protocol.errors import HalftruthError
 UNFINISHED = ".part"
 """Ending of the names of files still being written; such files are passed over in folders."""
 
+_READ_BYTES = 2**20
+
 
 class IntakeError(HalftruthError):
     """Nothing can be read as it was asked for."""
@@ -58,6 +60,20 @@ def pieces(path: Path, size: int) -> Iterator[bytes]:
     with path.open("rb", buffering=0) as file:
         while piece := file.read(size):
             yield piece
+
+
+def part(path: Path, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
+    """``size`` bytes of a file from ``begin`` on; whether it ends before that; and what stopped reading."""
+    read: list[bytes] = []
+    try:
+        with path.open("rb", buffering=0) as file:
+            file.seek(begin)
+            while size and (piece := file.read(min(size, _READ_BYTES))):
+                read.append(piece)
+                size -= len(piece)
+    except OSError as error:
+        return b"".join(read), True, error
+    return b"".join(read), size > 0, None
 
 
 def size_of(paths: Iterable[str | Path]) -> int:

@@ -49,13 +49,14 @@ class Frames:
     inside_garbage: bool = False
 
 
-def frames(data: bytes, *, final: bool, inside_garbage: bool = False) -> Frames:
+def frames(data: bytes, *, final: bool, inside_garbage: bool = False, stop: int | None = None) -> Frames:
     """The envelopes of one piece of a stream.
 
     Args:
         data: what the previous piece left from ``rest`` on, and the new bytes.
         final: no bytes follow; then ``rest`` is the length of ``data``.
         inside_garbage: as the previous piece left it.
+        stop: offset at and after which envelopes belong to somebody else; then ``rest`` is where the next may begin.
     """
     found = Frames(inside_garbage=inside_garbage)
     add_begin, add_payload, add_end, add_kind = (
@@ -65,7 +66,8 @@ def frames(data: bytes, *, final: bool, inside_garbage: bool = False) -> Frames:
         found.kind.append,
     )
     at, size = 0, len(data)
-    while at < size:
+    stop = size if stop is None else stop
+    while at < stop:
         kind = _HEADS.get(data[at : at + KEY_AT])
         end = payload = 0
         if kind is not None and at + _LONGEST_HEAD <= size:

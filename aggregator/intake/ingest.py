@@ -20,9 +20,9 @@ from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.enrolments import Enrolled, enrol
 from aggregator.intake.files import IntakeError, batch_files, pieces, size_of
 from aggregator.intake.framing import frames
-from aggregator.intake.judge import judge
+from aggregator.intake.judge import Judged, judge
 from aggregator.intake.rejects import Reject
-from aggregator.intake.signatures import Verifier, verifier
+from aggregator.intake.signatures import verifier
 from aggregator.intake.tables import REJECTS, SCHEMAS, add
 from protocol.envelope import Kind
 
@@ -125,13 +125,14 @@ def ingest(
     """
     files = batch_files(paths)
     warnings: list[str] = []
+    desk = Desk(study, now)
     with verifier(threads) as threads_verifying:
-        desk = _Desk(study, now, threads_verifying, chunk_outputs)
         # All keys come before all reports, so neither order nor the size of chunks decides who is known.
         for chunk in _chunks(files, [], piece_bytes, chunk_reports):
-            desk.take_keys(chunk)
+            desk.take_keys(enrol(study, chunk, threads_verifying, uploaded=True), len(chunk.of(Kind.ENROLMENT)))
         for chunk in _chunks(files, warnings, piece_bytes, chunk_reports):
-            desk.take_reports(chunk)
+            desk.take_reports(judge(study, chunk, threads_verifying, now, chunk_outputs))
+            pa.default_memory_pool().release_unused()  # what a commit took, Arrow would keep
             if progress is not None:
                 progress(len(chunk.data))
     return desk.result(len(files), tuple(warnings))
@@ -171,36 +172,29 @@ def _with_last(path: Path, size: int, warnings: list[str]) -> Iterator[tuple[byt
 
 
 @dataclass
-class _Desk:
-    """Takes chunks and counts what becomes of them."""
+class Desk:
+    """Counts what becomes of envelopes, and writes down what is refused."""
 
     study: Study
     now: int
-    verifier: Verifier
-    chunk_outputs: int
     read: int = 0
     accepted: Counter[str] = field(default_factory=Counter)
     outputs: Counter[str] = field(default_factory=Counter)
     rejected: Counter[tuple[str, Reject]] = field(default_factory=Counter)
     enrolled: Enrolled = field(default_factory=Enrolled)
 
-    def take_keys(self, chunk: Chunk) -> None:
-        """Register the keys that the chunk's enrolments introduce."""
-        enrolled = enrol(self.study, chunk, self.verifier, uploaded=True)
+    def take_keys(self, enrolled: Enrolled, envelopes: int) -> None:
+        """Count so many enrolments."""
         self.enrolled.add(enrolled)
-        self.read += len(chunk.of(Kind.ENROLMENT)) - enrolled.added - enrolled.known - enrolled.ignored
+        self.read += envelopes - enrolled.added - enrolled.known - enrolled.ignored
         self._write_down(enrolled.refused)
 
-    def take_reports(self, chunk: Chunk) -> None:
-        """Commit the reports that pass, then write down what was refused."""
-        judged = judge(self.study, chunk, self.verifier, self.now, self.chunk_outputs)
-        strays = chunk.garbage + len(chunk.of(Kind.CAMPAIGN))
-        judged.rejected["", Reject.MALFORMED] += strays
+    def take_reports(self, judged: Judged) -> None:
+        """Count reports and strays."""
         self.accepted.update(judged.accepted)
         self.outputs.update(judged.outputs)
-        self.read += strays + len(chunk.of(Kind.REPORT))
+        self.read += judged.read
         self._write_down(judged.rejected)
-        pa.default_memory_pool().release_unused()  # what a commit took, Arrow would keep
 
     def _write_down(self, rejected: Counter[tuple[str, Reject]]) -> None:
         self.rejected.update(rejected)

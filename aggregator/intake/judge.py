@@ -1,7 +1,8 @@
 """A chunk's reports through the checks, a column at a time, and those that pass into the study.
 
 One idea: every report has one verdict, and a check only gives verdicts to reports that have none yet; so the first
-failing check wins, in the order in which the code reads.
+failing check wins, in the order in which the code reads. All checks but the last look at nothing that was counted, so
+they may be done anywhere; whether a slot is free is asked where it is filled.
 
 The classes: rejects. Which slots are free: deduplicate.
 """
@@ -38,13 +39,15 @@ _NONE, _ACCEPTED = -1, len(_CLASSES)
 
 @dataclass
 class Judged:
-    """What became of reports.
+    """What became of reports, and of what should not be among them.
 
     Attributes:
+        read: reports, runs of garbage and stray campaigns.
         accepted, outputs: reports counted, and outputs in them, by campaign.
         rejected: by campaign ("" where none is known) and class.
     """
 
+    read: int = 0
     accepted: Counter[str] = field(default_factory=Counter)
     outputs: Counter[str] = field(default_factory=Counter)
     rejected: Counter[tuple[str, Reject]] = field(default_factory=Counter)
@@ -59,14 +62,34 @@ def judge(study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outputs
     Raises:
         StudyError
     """
-    sealed = chunk.of(Kind.REPORT)
-    if not len(sealed):
-        return Judged()
-    docket = _Docket.of(study, chunk, sealed)
-    docket.check_keys_and_signatures(verifier)
-    docket.check_schedule(now)
-    docket.commit(most_outputs)
-    return docket.judged()
+    docket = _Docket.examined(study, chunk, verifier, now)
+    if docket is not None:
+        docket.commit(most_outputs)
+    return _judged(docket, chunk)
+
+
+def examine(study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outputs: int) -> tuple[Judged, list[Offer]]:
+    """Check the reports of a chunk, and hand out those that pass; nothing is committed.
+
+    Args:
+        now: UTC seconds.
+        most_outputs: in one offer, give or take a report's.
+    Returns:
+        What was refused, and the rest in order.
+    Raises:
+        StudyError
+    """
+    docket = _Docket.examined(study, chunk, verifier, now)
+    offers = [] if docket is None else [docket.offered(part)[1] for part in docket.parts(most_outputs)]
+    return _judged(docket, chunk), offers
+
+
+def _judged(docket: _Docket | None, chunk: Chunk) -> Judged:
+    judged = Judged() if docket is None else docket.judged()
+    strays = chunk.garbage + len(chunk.of(Kind.CAMPAIGN))
+    judged.rejected["", Reject.MALFORMED] += strays
+    judged.read = strays + len(chunk.of(Kind.REPORT))
+    return judged
 
 
 @dataclass(frozen=True)
@@ -100,6 +123,17 @@ class _Docket:
         everyone = np.arange(len(sealed))
         docket.refuse(everyone, ~reports.valid, Reject.MALFORMED)
         docket.refuse(everyone, campaign < 0, Reject.UNKNOWN_CAMPAIGN)
+        return docket
+
+    @classmethod
+    def examined(cls, study: Study, chunk: Chunk, verifier: Verifier, now: int) -> _Docket | None:
+        """The reports through all checks but those of their outputs; None where there are no reports."""
+        sealed = chunk.of(Kind.REPORT)
+        if not len(sealed):
+            return None
+        docket = cls.of(study, chunk, sealed)
+        docket.check_keys_and_signatures(verifier)
+        docket.check_schedule(now)
         return docket
 
     def undecided(self, campaign: int | None = None) -> Integers:
@@ -150,18 +184,25 @@ class _Docket:
         """The terms of a campaign by its number."""
         return self.study.known(self.names[campaign]).campaign.terms
 
-    def commit(self, most_outputs: int) -> None:
-        """Bad outputs and replays; what is left is accepted, about ``most_outputs`` outputs at a time."""
+    def parts(self, most_outputs: int) -> list[Integers]:
+        """Rows without a verdict, about ``most_outputs`` outputs at a time."""
         rows = self.undecided()
         upto = np.cumsum(self.reports.count[rows])
-        for part in np.split(rows, np.flatnonzero(np.diff(upto // most_outputs)) + 1):
-            self._commit(part)
+        return np.split(rows, np.flatnonzero(np.diff(upto // most_outputs)) + 1)
 
-    def _commit(self, rows: Integers) -> None:
-        row, slot, output, word = self._unpacked(rows)
+    def offered(self, part: Integers) -> tuple[Integers, Offer]:
+        """Bad outputs; the rest of the rows, and what they say."""
+        row, slot, output, word = self._unpacked(part)
         reports, report = np.unique(row, return_inverse=True)
         where = self.campaign[row], self.reports.period[row], self.key[row], slot
-        offer = Offer(self.names, len(reports), report, *where, output, word)
+        return reports, Offer(self.names, len(reports), report, *where, output, word)
+
+    def commit(self, most_outputs: int) -> None:
+        """Bad outputs and replays; what is left is accepted."""
+        for part in self.parts(most_outputs):
+            self._commit(*self.offered(part))
+
+    def _commit(self, reports: Integers, offer: Offer) -> None:
         free: Mask = np.zeros(0, dtype=np.bool_)
 
         def rows_for(table: DeltaTable) -> pa.Table:
@@ -204,7 +245,7 @@ class _Docket:
         return row[order], slot[order], output[order], word
 
     def judged(self) -> Judged:
-        """The verdicts, counted."""
+        """The verdicts that there are, counted."""
         result = Judged()
         accepted = self.verdict == _ACCEPTED
         for campaign in np.unique(self.campaign[accepted]).tolist():
@@ -212,7 +253,8 @@ class _Docket:
             result.accepted[self.names[campaign]] = int(rows.sum())
             result.outputs[self.names[campaign]] = int(self.reports.count[rows].sum())
         owner = np.where(self.verdict > _NUMBER[Reject.UNKNOWN_CAMPAIGN], self.campaign, -1)
-        pairs, counts = np.unique(np.stack([owner, self.verdict])[:, ~accepted], axis=1, return_counts=True)
+        refused = ~accepted & (self.verdict != _NONE)
+        pairs, counts = np.unique(np.stack([owner, self.verdict])[:, refused], axis=1, return_counts=True)
         for (campaign, reject), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
             result.rejected[self.names[campaign] if campaign >= 0 else "", _CLASSES[reject]] += count
         return result

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
@@ -94,6 +95,11 @@ class Damaged(StudyError):
             f"the study {path.parent} is damaged: its table {path.name} {what}. "
             f"`halftruth --study {path.parent} rebuild --out NEW` builds it anew and leaves this one as it is"
         )
+        self._said = path, what
+
+    def __reduce__(self) -> tuple[type[Damaged], tuple[Path, str]]:
+        """A worker's error reaches the one who asked as it was raised."""
+        return Damaged, self._said
 
 
 @contextmanager
@@ -207,14 +213,37 @@ def require_whole(path: Path) -> DeltaTable:
         return table
 
 
-def snapshot(path: Path) -> DeltaTable:
-    """The table as it is now.
+def snapshot(path: Path, version: int | None = None) -> DeltaTable:
+    """The table as it is now, or as it was at a version.
 
     Raises:
         StudyError
     """
     with storage(path):
-        return DeltaTable(str(path))
+        return DeltaTable(str(path), version=version)
+
+
+class Slice(DeltaTable):
+    """A snapshot of which ``query`` and ``stream`` see only the rows that fulfil a condition."""
+
+    def __init__(self, path: Path, version: int, condition: str) -> None:
+        """See those rows of the table as it was at a version.
+
+        Args:
+            condition: in the query engine's words; empty for all rows.
+        """
+        super().__init__(str(path), version=version)
+        self.condition = condition
+
+
+def _execute(table: DeltaTable, sql: str) -> Any:
+    """The reader of a query's batches."""
+    if not isinstance(table, Slice) or not table.condition:
+        return QueryBuilder().register("rows", table).execute(sql)
+    rows = f"WITH rows AS (SELECT * FROM everything WHERE {table.condition})"  # noqa: S608  # the program's own
+    more = sql.strip().removeprefix("WITH")
+    sql = f"{rows} {more}" if more == sql.strip() else f"{rows}, {more}"
+    return QueryBuilder().register("everything", table).execute(sql)
 
 
 def query(table: DeltaTable, sql: str) -> pa.Table:
@@ -224,7 +253,7 @@ def query(table: DeltaTable, sql: str) -> pa.Table:
         StudyError
     """
     with storage(table):
-        return pa.table(QueryBuilder().register("rows", table).execute(sql).read_all())
+        return pa.table(_execute(table, sql).read_all())
 
 
 def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
@@ -234,7 +263,7 @@ def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
         StudyError
     """
     with storage(table):
-        for batch in QueryBuilder().register("rows", table).execute(sql):
+        for batch in _execute(table, sql):
             yield pa.record_batch(batch)
 
 

@@ -1,0 +1,498 @@
+"""The Dask engine: the steps of an ingest on the workers of a cluster, and one writer.
+
+One idea: workers only compute, from byte ranges and from versions of the study's tables, so a step may run anywhere and
+any number of times; this process, the driver, alone writes, by the study's own compare-and-swap. What a crash, a lost
+worker or another writer can do is therefore what it can do to a single process.
+
+    survey      cut the files where envelopes end                                   workers
+    introduce   verify enrolments; register their keys                              workers; driver
+    examine     verify and parse reports, some pieces ahead, sorted by key shard    workers
+    settle      find the free slots of each shard, at a version of the table        workers
+    append      one commit a round, if the table is still at that version           driver; else settle again
+
+Pieces are settled in the order in which they were read, so of two copies of a report the first counts, as in one
+process. The files and the study are on storage that all machines see under the same paths.
+
+What the steps do: steps, tallies.
+"""
+
+# mypy: untyped-calls-exclude=distributed
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import signal
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import dask
+import pyarrow as pa
+from deltalake import DeltaTable
+from distributed import Client, Future, KilledWorker, LocalCluster, wait
+from distributed.comm.core import CommClosedError
+from distributed.utils import silence_logging_cmgr
+
+from aggregator.engines import EngineError, steps, tallies
+from aggregator.engines.steps import Examined, Settled, Standing
+from aggregator.estimate.tally import Tally
+from aggregator.intake import ranges, tables
+from aggregator.intake.enrolments import Introduction, admit
+from aggregator.intake.files import batch_files, size_of
+from aggregator.intake.ingest import Desk, IngestResult
+from aggregator.intake.ranges import Range, Surveyed
+from aggregator.intake.tables import CAMPAIGNS, KEYS, REPORTS, SCHEMAS
+from aggregator.study import Study
+from protocol.campaign import SignedCampaign
+from protocol.errors import HalftruthError
+
+PIECE_BYTES = 2**22
+PIECE_OUTPUTS = 2**22
+"""A piece is so many bytes of envelopes, or fewer where so many could carry more outputs."""
+PIECES_EACH, LEAST_BYTES = 8, 2**18
+"""Or fewer bytes, so that each of the workers' threads has so many pieces, and none waits long for the last."""
+PIECE_FILES = 1000
+ROUND_OUTPUTS = 2**20
+"""A commit carries about so many outputs; more where there are more workers, so that they need not wait for it."""
+ROUND_PIECES = 256
+"""And of at most so many pieces, whatever was refused in them."""
+AHEAD = 4
+"""Pieces for each of the workers' threads that are under way or waiting to be settled, beside the round's own."""
+MOST_SHARDS = 16
+PATIENCE = 60.0
+"""Seconds for which everything waits for a step before it is also given to another worker; then twice as long."""
+NO_HEARTBEAT = 60
+"""Seconds without a sign of a worker after which its work is given to others, of workers that this engine started."""
+TALLY_ROWS = 2**24
+"""Rows that a worker counts at once."""
+KEYS_AT_ONCE = 2**20
+_URGENT = 10
+_REACH = 15.0
+"""Seconds to find a scheduler, and for it to have a worker."""
+
+
+@contextmanager
+def connected(name: str, workers: int | None) -> Iterator[Cluster]:
+    """A cluster, for as long as it is needed.
+
+    Args:
+        name: "dask" for processes of its own; else the address of a scheduler, as ``engine_of`` takes it.
+        workers: processes to start.
+    Raises:
+        EngineError
+    """
+    with ExitStack() as stack:
+        stack.enter_context(silence_logging_cmgr(logging.CRITICAL))  # what it would say of a loss, the error says
+        if name == "dask":
+            address: LocalCluster | str = stack.enter_context(processes(workers or os.cpu_count() or 1))
+        else:
+            scheme, _, place = name.partition("://")
+            address = ("tls://" if scheme == "dask+tls" else "tcp://") + place
+        try:
+            client = stack.enter_context(Client(address, timeout=_REACH, set_as_default=False))
+            client.wait_for_workers(1, timeout=_REACH)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise EngineError(
+                f"no Dask scheduler with a worker answers at {name!r} ({error}): start one with `dask scheduler` and "
+                "`dask worker`, or use --engine dask, which starts its own processes"
+            ) from None
+        with _said_plainly(), client.as_current():
+            yield Cluster(client)
+
+
+@contextmanager
+def processes(workers: int, *, silent: int = NO_HEARTBEAT, **options: Any) -> Iterator[LocalCluster]:
+    """Worker processes on this machine, which nobody else on it can speak to.
+
+    Args:
+        silent: see ``NO_HEARTBEAT``.
+        options: of ``LocalCluster``.
+    """
+    settings = {
+        "distributed.scheduler.worker-ttl": f"{silent}s",
+        # A web server is always started: on any free port, and with no pages.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }
+    with (
+        tempfile.TemporaryDirectory(prefix="halftruth-dask-") as scratch,
+        dask.config.set(settings),
+        ExitStack() as stack,
+    ):
+        with _not_interrupted():
+            cluster = stack.enter_context(
+                LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                    local_directory=scratch,
+                    **{"security": True, **options},
+                )
+            )
+        yield cluster
+
+
+@contextmanager
+def _not_interrupted() -> Iterator[None]:
+    """Ctrl-C is not heard while processes are started, and never by them: only this process can clean up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _said_plainly() -> Iterator[None]:
+    """Turn what the cluster raises into the study's errors.
+
+    Raises:
+        EngineError
+    """
+    try:
+        yield
+    except HalftruthError:
+        raise
+    except KilledWorker as error:
+        raise EngineError(
+            f"workers died again and again at the same step ({error.task}): most likely they have too little memory; "
+            "give them more, or use fewer. What was committed stays; run it again for the rest"
+        ) from None
+    except (CancelledError, CommClosedError, TimeoutError) as error:
+        raise EngineError(
+            f"the Dask scheduler was lost ({type(error).__name__}). What was committed stays; run it again for the rest"
+        ) from error
+
+
+@dataclass
+class Cluster:
+    """A Dask scheduler and its workers.
+
+    Attributes:
+        patience: see ``PATIENCE``.
+        piece_bytes, round_outputs: see ``PIECE_BYTES`` and ``ROUND_OUTPUTS``.
+        travelled: bytes of verified outputs that were sorted into shards, by the last ingest.
+        repeated: steps that were given to a second worker.
+    """
+
+    client: Client
+    patience: float = PATIENCE
+    piece_bytes: int = PIECE_BYTES
+    round_outputs: int = ROUND_OUTPUTS
+    travelled: int = 0
+    repeated: int = 0
+
+    # Ingest.
+
+    def ingest(
+        self, study: Study, paths: Iterable[str | Path], *, now: int, progress: Callable[[int], None] | None = None
+    ) -> IngestResult:
+        """As ``aggregator.intake.ingest.ingest``.
+
+        Raises:
+            EngineError: a worker is of another version, or does not see the study or a file.
+            IntakeError, StudyError
+        """
+        files = batch_files(paths)
+        standing = self._require_shared(study)
+        warnings: dict[Path, str] = {}
+        pieces = self._pieces(study, files, warnings)
+        desk = Desk(study, now)
+        self._take_keys(desk, [piece for piece, enrolments in pieces if enrolments], standing)
+        self._take_reports(desk, [piece for piece, _ in pieces], _standing(study), warnings, progress)
+        return desk.result(len(files), tuple(_warnings(files, warnings)))
+
+    def _require_shared(self, study: Study) -> Standing:
+        """The study as it is, which all workers see.
+
+        Raises:
+            EngineError
+        """
+        standing = _standing(study)
+        identity = str(tables.snapshot(standing.path / CAMPAIGNS).metadata().id)
+        try:
+            found: Mapping[str, tuple[str, str]] = self.client.run(steps.probe, standing.path, identity)
+        except (ImportError, AttributeError) as error:
+            raise EngineError(
+                f"a worker cannot run halftruth ({error}): install halftruth[aggregator,dask] where workers run"
+            ) from None
+        mine = metadata.version("halftruth")
+        for worker, (version, trouble) in sorted(found.items()):
+            if version != mine:
+                raise EngineError(f"worker {worker} runs halftruth {version}, this is {mine}: use one version")
+            if trouble:
+                raise EngineError(
+                    f"worker {worker} cannot read {standing.path}: {trouble}. Put the study and the files on storage "
+                    "that every worker sees under the same path, or use --engine dask on this machine"
+                )
+        return standing
+
+    def _pieces(
+        self, study: Study, files: Sequence[Path], warnings: dict[Path, str]
+    ) -> list[tuple[tuple[Range, ...], bool]]:
+        """The files in pieces cut where envelopes end, and whether there are enrolments in each."""
+        fair = max(size_of(files) // (PIECES_EACH * self._threads()), LEAST_BYTES)
+        size = min(self.piece_bytes, fair, _bytes_of(study, PIECE_OUTPUTS))
+        guesses = ranges.grouped(_guesses(files, size, warnings), size, PIECE_FILES)
+        kept: deque[tuple[Range, ...]] = deque()
+
+        def jobs() -> Iterator[tuple[Any, ...]]:
+            for group in guesses:
+                kept.append(group)
+                yield (group,)
+
+        def surveyed() -> Iterator[tuple[Range, Surveyed]]:
+            for errand in self._in_order(steps.survey, jobs()):
+                yield from zip(kept.popleft(), errand.future.result(), strict=True)
+
+        def again(where: Range) -> Surveyed:
+            found: list[Surveyed] = self._one(steps.survey, ((where,),)).future.result()
+            return found[0]
+
+        found_in: list[tuple[Range, bool]] = []
+        for where, found in ranges.stitched(surveyed(), again):
+            if found.trouble is not None:
+                if found.absent and where.path.exists():
+                    raise EngineError(
+                        f"a worker does not see {where.path}: put the files on storage that every worker sees under "
+                        "the same path, or use --engine dask on this machine"
+                    )
+                nothing = where.begin == found.rest == 0
+                warnings[where.path] = _unread(found.trouble, nothing=nothing)
+            found_in.append((where, found.enrolments))
+        there = (enrolments for _, enrolments in found_in)
+        pieces = ranges.grouped((where for where, _ in found_in), size, PIECE_FILES)
+        return [(piece, any(list(itertools.islice(there, len(piece))))) for piece in pieces]
+
+    def _take_keys(self, desk: Desk, pieces: Iterable[tuple[Range, ...]], standing: Standing) -> None:
+        """Register the keys that enrolments introduce, in the order in which they were read."""
+        waiting: dict[str, list[Introduction]] = {}
+        jobs = ((piece, standing) for piece in pieces)
+        for errand in self._in_order(steps.introduce, jobs):
+            done: steps.Introduced = errand.future.result()
+            desk.take_keys(done.enrolled, done.envelopes)
+            for one in done.keys:
+                waiting.setdefault(one.campaign, []).append(one)
+                if sum(len(part.ids) for part in waiting[one.campaign]) >= KEYS_AT_ONCE:
+                    _admit(desk, waiting.pop(one.campaign))
+        for parts in waiting.values():
+            _admit(desk, parts)
+
+    def _take_reports(
+        self,
+        desk: Desk,
+        pieces: Sequence[tuple[Range, ...]],
+        standing: Standing,
+        warnings: dict[Path, str],
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        """Commit the reports that pass, a round at a time, while workers go on with the next."""
+        self.travelled = 0
+        threads = self._threads()
+        shards = 1 << min(MOST_SHARDS, max(threads, 2)).bit_length() - 1
+        most = self.round_outputs * max(1, threads // 8)
+        kept = deque(pieces)
+        jobs = ((piece, standing, desk.now, shards) for piece in pieces)
+        held: list[tuple[Future[Any], Examined]] = []
+        for errand in self._in_order(steps.examine, jobs, digest=steps.summary):
+            found: Examined = errand.digest.result()
+            self.travelled += found.travel
+            for path, trouble in found.troubles.items():
+                warnings.setdefault(path, _unread(trouble, nothing=False))
+            held.append((errand.future, found))
+            if progress is not None:
+                progress(sum(where.size for where in kept.popleft()))
+            if sum(one.outputs for _, one in held) >= most or len(held) >= ROUND_PIECES:
+                self._commit(desk, held, standing, shards)
+                held = []
+        if held:
+            self._commit(desk, held, standing, shards)
+
+    def _commit(
+        self, desk: Desk, held: Sequence[tuple[Future[Any], Examined]], standing: Standing, shards: int
+    ) -> None:
+        parcels = [
+            [self.client.submit(steps.parcel, future, shard, pure=False, priority=_URGENT) for future, _ in held]
+            for shard in range(shards)
+        ]
+        settled: list[Settled] = []
+
+        def rows_for(table: DeltaTable) -> pa.Table:
+            nonlocal settled
+            of_shards = ((standing, table.version(), shard, shards, parcels[shard]) for shard in range(shards))
+            errands = list(self._in_order(steps.settle, of_shards, priority=_URGENT, most=shards))
+            settled = [errand.future.result() for errand in errands]
+            return pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in settled])
+
+        if any(found.outputs for _, found in held):
+            tables.append(desk.study.path / REPORTS, rows_for)
+        desk.take_reports(steps.merged([found.judged for _, found in held] + [one.judged for one in settled]))
+        pa.default_memory_pool().release_unused()
+
+    # Tallies.
+
+    def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
+        """As ``aggregator.study.Study.tally``, from the same integers.
+
+        Raises:
+            EngineError, StudyError
+        """
+        standing = self._require_shared(study)
+        table = tables.snapshot(standing.path / REPORTS)
+        files = tables.data_files(standing.path / REPORTS, table)
+        rows = sum(file.rows for file in files if file.partition["campaign"] == campaign.id.hex())
+        number = 1 << (max(rows // TALLY_ROWS, min(self._threads(), MOST_SHARDS)) - 1).bit_length()
+        shards = ((standing, table.version(), shard, number, campaign.id.hex(), period) for shard in range(number))
+        parts: list[Tally] = [errand.future.result() for errand in self._in_order(tallies.part, shards)]
+        return tallies.whole(parts, MappingProxyType(study.rejected(campaign)))
+
+    # Work on workers.
+
+    def _threads(self) -> int:
+        threads: Mapping[str, int] = self.client.nthreads()
+        return max(1, sum(threads.values()))
+
+    def _one(self, step: Callable[..., Any], arguments: tuple[Any, ...]) -> _Errand:
+        return next(self._in_order(step, iter([arguments])))
+
+    def _in_order(
+        self,
+        step: Callable[..., Any],
+        jobs: Iterator[tuple[Any, ...]],
+        *,
+        digest: Callable[..., Any] | None = None,
+        priority: int = 0,
+        most: int | None = None,
+    ) -> Iterator[_Errand]:
+        """Errands in the order of their arguments, each done; at most ``most`` are under way."""
+        under_way: deque[_Errand] = deque()
+        most = most or AHEAD * self._threads()
+        while True:
+            for arguments in itertools.islice(jobs, most - len(under_way)):
+                under_way.append(_Errand(self, step, arguments, digest, priority))
+            if not under_way:
+                return
+            first = under_way.popleft()
+            first.finish()
+            yield first
+
+
+class _Errand:
+    """A step on a worker; on two, where the first takes far longer than others did."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        step: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        digest: Callable[..., Any] | None,
+        priority: int,
+    ) -> None:
+        self._cluster, self._step, self._arguments, self._priority = cluster, step, arguments, priority
+        self._digest = digest
+        self._runs: list[tuple[Future[Any], Future[Any]]] = []
+        self._run(None)
+
+    def _run(self, workers: list[str] | None) -> None:
+        client, options = self._cluster.client, {"pure": False, "priority": self._priority}
+        future = client.submit(self._step, *self._arguments, workers=workers, **options)
+        small = future if self._digest is None else client.submit(self._digest, future, **options)
+        self._runs.append((future, small))
+
+    @property
+    def future(self) -> Future[Any]:
+        """The step's result."""
+        return self._runs[0][0]
+
+    @property
+    def digest(self) -> Future[Any]:
+        """The small part of it."""
+        return self._runs[0][1]
+
+    def finish(self) -> None:
+        """Return when the step is done somewhere."""
+        patience = self._cluster.patience
+        while True:
+            try:
+                done = wait([small for _, small in self._runs], timeout=patience, return_when="FIRST_COMPLETED").done
+            except TimeoutError:
+                self._hurry()
+                patience *= 2
+            else:
+                self._runs = [run for run in self._runs if run[1] in done][:1]
+                return
+
+    def _hurry(self) -> None:
+        """Give the step to a worker that is not at it.
+
+        Raises:
+            EngineError: there is no worker any more.
+        """
+        client = self._cluster.client
+        workers = client.nthreads()
+        if not workers:
+            raise EngineError("no worker is left. What was committed stays; start workers, and run it again")
+        keys = {future.key for future, _ in self._runs}
+        busy = {worker for worker, at in client.processing().items() if keys & set(at)}
+        others = sorted(set(workers) - busy)
+        if busy and others:
+            self._cluster.repeated += 1
+            self._run(others)
+
+
+def _standing(study: Study) -> Standing:
+    path = study.path.resolve()
+    versions = (tables.snapshot(path / name).version() for name in (CAMPAIGNS, KEYS))
+    return Standing(path, *versions)
+
+
+def _bytes_of(study: Study, outputs: int) -> int:
+    """Bytes of envelopes that carry at most about so many outputs, whatever the campaign."""
+    least = []
+    for known in study.campaigns():
+        answers, bits = known.campaign.terms.answers_per_period, known.campaign.terms.channel.output_bits
+        least.append((100 + answers * bits // 8) * outputs // answers)
+    return max(2**16, min(least, default=PIECE_BYTES))
+
+
+def _guesses(files: Iterable[Path], most: int, warnings: dict[Path, str]) -> Iterator[Range]:
+    for path in files:
+        absolute = Path(os.path.abspath(path))  # noqa: PTH100  # a link is read as it is named
+        try:
+            size = path.stat().st_size
+        except OSError as error:
+            warnings[absolute] = _unread(error.strerror or str(error), nothing=True)
+            continue
+        if not size:
+            warnings[absolute] = "is empty"
+        yield from ranges.nominal(absolute, size, most)
+
+
+def _unread(trouble: str, *, nothing: bool) -> str:
+    return f"could not be read{'' if nothing else ' to its end'}: {trouble}"
+
+
+def _warnings(files: Iterable[Path], found: Mapping[Path, str]) -> Iterator[str]:
+    """A sentence for each file that something is wrong with, in the order in which they were to be read."""
+    for path in files:
+        if trouble := found.get(Path(os.path.abspath(path))):  # noqa: PTH100
+            yield f"{path} {trouble}"
+
+
+def _admit(desk: Desk, parts: Sequence[Introduction]) -> None:
+    enrolled = admit(desk.study, Introduction.joined(parts))
+    desk.take_keys(enrolled, enrolled.added + enrolled.known + enrolled.refused.total())

@@ -1,0 +1,37 @@
+"""The local engine: this process and its threads.
+
+One idea: the library's own functions, with nothing between; what other engines must agree with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from aggregator.estimate.tally import Tally
+from aggregator.intake import ingest as intake
+from aggregator.intake.ingest import IngestResult
+from aggregator.study import Study
+from protocol.campaign import SignedCampaign
+
+
+@dataclass(frozen=True)
+class Local:
+    """Verifies on threads, and counts with the tables' own query engine.
+
+    Attributes:
+        threads: as many as there are processors if not given.
+    """
+
+    threads: int | None = None
+
+    def ingest(
+        self, study: Study, paths: Iterable[str | Path], *, now: int, progress: Callable[[int], None] | None = None
+    ) -> IngestResult:
+        """As ``aggregator.intake.ingest.ingest``."""
+        return intake.ingest(study, paths, now=now, threads=self.threads, progress=progress)
+
+    def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
+        """As ``aggregator.study.Study.tally``."""
+        return study.tally(campaign, period)

@@ -1,0 +1,217 @@
+"""The steps of an ingest as a worker runs them.
+
+One idea: a step is a function of byte ranges and of versions of the study's tables, and writes nothing. So it may run
+on any worker, twice, or again after its worker died, and gives the same.
+
+What is done in them: intake. Who calls them, in which order, and who commits: cluster.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from aggregator.intake import judge, ranges, shards, tables
+from aggregator.intake.enrolments import Enrolled, Introduction, introduced
+from aggregator.intake.judge import Judged
+from aggregator.intake.ranges import Range, Surveyed
+from aggregator.intake.registry import Registry, load
+from aggregator.intake.rejects import Reject
+from aggregator.intake.shards import Parcel
+from aggregator.intake.signatures import verifier
+from aggregator.intake.tables import CAMPAIGNS, KEYS, REPORTS, StudyError
+from aggregator.study import Listed, Study
+from protocol.envelope import Kind
+
+_OFFER_OUTPUTS = 2**20
+"""Outputs that are unpacked at once."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A study as it was at one moment: all reports of an ingest are judged by the same campaigns and keys.
+
+    Attributes:
+        path: of the study; the same on every machine.
+        campaigns, keys: versions of these tables.
+    """
+
+    path: Path
+    campaigns: int
+    keys: int
+
+
+class Pinned(Study):
+    """A study that stays as it was."""
+
+    def __init__(self, standing: Standing) -> None:
+        super().__init__(standing.path)
+        self.standing = standing
+        self._lock = threading.Lock()
+        self._pinned: dict[str, Registry] = {}
+
+    @cached_property
+    def _as_listed(self) -> list[Listed]:
+        table = tables.snapshot(self.path / CAMPAIGNS, self.standing.campaigns)
+        rows = tables.query(table, "SELECT name, campaign AS id, author, data FROM rows").to_pylist()
+        return sorted((Listed(**row) for row in rows), key=lambda listed: listed.name)
+
+    def listed(self) -> list[Listed]:
+        """All campaigns in order of their names, not opened."""
+        return self._as_listed
+
+    def registry(self, campaign: str) -> Registry:
+        """The keys registered in a campaign: read once in a process, whatever number of its threads ask."""
+        with self._lock:
+            if campaign not in self._pinned:
+                self._pinned[campaign] = load(tables.snapshot(self.path / KEYS, self.standing.keys), campaign)
+            return self._pinned[campaign]
+
+
+@lru_cache(maxsize=2)
+def pinned(standing: Standing) -> Pinned:
+    """The study of ``standing``, of which a process keeps two: there may be two drivers."""
+    return Pinned(standing)
+
+
+def probe(path: Path, identity: str) -> tuple[str, str]:
+    """The version of halftruth on this worker, and what keeps it from reading the study; empty if nothing does.
+
+    Args:
+        identity: of the study's table of campaigns.
+    """
+    trouble = ""
+    try:
+        if str(tables.snapshot(path / CAMPAIGNS).metadata().id) != identity:
+            trouble = "there is another study at this path"
+    except StudyError:
+        trouble = "there is no study at this path"
+    return metadata.version("halftruth"), trouble
+
+
+def survey(parts: Sequence[Range]) -> list[Surveyed]:
+    """What ranges hold, if they begin where they say."""
+    return [ranges.survey(part) for part in parts]
+
+
+@dataclass(frozen=True)
+class Introduced:
+    """What the enrolments of a piece came to, before any key is registered.
+
+    Attributes:
+        enrolled: those refused or ignored.
+        envelopes: those that introduce no key.
+        keys: those to admit.
+    """
+
+    enrolled: Enrolled
+    envelopes: int
+    keys: tuple[Introduction, ...]
+
+
+def introduce(parts: Sequence[Range], standing: Standing) -> Introduced:
+    """Check the enrolments of a piece."""
+    chunk, _ = ranges.gather(parts)
+    with verifier(1) as verifying:
+        enrolled, keys = introduced(pinned(standing), chunk, verifying, uploaded=True)
+    others = len(chunk.of(Kind.ENROLMENT)) - sum(len(one.ids) for one in keys)
+    return Introduced(enrolled, others, tuple(keys))
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What a piece came to, before any slot is filled.
+
+    Attributes:
+        judged: what was refused.
+        outputs: of the reports that passed.
+        travel: bytes of the parcels they are in.
+        troubles: what stopped reading, by file.
+    """
+
+    judged: Judged
+    outputs: int
+    travel: int
+    troubles: Mapping[Path, str]
+
+
+def examine(parts: Sequence[Range], standing: Standing, now: int, number: int) -> tuple[Examined, list[Parcel]]:
+    """Check the reports of a piece, and sort those that pass into ``number`` shards."""
+    chunk, troubles = ranges.gather(parts)
+    with verifier(1) as verifying:
+        judged, offers = judge.examine(pinned(standing), chunk, verifying, now, _OFFER_OUTPUTS)
+    parcels = shards.split(offers, number)
+    pa.default_memory_pool().release_unused()
+    outputs = sum(len(offer.report) for offer in offers)
+    return Examined(judged, outputs, sum(parcel.__sizeof__() for parcel in parcels), troubles), parcels
+
+
+def summary(examined: tuple[Examined, list[Parcel]]) -> Examined:
+    """The part of an examination that the driver needs."""
+    return examined[0]
+
+
+def parcel(examined: tuple[Examined, list[Parcel]], shard: int) -> Parcel:
+    """The part of an examination that a shard needs."""
+    return examined[1][shard]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a shard of a round came to, if the table of reports is still the version it was settled against.
+
+    Attributes:
+        rows: of the table of reports, the campaigns' names in a dictionary.
+        judged: reports accepted, and replayed.
+    """
+
+    rows: pa.Table
+    judged: Judged
+
+
+def settle(standing: Standing, version: int, shard: int, number: int, parcels: Sequence[Parcel]) -> Settled:
+    """Find which reports of a shard fill slots that are free.
+
+    Args:
+        version: of the table of reports.
+        parcels: of this shard, in the order in which their reports were read.
+    """
+    names = pinned(standing).ids()
+    offer = shards.joined(names, parcels)
+    judged = Judged()
+    if not offer.reports:
+        return Settled(_narrow(tables.SCHEMAS[REPORTS].empty_table()), judged)
+    table = tables.snapshot(standing.path / REPORTS, version)
+    free = offer.free(table, shards.condition(shard, number))
+    first = np.flatnonzero(np.diff(offer.report, prepend=-1))
+    for campaign in np.unique(offer.campaign).tolist():
+        of_campaign = offer.campaign[first] == campaign
+        judged.accepted[names[campaign]] = int((free & of_campaign).sum())
+        judged.outputs[names[campaign]] = int((free[offer.report] & (offer.campaign == campaign)).sum())
+        judged.rejected[names[campaign], Reject.REPLAYED] = int((~free & of_campaign).sum())
+    judged.accepted, judged.outputs = +judged.accepted, +judged.outputs
+    return Settled(_narrow(offer.rows(free)), judged)
+
+
+def _narrow(rows: pa.Table) -> pa.Table:
+    """The same rows with each campaign's name once, for the way; by key, so that later rounds read few row groups."""
+    rows = rows.set_column(0, "campaign", rows["campaign"].dictionary_encode())
+    return rows.sort_by([("key", "ascending"), ("slot", "ascending")])
+
+
+def merged(parts: Sequence[Judged]) -> Judged:
+    """What all parts came to together."""
+    whole = Judged(sum(part.read for part in parts), Counter(), Counter(), Counter())
+    for part in parts:
+        whole.accepted.update(part.accepted)
+        whole.outputs.update(part.outputs)
+        whole.rejected.update(part.rejected)
+    return whole

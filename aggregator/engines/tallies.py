@@ -1,0 +1,135 @@
+"""Tallies in parts: a worker counts the rows of some keys, and parts become the whole.
+
+One idea: what belongs to a device is in one part, and a tally is integers that add. So a part is what ``Study.tally``
+counts of the rows of its keys, by the same queries, and the whole is the sum: the very integers that it counts of all.
+
+What is done with a tally: estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from deltalake import DeltaTable
+
+from aggregator.engines.steps import Pinned, Standing, pinned
+from aggregator.estimate.groups import GROUPS, Groups
+from aggregator.estimate.personal import PersonalTally
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.transcript import TranscriptTally
+from aggregator.intake.columns import Integers
+from aggregator.intake.registry import Registry
+from aggregator.intake.shards import condition
+from aggregator.intake.tables import REPORTS, Slice
+from aggregator.study import Known, Listed, Study
+from protocol import codec
+from protocol.campaign import SignedCampaign
+
+
+class _Part(Study):
+    """A study of which only the reports of some keys are seen."""
+
+    def __init__(self, whole: Pinned, reports: Slice) -> None:
+        super().__init__(whole.path)
+        self._whole, self._slice = whole, reports
+
+    def listed(self) -> list[Listed]:
+        """All campaigns."""
+        return self._whole.listed()
+
+    def known(self, campaign: str) -> Known:
+        """A campaign."""
+        return self._whole.known(campaign)
+
+    def registry(self, campaign: str) -> Registry:
+        """All keys of a campaign."""
+        return self._whole.registry(campaign)
+
+    def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
+        """Nothing: refusals have no key."""
+        return {}
+
+    def _reports(self) -> DeltaTable:
+        return self._slice
+
+
+def part(standing: Standing, version: int, shard: int, number: int, campaign: str, period: int | None) -> Tally:
+    """The tally of one of ``number`` shards.
+
+    Args:
+        version: of the table of reports.
+        campaign: id in hex.
+        period: as of ``Study.tally``.
+    """
+    study = _Part(pinned(standing), Slice(standing.path / REPORTS, version, condition(shard, number)))
+    return replace(study.tally(study.known(campaign).campaign, period), rejected={})
+
+
+def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
+    """The tally whose parts, one at least, these are.
+
+    Args:
+        rejected: envelopes refused, by reject class.
+    """
+    first, reports = parts[0], sum(one.reports for one in parts)
+    if isinstance(first, TranscriptTally):
+        chained = [one for one in parts if isinstance(one, TranscriptTally)]
+        chains, places = np.unique(np.concatenate([one.chains for one in chained]), axis=0, return_inverse=True)
+        return replace(
+            first,
+            counts=_added(chained, places, len(chains)),
+            reports=reports,
+            rejected=rejected,
+            chains=chains,
+            lost=sum(one.lost for one in chained),
+            groups=_groups(parts, places),
+        )
+    if isinstance(first, PersonalTally):
+        declared = [one for one in parts if isinstance(one, PersonalTally)]
+        priors, places = _priors(declared)
+        size = first.priors.shape[1]
+        cells = (places[:, np.newaxis] * size + np.arange(size)).ravel()
+        counts = _added(declared, cells, priors.size)
+        groups = _groups(parts, cells)
+        return replace(first, counts=counts, reports=reports, rejected=rejected, priors=priors, groups=groups)
+    counts = np.sum([one.counts for one in parts], axis=0)
+    return replace(first, counts=counts, reports=reports, rejected=rejected, groups=_groups(parts, None))
+
+
+def _added(parts: Sequence[Tally], places: Integers, size: int) -> Integers:
+    """The counts of parts one after the other, each added where ``places`` says."""
+    counts = np.zeros(size, dtype=np.int64)
+    np.add.at(counts, places, np.concatenate([one.counts for one in parts]))
+    return counts
+
+
+def _priors(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
+    """The distinct priors of parts in the order of their encodings, and for each of each part its place there."""
+    every = [tuple(prior) for one in parts for prior in one.priors.tolist()]
+    distinct = sorted(set(every), key=lambda prior: codec.encode(list(prior)))
+    place = {prior: number for number, prior in enumerate(distinct)}
+    priors = np.array(distinct, dtype=np.int64).reshape(-1, parts[0].priors.shape[1])
+    return priors, np.array([place[prior] for prior in every], dtype=np.int64)
+
+
+def _groups(parts: Sequence[Tally], places: Integers | None) -> Groups | None:
+    """The groups of parts, whose features one after the other are at ``places``; or where they are, if None."""
+    found: list[Groups] = []
+    before = 0
+    for one in parts:
+        if one.groups is None:
+            return None
+        feature = one.groups.feature if places is None else places[before + one.groups.feature]
+        found.append(replace(one.groups, feature=feature))
+        before += len(one.counts)
+    cells = np.concatenate([one.feature * GROUPS + one.group for one in found])
+    distinct, which = np.unique(cells, return_inverse=True)
+    counts = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(counts, which, np.concatenate([one.count for one in found]))
+    order = np.lexsort((distinct // GROUPS, distinct % GROUPS))
+    feature, group = np.divmod(distinct[order], GROUPS)
+    reports = np.sum([one.reports for one in found], axis=0)
+    devices, most = sum(one.devices for one in found), max(one.most for one in found)
+    return Groups(group, feature, counts[order], reports, devices, most)

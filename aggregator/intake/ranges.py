@@ -1,0 +1,149 @@
+"""Large files cut where envelopes end, by many readers at once.
+
+One idea: framing is an automaton whose whole state is an offset and whether the bytes before it are garbage. A reader
+of the middle of a file guesses, and finds the same envelopes as one who read from the beginning as soon as both stand
+at the same offset; honest files bring them together at the first envelope. Where the guess was wrong, which only
+malformed bytes can bring about, the range is read again from where it truly begins. So the cuts, and the runs of
+garbage, are those of a reader of the whole file, whatever the bytes.
+
+What an envelope is: framing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aggregator.intake.chunk import Chunk, Gathering
+from aggregator.intake.files import part
+from aggregator.intake.framing import Frames, frames
+from protocol.envelope import MAX_PAYLOAD, Kind
+
+_LOOKAHEAD = 2**16 + 2**8
+"""Bytes read beyond a range, for the end of its last envelope; more where that is not enough."""
+_LONGEST = max(MAX_PAYLOAD.values()) + 2**8
+_WITNESSES = 16
+"""Envelopes at the beginning of a range, at one of which a guess must meet the truth."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The envelopes of a file that begin in a range of it.
+
+    Attributes:
+        begin, stop: offsets into the file.
+        inside_garbage: whether the byte before ``begin`` was part of a run of garbage.
+    """
+
+    path: Path
+    begin: int
+    stop: int
+    inside_garbage: bool = False
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.stop - self.begin
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """What is known of a range without its payloads.
+
+    Attributes:
+        begins: where its first envelopes begin, offsets into the file.
+        rest: where the next range begins.
+        inside_garbage: whether the byte before ``rest`` is part of a run of garbage.
+        enrolments: whether there are any.
+        ends: whether the file does.
+        trouble: what stopped reading.
+        absent: whether that is because there is no such file.
+    """
+
+    begins: tuple[int, ...]
+    rest: int
+    inside_garbage: bool
+    enrolments: bool
+    ends: bool
+    trouble: str | None
+    absent: bool
+
+
+def nominal(path: Path, size: int, most: int) -> list[Range]:
+    """A file of ``size`` bytes in ranges of ``most`` bytes, wherever that cuts it; a guess, but for the first."""
+    return [Range(path, begin, min(begin + most, size), begin > 0) for begin in range(0, size, most)]
+
+
+def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
+    """The bytes of a range, its envelopes, whether the file ends with it, and what stopped reading."""
+    beyond = _LOOKAHEAD
+    while True:
+        data, ends, error = part(where.path, where.begin, where.size + beyond)
+        found = frames(data, final=ends, inside_garbage=where.inside_garbage, stop=min(where.size, len(data)))
+        if ends or found.rest >= where.size:
+            return data, found, ends and found.rest >= len(data), error
+        beyond = _LONGEST
+
+
+def survey(where: Range) -> Surveyed:
+    """What a range holds, if it begins where it says."""
+    _, found, ends, error = read(where)
+    return Surveyed(
+        tuple(where.begin + at for at in found.begin[:_WITNESSES]),
+        where.begin + found.rest,
+        found.inside_garbage,
+        Kind.ENROLMENT in found.kind,
+        ends,
+        None if error is None else error.strerror or str(error),
+        isinstance(error, FileNotFoundError),
+    )
+
+
+def stitched(
+    guesses: Iterable[tuple[Range, Surveyed]], again: Callable[[Range], Surveyed]
+) -> Iterator[tuple[Range, Surveyed]]:
+    """The true ranges of files, from guesses in order; together they are the files.
+
+    Args:
+        guesses: all ranges of a file, one file after the other.
+        again: surveys a range whose guess was wrong.
+    """
+    path: Path | None = None
+    at, inside, over = 0, False, False
+    for guess, found in guesses:
+        if guess.path != path or guess.begin == 0:
+            path, at, inside, over = guess.path, 0, False, False
+        if over or at >= guess.stop:
+            continue
+        true = replace(guess, begin=at, inside_garbage=inside)
+        if true.begin and true.begin not in found.begins:
+            found = again(true)
+        yield replace(true, stop=found.rest), found
+        at, inside, over = found.rest, found.inside_garbage, found.ends
+
+
+def grouped(ranges: Iterable[Range], size: int, most: int) -> Iterator[tuple[Range, ...]]:
+    """Ranges after one another in groups of about ``size`` bytes, and of ``most`` ranges at most."""
+    group: list[Range] = []
+    held = 0
+    for one in ranges:
+        group.append(one)
+        held += one.size
+        if held >= size or len(group) >= most:
+            yield tuple(group)
+            group, held = [], 0
+    if group:
+        yield tuple(group)
+
+
+def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Path, str]]:
+    """The envelopes of ranges as one chunk, and what stopped reading, by file."""
+    gathering = Gathering()
+    troubles: dict[Path, str] = {}
+    for where in ranges:
+        data, found, _, error = read(where)
+        if error is not None:
+            troubles[where.path] = error.strerror or str(error)
+        gathering.add(data[: found.rest], found)
+    return gathering.done(), troubles

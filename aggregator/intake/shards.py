@@ -1,0 +1,120 @@
+"""Offers in shards of the key, so that each shard can be deduplicated by itself.
+
+One idea: a slot belongs to one key, and a key's id is a hash; so the key ids, cut into ranges of equal width, share the
+work evenly, and reports that contend for a slot are in the same shard, in the order in which they were read. Ranges
+rather than remainders, because files written a shard at a time then say by their least and greatest key that they need
+not be read for another.
+
+Which slots are free: deduplicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from aggregator.intake.columns import Integers, Words
+from aggregator.intake.deduplicate import Offer
+
+Packed: TypeAlias = NDArray[np.signedinteger[Any]]
+"""Integers in as few bytes as the largest of them takes."""
+
+_NUMBERS = ("report", "campaign", "period", "key", "slot", "output")
+_WIDTHS = (np.int8, np.int16, np.int32)
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """The part of offers that one shard gets, as it travels: packed, and without names.
+
+    Attributes:
+        reports: number of reports.
+        numbers: the columns of an ``Offer``, those named in ``_NUMBERS``, in that order.
+        word: words or nulls; None altogether where no row has one.
+    """
+
+    reports: int
+    numbers: tuple[Packed, ...]
+    word: pa.Array | None
+
+    def __sizeof__(self) -> int:
+        """Bytes that travel; also how a cluster knows when its memory is full."""
+        return sum(column.nbytes for column in self.numbers) + (0 if self.word is None else int(self.word.nbytes))
+
+
+def shard_of(keys: Integers, shards: int) -> Integers:
+    """The shard, 0 .. ``shards`` - 1, of each key; ``shards`` is a power of two."""
+    width = 64 - (shards.bit_length() - 1)
+    if width == 64:
+        return np.zeros(len(keys), dtype=np.int64)
+    return (keys >> np.int64(width)) + np.int64(shards // 2)
+
+
+def condition(shard: int, shards: int) -> str:
+    """What the query engine is told of the keys of a shard; empty where that are all."""
+    width = 2**64 // shards
+    low, high = shard * width - 2**63, (shard + 1) * width - 2**63
+    bounds = [f"key >= {low}"] * (shard > 0) + [f"key < {high}"] * (shard < shards - 1)
+    return " AND ".join(bounds)
+
+
+def split(offers: Sequence[Offer], shards: int) -> list[Parcel]:
+    """Offers of the same campaigns, one after the other, by shard."""
+    parts = [[_chosen(offer, where) for where in _places(offer, shards)] for offer in offers]
+    return [_joined([part[shard] for part in parts]) for shard in range(shards)]
+
+
+def joined(campaigns: tuple[str, ...], parcels: Sequence[Parcel]) -> Offer:
+    """The offer of a shard, from its parcels in the order in which the reports were read."""
+    whole = _joined(parcels)
+    report, campaign, period, key, slot, output = (column.astype(np.int64) for column in whole.numbers)
+    word: Words | None = None
+    if whole.word is not None:
+        word = np.empty(len(report), dtype=np.object_)
+        word[:] = whole.word.to_pylist()
+    return Offer(campaigns, whole.reports, report, campaign, period, key, slot, output, word)
+
+
+def _places(offer: Offer, shards: int) -> list[Integers]:
+    """The rows of each shard, ascending."""
+    shard = shard_of(offer.key, shards)
+    order = np.argsort(shard, kind="stable")
+    return np.split(order, np.searchsorted(shard[order], np.arange(1, shards)))
+
+
+def _chosen(offer: Offer, rows: Integers) -> Parcel:
+    """Some rows of an offer, with their reports numbered anew."""
+    starts = np.diff(offer.report[rows], prepend=-1) != 0
+    reports = int(starts.sum())
+    columns = [np.cumsum(starts) - 1, *(getattr(offer, name)[rows] for name in _NUMBERS[1:])]
+    word = None if offer.word is None else pa.array(offer.word[rows], pa.binary())
+    return Parcel(reports, tuple(map(_packed, columns)), word)
+
+
+def _joined(parcels: Sequence[Parcel]) -> Parcel:
+    """Parcels of a shard one after the other."""
+    before = np.cumsum([0, *(parcel.reports for parcel in parcels)]).tolist()
+    empty = [np.zeros(0, dtype=np.int8)]
+    columns = [
+        [parcel.numbers[0].astype(np.int64) + start for parcel, start in zip(parcels, before, strict=False)],
+        *([parcel.numbers[place] for parcel in parcels] for place in range(1, len(_NUMBERS))),
+    ]
+    word = None
+    if any(parcel.word is not None for parcel in parcels):
+        said = [pa.nulls(len(one.numbers[0]), pa.binary()) if one.word is None else one.word for one in parcels]
+        word = pa.concat_arrays(said)
+    return Parcel(before[-1], tuple(_packed(np.concatenate(empty + column)) for column in columns), word)
+
+
+def _packed(column: Packed) -> Packed:
+    """The same numbers in the narrowest type that holds them."""
+    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    for width in _WIDTHS:
+        if np.iinfo(width).min <= low and high <= np.iinfo(width).max:
+            return column.astype(width)
+    return column

@@ -1,0 +1,611 @@
+"""The Dask engine counts what the local engine counts, whatever the bytes, the cuts, the workers and the crashes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from distributed import Client
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aggregator import engines
+from aggregator.cli.shell import halftruth
+from aggregator.design import mechanisms, unary
+from aggregator.engines import EngineError, cluster, engine_of, steps, tallies
+from aggregator.engines.cluster import Cluster
+from aggregator.estimate.result import estimate
+from aggregator.intake import enrolments, ranges, shards, tables
+from aggregator.intake.deduplicate import Offer
+from aggregator.intake.framing import frames
+from aggregator.intake.ingest import ingest
+from aggregator.intake.tables import REPORTS, SCHEMAS
+from aggregator.study import Study
+from protocol import envelope, exact
+from protocol.campaign import open_campaign, seal_campaign
+from protocol.domain import Values
+from protocol.notions.own import OwnPrior
+from protocol.notions.transcript import TranscriptPrior
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, enrolment, report
+from tests.aggregator.test_intake_ingest import FOREIGN, OPEN, PLAIN, mutated, one_of_each, rows
+
+PIECE = 6_000
+"""Bytes, about sixty reports."""
+
+
+@pytest.fixture(scope="module")
+def address():
+    """A scheduler with two worker processes."""
+    with cluster.processes(2, security=None, protocol="tcp") as started:
+        yield started.scheduler_address
+
+
+@pytest.fixture
+def dask(address):
+    """The engine on them, with small pieces and rounds, and both workers there."""
+    with cluster.connected(address.replace("tcp", "dask"), None) as engine:
+        engine.client.wait_for_workers(2, timeout=20)
+        yield replace(engine, piece_bytes=PIECE, round_outputs=150, patience=20.0)
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of ``PLAIN`` with ten devices, one of them revoked, and of ``OPEN`` with none."""
+    made = crowd.study(tmp_path / "study", PLAIN, range(10))
+    made.import_campaign(OPEN.data, [AUTHOR.public], "open")
+    made.revoke(enrolment(9, PLAIN))
+    return made
+
+
+def copied(study, name):
+    """The same study in another place."""
+    return Study.open(shutil.copytree(study.path, study.path.parent / name))
+
+
+def messy(seed, number=400):
+    """Files of every kind of envelope and fault, with many copies of the same slots."""
+    rng = random.Random(seed)
+    _, faulty = one_of_each()
+    parts = [report(n % 10, PLAIN, n % 16, period=n % 2) for n in range(number // 2)]
+    parts += [report(n % 8, OPEN, *range(n % 3 + 1), slot=n % 5) for n in range(number // 2)]
+    parts += [enrolment(n % 6, OPEN) for n in range(12)] + [enrolment(0, PLAIN), enrolment(0, FOREIGN), OPEN.data]
+    parts += list(faulty.values()) + [b"noise", b"\x95\x01", b""] * 3
+    rng.shuffle(parts)
+    parts = [part if rng.random() < 0.9 else mutated(part, rng) for part in parts if part]
+    cuts = sorted(rng.sample(range(len(parts)), 3))
+    return [b"".join(parts[a:b]) for a, b in zip([0, *cuts], [*cuts, len(parts)], strict=True)]
+
+
+def inbox(folder, datas):
+    """A folder of files, one of them empty."""
+    folder.mkdir()
+    for number, data in enumerate([*datas, b""]):
+        (folder / f"{number}.htr").write_bytes(data)
+    return folder
+
+
+# The same counts.
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_the_result_is_the_local_one(dask, study, tmp_path, seed):
+    """Counts, classes, rows, warnings, keys and what is written down are those of the local engine, and so again."""
+    files = inbox(tmp_path / "inbox", messy(seed))
+    other, done = copied(study, "other"), []
+    for _ in range(2):
+        one, two = ingest(study, [files], now=NOW), dask.ingest(other, [files], now=NOW, progress=done.append)
+        assert one == two
+        assert rows(study) == rows(other)
+        assert study.status(NOW) == other.status(NOW)
+    assert sum(done) == 2 * sum(file.stat().st_size for file in files.iterdir())
+    assert (one.accepted, one.rejected["replayed"] > 100) == (0, True)
+
+
+def test_of_two_copies_the_first_counts(dask, study, tmp_path):
+    """Of reports that fill the same slot the first in the order of files, then of bytes, is counted, wherever each is
+    verified."""
+    rng = random.Random(3)
+    files, first = [], {}
+    for number in range(6):
+        data = []
+        for _ in range(60):
+            n, output = rng.randrange(9), rng.randrange(16)
+            first.setdefault(n, output)
+            data.append(report(n, PLAIN, output))
+        files.append(tmp_path / f"{9 - number}.htr")
+        files[-1].write_bytes(b"".join(data))
+    result = dask.ingest(study, files, now=NOW)
+    assert (result.accepted, result.rejected) == (9, {"replayed": 351})
+    found = {key: output for (_, _, key, _), output in rows(study).items()}
+    keys = {int.from_bytes(crowd.device(n, PLAIN).id, "big", signed=True): output for n, output in first.items()}
+    assert found == keys
+
+
+def test_a_file_that_cannot_be_read_is_named(dask, study, tmp_path, monkeypatch):
+    """A file that is gone when its turn comes is in the warnings, and the rest is counted."""
+    (tmp_path / "good").write_bytes(report(0, PLAIN))
+    (tmp_path / "gone").write_bytes(report(1, PLAIN))
+    real = cluster._guesses
+
+    def guesses(*arguments):
+        found = list(real(*arguments))
+        (tmp_path / "gone").unlink(missing_ok=True)
+        return iter(found)
+
+    monkeypatch.setattr(cluster, "_guesses", guesses)
+    result = dask.ingest(study, [tmp_path / "gone", tmp_path / "good", tmp_path / "good"], now=NOW)
+    assert (result.accepted, result.rejected, result.files) == (1, {"replayed": 1}, 3)
+    assert result.warnings == (f"{tmp_path / 'gone'} could not be read: No such file or directory",)
+
+
+# Cutting files.
+
+
+def cut(path, size):
+    """The ranges of a file in pieces of ``size`` bytes, as many readers find them."""
+    guesses = [(guess, ranges.survey(guess)) for guess in ranges.nominal(path, path.stat().st_size, size)]
+    return [where for where, _ in ranges.stitched(guesses, ranges.survey)]
+
+
+def envelopes_of(chunk_data, found):
+    return [chunk_data[a:b] for a, b in zip(found.begin, found.end, strict=True)]
+
+
+def agree(path, size):
+    """The ranges of a file are next to one another, and hold the envelopes and the garbage of the whole."""
+    data = path.read_bytes()
+    whole, found = frames(data, final=True), cut(path, size)
+    assert [one.begin for one in found[1:]] == [one.stop for one in found[:-1]]
+    assert (found[0].begin, found[-1].stop) == (0, len(data))
+    read = [ranges.read(where) for where in found]
+    assert [one for some, there, *_ in read for one in envelopes_of(some, there)] == envelopes_of(data, whole)
+    assert sum(there.garbage for _, there, *_ in read) == whole.garbage
+    for one, (_, there, *_) in zip(found, read, strict=True):
+        assert all(one.begin + begin < (one.begin // size + 1) * size for begin in there.begin)
+
+
+def around(payload):
+    """A report envelope with any bytes in it."""
+    return envelope.seal(envelope.Kind.REPORT, crowd.device(0, PLAIN), payload)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 2**32), st.integers(1, 700))
+def test_many_readers_find_what_one_finds(tmp_path_factory, seed, size):
+    """However a file is cut, and whatever is in it, its ranges have the envelopes and the garbage of the whole."""
+    rng = random.Random(seed)
+    inner = report(1, PLAIN)
+    parts = [report(n % 10, PLAIN) for n in range(12)]
+    # Envelopes within payloads, and heads that claim what follows them.
+    parts += [around(inner * 3), inner[: rng.randrange(5, 30)], b"\x95" * 3, b"\x95\x01\x03\xc4\x08" * 2]
+    parts += [b"\x95\x01\x01\xc4\x08" + bytes(8) + b"\xc6" + (10**6).to_bytes(4, "big"), OPEN.data]
+    rng.shuffle(parts)
+    path = tmp_path_factory.mktemp("cut") / "batch.htr"
+    path.write_bytes(b"".join(part if rng.random() < 0.8 else mutated(part, rng) for part in parts))
+    agree(path, size)
+
+
+@pytest.mark.parametrize("size", range(40, 300, 20))
+def test_a_reader_who_was_led_astray_is_corrected(tmp_path, monkeypatch, size):
+    """A head hidden in a payload, which claims what follows up to the middle of an envelope, takes in only who begins
+    to read there; and that is undone."""
+    one, two = report(1, PLAIN), around(b"\xc4\x40" + bytes(84))
+    until = one + two[: two.index(b"\xc4\x40" + bytes(84)) + 66]
+    head = one[:13] + bytes([0xC4, len(until)])
+    trap = around(bytes(20) + head) + one + two
+    hidden = trap.index(head)
+    assert frames(trap[hidden:], final=True).end[0] == trap.index(until) + len(until) - hidden
+    monkeypatch.setattr(ranges, "_LOOKAHEAD", 16)  # too little for the last envelope of a range
+    path = tmp_path / "batch.htr"
+    for shift in range(0, size, 9):
+        path.write_bytes(b"?" * shift + trap * 4)
+        agree(path, size)
+
+
+# Shards.
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([1, 2, 8, 16]), st.booleans())
+def test_shards_hold_what_was_offered(seed, number, words):
+    """Every report is in one shard, the one of its key, whole and in order; and no range of keys is left out."""
+    rng = np.random.default_rng(seed)
+    offers = []
+    for _ in range(rng.integers(0, 4)):
+        counts = rng.integers(1, 4, rng.integers(0, 20))
+        total = counts.sum()
+        report_of = np.repeat(np.arange(len(counts)), counts)
+        key = rng.integers(-(2**63), 2**63 - 1, len(counts))[report_of] if len(counts) else report_of
+        word = np.array([None if rng.random() < 0.3 else rng.bytes(3) for _ in range(total)], dtype=object)
+        columns = [rng.integers(0, high, total) for high in (2, 2**20, 2**16, 2**40)]
+        offers.append(
+            Offer(("a", "b"), len(counts), report_of, columns[0], columns[1], key, columns[2], columns[3],
+                  word if words else None)
+        )  # fmt: skip
+
+    names = ("report", "campaign", "period", "key", "slot", "output")
+
+    def told(offer, before=0):
+        said = [None] * len(offer.report) if offer.word is None else offer.word.tolist()
+        numbers = [getattr(offer, name).tolist() for name in names]
+        return [(before + row[0], *row[1:]) for row in zip(*numbers, said, strict=True)]
+
+    everything = [row for place, offer in enumerate(offers) for row in told(offer, 1000 * place)]
+    parcels = shards.split(offers, number)
+    width = 2**64 // number
+    for shard, parcel in enumerate(parcels):
+        mine = [row for row in everything if shard * width <= row[3] + 2**63 < (shard + 1) * width]
+        order = {place: new for new, place in enumerate(sorted({row[0] for row in mine}))}
+        back = told(shards.joined(("a", "b"), [parcel]))
+        assert [(order[row[0]], *row[1:]) for row in mine] == back
+        assert parcel.reports == len(order)
+    assert sum(parcel.reports for parcel in parcels) == sum(offer.reports for offer in offers)
+    keys = np.array([-(2**63), -1, 0, 2**63 - 1])
+    for shard in range(number):
+        mine = shards.shard_of(keys, number) == shard
+        condition = shards.condition(shard, number).replace("AND", "and") or "True"
+        assert [eval(condition, {"key": key}) for key in keys.tolist()] == mine.tolist()  # noqa: S307  # the program's own
+
+
+# Tallies.
+
+SIZE = 6
+
+
+def asked(kind):
+    """A signed campaign of four periods, of a kind of channel and notion."""
+    level = exact.NANONATS
+    own, transcript = OwnPrior(level, SIZE), TranscriptPrior(level, tuple(range(1, SIZE + 1)))
+    changes = {
+        "plain": {"channel": mechanisms.randomized_response(SIZE, level)},
+        "several": {"channel": mechanisms.hadamard(SIZE, level), "answers_per_period": 3},
+        "bits": {"channel": unary.oue(SIZE, level), "mechanism": "oue", "answers_per_period": 2},
+        "own": {"channel": own.channel_of(own.uniform), "notion": own, "mechanism": "lip", "enrolment": "open"},
+        "transcript": {
+            "channel": transcript.channel_of(transcript.prior), "notion": transcript, "mechanism": "lip-response",
+            "enrolment": "open",
+        },
+    }[kind.split(",")[0]]  # fmt: skip
+    if kind.endswith(", several"):
+        changes["answers_per_period"] = 2
+    terms = replace(PLAIN.terms, domain=Values(tuple("abcdef")), title=kind, **changes)
+    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+
+
+def counted(tmp_path, kind, devices=150):
+    """A study with rows of many devices in several periods, and some of another campaign, in two commits."""
+    signed = asked(kind)
+    made = crowd.study(tmp_path / kind, signed)
+    rng, terms = np.random.default_rng(1), signed.terms
+    ids = rng.integers(-(2**63), 2**63 - 1, devices)
+    public = rng.integers(0, 256, (devices, 32)).astype(np.uint8)
+    prior = np.full(devices, None, dtype=object)
+    if kind.startswith("own"):
+        from protocol import codec
+
+        prior[:] = [codec.encode([1 + n % 60, *range(2, SIZE + 1)]) for n in range(devices)]
+    enrolments.register(made, signed.id.hex(), ids, public, prior if kind.startswith("own") else None, revoked=False)
+    found = []
+    for key in ids.tolist():
+        periods = sorted(rng.choice(4, rng.integers(1, 4), replace=False).tolist())
+        for place, period in enumerate(periods):
+            for slot in range(rng.integers(1, terms.answers_per_period + 1)):
+                output = int(rng.integers(terms.channel.outputs if kind != "bits" else SIZE))
+                slot = place + (rng.random() < 0.05) if kind == "transcript" else slot
+                word = bytes([int(rng.integers(2**SIZE)) << 2]) if kind == "bits" else None
+                found.append((signed.id.hex(), period, key, slot, None if word else output, word))
+    strangers = [("0" * 32, 0, key, 0, 1, None) for key in ids.tolist()[:20]]
+    for some in (found[::2], found[1::2] + strangers):
+        columns = [list(column) for column in zip(*some, strict=True)]
+        tables.add(made.path / REPORTS, pa.table(columns, schema=SCHEMAS[REPORTS]))
+    return made, signed
+
+
+def told(tally):
+    """All that is in a tally; groups as sums, whatever rows they come in."""
+    fields = {name: getattr(tally, name) for name in ("reports", "version", "lost", "period") if hasattr(tally, name)}
+    fields |= {name: getattr(tally, name).tolist() for name in ("counts", "chains", "priors") if hasattr(tally, name)}
+    fields["rejected"] = dict(tally.rejected)
+    if tally.groups is not None:
+        groups = tally.groups
+        cells = Counter()
+        for group, feature, count in zip(groups.group, groups.feature, groups.count, strict=True):
+            cells[int(group), int(feature)] += int(count)
+        fields["groups"] = (+cells, groups.reports.tolist(), groups.devices, groups.most)
+    return type(tally), fields
+
+
+@pytest.mark.parametrize("kind", ["plain", "several", "bits", "own", "own, several", "transcript"])
+def test_parts_of_a_tally_are_the_whole(tmp_path, kind):
+    """The tallies of the shards of the keys add up to the study's, integer for integer, and so does the estimate."""
+    made, signed = counted(tmp_path, kind)
+    standing = cluster._standing(made)
+    version = tables.snapshot(made.path / REPORTS).version()
+    for period, number in ((None, 4), (2, 2), (9, 1)):
+        parts = [tallies.part(standing, version, one, number, signed.id.hex(), period) for one in range(number)]
+        whole, expected = tallies.whole(parts, made.rejected(signed)), made.tally(signed, period)
+        assert told(whole) == told(expected)
+        if expected.reports:
+            one, two = (json.dumps(estimate(signed, tally).as_json()) for tally in (whole, expected))
+            assert one == two
+    if kind == "transcript":
+        assert expected.lost == 0 < made.tally(signed).lost
+
+
+def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
+    """The tally made on workers is the study's, refusals and version too; of an empty table as well."""
+    made, signed = counted(tmp_path, "several")
+    for period in (None, 1):
+        assert told(dask.tally(made, signed, period)) == told(made.tally(signed, period))
+    empty = crowd.study(tmp_path / "empty", PLAIN)
+    assert told(dask.tally(empty, PLAIN)) == told(empty.tally(PLAIN))
+
+
+# Faults.
+
+
+def many(study, tmp_path, number=400):
+    """A file of reports of ``PLAIN`` by devices of its own, half of which are known; and its counts."""
+    study.enrol(b"".join(enrolment(n, PLAIN) for n in range(100, 100 + number // 2)))
+    file = tmp_path / "many.htr"
+    file.write_bytes(b"".join(report(n, PLAIN, n % 16) for n in range(100, 100 + number)))
+    return file
+
+
+def spoil(flag, how):
+    """On a worker: the first piece that is read after ``flag`` was made comes to grief."""
+    if not hasattr(ranges, "sound"):
+        ranges.sound = ranges.gather
+
+    def gather(parts):
+        try:
+            Path(flag).rename(f"{flag}.{os.getpid()}")
+        except FileNotFoundError:
+            return ranges.sound(parts)
+        if how == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        end = time.monotonic() + 20
+        while not Path(f"{flag}.done").exists():
+            if time.monotonic() > end:
+                Path(f"{flag}.waited").touch()
+                break
+            time.sleep(0.02)
+        return ranges.sound(parts)
+
+    ranges.gather = gather
+
+
+def mend():
+    """On a worker: as it was."""
+    ranges.gather = getattr(ranges, "sound", ranges.gather)
+
+
+def struck(engine, study, tmp_path, how):
+    """Ingest ``many`` while one worker comes to grief; every report is counted once."""
+    file, flag = many(study, tmp_path), tmp_path / "flag"
+    engine.client.run(spoil, str(flag), how)
+    flag.touch()
+    try:
+        result = engine.ingest(study, [file], now=NOW)
+    finally:
+        Path(f"{flag}.done").touch()
+    assert len(list(tmp_path.glob("flag.[0-9]*"))) == 1
+    assert (result.accepted, result.rejected) == (200, {"unknown-key": 200})
+    assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 200
+
+
+def test_a_killed_worker_loses_and_doubles_nothing(dask, study, tmp_path):
+    """A worker killed in the middle of a piece: its work is done again, and every report counts once."""
+    struck(dask, study, tmp_path, "die")
+
+
+def test_a_hanging_worker_is_not_waited_for(dask, study, tmp_path):
+    """A piece that hangs is given to another worker as well, and every report counts once."""
+    engine = replace(dask, patience=0.3)
+    struck(engine, study, tmp_path, "hang")
+    assert engine.repeated
+    assert not (tmp_path / "flag.waited").exists()
+    dask.client.run(mend)
+
+
+@pytest.mark.long
+def test_a_silent_worker_is_given_up(study, tmp_path):
+    """A worker that is stopped, with results that others need: these are computed again; every report counts once."""
+    with cluster.processes(2, silent=3, security=None, protocol="tcp") as started, Client(started) as client, (
+        client.as_current()
+    ):  # fmt: skip
+        struck(Cluster(client, piece_bytes=PIECE, round_outputs=150), study, tmp_path, "stop")
+
+
+def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
+    """Workers that may keep nothing in memory give the same result."""
+    file, other = many(study, tmp_path), copied(study, "other")
+    tight = {"memory_limit": "2GB", "config": {"distributed.worker.memory.target": 1e-6}}
+    with cluster.processes(1, security=None, protocol="tcp", **tight) as started, Client(started) as client, (
+        client.as_current()
+    ):  # fmt: skip
+        held = client.submit(bytes, 100_000)
+        held.result()
+        on_disk = client.run(lambda dask_worker: len(dask_worker.data.slow))
+        assert list(on_disk.values()) == [1]
+        result = Cluster(client, piece_bytes=PIECE).ingest(other, [file], now=NOW)
+    assert result == ingest(study, [file], now=NOW)
+    assert rows(study) == rows(other)
+
+
+DRIVER = f"""if True:
+    import os, signal, sys
+    from aggregator.engines import cluster
+    from aggregator.intake import tables
+    from aggregator.study import Study
+    address, study, file, moment, die = sys.argv[1:]
+    real = tables.write_deltalake
+    commits = 0
+    def write(*arguments, **options):
+        global commits
+        commits += 1
+        if commits == int(moment) and die == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(*arguments, **options)
+        if commits == int(moment) and die == "after":
+            os.kill(os.getpid(), signal.SIGKILL)
+    tables.write_deltalake = write
+    with cluster.connected(address, None) as engine:
+        engine.piece_bytes, engine.round_outputs = {PIECE}, 50
+        print(engine.ingest(Study.open(study), [file], now={NOW}).accepted)
+"""
+
+
+def driver(address, study, file, moment=0, die="never"):
+    """A driver in a process of its own, which kills itself before or after one of its commits."""
+    words = [sys.executable, "-c", DRIVER, address.replace("tcp", "dask"), study.path, file, str(moment), die]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("die", [pytest.param("before", marks=pytest.mark.long), "after"])
+def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path, die):
+    """kill -9 just before or after the second round's commit: run again, and every report is counted once."""
+    file = many(study, tmp_path)
+    with driver(address, study, file, 2, die) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    before = len(rows(study))
+    assert 0 < before < 200
+    result = dask.ingest(study, [file], now=NOW)
+    assert (result.accepted, result.rejected) == (200 - before, {"unknown-key": 200, "replayed": before})
+    assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 200
+
+
+def test_two_engines_on_one_study_count_each_report_once(dask, address, study, tmp_path):
+    """A local and two Dask drivers ingest the same file at once: together they count every report once."""
+    file = many(study, tmp_path)
+    with driver(address, study, file) as process:
+        local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, piece_bytes=PIECE)
+        mine = dask.ingest(study, [file], now=NOW)
+        theirs = int(process.communicate(timeout=60)[0])
+    assert local.accepted + mine.accepted + theirs == len(rows(study)) == 200
+    assert study.rejected(PLAIN)["unknown-key"] == 600
+
+
+def test_a_commit_that_comes_between_is_seen(dask, study, tmp_path, monkeypatch):
+    """Where another process fills slots between the look and the commit, the shards are settled anew."""
+    file, others = many(study, tmp_path), []
+    second = tmp_path / "second.htr"
+    second.write_bytes(b"".join(report(n, PLAIN, 7) for n in range(100, 150)))
+    real = tables.write_deltalake
+
+    def late(*arguments, **options):
+        if not others:
+            others.append(None)
+            others.append(ingest(study, [second], now=NOW))
+        real(*arguments, **options)
+
+    monkeypatch.setattr(tables, "write_deltalake", late)
+    result = dask.ingest(study, [file], now=NOW)
+    assert (others[1].accepted, result.accepted) == (50, 150)
+    assert result.rejected == {"unknown-key": 200, "replayed": 50}
+    assert len(rows(study)) == 200
+
+
+# What is said.
+
+
+def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):
+    """A worker without the study, with another one, or of another version is named before anything is done."""
+    identity = str(tables.snapshot(study.path / "campaigns").metadata().id)
+    assert steps.probe(study.path, identity)[1] == ""
+    assert "another study" in steps.probe(study.path, "somebody else")[1]
+    assert "no study" in steps.probe(study.path / "nowhere", identity)[1]
+    version = steps.probe(study.path, identity)[0]
+    for found, said in (((version, "there is no study"), "shared|storage"), (("0.0", ""), "use one version")):
+        client = SimpleNamespace(run=lambda *_, found=found: {"tcp://there": found})
+        with pytest.raises(EngineError, match=said):
+            Cluster(client).ingest(study, [study.path / "campaigns"], now=NOW)
+    assert rows(study) == {}
+
+
+def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
+    """A file that is here and not where the workers are stops the ingest with advice."""
+    file, flag = many(study, tmp_path), tmp_path / "flag"
+    dask.client.run(blind, str(flag))
+    flag.touch()
+    try:
+        with pytest.raises(EngineError, match=r"does not see .*many.htr"):
+            dask.ingest(study, [file], now=NOW)
+    finally:
+        flag.unlink()
+    assert rows(study) == {}
+
+
+def blind(flag):
+    """On a worker: while there is ``flag``, no file is."""
+    real = ranges.part
+
+    def part(path, begin, size):
+        return real(path.with_name("nowhere") if Path(flag).exists() else path, begin, size)
+
+    ranges.part = part
+
+
+def test_no_scheduler_is_an_error(monkeypatch):
+    """Where nobody answers, one line says so and what to do."""
+    monkeypatch.setattr(cluster, "_REACH", 0.2)
+    with pytest.raises(EngineError, match="no Dask scheduler"), engine_of("dask://127.0.0.1:9"):
+        pass
+
+
+def test_without_dask_the_extra_is_named(monkeypatch):
+    """Where Dask is not installed the error names what to install."""
+    monkeypatch.delitem(sys.modules, "aggregator.engines.cluster")
+    monkeypatch.delattr(engines, "cluster")
+    monkeypatch.setitem(sys.modules, "dask", None)
+    with pytest.raises(EngineError, match=r"halftruth\[aggregator,dask\]"), engine_of("dask"):
+        pass
+
+
+def test_the_local_engine_imports_no_dask(study, tmp_path):
+    """An ingest without --engine, and what an estimate needs, load nothing of Dask."""
+    file = tmp_path / "batch.htr"
+    file.write_bytes(report(0, PLAIN, 3))
+    program = f"""if True:
+        import sys
+        from aggregator.cli import halftruth
+        halftruth(["--study", {str(study.path)!r}, "ingest", {str(file)!r}], standalone_mode=False)
+        import aggregator.cli.desk, aggregator.cli.tools, aggregator.estimate.result
+        print(sorted({{name.split(".")[0] for name in sys.modules}} & {{"dask", "distributed"}}))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_command_takes_an_engine(address, study, tmp_path):
+    """ingest and estimate say with an engine what they say without; a name that is none is wrong usage."""
+    file = tmp_path / "batch.htr"
+    file.write_bytes(b"".join(report(n, PLAIN, n) for n in (0, 1, 2, 2, 9)))
+    other, there = copied(study, "other"), address.replace("tcp", "dask")
+
+    def said(made, *words, code=0):
+        result = CliRunner().invoke(halftruth, ["--study", str(made.path), *map(str, words)], prog_name="halftruth")
+        assert result.exit_code == code, result.output
+        return result.output
+
+    for words in (["ingest", file, "--json"], ["ingest", file], ["estimate", "education", "--json"]):
+        assert said(study, *words) == said(other, *words, "--engine", there)
+    assert "dask://HOST:PORT" in said(study, "ingest", file, "--engine", "spark", code=2)
+    assert "--threads" in said(study, "ingest", file, "--engine", there, "--threads", 2, code=2)
