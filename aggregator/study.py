@@ -9,8 +9,8 @@ How files become rows: intake. How a tally becomes an estimate: estimate.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from deltalake import DeltaTable
 from aggregator.estimate.tally import Tally
 from aggregator.intake import columns, enrolments, tables
 from aggregator.intake.chunk import Chunk, Gathering
+from aggregator.intake.columns import Integers
 from aggregator.intake.framing import frames
 from aggregator.intake.registry import Registry, load
 from aggregator.intake.rejects import Reject
@@ -32,10 +33,11 @@ from protocol.envelope import Kind
 from protocol.notions.own import OwnPrior
 
 if TYPE_CHECKING:
+    from aggregator.estimate.groups import Groups
     from aggregator.estimate.personal import PersonalTally
     from aggregator.estimate.transcript import TranscriptTally
 
-__all__ = ["CampaignStatus", "EnrolResult", "Known", "Listed", "Study", "StudyError"]
+__all__ = ["CampaignStatus", "Counts", "EnrolResult", "Known", "Listed", "Study", "StudyError"]
 
 MAX_NAME = 100
 
@@ -77,6 +79,23 @@ class EnrolResult:
     added: int
     known: int
     refused: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counted outputs of a campaign by period; a row for each feature that came in a period.
+
+    Attributes:
+        period, feature, count: (r,) of each row, by increasing period, then feature.
+        reports: outputs of each period.
+        version: of the report table.
+    """
+
+    period: Integers
+    feature: Integers
+    count: Integers
+    reports: Mapping[int, int]
+    version: int
 
 
 @dataclass(frozen=True)
@@ -269,6 +288,10 @@ class Study:
 
     # What was counted.
 
+    def _reports(self) -> DeltaTable:
+        """The counted reports that a tally is of."""
+        return tables.snapshot(self.path / REPORTS)
+
     def tally(self, campaign: SignedCampaign, period: int | None = None) -> Tally:
         """The counted outputs of a campaign.
 
@@ -276,9 +299,10 @@ class Study:
             period: only this one; if not given, of each device the outputs of its latest period. A device repeats
                 the output it once drew for a value, so over several periods the noise of its reports is not
                 independent, and counting them all would understate the error. With transcripts, the reports of a
-            device are drawn anew and all count, as one.
+            device are drawn anew and all count, as one. Where a device may have several in a period, the tally has
+            them by groups of devices, which its error comes from.
         """
-        table = tables.snapshot(self.path / REPORTS)
+        table = self._reports()
         name = campaign.id.hex()
         if campaign.terms.transcript:
             return self._transcripts(campaign, table, period)
@@ -286,28 +310,144 @@ class Study:
         if period is None and len(periods) == 1:
             (period,) = periods
         rows = _LATEST.format(campaign=name) if period is None else _OF_PERIOD.format(campaign=name, period=int(period))
+        return self._tally(campaign, table, rows, grouped=campaign.terms.answers_per_period > 1)
+
+    def spans(self, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
+        """A tally for each span of periods: of each device the outputs of its latest period in the span.
+
+        All are by groups of devices, the same ones, and of one version of the table. So they can be compared, though
+        many devices are in several of them.
+
+        Args:
+            spans: first and last period of each; with transcripts these are one.
+        Raises:
+            StudyError: a span of several periods, with transcripts.
+        """
+        table = self._reports()
+        if campaign.terms.transcript:
+            if any(first != last for first, last in spans):
+                raise StudyError("with transcripts each period is decoded by itself: name single periods")
+            return (self._transcripts(campaign, table, first, grouped=True) for first, _ in spans)
+        name = campaign.id.hex()
+        chosen = [
+            _OF_PERIOD.format(campaign=name, period=int(first))
+            if first == last
+            else _SPAN.format(campaign=name, first=int(first), last=int(last))
+            for first, last in spans
+        ]
+        return (self._tally(campaign, table, rows, grouped=True) for rows in chosen)
+
+    def periods(self, campaign: SignedCampaign) -> dict[int, int]:
+        """The outputs counted in each period that has any."""
+        return _periods(tables.snapshot(self.path / REPORTS), campaign.id.hex())
+
+    def counts(self, campaign: SignedCampaign) -> Counts:
+        """The counted outputs by period: all reports of all devices, whatever they said in other periods."""
+        table = tables.snapshot(self.path / REPORTS)
+        name, channel = campaign.id.hex(), campaign.terms.channel
+        reports = _periods(table, name)
+        if not channel.unary:
+            found = tables.query(table, _COUNTS.format(campaign=name))
+            period, feature, count = (found[one].to_numpy().astype(np.int64) for one in ("period", "output", "n"))
+            return Counts(period, feature, count, reports, table.version())
+        ones = np.zeros((len(reports), channel.features), dtype=np.int64)
+        for row, number in enumerate(reports):
+            sql = f"{_OF_PERIOD.format(campaign=name, period=number)} SELECT word FROM chosen"  # noqa: S608
+            for batch in tables.stream(table, sql):
+                ones[row] += columns.ones(batch["word"], channel.features)
+        at, feature = np.nonzero(ones)
+        period = np.array(list(reports), dtype=np.int64)[at]
+        return Counts(period, feature, ones[at, feature], reports, table.version())
+
+    def grouped(self, campaign: SignedCampaign, tally: Tally, period: int | None = None) -> Tally:
+        """The same tally by groups of devices, where a device may have several of its outputs; as it is elsewhere.
+
+        Args:
+            tally: of this period, or of everybody's latest answer, and of any engine.
+        """
+        if tally.groups is not None or campaign.terms.answers_per_period == 1:
+            return tally
+        path = self.path / REPORTS
+        with tables.storage(path):
+            table = DeltaTable(str(path), version=tally.version)
+        name = campaign.id.hex()
+        rows = _LATEST.format(campaign=name) if period is None else _OF_PERIOD.format(campaign=name, period=int(period))
+        return replace(tally, groups=self._groups(campaign, table, rows, tally))
+
+    def _tally(self, campaign: SignedCampaign, table: DeltaTable, rows: str, *, grouped: bool) -> Tally:
+        """The tally of the rows that ``rows`` calls chosen."""
         if isinstance(campaign.terms.notion, OwnPrior):
-            return self._personal(campaign, table, rows)
+            found: Tally = self._personal(campaign, table, rows)
+        else:
+            found = self._counted(campaign, table, rows)
+        return replace(found, groups=self._groups(campaign, table, rows, found)) if grouped else found
+
+    def _counted(self, campaign: SignedCampaign, table: DeltaTable, rows: str) -> Tally:
+        """The counted outputs, whoever sent them."""
         counts, reports = np.zeros(campaign.terms.channel.features, dtype=np.int64), 0
-        if periods and campaign.terms.channel.unary:
+        if campaign.terms.channel.unary:
             for batch in tables.stream(table, f"{rows} SELECT word FROM chosen"):  # noqa: S608
                 counts += columns.ones(batch["word"], len(counts))
                 reports += batch.num_rows
-        elif periods:
+        else:
             found = tables.query(table, f"{rows} SELECT output, count(*) AS n FROM chosen GROUP BY output")  # noqa: S608
             counts[found["output"].to_numpy()] = found["n"].to_numpy()
             reports = int(counts.sum())
         return Tally(counts, reports, MappingProxyType(self.rejected(campaign)), table.version())
 
-    def _transcripts(self, campaign: SignedCampaign, table: DeltaTable, only: int | None) -> TranscriptTally:
+    def _groups(self, campaign: SignedCampaign, table: DeltaTable, rows: str, tally: Tally) -> Groups:
+        """The rows that a tally counts by group of devices."""
+        from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
+        from aggregator.estimate.personal import PersonalTally
+
+        devices, most = tally.reports, min(tally.reports, 1)
+        if campaign.terms.answers_per_period > 1:
+            sizes = tables.query(table, f"{rows} {_SIZES}").to_pylist()[0]
+            devices, most = sizes["devices"], sizes["most"] or 0
+        if isinstance(tally, PersonalTally):
+            found = tables.query(table, f"{rows} SELECT key, output, count(*) AS n FROM chosen GROUP BY key, output")  # noqa: S608
+            key, output, times = (found[name].to_numpy() for name in ("key", "output", "n"))
+            places = {tuple(prior): place for place, prior in enumerate(tally.priors.tolist())}
+            which = np.array([places[prior] for prior in self._declared(campaign, key)], dtype=np.int64)
+            return Groups.of(key & (GROUPS - 1), which * campaign.terms.domain.size + output, times, devices, most)
+        if not campaign.terms.channel.unary:
+            sql = f"{rows} SELECT key & {GROUPS - 1} AS part, output, count(*) AS n FROM chosen GROUP BY 1, 2"  # noqa: S608
+            found = tables.query(table, sql)
+            part, output, times = (found[name].to_numpy() for name in ("part", "output", "n"))
+            return Groups.of(part, output, times, devices, most)
+        counts = np.zeros((GROUPS, campaign.terms.channel.features), dtype=np.int64)
+        reports = np.zeros(GROUPS, dtype=np.int64)
+        for batch in tables.stream(table, f"{rows} SELECT key & {GROUPS - 1} AS part, word FROM chosen"):  # noqa: S608
+            parts = batch["part"].to_numpy()
+            reports += np.bincount(parts, minlength=GROUPS)
+            for part in np.unique(parts):
+                words = batch["word"].cast(pa.binary()).take(pa.array(np.flatnonzero(parts == part)))
+                counts[part] += columns.ones(words, counts.shape[1])
+        part, bit = np.nonzero(counts)
+        return Groups(part, bit, counts[part, bit], reports, devices, most)
+
+    def _declared(self, campaign: SignedCampaign, key: Integers) -> list[tuple[int, ...]]:
+        """The prior that each key declared."""
+        registry = self.registry(campaign.id.hex())
+        at, _ = registry.find(key)  # every counted report is of a registered key
+        written = [] if registry.prior is None else registry.prior[at].tolist()
+        priors = {one: tuple(enrolments.prior_of(one)) for one in set(written)}
+        return [priors[one] for one in written]
+
+    def _transcripts(
+        self, campaign: SignedCampaign, table: DeltaTable, only: int | None, *, grouped: bool = False
+    ) -> TranscriptTally:
         """The devices by transcript; all reports are read, since each can be decoded only after the earlier ones."""
-        from aggregator.estimate.transcript import TranscriptTally, chained  # an ingest needs no estimators
+        from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
+        from aggregator.estimate.transcript import TranscriptTally, transcripts
 
         found = tables.query(table, _ALL.format(campaign=campaign.id.hex()))
         rows = [found[name].to_numpy().astype(np.int64) for name in ("key", "period", "slot", "output")]
-        chains, counts, lost = chained(rows[0], rows[1], rows[2], rows[3], campaign.terms.periods, only)
+        keys, devices, lost = transcripts(rows[0], rows[1], rows[2], rows[3], campaign.terms.periods, only)
+        chains, which, counts = np.unique(devices, axis=0, return_inverse=True, return_counts=True)
+        groups = Groups.of(keys & (GROUPS - 1), which, np.ones_like(keys), len(keys), 1) if grouped else None
         rejected = MappingProxyType(self.rejected(campaign))
-        return TranscriptTally(counts, int(counts.sum()), rejected, table.version(), chains, lost, only)
+        return TranscriptTally(counts, len(keys), rejected, table.version(), chains, lost, only, groups=groups)
 
     def _personal(self, campaign: SignedCampaign, table: DeltaTable, rows: str) -> PersonalTally:
         """The counted outputs by the prior that the key declared."""
@@ -316,9 +456,9 @@ class Study:
         found = tables.query(table, f"{rows} SELECT key, output, count(*) AS n FROM chosen GROUP BY key, output")  # noqa: S608
         registry = self.registry(campaign.id.hex())
         at, _ = registry.find(found["key"].to_numpy())  # every counted report is of a registered key
-        places: dict[bytes, int] = {}
         declared = [] if registry.prior is None else registry.prior[at].tolist()
-        which = np.array([places.setdefault(written, len(places)) for written in declared], dtype=np.int64)
+        places = {written: place for place, written in enumerate(sorted(set(declared)))}  # not as the rows happen to come
+        which = np.array([places[written] for written in declared], dtype=np.int64)
         size = campaign.terms.domain.size
         priors = np.array([enrolments.prior_of(written) for written in places], dtype=np.int64).reshape(-1, size)
         counts = np.zeros(priors.shape, dtype=np.int64)
@@ -359,12 +499,19 @@ class Study:
 
 # Campaign ids are hex digits and periods integers, so nothing from outside gets into a query.
 _OF_PERIOD = "WITH chosen AS (SELECT * FROM rows WHERE campaign = '{campaign}' AND period = {period})"
-_LATEST = """
-    WITH mine AS (SELECT * FROM rows WHERE campaign = '{campaign}'),
+_FROM = """
+    WITH mine AS (SELECT * FROM rows WHERE campaign = '{campaign}'{span}),
          latest AS (SELECT key, max(period) AS period FROM mine GROUP BY key),
          chosen AS (SELECT mine.* FROM mine JOIN latest ON mine.key = latest.key AND mine.period = latest.period)
 """
+_LATEST = _FROM.replace("{span}", "")
+_SPAN = _FROM.replace("{span}", " AND period BETWEEN {first} AND {last}")
+_SIZES = "SELECT count(*) AS devices, max(n) AS most FROM (SELECT count(*) AS n FROM chosen GROUP BY key)"
 _ALL = "SELECT key, period, slot, output FROM rows WHERE campaign = '{campaign}'"
+_COUNTS = """
+    SELECT period, output, count(*) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY period, output
+    ORDER BY period, output
+"""
 _PERIODS = "SELECT period, count(*) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY period ORDER BY period"
 _REJECTED = "SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY reason ORDER BY reason"
 

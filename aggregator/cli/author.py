@@ -25,7 +25,8 @@ from protocol.levels import uniform
 
 @halftruth.command(short_help="Make an author's key pair.")
 @click.argument("name", type=click.Path(path_type=Path))
-def keygen(name: Path) -> None:
+@shell.as_json
+def keygen(name: Path, as_json: bool) -> None:
     """Make a key pair: NAME.key signs campaigns, NAME.pub is what devices and studies trust."""
     secret, public = name.with_name(name.name + ".key"), name.with_name(name.name + ".pub")
     if public.exists():
@@ -35,6 +36,9 @@ def keygen(name: Path) -> None:
         file.write(key.line().encode())
     with shell.new_file(public) as file:
         file.write(keys.public_line(key.public).encode())
+    if as_json:
+        shell.print_json({"secret": str(secret), "public": str(public), "key": key.id.hex()})
+        return
     shell.say(f"{secret}  keep it: whoever has it can sign campaigns in your name")
     shell.say(f"{public}  give it to devices and studies (key {key.id.hex()})")
 
@@ -43,7 +47,8 @@ def keygen(name: Path) -> None:
 @click.argument("draft", type=shell.existing)
 @click.option("--key", "key_file", type=shell.existing, required=True, help="The author's secret key, NAME.key.")
 @click.option("--out", type=shell.writable, required=True, help="Where the signed campaign goes.")
-def campaign(draft: Path, key_file: Path, out: Path) -> None:
+@shell.as_json
+def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     """Turn DRAFT (TOML) into a signed campaign.
 
     The channel is designed, audited on its integers, and signed. From then on it cannot be changed, only followed by
@@ -54,9 +59,14 @@ def campaign(draft: Path, key_file: Path, out: Path) -> None:
     data = seal_campaign(terms, key)
     with shell.new_file(out) as file:
         file.write(data)
-    shell.say(f"{out}  {len(data)} bytes, id {campaign_id(data).hex()}")
-    shell.console().print(audit_table(audit_campaign(terms)))
-    for warning in lint(terms):
+    found, warnings = audit_campaign(terms), lint(terms)
+    if as_json:
+        made = {"file": str(out), "bytes": len(data), "id": campaign_id(data).hex()}
+        shell.print_json(made | {"audit": found.as_json(), "warnings": list(warnings)})
+    else:
+        shell.say(f"{out}  {len(data)} bytes, id {campaign_id(data).hex()}")
+        shell.console().print(audit_table(found))
+    for warning in warnings:
         shell.warn(f"Warning: {warning}")
 
 
@@ -114,8 +124,9 @@ def audit(
 @click.option("--keys", "keys_file", type=shell.writable, help="Where the devices' enrolments go.")
 @click.option("--seed", type=click.IntRange(min=0), help="Repeatable randomness. For experiments only.")
 @click.option("--period", type=click.IntRange(min=0), help="The period they answer in. [default: the current one]")
+@shell.as_json
 def simulate(
-    file: Path, truth_file: Path, out: Path, keys_file: Path | None, seed: int | None, period: int | None
+    file: Path, truth_file: Path, out: Path, keys_file: Path | None, seed: int | None, period: int | None, as_json: bool
 ) -> None:
     """Let everybody in a file of true counts answer, each with a device of their own.
 
@@ -143,6 +154,10 @@ def simulate(
             if enrolments:
                 enrolments.write(sent.enrolments)
             advance(sent.people)
+    if as_json:
+        files_made = {"file": str(out), "keys": None if keys_file is None else str(keys_file)}
+        shell.print_json(files_made | {"reports": truth.people, "period": period, "bytes": out.stat().st_size})
+        return
     shell.say(f"{out}  {truth.people} reports for period {period}, {out.stat().st_size} bytes")
     if keys_file:
         shell.say(f"{keys_file}  {truth.people} enrolments, {keys_file.stat().st_size} bytes")

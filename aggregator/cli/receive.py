@@ -28,6 +28,7 @@ from aggregator.study import Study
 @click.option("--tls-cert", type=shell.existing, help="Certificate chain, PEM.")
 @click.option("--tls-key", type=shell.existing, help="Its secret key, PEM.")
 @click.option("--forwarded-for", metavar="ADDRESS", help="A proxy that is believed about whom it forwards for.")
+@shell.as_json
 @click.pass_context
 def receive(
     ctx: click.Context,
@@ -38,6 +39,7 @@ def receive(
     tls_cert: Path | None,
     tls_key: Path | None,
     forwarded_for: str | None,
+    as_json: bool,
 ) -> None:
     """Take uploads over HTTP into the study's inbox, until stopped; `ingest` without PATHS counts them.
 
@@ -59,7 +61,11 @@ def receive(
     with bind(listen) as listening:
         if tls is None and not is_loopback(listening):
             shell.warn("Warning: without TLS the network sees who sends; put a proxy with TLS in front, or --tls-cert.")
-        shell.say(f"{url(listening, tls)}  uploads go to {inbox.inbox_of(study.path)}")
+        where, uploads = url(listening, tls), inbox.inbox_of(study.path)
+        if as_json:
+            shell.print_json({"url": where, "inbox": str(uploads)})
+        else:
+            shell.say(f"{where}  uploads go to {uploads}")
         serve(running, listening)
 
 

@@ -43,14 +43,44 @@ COMMANDS = {
     "ingest": "desk",
     "status": "desk",
     "estimate": "desk",
+    "compare": "changes",
+    "export": "export",
     "compact": "upkeep",
     "rebuild": "upkeep",
     "simulate": "author",
     "inspect": "tools",
     "doctor": "tools",
+    "completion": "completion",
     "demo": "demo",
+    "reproduce": "reproduce",
 }
 """The file of each command, in the order in which a session needs them."""
+
+EXAMPLES = {
+    "keygen": "keygen analyst",
+    "plan": "plan --values 43750 --epsilon 1 --reports 1000000",
+    "campaign": "campaign education.toml --key analyst.key --out education.campaign",
+    "audit": "audit education.campaign --json",
+    "anonymity": "anonymity people.csv --known age --known town --sensitive illness",
+    "import": "--study lib import education.campaign --trust analyst.pub",
+    "enrol": "--study lib enrol devices.pub",
+    "revoke": "--study lib revoke stolen.pub",
+    "receive": "--study lib receive --listen 127.0.0.1:8700",
+    "ingest": "--study lib ingest uploads/ --json",
+    "status": "--study lib status",
+    "estimate": "--study lib estimate education --by period --plot trend.png",
+    "compare": "--study lib compare education education-2027 --plot difference.png",
+    "export": "--study lib export education --to tallies.parquet",
+    "compact": "--study lib compact",
+    "rebuild": "--study lib rebuild --out lib-new",
+    "simulate": "simulate education.campaign --truth counts.csv --out batch.htr --keys devices.pub",
+    "inspect": "inspect batch.htr",
+    "doctor": "doctor",
+    "completion": "completion bash",
+    "demo": "demo --out session",
+    "reproduce": "reproduce lip --quick",
+}
+"""What is typed after ``halftruth``, for the help of each command."""
 
 
 class Desk(click.Group):
@@ -72,7 +102,10 @@ class Desk(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
             importlib.import_module(f"aggregator.cli.{COMMANDS[cmd_name]}")  # which adds its commands
-        return super().get_command(ctx, cmd_name)
+        command = super().get_command(ctx, cmd_name)
+        if command is not None and cmd_name in EXAMPLES:
+            command.epilog = f"\b\nExample:\n  halftruth {EXAMPLES[cmd_name]}"
+        return command
 
 
 def exit_code_of(error: HalftruthError) -> int:

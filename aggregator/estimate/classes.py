@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from aggregator.estimate.decoders.decoder import Decoder, Floats, Integers, Staircase
 from aggregator.estimate.likelihood import PRIOR_REPORTS
+from protocol.errors import HalftruthError
 
 if TYPE_CHECKING:
     from aggregator.estimate.tally import Tally
@@ -29,6 +31,10 @@ SETTLED = 1e-9
 
 NEGLIGIBLE = 1e-10
 """A step lower than this part of a report's weight is none: two levels that differ by rounding."""
+
+
+class NoSuchClass(HalftruthError, ValueError):
+    """The campaign has no class of that name."""
 
 
 class Pooled(Decoder):
@@ -203,6 +209,27 @@ def _levels_of(stairs: Staircase) -> tuple[Floats, Integers]:
     everybody = np.full((1, len(stairs.base)), stairs.reports)
     times: Integers = np.diff(np.concatenate([reached, everybody]), axis=0, prepend=0)
     return levels, times
+
+
+def within(terms: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
+    """The campaign as the class called ``name`` has it, and the reports of that class.
+
+    Raises:
+        NoSuchClass
+    """
+    from protocol.notions.classes import Classes, class_channels
+
+    if not isinstance(terms.notion, Classes) or name not in terms.classes:
+        known = ", ".join(terms.classes) or "none"
+        raise NoSuchClass(f"{terms.title!r} has no class {name[:40]!r}; its classes are: {known}")
+    place = terms.classes.index(name)
+    channels = class_channels(terms.channel, len(terms.classes))
+    first = sum(channel.outputs for channel in channels[:place])
+    past = first + channels[place].outputs
+    counts = tally.counts[first:past]
+    groups = None if tally.groups is None else tally.groups.within(first, past)
+    cut = replace(terms, notion=terms.notion.notions[place], channel=channels[place], classes=())
+    return cut, replace(tally, counts=counts, reports=int(counts.sum()), groups=groups)
 
 
 def pooled(terms: Campaign, tally: Tally) -> Pooled | None:

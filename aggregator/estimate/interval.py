@@ -5,12 +5,13 @@ counts and each count has an exact interval (Clopper, Pearson 1934). Exact inter
 that is too wide, so there the normal one takes over as soon as enough reports bear on the value.
 
 Intervals are for the shares in the population that the reports are drawn from. For a fixed set of people the counts
-vary less (Hoeffding 1956), so they hold there too and are wider than they must be. They are not clipped here.
+vary less (Hoeffding 1956), so they hold there too and are wider than they must be. They are not clipped here. Reports
+that are not independent count for fewer: linear.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,18 +36,26 @@ def quantile(alpha: float) -> float:
     return float(-special.ndtri(alpha / 2))
 
 
-def clopper_pearson(count: NDArray[np.int64], reports: int, alpha: float) -> Interval:
+def clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) -> Interval:
     """The probabilities under which neither tail at ``count`` of ``reports`` has less than ``alpha`` / 2.
+
+    Args:
+        reports: one number, or one for each count; reports that are worth fewer independent ones need not be whole.
 
     Source: Clopper, Pearson 1934, as quantiles of the beta law.
     """
+    if isinstance(reports, np.ndarray):
+        return _clopper_pearson(count, reports, alpha)
     distinct, place = np.unique(count, return_inverse=True)
-    some, gap = np.maximum(distinct, 1), np.maximum(reports - distinct, 1)  # 0 and n are set below
+    low, high = _clopper_pearson(distinct, reports, alpha)
+    return low[place].reshape(count.shape), high[place].reshape(count.shape)
+
+
+def _clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) -> Interval:
+    some, gap = (np.where(part > 0, part, 1) for part in (count, reports - count))  # the ends are set below
     low = special.betaincinv(some, reports - some + 1, alpha / 2)
     high = special.betainccinv(reports - gap + 1, gap, alpha / 2)
-    low[distinct == 0] = 0
-    high[distinct == reports] = 1
-    return low[place].reshape(count.shape), high[place].reshape(count.shape)
+    return np.where(count <= 0, 0.0, low), np.where(count >= reports, 1.0, high)
 
 
 def normal(raw: Floats, se: Floats, alpha: float) -> Interval:
@@ -55,29 +64,36 @@ def normal(raw: Floats, se: Floats, alpha: float) -> Interval:
     return raw - z * se, raw + z * se
 
 
-def intervals(stairs: Staircase, raw: Floats, se: Floats, alpha: float) -> Interval:
+def intervals(stairs: Staircase, raw: Floats, se: Floats, alpha: float, effect: Floats | None = None) -> Interval:
     """(k,) lower and upper ends; each interval misses its share with probability ``alpha`` at most.
 
     One step: exact. Several: normal where enough reports bear on the value, otherwise exact at ``alpha`` divided by
     the steps, which is honest (Boole) and up to 1.6 times as wide for two steps.
 
     For the intervals of all k values to hold together, divide ``alpha`` by k (Bonferroni).
+
+    Args:
+        effect: (k,) how many reports are worth one independent one; None: each is.
     """
     z = quantile(alpha)
     low, high = normal(raw, se, alpha)
-    stepwise = (stairs.steps == 1) | ~_enough(stairs, raw, se, z)
+    stepwise = (stairs.steps == 1) | ~_enough(stairs, raw, se, z, effect)
     for steps in np.unique(stairs.steps[stepwise]):
         chosen = stepwise & (stairs.steps == steps)
-        low[chosen], high[chosen] = _exact(stairs.of(chosen), alpha / steps)
+        low[chosen], high[chosen] = _exact(stairs.of(chosen), alpha / steps, None if effect is None else effect[chosen])
     return low, high
 
 
-def _exact(stairs: Staircase, alpha: float) -> Interval:
-    low, high = clopper_pearson(stairs.counts, stairs.reports, alpha)
+def _exact(stairs: Staircase, alpha: float, effect: Floats | None) -> Interval:
+    if effect is None:
+        low, high = clopper_pearson(stairs.counts, stairs.reports, alpha)
+    else:
+        independent = np.broadcast_to(stairs.reports / effect, stairs.counts.shape)
+        low, high = clopper_pearson(stairs.counts / effect, independent, alpha)
     return stairs.base + (stairs.heights * low).sum(axis=0), stairs.base + (stairs.heights * high).sum(axis=0)
 
 
-def _enough(stairs: Staircase, raw: Floats, se: Floats, z: float) -> NDArray[np.bool_]:
+def _enough(stairs: Staircase, raw: Floats, se: Floats, z: float, effect: Floats | None) -> NDArray[np.bool_]:
     """Whether each value's estimate is normal enough to trust its tails beyond ``z``.
 
     N = (standard deviation of one report / its largest deviation)^2 * n is the count for a rare binomial and the
@@ -85,6 +101,7 @@ def _enough(stairs: Staircase, raw: Floats, se: Floats, z: float) -> NDArray[np.
     multiplies a tail by about exp(z^3 skewness / 6), which is below 4/3 where N >= z^6 / 3.
     """
     furthest = np.maximum(stairs.base + stairs.heights.sum(axis=0) - raw, raw - stairs.base)
-    bearing = (stairs.reports * se / furthest) ** 2
+    reports = stairs.reports if effect is None else stairs.reports / effect
+    bearing = (reports * se / furthest) ** 2
     enough: NDArray[np.bool_] = bearing >= max(LEAST_COUNT, z**6 / 3)
     return enough

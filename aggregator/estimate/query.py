@@ -1,7 +1,8 @@
 """Questions whose answer is linear in the shares: a value, a mean, a sum, any weighted sum.
 
 One idea: with a number a[x] for each value, every report adds a number to the answer. So the answer is a mean over the
-reports and its error is the ordinary one of a mean, whatever the mechanism (MATH 6.2).
+reports and its error is the ordinary one of a mean, whatever the mechanism (MATH 6.2); of a mean over devices, where
+these have more than one report.
 
 Since the shares sum to one, a constant may be taken off all a[x] before and added after. The shares' raw estimates
 need not sum to one, so this changes the error: ages between 60 and 90 are far better known as 75 plus or minus 15. The
@@ -22,6 +23,7 @@ from aggregator.estimate import distribution, interval
 from aggregator.estimate.classes import pooled
 from aggregator.estimate.decoders import Decoder, NotInvertible, decoder_of
 from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.groups import spread_of
 from aggregator.estimate.result import estimate, prior_of, require_enough
 from aggregator.estimate.tally import Tally
 from protocol.campaign import Campaign
@@ -105,13 +107,19 @@ def weighted(
     try:
         shift = _steady_shift(decoder, a, reference)
         steady = a - shift
-        raw = decoder.query(steady, share) + shift
-        se = math.sqrt(max(decoder.variance(steady, share), 0.0) / tally.reports)
+        mean_of_reports = decoder.query(steady, share)
+        raw = mean_of_reports + shift
+        variance = max(decoder.variance(steady, share), 0.0) / tally.reports
+        t = interval.quantile(1 - level)
+        if tally.groups is not None and tally.groups.dependent:
+            between = spread_of(tally.groups, decoder.adjoint(steady), decoder.intercept(steady), mean_of_reports)
+            variance, t = float(np.maximum(between.variance[0], variance)), between.quantile(1 - level)
+        se = math.sqrt(variance)
     except NotInvertible:
         if prior is None:
             raise
         return Answer(what, math.nan, math.nan, math.nan, math.nan, level, mmse)
-    half, centre = interval.quantile(1 - level) * se, raw + offset
+    half, centre = t * se, raw + offset
     return Answer(what, centre, se, centre - half, centre + half, level, mmse)
 
 

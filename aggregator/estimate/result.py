@@ -20,6 +20,7 @@ from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.classes import Pooled, pooled
 from aggregator.estimate.decoders import Decoder, NotInvertible, decoder_of
 from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.linear import solve
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.screen import screen
 from aggregator.estimate.tally import Tally
@@ -43,6 +44,11 @@ CROWD = 16
 NOISY = 0.25
 """Empirical Bayes is the default from ``CROWD`` values on where noise is this part of an even share: see
 ``default_method``."""
+
+ONE_DEVICE = (
+    "all reports come from one device, or from very few: they do not say how far other people are from it, so there "
+    "are no errors and no intervals"
+)
 
 
 class NotEnough(NotYet):
@@ -111,6 +117,8 @@ class Estimate:
         version: of the study's table the tally was read from.
         influence: of forged reports.
         warnings: what a reader must know before believing the numbers.
+        devices: how many sent the reports; None where that is not known, of a class whose devices have several each.
+        where: the class of people that it is of; None: everybody.
     """
 
     terms: Campaign
@@ -129,6 +137,8 @@ class Estimate:
     version: int | None
     influence: Influence
     warnings: tuple[str, ...]
+    devices: int | None
+    where: str | None = None
 
     @property
     def size(self) -> int:
@@ -153,6 +163,8 @@ class Estimate:
             "campaign": self.terms.title,
             "campaign_id": self.campaign_id.hex(),
             "reports": self.reports,
+            "devices": self.devices,
+            "class": self.where,
             "notion": self.terms.notion.name,
             "epsilon": self.epsilon,
             "method": self.method,
@@ -175,6 +187,7 @@ def estimate(
     method: str | None = None,
     level: float = 0.95,
     forged: int | None = None,
+    where: str | None = None,
 ) -> Estimate:
     """The shares of ``campaign``'s values from a tally of its reports.
 
@@ -182,6 +195,7 @@ def estimate(
         method: one of ``METHODS``; None takes ``default_method``.
         level: of the intervals.
         forged: a number of forged reports to state the influence of, beside the usual ones.
+        where: the class that ``classes.within`` has cut campaign and tally down to, if it has.
     Raises:
         NotEnough: fewer reports than the campaign's minimum.
         MethodRefused: an unknown method, or one that the campaign does not have what it takes for.
@@ -190,8 +204,7 @@ def estimate(
     signed = campaign if isinstance(campaign, SignedCampaign) else None
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
     require_enough(terms, tally)
-    classes = pooled(terms, tally)
-    prior = prior_of(terms) if classes is None else classes.prior
+    decoder, prior = reader_of(terms, tally)
     if not 0 < level < 1:
         raise ValueError("the level of an interval lies between 0 and 1")
     if forged is not None and not 0 <= forged <= tally.reports:
@@ -199,30 +212,32 @@ def estimate(
 
     counts, n = tally.counts, tally.reports
     share = counts / n
-    decoder = classes or decoder_of(terms.channel, None if prior is None else prior.tolist())
+    groups = tally.groups if tally.groups is not None and tally.groups.dependent else None
     if method is not None:
         require_method(method, prior, decoder)
     warnings = list(tally.warnings) if isinstance(tally, TranscriptTally) else []
     try:
-        raw = decoder.invert(share)
+        linear = solve(decoder, tally)
     except NotInvertible as reason:
         method = method or default_method(decoder, prior, None)
         if method not in WITHOUT_INVERSE:
             raise
-        raw, se, weight, warning = _as_far_as_told(decoder, share, n, prior, str(reason))
+        worth = n if groups is None else n / groups.most  # as if each device repeated itself as often as it could
+        raw, se, weight, warning = _as_far_as_told(decoder, share, worth, prior, str(reason))
         warnings.append(warning)
         low, high = interval.normal(raw, se, 1 - level)
         all_low, all_high = interval.normal(raw, se, (1 - level) / decoder.inputs)
         shares = consistent(method, decoder, share, n, None, prior, warnings)
     else:
-        se = interval.standard_errors(decoder, share, n)
+        raw, se = linear.raw, linear.se
         method = method or default_method(decoder, prior, se)
-        stairs = decoder.staircase(counts, n)
-        low, high = interval.intervals(stairs, raw, se, 1 - level)
-        all_low, all_high = interval.intervals(stairs, raw, se, (1 - level) / decoder.inputs)
+        low, high = linear.intervals(1 - level)
+        all_low, all_high = linear.intervals((1 - level) / decoder.inputs)
+        if linear.between is not None and not linear.between.freedom:
+            warnings.append(ONE_DEVICE)
         weight = decoder.weight
         shares = consistent(method, decoder, share, n, (raw, se), prior, warnings)
-    warnings.extend(screen(decoder, counts, n))
+    warnings.extend(screen(decoder, counts, n, *(() if groups is None else (groups.devices, groups.most))))
     if method == "mmse":
         outside = int(np.count_nonzero((shares < all_low) | (shares > all_high)))
         if outside:
@@ -234,15 +249,16 @@ def estimate(
     columns = (shares, raw, se, low, high, all_low, all_high)
     if isinstance(terms.domain, Items):
         weight *= terms.domain.padding
-        shares, raw, se, low, high, all_low, all_high = (_holders(terms.domain, column) for column in columns)
+        shares, raw, se, low, high, all_low, all_high = (holders(terms.domain, column) for column in columns)
     return Estimate(
         terms, signed.id if signed else b"", n, method, level, shares, raw, se,
         *_possible(low, high, se), *_possible(all_low, all_high, se),
         tally.rejected, tally.version, Influence(weight, n, forged), tuple(warnings),
+        n if groups is None else groups.devices if where is None else None, where,
     )  # fmt: skip
 
 
-def _holders(domain: Items, column: Floats) -> Floats:
+def holders(domain: Items, column: Floats) -> Floats:
     """Shares of people who hold each item, from the shares of what was told: one of l, so l times as many.
 
     Sets larger than l count for less, so this leans below the truth where there are many of them.
@@ -276,14 +292,14 @@ def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None) ->
 
 
 def _as_far_as_told(
-    decoder: Decoder, share: Floats, n: int, prior: Floats | None, reason: str
+    decoder: Decoder, share: Floats, n: float, prior: Floats | None, reason: str
 ) -> tuple[Floats, Floats, float, str]:
     """Raw estimates, standard errors and weight where a channel has no inverse, and the warning that says so."""
     nothing = np.full(decoder.inputs, np.nan)
     even = np.full(decoder.inputs, 1 / decoder.inputs)
     if decoder.inputs * decoder.features > likelihood.MOST_CELLS:
         return nothing, nothing, math.nan, f"shares without error bars: {reason}"
-    fit = likelihood.em(decoder, share, n, even if prior is None else prior)
+    fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
     found = likelihood.told_apart(decoder, share, fit.share)
     lost = int(np.count_nonzero(~found.told))
     warning = f"shares without error bars at {lost} of {decoder.inputs} values, which no report tells apart: {reason}"
@@ -339,6 +355,13 @@ def _settled(fit: likelihood.Fit, warnings: list[str]) -> Floats:
             "of log-likelihood from its end: other shares explain the reports slightly better"
         )
     return fit.share
+
+
+def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
+    """What reads a campaign's tally; and the prior of a person of whom nothing is known, where there is one."""
+    classes = pooled(terms, tally)
+    prior = prior_of(terms) if classes is None else classes.prior
+    return classes or decoder_of(terms.channel, None if prior is None else prior.tolist()), prior
 
 
 def prior_of(terms: Campaign) -> Floats | None:

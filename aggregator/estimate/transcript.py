@@ -66,21 +66,20 @@ class TranscriptTally(Tally):
         )
 
 
-def chained(
+def transcripts(
     key: Integers, period: Integers, slot: Integers, output: Integers, periods: int, only: int | None = None
 ) -> tuple[Integers, Integers, int]:
-    """The transcripts of reports in any order.
+    """The transcript of each device.
 
     A report's slot is how many reports of its device came before. So a transcript goes on as long as slots 0, 1, 2 ...
     are there once each, by increasing period; whatever comes after a gap was drawn from a channel that nobody knows.
 
     Args:
-        key, period, slot, output: (n,) of each report.
+        key, period, slot, output: (n,) of each report, in any order.
         periods: columns of the transcripts.
         only: ask about this period: transcripts end there, of the devices that sent a report in it.
     Returns:
-        (d, periods) distinct transcripts, (d,) devices with each, and the number of reports asked about that cannot be
-        decoded.
+        (a,) keys, (a, periods) their transcripts, and the number of reports asked about that cannot be decoded.
     """
     order = np.lexsort((period, slot, key))
     key, period, slot, output = key[order], period[order], slot[order], output[order]
@@ -98,9 +97,8 @@ def chained(
     kept = sound if only is None else sound & (period <= only)
     chains = np.full((len(first), periods), SILENT, dtype=np.int64)
     chains[device[kept], period[kept]] = output[kept]
-    chains = chains[np.unique(device[sound & asked])]
-    distinct, counts = np.unique(chains, axis=0, return_counts=True)
-    return distinct, counts, lost
+    sent = np.unique(device[sound & asked])
+    return key[first[sent]], chains[sent], lost
 
 
 class TranscriptDecoder(Pooled):

@@ -24,10 +24,13 @@ from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.trend import Trend
 from aggregator.present.chart import chart, degrees
 from aggregator.present.listing import ADVICE, LEVELS
 from aggregator.present.markup import Html, tag
 from aggregator.present.table import decimals, largest, percent, subtitle, total_variation
+from aggregator.present.trend_chart import trend_chart
+from aggregator.present.trends import dates
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Buckets, Domain, Grid, Items
@@ -104,7 +107,15 @@ POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'"
 """What a browser may load for the page: nothing but its own style."""
 
 
-def page(found: Estimate, audit: Audit, tally: Tally, *, period: int | None = None, truth: Floats | None = None) -> str:
+def page(
+    found: Estimate,
+    audit: Audit,
+    tally: Tally,
+    *,
+    period: int | None = None,
+    truth: Floats | None = None,
+    trend: Trend | None = None,
+) -> str:
     """The page of an estimate.
 
     Args:
@@ -112,6 +123,7 @@ def page(found: Estimate, audit: Audit, tally: Tally, *, period: int | None = No
         tally: what the estimate was made from.
         period: the one it is of; None: everybody's latest answer.
         truth: (k,) the true shares to set beside it, in rehearsals.
+        trend: the course over the periods, which the page then has too.
     """
     if audit.terms != found.terms or tally.reports != found.reports:
         raise ValueError("estimate, audit and tally are of one campaign and the same reports")
@@ -119,6 +131,7 @@ def page(found: Estimate, audit: Audit, tally: Tally, *, period: int | None = No
     sections = [
         ("results", "Results", [chart(found, truth)]),
         ("values", "Numbers", _values(found, truth)),
+        *([] if trend is None else [("course", "Over the periods", _trend(trend))]),
         ("method", "How the numbers were made", _method(found)),
         ("promise", "What people were promised", _promise(audit)),
         ("refused", "Reports that were not counted", _refused(found)),
@@ -133,6 +146,7 @@ def page(found: Estimate, audit: Audit, tally: Tally, *, period: int | None = No
         tag("blockquote", tag("p", terms.question, class_="text", dir="auto")),
         *([tag("p", terms.purpose, class_="text", dir="auto")] if terms.purpose.strip() else []),
         tag("p", subtitle(found, found.size)),
+        *([tag("p", f"Of the class {found.where} only.", dir="auto")] if found.where is not None else []),
     )
     body = [
         header,
@@ -157,12 +171,13 @@ def page(found: Estimate, audit: Audit, tally: Tally, *, period: int | None = No
     return f"<!DOCTYPE html>\n{tag('html', head, Html(chr(10)), tag('body', *body), lang='en')}\n"
 
 
-def digest(tally: Tally, campaign_id: bytes, period: int | None) -> str:
+def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | None = None) -> str:
     """SHA-256, in hex, of what an estimate is made from.
 
     It is taken of a JSON text in ASCII, keys sorted and no blanks: {"campaign": id in hex, "counts": [...], "period":
-    p or null, "rejected": {class: count above zero}, "reports": n}, and where people declared priors of their own
-    "priors": [[...], ...] beside them.
+    p or null, "rejected": {class: count above zero}, "reports": n}. Beside them "priors": [[...], ...] where people
+    declared priors of their own; "class": name where it is of one class; and where devices have several reports each,
+    "groups": [[group, output or bit, count], ...], by which their error is found.
     """
     inputs = {
         "campaign": campaign_id.hex(),
@@ -173,6 +188,11 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None) -> str:
     }
     if isinstance(tally, PersonalTally):
         inputs["priors"] = tally.priors.tolist()
+    if where is not None:
+        inputs["class"] = where
+    if tally.groups is not None and tally.groups.dependent:
+        rows = np.stack([tally.groups.group, tally.groups.feature, tally.groups.count], axis=1)
+        inputs["groups"] = rows.tolist()
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
 
 
@@ -240,6 +260,32 @@ def _picked(found: Estimate, shown: int) -> str:
     )
 
 
+def _trend(trend: Trend) -> list[Html]:
+    terms = trend.latest.terms
+    rows = [
+        (
+            point.span.name,
+            " to ".join(dates(terms, point.span)),
+            f"{point.reports:,}",
+            "too few" if point.estimate is None else "counted",
+        )
+        for point in trend.points
+    ]
+    parts = [
+        trend_chart(trend),
+        tag("p", "Devices that answered at both ends were compared with themselves"
+            + ("" if terms.transcript else "; and a device repeats what it once said for as long as its answer stays, "
+               "so most of the noise of one end is that of the other")
+            + ". So a change is known better than the two shares it is between: go by the interval of the change."),
+        _sheet("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
+    ]  # fmt: skip
+    if trend.change is not None:
+        sure = len(trend.change.sure)
+        told = f"{sure:,} of {len(trend.change.raw):,} values have changed" if sure else "No value has changed for sure"
+        parts.insert(1, tag("p", f"{told}, by intervals that hold for all values together."))
+    return parts
+
+
 def _method(found: Estimate) -> list[Html]:
     sure = f"{100 * found.level:.4g}%"
     told = {
@@ -252,6 +298,11 @@ def _method(found: Estimate) -> list[Html]:
         "For all together": f"in {sure} of such surveys all of these intervals hold at once. Whoever looks for the "
         "largest or the strangest value goes by these.",
     }
+    if found.devices not in (None, found.reports):
+        told["Devices"] = (
+            f"the {found.reports:,} reports come from {found.devices:,} devices. What one device says hangs together, "
+            "so the doubt is that between devices: many reports of few devices say little."
+        )
     if isinstance(found.terms.domain, Items):
         told["Sets"] = (
             "a share is the part of the people who hold an item, so shares need not sum to 100%. A device tells of one "
@@ -409,6 +460,7 @@ def _campaign(found: Estimate, period: int | None) -> list[Html]:
         start = terms.opens + period * terms.period_seconds
         end = min(start + terms.period_seconds, terms.closes)
         counted = f"period {period}, from {_time(start)} to {_time(end)}"
+    of_class = "" if found.where is None else f", of the class {found.where}"
     who = "devices whose keys were enrolled" if terms.enrolment == "enrolled" else "any device that introduces itself"
     return [
         _pairs([
@@ -416,7 +468,7 @@ def _campaign(found: Estimate, period: int | None) -> list[Html]:
             ("opens", _time(terms.opens)),
             ("closes", _time(terms.closes)),
             ("periods", schedule),
-            ("counted", f"{found.reports:,} reports: {counted}"),
+            ("counted", f"{found.reports:,} reports: {counted}{of_class}"),
             ("may answer", who),
             ("at least", f"{terms.minimum_reports:,} reports, or nothing is estimated"),
             ("answers", _answers(terms.domain)),
@@ -440,13 +492,14 @@ def _source(found: Estimate, tally: Tally, period: int | None) -> list[Html]:
         ("campaign", tag("code", found.campaign_id.hex()) if found.campaign_id else "not signed"),
         ("table version", "none" if found.version is None else str(found.version)),
         ("method, level", f"{found.method}, {100 * found.level:.4g}%"),
-        ("inputs, SHA-256", tag("code", digest(tally, found.campaign_id, period))),
+        ("inputs, SHA-256", tag("code", digest(tally, found.campaign_id, period, found.where))),
     ]
     return [
         _pairs(rows),
         tag("p", "Made by halftruth from verified reports. The same study gives this page again, byte for byte. The "
             "digest is of the JSON text with the keys campaign (its id), counts (of each output or bit), period, "
-            "rejected (above zero) and reports, and priors where people declared their own: sorted, without blanks.",
+            "rejected (above zero) and reports; class and groups of devices where it is by these, priors where people "
+            "declared their own: sorted, without blanks.",
             class_="soft"),
     ]  # fmt: skip
 

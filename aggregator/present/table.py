@@ -122,11 +122,14 @@ def significant(numbers: Iterable[float], error: float) -> list[str]:
 def subtitle(found: Estimate, shown: int) -> str:
     """What a picture or table of an estimate must say: how many, under what promise, how sure."""
     promise = f"epsilon {found.epsilon:g} ({found.terms.notion.name})"
-    return f"{found.reports:,} reports · {promise} · {interval_name(found, shown)}s"
+    devices = "" if found.devices in (None, found.reports) else f" of {found.devices:,} devices"
+    return f"{found.reports:,} reports{devices} · {promise} · {interval_name(found, shown)}s"
 
 
 def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
     lines = [f"{subtitle(found, shown)} · method {found.method}"]
+    if found.where is not None:
+        lines.insert(0, f"the class {found.where} only")
     if truth is not None:
         lines.append(f"total variation distance from the truth: {percent(total_variation(found.share, truth), 2)}")
     if shown < found.size:

@@ -13,7 +13,7 @@ from aggregator.design.entries import DraftError
 from aggregator.estimate import interval
 from aggregator.estimate.query import weighted
 from aggregator.estimate.result import MethodRefused, estimate
-from aggregator.estimate.transcript import SILENT, TranscriptDecoder, TranscriptTally, chained
+from aggregator.estimate.transcript import SILENT, TranscriptDecoder, TranscriptTally, transcripts
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study
 from edge_sdk import BudgetPolicy, Device
@@ -188,8 +188,8 @@ def test_intervals_cover() -> None:
 # Chains
 
 
-def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tuple[dict[tuple[int, ...], int], int]:
-    """``chained``, device by device."""
+def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tuple[dict[int, tuple[int, ...]], int]:
+    """``transcripts``, device by device."""
     found, lost = {}, 0
     for key in {row[0] for row in rows}:
         mine = [row[1:] for row in rows if row[0] == key]
@@ -207,7 +207,7 @@ def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tupl
         decoded = [period for period, _ in sound if only in (None, period)]
         lost += len(asked) - len(decoded)
         if decoded:
-            found[tuple(chain)] = found.get(tuple(chain), 0) + 1
+            found[key] = tuple(chain)
     return found, lost
 
 
@@ -224,9 +224,9 @@ def test_chains_end_at_the_first_gap(seed: int, only: int | None) -> None:
         rows += [(key * 10**15 - 10**17, period, slot, int(generator.integers(K))) for period, slot in chosen]
     order = generator.permutation(len(rows))
     columns = np.array([rows[at] for at in order], dtype=np.int64).T
-    chains, counts, lost = chained(*columns, 4, only)
+    keys, chains, lost = transcripts(*columns, 4, only)
     expected, missing = slow_chains(rows, only)
-    assert dict(zip(map(tuple, chains.tolist()), counts.tolist(), strict=True)) == expected
+    assert dict(zip(keys.tolist(), map(tuple, chains.tolist()), strict=True)) == expected
     assert lost == missing
     assert lost > 0
 
@@ -234,8 +234,8 @@ def test_chains_end_at_the_first_gap(seed: int, only: int | None) -> None:
 def test_nobody_has_no_transcript() -> None:
     """Without reports there is nothing, and nothing is lost."""
     nothing = np.zeros(0, dtype=np.int64)
-    chains, counts, lost = chained(nothing, nothing, nothing, nothing, 4)
-    assert (chains.shape, counts.sum(), lost) == ((0, 4), 0, 0)
+    keys, chains, lost = transcripts(nothing, nothing, nothing, nothing, 4)
+    assert (len(keys), chains.shape, lost) == (0, (0, 4), 0)
 
 
 # End to end

@@ -1,0 +1,210 @@
+"""What changes and what differs: the command compare, and what `estimate --by period` prints."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from aggregator.cli import shell
+from aggregator.cli.completion import CampaignName
+from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.estimate.change import Difference, Side, difference
+from aggregator.estimate.classes import within
+from aggregator.estimate.result import METHODS, NotEnough
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.trend import Span, Trend, trend
+from aggregator.present.trends import change_csv, change_table, spans_table, trend_csv
+from aggregator.study import Study
+from protocol.campaign import MAX_PERIODS, Campaign, SignedCampaign
+
+MOST_SPANS = 200
+"""More periods than this are taken together, with --periods."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a change is printed.
+
+    Attributes:
+        name: table, json or csv.
+        plot: where a picture goes, if anywhere.
+    """
+
+    name: str
+    plot: Path | None
+
+
+class Spans(click.ParamType[list[Span]]):
+    """Spans of periods as they are typed: ``0-3,4-7``, or ``0,9``."""
+
+    name = "spans"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[Span]:
+        found = []
+        for part in str(value).split(","):
+            first, dash, last = (text.strip() for text in part.partition("-"))
+            ends = (first, last if dash else first)
+            if not all(end.isascii() and end.isdecimal() and len(end) < 9 for end in ends):
+                self.fail("spans of periods are typed as 0-3,4-7, or single periods as 0,9", param, ctx)
+            span = Span(int(ends[0]), int(ends[1]))
+            if not span.first <= span.last < MAX_PERIODS:
+                self.fail(f"{part.strip()} does not go from a period to a later one", param, ctx)
+            found.append(span)
+        return found
+
+
+def show_trend(
+    study: Study,
+    signed: SignedCampaign,
+    spans: Sequence[Span] | None,
+    where: str | None,
+    method: str | None,
+    confidence: float,
+    form: Form,
+) -> Trend:
+    """Print the estimates of some spans of periods and what has changed; of every period, if no span is named."""
+    spans = _periods_of(study, signed) if spans is None else spans
+    late = [span.name for span in spans if span.last >= signed.terms.periods]
+    if late:
+        raise click.UsageError(f"{signed.terms.title!r} has periods 0 to {signed.terms.periods - 1}, and not {late[0]}")
+    with shell.progress("periods", len(spans)) as advance:
+
+        def counted() -> Iterator[Tally]:
+            for tally in study.spans(signed, [(span.first, span.last) for span in spans]):
+                yield tally
+                advance(1)
+
+        found = trend(signed, spans, counted(), level=confidence, method=method, where=where)
+    if form.name == "json":
+        shell.print_json(found.as_json())
+    elif form.name == "csv":
+        shell.say(trend_csv(found).rstrip())
+    else:
+        shell.console().print(spans_table(found))
+        if found.change is not None:
+            shell.console().print(change_table(found.change, found))
+    _warn(found)
+    if form.plot:
+        from aggregator.present.trend_plot import draw_trend  # matplotlib takes a second to load
+
+        draw_trend(found, form.plot)
+        shell.warn(f"{form.plot}  drawn")
+    return found
+
+
+def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
+    """Every period that has reports."""
+    counted = study.periods(signed)
+    if not counted:
+        raise NotEnough(f"{signed.terms.title!r} has no reports yet: ingest some")
+    if len(counted) > MOST_SPANS:
+        last = max(counted)
+        raise click.UsageError(
+            f"{len(counted):,} periods have reports: take some together, for example "
+            f"--periods 0-{last // 2},{last // 2 + 1}-{last}"
+        )
+    return [Span(period, period) for period in sorted(counted)]
+
+
+def _warn(found: Trend) -> None:
+    few = [point for point in found.points if point.estimate is None]
+    if few:
+        names = ", ".join(point.span.name for point in few[:5]) + (", ..." if len(few) > 5 else "")
+        shell.warn(f"Warning: fewer than {found.latest.terms.minimum_reports} reports in {names}: left out")
+    if found.change is None:
+        shell.warn("Warning: one span only has enough reports, so nothing can be said of a change")
+    for span, known in found.known:
+        for warning in known.warnings:
+            shell.warn(f"Warning: {span.words}: {warning}")
+
+
+@halftruth.command(short_help="What differs between two campaigns, or two classes of people.")
+@click.argument("campaigns", nargs=-1, required=True, metavar="A [B]", type=CampaignName())
+@click.option("--classes", help="Two classes of campaign A, as x,y.", metavar="X,Y")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="How it is printed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--plot", type=shell.writable, help="Draw both sides and their differences, PNG.")
+@click.option("--method", type=click.Choice(METHODS), help="Of both estimates. [default: what suits each campaign]")
+@click.option(
+    "--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals."
+)
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    campaigns: tuple[str, ...],
+    classes: str | None,
+    form: str,
+    as_json: bool,
+    plot: Path | None,
+    method: str | None,
+    confidence: float,
+) -> Difference:
+    """What differs between the shares of campaigns A and B, or between two classes of people of campaign A.
+
+    Both have the same values. Every difference (the second less the first) comes with an interval of its own and one
+    that holds for all values together. Nobody can tell whether one person answered both campaigns, since keys are made
+    for each anew; so the two are taken to be independent.
+    """
+    study = Study.open(shell.study_folder(ctx))
+    form = "json" if as_json else form
+    if classes is not None:
+        if len(campaigns) != 1:
+            raise click.UsageError("--classes are of one campaign: name one")
+        found = _between_classes(study, campaigns[0], classes, method, confidence)
+    else:
+        if len(campaigns) != 2:
+            raise click.UsageError("name two campaigns, or one and its --classes")
+        sides = [_whole(study, name) for name in campaigns]
+        found = difference(sides[0], sides[1], level=confidence, method=method)
+    if form == "json":
+        shell.print_json(found.as_json() | {"sides": [side.as_json() for side in (found.before, found.after)]})
+    elif form == "csv":
+        shell.say(change_csv(found).rstrip())
+    else:
+        shell.console().print(change_table(found))
+    for name, side in zip(found.names, (found.before, found.after), strict=True):
+        for warning in side.warnings:
+            shell.warn(f"Warning: {name}: {warning}")
+    if plot:
+        from aggregator.present.trend_plot import draw_difference  # matplotlib takes a second to load
+
+        draw_difference(found, plot)
+        shell.warn(f"{plot}  drawn")
+    return found
+
+
+def _whole(study: Study, name: str) -> Side:
+    signed = study.campaign(name)
+    return Side(name, signed, study.tally(signed))
+
+
+def _between_classes(study: Study, name: str, classes: str, method: str | None, level: float) -> Difference:
+    signed = study.campaign(name)
+    names = _two_of(classes, signed.terms)
+    tally = study.tally(signed)
+    sides = []
+    for one in names:
+        terms, part = within(signed.terms, tally, one)
+        sides.append(Side(one, replace(signed, terms=terms), part, one))
+    return difference(sides[0], sides[1], level=level, method=method)
+
+
+def _two_of(text: str, terms: Campaign) -> tuple[str, str]:
+    """Two classes from ``x,y``, though the name of a class may have commas in it."""
+    pairs = itertools.permutations(terms.classes, 2)
+    found = next((pair for pair in pairs if f"{pair[0]},{pair[1]}" == text or f"{pair[0]}, {pair[1]}" == text), None)
+    if found is None:
+        known = ", ".join(terms.classes) or "none"
+        raise Failure(f"--classes names two of the campaign's classes, as x,y; they are: {known}", FAILED)
+    return found

@@ -1,0 +1,65 @@
+"""Completion: the command that sets it up in a shell, and what a campaign's name is completed with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from aggregator.cli import shell
+from aggregator.cli.shell import halftruth
+from protocol import codec, envelope
+from protocol.envelope import Kind
+from protocol.errors import HalftruthError
+
+VARIABLE = "_HALFTRUTH_COMPLETE"
+"""What click looks for in the environment, when a shell asks for completions."""
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+class CampaignName(click.ParamType[str]):
+    """A campaign of the study, by name or id; completed by the names in the study, each with its title."""
+
+    name = "campaign"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        folder = ctx.find_root().params.get("study")
+        if not isinstance(folder, Path):
+            return []
+        from aggregator.study import Study  # nothing is opened before somebody asks
+
+        try:
+            listed = Study.open(folder).listed()
+        except (HalftruthError, OSError):  # a shell that completes has nowhere to say what is wrong
+            return []
+        return [CompletionItem(one.name, help=_title(one.data)) for one in listed if one.name.startswith(incomplete)]
+
+
+def _title(data: bytes) -> str | None:
+    """The title in a signed campaign, unverified and for the eye alone: an audit would keep the shell waiting."""
+    try:
+        value = codec.decode(envelope.decode(data).unverified, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
+    except HalftruthError:
+        return None
+    title = value[0] if isinstance(value, list) and value else None
+    return title if isinstance(title, str) else None
+
+
+@halftruth.command(short_help="Complete commands, options and campaigns in a shell.")
+@click.argument("shell_name", metavar="SHELL", type=click.Choice(SHELLS))
+def completion(shell_name: str) -> None:
+    """Print the script that completes commands, options, files and the study's campaigns in SHELL.
+
+    \b
+    bash: eval "$(halftruth completion bash)"    in ~/.bashrc
+    zsh:  eval "$(halftruth completion zsh)"    in ~/.zshrc
+    fish: halftruth completion fish > ~/.config/fish/completions/halftruth.fish
+
+    Campaigns are those of the study that --study or HALFTRUTH_STUDY names.
+    """
+    completer = get_completion_class(shell_name)
+    if completer is None:
+        raise click.UsageError(f"no completion for {shell_name}")
+    shell.say(completer(halftruth, {}, "halftruth", VARIABLE).source())

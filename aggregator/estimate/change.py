@@ -1,0 +1,177 @@
+"""The difference between two estimates: of two periods, two classes of people, or two campaigns.
+
+One idea: what the two sides share decides the error. Sides that share no device have errors of their own, and their
+intervals are put together by their squares (MOVER: Zou, Donner 2008; Newcombe 1998, method 10), so what is exact for
+few reports stays so. Sides that share devices are compared device by device, through the groups that devices are dealt
+into: one that says the same on both sides adds nothing to the error, however much noise is in what it says.
+
+Where few devices say something else, a spread of nearly nothing would look like certainty. So the variance is that of
+the devices there are and a few that changed as far as one can, t^2 / 2 of them (Bonett, Price 2012, for any quantile).
+
+Which periods: trend. How it is printed: present.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.groups import Groups, spread
+from aggregator.estimate.interval import Interval
+from aggregator.estimate.linear import Linear, solve
+from aggregator.estimate.result import Estimate, estimate, holders, reader_of
+from aggregator.estimate.tally import Tally
+from protocol.campaign import Campaign, SignedCampaign
+from protocol.domain import Items
+from protocol.errors import HalftruthError
+
+
+class NotComparable(HalftruthError, ValueError):
+    """The two sides do not ask the same."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison.
+
+    Attributes:
+        name: what a reader calls it.
+        campaign, tally: cut down to a class, where that is what is compared.
+        where: that class.
+    """
+
+    name: str
+    campaign: Campaign | SignedCampaign
+    tally: Tally
+    where: str | None = None
+
+    @property
+    def terms(self) -> Campaign:
+        """What people were asked."""
+        return self.campaign.terms if isinstance(self.campaign, SignedCampaign) else self.campaign
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Shares of the later side less those of the earlier one.
+
+    All arrays are (k,), fractions of people.
+
+    Attributes:
+        names: of both sides.
+        before, after: their estimates.
+        level: of the intervals, such as 0.95.
+        paired: whether the sides share devices, which were compared with themselves.
+        raw: the difference of the unbiased estimates.
+        se: its standard error.
+        low, high: interval of each value's difference by itself, within -1 .. 1.
+        all_low, all_high: intervals that hold for all values together.
+    """
+
+    names: tuple[str, str]
+    before: Estimate
+    after: Estimate
+    level: float
+    paired: bool
+    raw: Floats
+    se: Floats
+    low: Floats
+    high: Floats
+    all_low: Floats
+    all_high: Floats
+
+    @property
+    def sure(self) -> list[int]:
+        """The values that differ, whatever chance did: their simultaneous interval does not hold zero."""
+        return [int(x) for x in np.flatnonzero((self.all_low > 0) | (self.all_high < 0))]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form; its keys are a contract."""
+        columns = (self.raw, self.se, self.low, self.high, self.all_low, self.all_high)
+        names = ("difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return {
+            "from": self.names[0],
+            "to": self.names[1],
+            "confidence": self.level,
+            "paired": self.paired,
+            "values": [
+                {
+                    "value": self.after.label(x),
+                    **{name: None if math.isnan(number) else number for name, number in zip(names, row, strict=True)},
+                }
+                for x, row in enumerate(rows)
+            ],
+            "differ": [self.after.label(x) for x in self.sure],
+        }
+
+
+def difference(
+    before: Side, after: Side, *, level: float = 0.95, method: str | None = None, paired: bool = False
+) -> Difference:
+    """How far the shares of one side are from those of another.
+
+    Args:
+        level: of the intervals.
+        method: of both sides' consistent distributions; the difference is one of unbiased estimates.
+        paired: both tallies are by the same groups of devices, and may share devices; otherwise they share none, or
+            nobody can tell.
+    Raises:
+        NotComparable: the sides have other values.
+        NotEnough: fewer reports on a side than its campaign's minimum.
+        NotInvertible: no unbiased estimate exists, so no difference does.
+    """
+    if before.terms.domain != after.terms.domain:
+        raise NotComparable(
+            f"{before.name} and {after.name} do not have the same values, so their shares cannot be compared"
+        )
+    found = [
+        estimate(side.campaign, side.tally, level=level, method=method, where=side.where) for side in (before, after)
+    ]
+    a, b = (solve(reader_of(side.terms, side.tally)[0], side.tally) for side in (before, after))
+    alphas = 1 - level, (1 - level) / a.decoder.inputs
+    se, alone, together = _paired(a, b, *alphas) if paired else _independent(a, b, *alphas)
+    columns = [b.raw - a.raw, se, *alone, *together]
+    domain = after.terms.domain
+    if isinstance(domain, Items):
+        columns = [holders(domain, column) for column in columns]
+    raw, se, *ends = columns
+    low, high, all_low, all_high = (np.clip(end, -1, 1) for end in ends)
+    names = (before.name, after.name)
+    return Difference(names, found[0], found[1], level, paired, raw, se, low, high, all_low, all_high)
+
+
+def _independent(a: Linear, b: Linear, *alphas: float) -> tuple[Floats, Interval, Interval]:
+    def ends(alpha: float) -> Interval:
+        (a_low, a_high), (b_low, b_high) = a.intervals(alpha), b.intervals(alpha)
+        return raw - np.hypot(b.raw - b_low, a_high - a.raw), raw + np.hypot(b_high - b.raw, a.raw - a_low)
+
+    raw = b.raw - a.raw
+    alone, together = map(ends, alphas)
+    return np.hypot(a.se, b.se), alone, together
+
+
+def _paired(a: Linear, b: Linear, *alphas: float) -> tuple[Floats, Interval, Interval]:
+    if a.tally.groups is None or b.tally.groups is None:
+        raise ValueError("devices are compared with themselves by the groups of their tallies, which have none")
+    between = spread((a.tally.groups, a.decoder, a.raw, -1.0), (b.tally.groups, b.decoder, b.raw, 1.0))
+    furthest = np.maximum(_furthest(a, a.tally.groups), _furthest(b, b.tally.groups))
+
+    def ends(alpha: float) -> Interval:
+        t = between.quantile(alpha)
+        half = t * np.sqrt(between.variance + t**2 / 2 * furthest**2) if between.freedom else between.variance
+        return raw - half, raw + half
+
+    raw = b.raw - a.raw
+    alone, together = map(ends, alphas)
+    return np.sqrt(between.variance), alone, together
+
+
+def _furthest(side: Linear, groups: Groups) -> Floats:
+    """(k,) as far as one device can move the estimate, if all its reports go over to another output."""
+    reach: Floats = side.stairs.heights.sum(axis=0) * groups.most / side.tally.reports
+    return reach

@@ -1,0 +1,83 @@
+"""The unbiased estimate of a tally, and how sure it is.
+
+One idea: where each device has one report, reports are independent and their error follows from the channel. Where a
+device has more, the error is the spread between groups of devices; it is kept as a design effect, how many reports are
+worth one independent one (Kish 1965), and exact intervals are those of as many fewer reports (Korn, Graubard 1998).
+
+Distributions made of the estimate: result. Numbers: query. Differences: change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.estimate import interval
+from aggregator.estimate.decoders import Decoder, Staircase
+from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.groups import Spread, spread
+from aggregator.estimate.interval import Interval
+from aggregator.estimate.tally import Tally
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The unbiased shares that a tally speaks for.
+
+    Attributes:
+        raw: (k,) the estimate.
+        se: (k,) its standard error; NaN where all reports come from one device.
+        effect: (k,) how many reports are worth one independent one; None where all are independent.
+        between: the variance between groups of devices; None where all reports are independent.
+    """
+
+    decoder: Decoder
+    tally: Tally
+    raw: Floats
+    se: Floats
+    effect: Floats | None
+    between: Spread | None
+
+    @cached_property
+    def stairs(self) -> Staircase:
+        """The estimate as steps on counts."""
+        return self.decoder.staircase(self.tally.counts, self.tally.reports)
+
+    def intervals(self, alpha: float) -> Interval:
+        """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha`` at most."""
+        if self.effect is None or self.between is None:
+            return interval.intervals(self.stairs, self.raw, self.se, alpha)
+        if not self.between.freedom:
+            return np.full_like(self.raw, np.nan), np.full_like(self.raw, np.nan)
+        wider = self.between.quantile(alpha) / interval.quantile(alpha)
+        return interval.intervals(self.stairs, self.raw, self.se * wider, alpha, self.effect * wider**2)
+
+
+def solve(decoder: Decoder, tally: Tally) -> Linear:
+    """The unbiased estimate of a tally.
+
+    Raises:
+        NotInvertible
+    """
+    share = tally.counts / tally.reports
+    raw = decoder.invert(share)
+    se = interval.standard_errors(decoder, share, tally.reports)
+    if tally.groups is None or not tally.groups.dependent:
+        return Linear(decoder, tally, raw, se, None, None)
+    between = spread((tally.groups, decoder, raw, 1.0))
+    effect = design_effect(between.variance, se**2) if between.freedom else np.full_like(se, np.nan)
+    return Linear(decoder, tally, raw, se * np.sqrt(effect), effect, between)
+
+
+def design_effect(between: Floats, independent: Floats) -> Floats:
+    """(k,) the variance over what it would be if all reports were independent, and never smaller than that.
+
+    Where few reports bear on a value, its own effect is known badly and looks small by chance; so it is no smaller than
+    that of all values together.
+    """
+    own = np.divide(between, independent, out=np.zeros_like(between), where=independent > 0)
+    whole = float(between.sum() / independent.sum()) if independent.sum() > 0 else 1.0
+    effect: Floats = np.maximum(own, max(whole, 1.0))
+    return effect

@@ -1,0 +1,105 @@
+"""Tallies as a table for other programs: Parquet and CSV.
+
+One idea: a row says how many reports of a period had an output, and nothing else; so no row is about a device, and no
+column is the same for the same device twice. What would show few people's reports is left out, and said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from aggregator.estimate.decoders.decoder import Integers
+from aggregator.estimate.result import NotEnough
+from aggregator.study import Counts
+from protocol.campaign import Campaign, SignedCampaign
+from protocol.notions.classes import class_channels
+
+WRITERS: Mapping[str, Callable[[pa.Table, IO[bytes]], None]] = {
+    ".parquet": lambda table, file: pa_parquet.write_table(table, file),
+    ".csv": lambda table, file: pa_csv.write_csv(table, file),
+}
+"""By the ending of a file's name, what writes a table to it."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A table of tallies.
+
+    Attributes:
+        table: columns ``period``; ``class``, of campaigns with classes; ``output``, or ``bit`` where a report is a word
+            of bits; ``count``, the reports that have it; and ``reports``, all reports of that period (and class). An
+            output that did not come has no row.
+        reports, periods: what is in it.
+        withheld: reports that are not, in periods or classes with fewer than the campaign's minimum.
+        version: of the study's table.
+    """
+
+    table: pa.Table
+    reports: int
+    periods: int
+    withheld: int
+    version: int
+
+    def as_json(self) -> dict[str, Any]:
+        """What is in the table."""
+        return {
+            "rows": self.table.num_rows,
+            "columns": self.table.column_names,
+            "reports": self.reports,
+            "periods": self.periods,
+            "withheld": self.withheld,
+            "table_version": self.version,
+        }
+
+
+def tallies_table(campaign: SignedCampaign, counted: Counts) -> Exported:
+    """The tallies of a campaign by period, and by class where it has classes.
+
+    The schema's metadata has the campaign's id and title and the version of the study's table, as JSON under
+    ``halftruth``.
+
+    Raises:
+        NotEnough: no period (and class) has the campaign's minimum of reports.
+    """
+    terms = campaign.terms
+    place, first = _places(terms, counted.feature)
+    cells, which = np.unique(np.stack([counted.period, place]), axis=1, return_inverse=True)
+    if terms.channel.unary:
+        reports = np.array([counted.reports[int(period)] for period in cells[0]], dtype=np.int64)
+    else:
+        reports = np.bincount(which, weights=counted.count, minlength=cells.shape[1]).astype(np.int64)
+    enough = reports >= terms.minimum_reports
+    whole = sum(counted.reports.values())
+    if not enough.any():
+        raise NotEnough(
+            f"{terms.title!r} waits for {terms.minimum_reports} reports in a period, and none has as many: ingest "
+            "more. Nothing was written"
+        )
+    kept = enough[which]
+    columns: dict[str, Any] = {"period": counted.period[kept]}
+    if terms.classes:
+        columns["class"] = np.array(terms.classes, dtype=object)[place[kept]]
+    columns["bit" if terms.channel.unary else "output"] = (counted.feature - first)[kept]
+    columns |= {"count": counted.count[kept], "reports": reports[which][kept]}
+    about = {"campaign": terms.title, "campaign_id": campaign.id.hex(), "table_version": counted.version}
+    table = pa.table(columns).replace_schema_metadata({"halftruth": json.dumps(about)})
+    inside = int(reports[enough].sum())
+    return Exported(table, inside, len(np.unique(cells[0][enough])), whole - inside, counted.version)
+
+
+def _places(terms: Campaign, feature: Integers) -> tuple[Integers, Integers]:
+    """The class that each output is of, and the first output of that class."""
+    if not terms.classes:
+        return np.zeros_like(feature), np.zeros_like(feature)
+    sizes = [channel.outputs for channel in class_channels(terms.channel, len(terms.classes))]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    place = np.searchsorted(starts, feature, side="right") - 1
+    return place, starts[place]

@@ -1,0 +1,163 @@
+"""Pictures of changes: the course of values over the periods, and two sides with their differences.
+
+One idea: no number without its doubt, and each kind of doubt where it belongs. A course carries the interval of each
+period; a difference has a panel of its own, since the intervals of two periods do not tell whether they differ.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import warnings
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from aggregator.estimate.change import Difference
+from aggregator.estimate.trend import Trend
+from aggregator.present.plot import BARS, DOTS_PER_INCH, FAINT, INK, SHARE, TRUTH
+from aggregator.present.table import largest
+from aggregator.present.trends import between, ends, entitled, foremost, heading, interval_name, places_of, points
+
+PANELS = 12
+"""More values than this, and only those are drawn that changed most."""
+
+ACROSS = 3
+LABEL = 30
+LATER = "#e3b96f"
+
+
+def draw_trend(trend: Trend, path: Path) -> None:
+    """Draw the course of each value to a PNG file."""
+    latest = trend.latest
+    shown = largest(latest, PANELS) if trend.change is None else foremost(trend.change, PANELS)
+    across = min(ACROSS, len(shown))
+    down = -(-len(shown) // across)
+    figure = Figure(figsize=(max(3.1 * across, 6.5), 1.3 + 2.0 * down), dpi=DOTS_PER_INCH, layout="constrained")
+    panels = figure.subplots(down, across, squeeze=False).ravel()
+    for axes, x in zip(panels, shown, strict=False):
+        _course(axes, trend, x)
+    for axes in panels[len(shown) :]:
+        axes.set_visible(False)
+    parts = [f"{100 * latest.level:.4g}% intervals of each period"]
+    if trend.change is not None:
+        parts.append(
+            f"changes from {trend.change.names[0]} to {trend.change.names[1]} in points, "
+            f"{interval_name(trend.change, len(shown))}s"
+        )
+    if len(shown) < latest.size:
+        parts.append(f"the {len(shown)} of {latest.size:,} values that changed most")
+    figure.supxlabel("period", size=9, color=INK)
+    _entitle(figure, entitled(latest), f"epsilon {latest.epsilon:g} ({latest.terms.notion.name})", *parts)
+    _save(figure, path)
+
+
+def _course(axes: Axes, trend: Trend, x: int) -> None:
+    known = trend.known
+    at = np.array([(span.first + span.last) / 2 for span, _ in known])
+    share, raw, low, high = (
+        np.array([getattr(one, name)[x] for _, one in known]) for name in ("share", "raw", "low", "high")
+    )
+    axes.plot(at, share, color=SHARE, lw=2, label="share")
+    sure = ~np.isnan(low)
+    axes.vlines(at[sure], low[sure], high[sure], color=INK, lw=1.1)
+    axes.plot(at[sure], raw[sure], "o", ms=2.6, color=INK)
+    top = float(np.nanmax([*share, *high, *raw]))
+    least = float(np.nanmin([0.0, *raw]))
+    room = 0.06 * (top - least) or 1.0
+    axes.set_ylim(least - room if least < 0 else 0.0, top + room)
+    for place, (span, _) in enumerate(known):
+        axes.hlines(share[place], span.first, span.last, color=SHARE, lw=2)
+    axes.set_title(_shorten(trend.latest.label(x)), size=9.5, loc="left", color=INK, pad=16)
+    if trend.change is not None:
+        change = trend.change
+        places = places_of(change, range(len(change.raw)))
+        near, far = ends(change, len(foremost(change, PANELS)))
+        words = f"{points(change.raw[x], places)}  ({between(near[x], far[x], places)})"
+        colour = TRUTH if x in change.sure else INK
+        axes.annotate(
+            words, (0, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points", size=8, color=colour
+        )
+    first, last = (min(span.first for span, _ in known), max(span.last for span, _ in known))
+    pad = max(0.04 * (last - first), 0.3)
+    axes.set_xlim(first - pad, last + pad)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda part, _: f"{100 * part:.3g}%"))
+    axes.tick_params(labelsize=7.5, length=2)
+    axes.grid(axis="y", color=FAINT, lw=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def draw_difference(found: Difference, path: Path) -> None:
+    """Draw the shares of two sides, and their differences, to a PNG file."""
+    shown = foremost(found, BARS)
+    places = np.arange(len(shown))
+    figure = Figure(figsize=(10.0, 2.1 + 0.34 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.05))
+    for shift, side, name, colour in (
+        (-0.2, found.before, found.names[0], SHARE),
+        (0.2, found.after, found.names[1], LATER),
+    ):
+        left.barh(places + shift, side.share[shown], height=0.36, color=colour, label=_shorten(name))
+        low, high = (side.low, side.high) if len(shown) == side.size else (side.all_low, side.all_high)
+        known = ~np.isnan(low[shown])
+        left.hlines((places + shift)[known], low[shown][known], high[shown][known], color=INK, lw=1.0)
+    left.set_yticks(places, [_shorten(found.after.label(x)) for x in shown])
+    left.set_ylim(len(shown) - 0.4, -0.6)
+    left.set_title("shares", size=9.5, loc="left", color=INK)
+    left.xaxis.set_major_formatter(FuncFormatter(lambda part, _: f"{100 * part:.4g}%"))
+    low, high = (limit[shown] for limit in ends(found, len(shown)))
+    raw, known = found.raw[shown], ~np.isnan(low)
+    sure = np.isin(shown, found.sure)
+    for chosen, colour in ((~sure & known, INK), (sure & known, TRUTH)):
+        right.hlines(places[chosen], low[chosen], high[chosen], color=colour, lw=1.5)
+        for limit in (low, high):
+            right.vlines(limit[chosen], places[chosen] - 0.13, places[chosen] + 0.13, color=colour, lw=1.5)
+        right.plot(raw[chosen], places[chosen], "o", ms=4.5, color=colour)
+    right.axvline(0, color=INK, lw=0.9)
+    digits = places_of(found, shown)
+    far = float(np.nanmax(np.abs([*low, *high, 1e-9])))
+    right.set_xlim(-1.1 * far, 1.1 * far)
+    beside = right.get_yaxis_transform()
+    for place, x in enumerate(shown):
+        words = points(found.raw[x], digits)
+        right.text(1.1, place, words, transform=beside, va="center", ha="right", size=8.5, color=INK)
+    right.set_title("difference, percentage points", size=9.5, loc="left", color=INK)
+    right.xaxis.set_major_formatter(FuncFormatter(lambda part, _: points(part, 0 if far > 0.1 else 1)))
+    for axes in (left, right):
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
+        axes.tick_params(labelsize=8.5)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", color=FAINT, lw=0.7)
+        axes.set_axisbelow(True)
+        for side_of in ("top", "right", "left"):
+            axes.spines[side_of].set_visible(False)
+    figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=8.5)
+    parts = [f"{interval_name(found, len(shown))}s; red where all of them together leave no doubt"]
+    if len(shown) < len(found.raw):
+        parts.append(f"the {len(shown)} of {len(found.raw):,} values that differ most")
+    _entitle(figure, heading(found), f"{found.before.reports:,} and {found.after.reports:,} reports", *parts)
+    _save(figure, path)
+
+
+def _entitle(figure: Figure, title: str, *parts: str) -> None:
+    letters = int(12.5 * figure.get_figwidth())
+    lines = [*textwrap.wrap(title, letters), *textwrap.wrap(" · ".join(parts), letters)]
+    figure.suptitle("\n".join(lines).replace("$", r"\$"), size=10, x=0.01, ha="left", color=INK)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
+        FigureCanvasAgg(figure)
+        figure.savefig(path, format="png")
+
+
+def _shorten(label: str) -> str:
+    return (label if len(label) <= LABEL else label[: LABEL - 1] + "…").replace("$", r"\$")

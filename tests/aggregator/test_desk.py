@@ -1,0 +1,706 @@
+"""Laws of the analyst's desk: trends, comparisons, exports and completion, from signed reports to what is printed."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from dataclasses import replace
+
+import click
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from aggregator.cli.completion import SHELLS, VARIABLE
+from aggregator.cli.shell import COMMANDS, EXAMPLES, halftruth
+from aggregator.design import mechanisms, unary
+from aggregator.estimate.classes import within
+from aggregator.estimate.groups import GROUPS, Groups
+from aggregator.estimate.result import estimate
+from aggregator.estimate.tally import Tally
+from aggregator.intake.ingest import ingest
+from aggregator.present.page import digest
+from aggregator.present.trends import course, points
+from aggregator.study import Study, StudyError
+from protocol import personal
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.channels import Blocks
+from protocol.domain import Grid, Items, Values
+from protocol.exact import NANONATS
+from protocol.keys import SigningKey, key_id
+from protocol.notions import Information, Ldp
+from protocol.notions.classes import Classes
+from protocol.notions.own import OwnPrior
+from protocol.notions.transcript import TranscriptPrior
+from protocol.report import Enrolment, Report, pack
+
+AUTHOR = SigningKey(bytes([9]) * 32)
+OPENS, WEEK = 1_800_000_000 - 1_800_000_000 % 86_400, 604_800
+LABELS = ("none", "primary", "secondary", "bachelor")
+PNG = b"\x89PNG"
+
+
+def run(*words, code=0):
+    """Run a command; it must end with ``code`` and without a traceback."""
+    result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def campaign(**changes):
+    fields = {
+        "title": "Education", "question": "Which?", "purpose": "", "organisation": "Library",
+        "domain": Values(LABELS), "notion": Ldp(NANONATS), "mechanism": "any",
+        "channel": mechanisms.randomized_response(4, NANONATS), "opens": OPENS, "closes": OPENS + 6 * WEEK,
+        "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 20, "enrolment": "open",
+    }  # fmt: skip
+    terms = Campaign(**{**fields, **changes})
+    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+
+
+def classes():
+    channels = (mechanisms.randomized_response(4, NANONATS), mechanisms.hadamard(4, NANONATS))
+    notion = Classes.of((Ldp(NANONATS), Ldp(NANONATS)))
+    return campaign(notion=notion, channel=Blocks(0, ((1, 4), (2, 4)), channels), classes=("town, north", "village"))
+
+
+class Crowd:
+    """Devices of a campaign, and what they sent: rows of device, period, slot and output."""
+
+    def __init__(self, signed, seed=1):
+        self.signed, self.rng, self.rows, self.envelopes = signed, np.random.default_rng(seed), [], []
+        self.sent = 0
+        self.keys, self.priors = {}, {}
+
+    def key(self, device):
+        if device not in self.keys:
+            key = SigningKey.for_campaign(device.to_bytes(32, "big"), self.signed.id)
+            prior = None
+            if isinstance(self.signed.terms.notion, OwnPrior):
+                prior = personal.declared([1 + device % 3, 2, 3, 4])
+            self.keys[device], self.priors[device] = key, prior
+            self.envelopes.append(Enrolment(self.signed.id, key.public, prior).seal(key))
+        return self.keys[device]
+
+    def send(self, device, period, *outputs, slot=0):
+        key = self.key(device)
+        packed = pack(outputs, self.signed.terms.channel.output_bits)
+        self.envelopes.append(Report(self.signed.id, period, slot, len(outputs), packed).seal(key))
+        self.sent += 1
+        self.rows += [(device, period, slot + at, output) for at, output in enumerate(outputs)]
+
+    def into(self, study, tmp_path):
+        file = tmp_path / f"{self.signed.id.hex()}.htr"
+        file.write_bytes(b"".join(self.envelopes))
+        result = ingest(study, [file], now=self.signed.terms.closes - 1, threads=1)
+        assert (result.accepted, result.rejected) == (self.sent, {})
+
+
+def group_of(crowd, device):
+    """The group of a device, from the key id that is in its reports."""
+    return int.from_bytes(key_id(crowd.key(device).public), "big", signed=True) & (GROUPS - 1)
+
+
+def study_of(path, *named):
+    made = Study.create(path)
+    for name, signed in named:
+        made.import_campaign(signed.data, [AUTHOR.public], name)
+    return made
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A study of two campaigns of one question, and one of classes; people move from value 2 to 3 over five periods."""
+    folder = tmp_path_factory.mktemp("desk")
+    plain, other, of_classes = campaign(), campaign(title="Education, again"), classes()
+    study = study_of(folder / "lib", ("education", plain), ("again", other), ("classes", of_classes))
+    crowd = Crowd(plain)
+    for device in range(150):
+        for period in (0, 1, 2, 4):
+            x = 3 if device % 4 == 3 or (device % 4 == 2 and device < 25 * period) else device % 4
+            crowd.send(device, period, x)
+    crowd.send(999, 3, 0)
+    crowd.into(study, folder)
+    crowd = Crowd(other)
+    for device in range(120):
+        crowd.send(device, 0, (0, 0, 1, 2, 3, 3)[device % 6])
+    crowd.into(study, folder)
+    crowd = Crowd(of_classes)
+    for device in range(100):
+        crowd.send(
+            device, device % 2, device % 3 if device < 60 else 4 + device % of_classes.terms.channel.channels[1].outputs
+        )
+    crowd.into(study, folder)
+    return folder
+
+
+def in_study(desk, *words, code=0):
+    return run("--study", desk / "lib", *words, code=code)
+
+
+# Groups of devices, from the study
+
+
+OUTPUTS = {
+    "response": (campaign(answers_per_period=4), lambda rng: int(rng.integers(4))),
+    "bits": (campaign(channel=unary.oue(4, NANONATS), answers_per_period=4), lambda rng: int(rng.integers(16))),
+    "own": (
+        campaign(
+            notion=OwnPrior(NANONATS, 4), channel=OwnPrior(NANONATS, 4).channel_of((1, 1, 1, 1)), answers_per_period=4
+        ),
+        lambda rng: int(rng.integers(4)),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
+    """Where a device may answer often, the groups hold every counted output, each in the group of its device's key."""
+    signed, draw = OUTPUTS[kind]
+    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    for device in range(30):
+        for period in range(1 + device % 3):
+            crowd.send(device, period, *(draw(crowd.rng) for _ in range(1 + device % 4)))
+    crowd.into(study, tmp_path)
+    latest = {device: max(period for one, period, *_ in crowd.rows if one == device) for device, *_ in crowd.rows}
+    mine = [row for row in crowd.rows if row[1] == latest[row[0]]]
+    tally = study.tally(signed)
+    expected, sent = Counter(), Counter(device for device, *_ in mine)
+    places = {tuple(prior): at for at, prior in enumerate(getattr(tally, "priors", np.zeros((0, 0))).tolist())}
+    for device, _, _, output in mine:
+        group, found = group_of(crowd, device), [output]
+        if kind == "bits":
+            found = [bit for bit in range(4) if output >> (3 - bit) & 1]
+        elif kind == "own":
+            found = [places[tuple(crowd.priors[device])] * 4 + output]
+        expected.update((group, feature) for feature in found)
+    groups = tally.groups
+    cells = zip(groups.group.tolist(), groups.feature.tolist(), strict=True)
+    assert dict(zip(cells, groups.count.tolist(), strict=True)) == expected
+    assert (groups.devices, groups.most) == (30, max(sent.values()))
+    reports = Counter()
+    for device, count in sent.items():
+        reports[group_of(crowd, device)] += count
+    assert {group: count for group, count in enumerate(groups.reports.tolist()) if count} == reports
+    np.testing.assert_array_equal(np.bincount(groups.feature, groups.count, len(tally.counts)), tally.counts)
+    assert estimate(signed, tally).devices == 30
+
+
+def test_a_tally_from_elsewhere_gets_its_groups(tmp_path):
+    """A tally that was counted without groups has the same ones added, of the version of the table that it names."""
+    signed, _ = OUTPUTS["response"]
+    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    for device in range(10):
+        crowd.send(device, 0, device % 4, 1)
+    crowd.into(study, tmp_path)
+    whole = study.tally(signed)
+    bare = type(whole)(whole.counts, whole.reports, whole.rejected, whole.version)
+    crowd.envelopes, crowd.rows, crowd.sent = [], [], 0
+    crowd.send(11, 0, 2)
+    crowd.into(study, tmp_path)
+    found = study.grouped(signed, bare)
+    for name in ("group", "feature", "count", "reports"):
+        np.testing.assert_array_equal(getattr(found.groups, name), getattr(whole.groups, name))
+    assert study.grouped(signed, whole) is whole
+    assert study.tally(campaign_in(tmp_path / "one")).groups is None
+
+
+def campaign_in(path):
+    """A campaign of one answer a period, in the study of ``test_a_tally_from_elsewhere``'s folder."""
+    signed = campaign()
+    study_of(path.parent / "lib", ("plain", signed))
+    return signed
+
+
+def test_spans_take_the_latest_answer_in_them(desk):
+    """A span counts of each device the outputs of its latest period in it, by the groups of all other spans."""
+    study = Study.open(desk / "lib")
+    signed = study.campaign("education")
+    early, late, all_of_it, last = study.spans(signed, [(0, 2), (3, 4), (0, 5), (4, 5)])
+    assert (early.reports, late.reports, all_of_it.reports, last.reports) == (150, 151, 151, 150)
+    np.testing.assert_array_equal(early.counts, study.tally(signed, 2).counts)
+    np.testing.assert_array_equal(all_of_it.counts, study.tally(signed).counts)
+    assert early.groups.most == 1
+    assert (early.groups.reports <= late.groups.reports).all()  # the same devices, and one more
+
+
+def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
+    """With transcripts each period is decoded by itself, in groups of its devices; several at once are refused."""
+    notion = TranscriptPrior(NANONATS, (4, 3, 2, 1))
+    signed = campaign(notion=notion, channel=notion.channel_of(notion.prior))
+    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    for device in range(60):
+        for period in range(3):
+            crowd.send(device, period, int(crowd.rng.integers(4)), slot=period)
+    crowd.into(study, tmp_path)
+    for tally, period in zip(study.spans(signed, [(0, 0), (2, 2)]), (0, 2), strict=True):
+        plain = study.tally(signed, period)
+        np.testing.assert_array_equal(tally.chains, plain.chains)
+        np.testing.assert_array_equal(tally.counts, plain.counts)
+        np.testing.assert_array_equal(np.bincount(tally.groups.feature, tally.groups.count), plain.counts)
+    with pytest.raises(StudyError, match="single periods"):
+        list(study.spans(signed, [(0, 1)]))
+    found = json.loads(run("--study", tmp_path / "lib", "estimate", "it", "--by", "period", "--json").stdout)
+    assert [row["reports"] for row in found["spans"]] == [60, 60, 60]
+    assert found["change"]["paired"] is True
+
+
+# Trends
+
+
+def test_the_json_of_a_trend_is_the_contract(desk):
+    """Each span has what its own estimate has; the change is of the first and last that have enough reports."""
+    found = json.loads(in_study(desk, "estimate", "education", "--by", "period", "--json").stdout)
+    assert {"campaign", "confidence", "spans", "change", "rejected", "table_version"} <= found.keys()
+    assert [row["periods"] for row in found["spans"]] == ["0", "1", "2", "3", "4"]
+    assert [row["values"] is None for row in found["spans"]] == [False, False, False, True, False]
+    assert found["spans"][1]["begins"] == OPENS + WEEK == found["spans"][0]["ends"]
+    one = json.loads(in_study(desk, "estimate", "education", "--period", "4", "--json").stdout)
+    assert found["spans"][4]["values"] == one["values"]
+    change, first = found["change"], found["spans"][0]["values"]
+    assert (change["from"], change["to"], change["paired"]) == ("period 0", "period 4", True)
+    for row, before, after in zip(change["values"], first, one["values"], strict=True):
+        assert row["difference"] == pytest.approx(after["raw"] - before["raw"])
+        assert row["simultaneous_low"] <= row["low"] <= row["difference"] <= row["high"] <= row["simultaneous_high"]
+
+
+def test_a_period_with_too_few_reports_is_left_out_and_said(desk):
+    """A period below the minimum shows how many reports it has and no shares, in every form."""
+    for form in ("table", "csv", "json"):
+        result = in_study(desk, "estimate", "education", "--by", "period", "--format", form)
+        assert "fewer than 20 reports in 3" in result.stderr
+    assert "too few" in in_study(desk, "estimate", "education", "--by", "period").stdout
+    rows = list(
+        csv.DictReader(io.StringIO(in_study(desk, "estimate", "education", "--by", "period", "--format", "csv").stdout))
+    )
+    assert Counter(row["periods"] for row in rows) == {"0": 4, "1": 4, "2": 4, "4": 4}
+    assert "one span only" in in_study(desk, "estimate", "again", "--by", "period").stderr
+    few = in_study(desk, "estimate", "education", "--by", "period", "--periods", "3,5", code=75)
+    assert "--periods" in few.stderr
+
+
+def test_spans_of_periods_are_compared(desk):
+    """--periods takes periods together; each value's row has both shares, the change and its interval."""
+    result = in_study(desk, "estimate", "education", "--by", "period", "--periods", "0-1, 2-4")
+    assert "periods 0-1" in result.stdout
+    found = json.loads(
+        in_study(desk, "estimate", "education", "--by", "period", "--periods", "0-1,2-4", "--json").stdout
+    )
+    assert [row["reports"] for row in found["spans"]] == [150, 151]
+    shown = points(found["change"]["values"][2]["difference"], 1)
+    assert shown in result.stdout
+
+
+def test_a_trend_is_drawn_and_told_on_the_page(desk, tmp_path):
+    """The picture is a PNG, and the page has the course, every change with its interval, and every span."""
+    picture, report = tmp_path / "trend.png", tmp_path / "trend.html"
+    words = ("estimate", "education", "--by", "period", "--plot", picture, "--report", report, "--json")
+    change = json.loads(in_study(desk, *words).stdout)["change"]
+    assert picture.read_bytes().startswith(PNG)
+    text = report.read_text(encoding="utf-8")
+    section = text.split('id="course"')[1].split("</section>")[0]
+    for row in change["values"]:
+        near = points(row["difference"], 1)[:4]
+        assert re.search(f">{re.escape(near)}", section)
+    assert section.count('class="course"') == 4 * 3  # lines between four periods of each value
+    assert "too few" in section
+    assert "compared with themselves" in section
+    again = tmp_path / "again.html"
+    in_study(desk, "estimate", "education", "--by", "period", "--report", again)
+    assert again.read_bytes() == report.read_bytes()
+
+
+DOMAINS = {
+    "items": Items(2, ("a", "b", "c")),
+    "many": Values(tuple(map(str, range(60)))),
+    "grid": Grid(0, 5_000_000, 0, 10_000_000, 1_000_000),
+}
+
+
+@pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
+    """Items, long lists and grids have a table, a picture and a page of those that changed most."""
+    signed = campaign(domain=domain, channel=mechanisms.hadamard(domain.size, NANONATS))
+    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    for device in range(40):
+        for period in range(2):
+            crowd.send(device, period, int(crowd.rng.integers(signed.terms.channel.outputs)))
+    crowd.into(study, tmp_path)
+    words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--report", tmp_path / "t.html")
+    result = run("--study", tmp_path / "lib", *words)
+    assert (tmp_path / "t.png").read_bytes().startswith(PNG)
+    assert ("25 of" in result.stdout) == (domain.size > 25)
+    run("--study", tmp_path / "lib", "compare", "it", "it", "--plot", tmp_path / "c.png")
+
+
+def test_a_course_is_drawn_in_characters():
+    """The course of a value runs from nothing to its largest share, in at most 12 characters."""
+    assert course([0.0, 0.5, 1.0]) == "▁▅█"
+    assert course([-0.1, 0.0]) == "▁▁"
+    assert course([0.0, *[0.1] * 500]) == "▁" + "█" * 11
+
+
+def test_points_have_a_sign_unless_they_are_nothing():
+    """Differences are in percentage points with their sign; what rounds to nothing has none, the unknown is a dash."""
+    assert [points(x, 1) for x in (0.012, -0.012, 0.0001, -0.0001, float("nan"))] == [
+        "+1.2",
+        "\N{MINUS SIGN}1.2",
+        "0.0",
+        "0.0",
+        "-",
+    ]
+
+
+# Comparisons
+
+
+def test_campaigns_are_compared(desk, tmp_path):
+    """The difference of two campaigns is that of their estimates, with both in the JSON, the CSV and the picture."""
+    found = json.loads(in_study(desk, "compare", "education", "again", "--json").stdout)
+    assert (found["from"], found["to"], found["paired"]) == ("education", "again", False)
+    for name, side in zip(("education", "again"), found["sides"], strict=True):
+        assert side == json.loads(in_study(desk, "estimate", name, "--json").stdout)
+    before, after = found["sides"]
+    for row, a, b in zip(found["values"], before["values"], after["values"], strict=True):
+        assert row["difference"] == pytest.approx(b["raw"] - a["raw"])
+        assert row["se"] == pytest.approx(np.hypot(a["se"], b["se"]))
+    rows = list(csv.DictReader(io.StringIO(in_study(desk, "compare", "education", "again", "--format", "csv").stdout)))
+    assert [float(row["difference"]) for row in rows] == [row["difference"] for row in found["values"]]
+    assert [float(row["from_raw"]) for row in rows] == [row["raw"] for row in before["values"]]
+    text = in_study(desk, "compare", "education", "again", "--plot", tmp_path / "c.png").stdout
+    assert "independent" in text
+    assert (tmp_path / "c.png").read_bytes().startswith(PNG)
+
+
+def test_classes_are_compared_and_cut_out(desk):
+    """A class is decoded by its own channel; two classes differ by what compare says; a comma may be in a name."""
+    study = Study.open(desk / "lib")
+    signed = study.campaign("classes")
+    tally = study.tally(signed)
+    alone = {}
+    for name in signed.terms.classes:
+        terms, part = within(signed.terms, tally, name)
+        found = json.loads(in_study(desk, "estimate", "classes", "--where", f"class={name}", "--json").stdout)
+        assert found["class"] == name
+        assert found["reports"] == part.reports
+        np.testing.assert_allclose([row["raw"] for row in found["values"]], estimate(terms, part).raw)
+        alone[name] = np.array([row["raw"] for row in found["values"]]) * part.reports / tally.reports
+    np.testing.assert_allclose(sum(alone.values()), estimate(signed, tally).raw)
+    found = json.loads(in_study(desk, "compare", "classes", "--classes", "town, north,village", "--json").stdout)
+    raws = [np.array([row["raw"] for row in side["values"]]) for side in found["sides"]]
+    np.testing.assert_allclose([row["difference"] for row in found["values"]], raws[1] - raws[0])
+    assert [side["class"] for side in found["sides"]] == ["town, north", "village"]
+    text = in_study(desk, "estimate", "classes", "--where", "class=village", "--by", "period").stdout
+    assert "class village" in text
+
+
+def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
+    """A class whose devices answer often has errors between devices, wider than those of as many strangers."""
+    of_classes = classes()
+    signed = campaign(
+        notion=of_classes.terms.notion, channel=of_classes.terms.channel, classes=of_classes.terms.classes,
+        answers_per_period=9,
+    )  # fmt: skip
+    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    for device in range(60):
+        crowd.send(device, 0, *[4 + device * 3 % 8 if device < 40 else device % 4] * 9)
+    crowd.into(study, tmp_path)
+    words = ("--study", tmp_path / "lib", "estimate", "it", "--where", "class=village")
+    found = json.loads(run(*words, "--json").stdout)
+    terms, part = within(signed.terms, study.tally(signed), "village")
+    plain = estimate(terms, Tally(part.counts, part.reports))
+    assert (found["reports"], found["devices"]) == (360, None)
+    assert all(row["se"] > 2 * se for row, se in zip(found["values"], plain.se, strict=True))
+    assert "devices" not in run(*words).stdout
+    run("--study", tmp_path / "lib", "compare", "it", "--classes", "village,town, north")
+
+
+def test_a_page_of_a_class_says_so(desk, tmp_path):
+    """The page of a class names it, states that class's promise, and has a digest of its own."""
+    digests = set()
+    for number, name in enumerate((None, "village", "town, north")):
+        out = tmp_path / f"{number}.html"
+        where = () if name is None else ("--where", f"class={name}")
+        in_study(desk, "estimate", "classes", *where, "--report", out)
+        text = out.read_text(encoding="utf-8")
+        assert (name is None) or f"Of the class {name} only." in text
+        digests.add(re.search(r"inputs, SHA-256</dt><dd[^>]*><code>(\w+)", text).group(1))
+    assert len(digests) == 3
+
+
+def test_the_digest_has_classes_and_groups():
+    """A class, and groups where devices have several reports, are part of the text that the digest is of."""
+    counted = Groups.of(np.array([7, 3, 7]), np.array([1, 0, 1]), np.array([2, 1, 1]), 2, 3)
+    text = '{"campaign":"01","class":"town","counts":[1,3],"groups":[[3,0,1],[7,1,3]],"period":null,"rejected":{},'
+    expected = hashlib.sha256(f'{text}"reports":4}}'.encode()).hexdigest()
+    assert digest(Tally(np.array([1, 3]), 4, groups=counted), b"\x01", None, "town") == expected
+    alone = replace(counted, most=1)
+    assert digest(Tally(np.array([1, 3]), 4, groups=alone), b"", None) == digest(Tally(np.array([1, 3]), 4), b"", None)
+
+
+# Exports
+
+
+def test_exports_hold_every_output_once(desk, tmp_path):
+    """Parquet and CSV have the same rows: period, output, count, and the period's reports; small periods are out."""
+    for name in ("t.parquet", "t.csv"):
+        told = json.loads(in_study(desk, "export", "education", "--to", tmp_path / name, "--json").stdout)
+        assert (told["reports"], told["withheld"], told["periods"]) == (600, 1, 4)
+    table = pq.read_table(tmp_path / "t.parquet")
+    assert table.column_names == ["period", "output", "count", "reports"]
+    rows = table.to_pylist()
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        assert [{name: int(cell) for name, cell in row.items()} for row in csv.DictReader(file)] == rows
+    study = Study.open(desk / "lib")
+    signed = study.campaign("education")
+    by_period = defaultdict(lambda: np.zeros(4, dtype=int))
+    for row in rows:
+        by_period[row["period"]][row["output"]] += row["count"]
+        assert row["reports"] == 150
+    assert set(by_period) == {0, 1, 2, 4}
+    for period, counts in by_period.items():
+        np.testing.assert_array_equal(counts, study.tally(signed, period).counts)
+    about = json.loads(table.schema.metadata[b"halftruth"])
+    assert about["campaign_id"] == signed.id.hex()
+
+
+def test_exports_of_classes_and_bits_say_which(desk, tmp_path):
+    """A class has a column, with outputs of its own channel; words of bits are counted bit by bit."""
+    in_study(desk, "export", "classes", "--to", tmp_path / "c.parquet")
+    table = pq.read_table(tmp_path / "c.parquet")
+    assert table.column_names == ["period", "class", "output", "count", "reports"]
+    study = Study.open(desk / "lib")
+    signed = study.campaign("classes")
+    for name in signed.terms.classes:
+        for period in (0, 1):
+            terms, part = within(signed.terms, study.tally(signed, period), name)
+            rows = [row for row in table.to_pylist() if (row["period"], row["class"]) == (period, name)]
+            counts = np.zeros(terms.channel.outputs, dtype=int)
+            for row in rows:
+                counts[row["output"]] = row["count"]
+                assert row["reports"] == part.reports
+            np.testing.assert_array_equal(counts, part.counts)
+    signed = campaign(channel=unary.oue(4, NANONATS))
+    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    for device in range(25):
+        crowd.send(device, device % 2 * 0, device % 16)
+    crowd.into(study, tmp_path)
+    run("--study", tmp_path / "lib", "export", "it", "--to", tmp_path / "b.parquet")
+    rows = pq.read_table(tmp_path / "b.parquet").to_pylist()
+    assert [row["bit"] for row in rows] == [0, 1, 2, 3]
+    assert [row["count"] for row in rows] == study.tally(signed).counts.tolist()
+    assert {row["reports"] for row in rows} == {25}
+
+
+def test_no_column_of_an_export_joins_devices(desk, tmp_path):
+    """Rows are sums: devices under any other keys give the same file, so nothing in it is about a device."""
+    told = []
+    for shift in (0, 10_000):
+        signed = campaign()
+        study, crowd = study_of(tmp_path / f"lib{shift}", ("it", signed)), Crowd(signed)
+        devices = list(range(shift, shift + 40))
+        for device in devices if not shift else reversed(devices):
+            for period in range(2):
+                crowd.send(device, period, (device - shift) % (4 if period else 3))
+        crowd.into(study, tmp_path)
+        run("--study", tmp_path / f"lib{shift}", "export", "it", "--to", tmp_path / f"{shift}.csv")
+        told.append((tmp_path / f"{shift}.csv").read_bytes())
+        keys = {crowd.key(device).public.hex() for device in devices}
+        ids = {int.from_bytes(key_id(crowd.key(device).public), "big", signed=True) for device in devices}
+        assert not any(str(one).encode() in told[-1] for one in keys | ids)
+    assert sorted(told[0].splitlines()) == sorted(told[1].splitlines())
+
+
+def test_too_few_reports_are_not_exported(tmp_path):
+    """Where no period has the campaign's minimum, export ends with 75 and writes no file."""
+    signed = campaign(minimum_reports=30)
+    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    for device in range(29):
+        for period in range(2):  # 58 reports, and 29 in each period
+            crowd.send(device, period, 0)
+    crowd.into(study, tmp_path)
+    assert (
+        "waits for 30" in run("--study", tmp_path / "lib", "export", "it", "--to", tmp_path / "t.csv", code=75).stderr
+    )
+    assert not (tmp_path / "t.csv").exists()
+
+
+# Completion
+
+
+def complete(words, incomplete):
+    found = ShellComplete(halftruth, {}, "halftruth", VARIABLE).get_completions(list(words), incomplete)
+    return {one.value: one.help for one in found}
+
+
+def test_campaigns_are_completed_with_their_titles(desk, tmp_path, monkeypatch):
+    """After a study is named, campaigns are completed by name, and shown with their titles; without one, nothing is."""
+    study = ["--study", str(desk / "lib")]
+    for command in ("estimate", "compare", "export"):
+        assert complete([*study, command], "") == {
+            "again": "Education, again",
+            "classes": "Education",
+            "education": "Education",
+        }
+    assert list(complete([*study, "compare", "education"], "a")) == ["again"]
+    assert list(complete(["--study", str(tmp_path), "estimate"], "")) == []
+    assert complete(["estimate"], "") == {}
+    monkeypatch.setenv("HALFTRUTH_STUDY", str(desk / "lib"))
+    assert "education" in complete(["estimate"], "ed")
+    assert "--by" in complete([*study, "estimate", "education"], "--")
+    assert "estimate" in complete([], "es")
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_each_shell_has_a_script(name):
+    """completion prints a script that asks halftruth itself, through the variable that click listens to."""
+    script = run("completion", name).stdout
+    assert VARIABLE in script
+    assert f"{name}_complete" in script
+
+
+def test_the_protocol_of_completion_answers(desk):
+    """Asked as bash asks, halftruth prints the kinds and values that fit, and nothing else."""
+    command = [sys.executable, "-c", "from aggregator.cli import main; main()"]
+    words = {"COMP_WORDS": f"halftruth --study {desk / 'lib'} estimate e", "COMP_CWORD": "4"}
+    environment = {VARIABLE: "bash_complete", "PYTHONPATH": ":".join(sys.path), **words}
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert found.stdout.split() == ["plain,education"]
+    assert found.stderr == ""
+
+
+# All commands
+
+
+SILENT = {"demo", "completion"}
+"""Commands that no script reads as JSON: a story for people, and a script for shells."""
+
+
+def commands():
+    return [(name, halftruth.get_command(click.Context(halftruth), name)) for name in COMMANDS]
+
+
+def test_every_command_that_a_script_may_read_speaks_json():
+    """Every command but those in SILENT has --json."""
+    lacking = {
+        name for name, command in commands() if not any("--json" in parameter.opts for parameter in command.params)
+    }
+    assert lacking == SILENT
+
+
+def test_every_help_has_an_example_that_the_command_takes():
+    """The help of each command ends with an example, whose words are options of the command or of the group."""
+    assert set(EXAMPLES) == set(COMMANDS)
+    group = {option for parameter in halftruth.params for option in parameter.opts}
+    for name, command in commands():
+        assert f"halftruth {EXAMPLES[name]}" in run(name, "--help").stdout
+        words = EXAMPLES[name].split()
+        known = group | {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, name
+        assert name in words
+
+
+def test_commands_that_had_no_json_say_what_they_said(tmp_path):
+    """keygen, campaign, import, simulate and revoke give as JSON what they give as text."""
+    draft = tmp_path / "it.toml"
+    draft.write_text(
+        'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\nkind = "values"\nvalues = ["a", "b"]\n[privacy]\n'
+        'notion = "ldp"\nepsilon = 1.0\n[schedule]\nopens = 2020-01-01\ncloses = 2120-01-01\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "counts.csv").write_text("value,count\na,5\nb,7\n", encoding="utf-8")
+    made = json.loads(run("keygen", tmp_path / "me", "--json").stdout)
+    assert made["public"] == str(tmp_path / "me.pub")
+    out = tmp_path / "it.campaign"
+    signed = json.loads(run("campaign", draft, "--key", tmp_path / "me.key", "--out", out, "--json").stdout)
+    assert signed["audit"]["certified"] is True
+    assert signed["bytes"] == out.stat().st_size
+    study = ("--study", tmp_path / "lib")
+    known = json.loads(run(*study, "import", out, "--trust", tmp_path / "me.pub", "--json").stdout)
+    assert known == {"name": "it", "title": "T", "id": signed["id"]}
+    words = (
+        "simulate",
+        out,
+        "--truth",
+        tmp_path / "counts.csv",
+        "--out",
+        tmp_path / "b.htr",
+        "--keys",
+        tmp_path / "k.pub",
+    )
+    sent = json.loads(run(*words, "--json").stdout)
+    assert (sent["reports"], sent["bytes"]) == (12, (tmp_path / "b.htr").stat().st_size)
+    run(*study, "enrol", tmp_path / "k.pub")
+    assert json.loads(run(*study, "revoke", tmp_path / "k.pub", "--json").stdout) == {"revoked": 12}
+
+
+WRONG = [
+    (("estimate", "education", "--by", "week"), 2),
+    (("estimate", "education", "--periods", "0-3"), 2),
+    (("estimate", "education", "--by", "period", "--periods", "3-0"), 2),
+    (("estimate", "education", "--by", "period", "--periods", "0-x"), 2),
+    (("estimate", "education", "--by", "period", "--periods", "0,77"), 2),
+    (("estimate", "education", "--by", "period", "--periods", "5"), 75),
+    (("estimate", "education", "--by", "period", "--period", "1"), 2),
+    (("estimate", "education", "--by", "period", "--mean"), 2),
+    (("estimate", "education", "--by", "period", "--forged", "3"), 2),
+    (("estimate", "education", "--where", "class=town"), 1),
+    (("estimate", "education", "--where", "town"), 2),
+    (("estimate", "classes", "--where", "class=city"), 1),
+    (("estimate", "nosuch", "--by", "period"), 1),
+    (("compare", "education"), 2),
+    (("compare", "education", "again", "classes"), 2),
+    (("compare", "education", "nosuch"), 1),
+    (("compare", "education", "other"), 1),
+    (("compare", "education", "again", "--classes", "a,b"), 2),
+    (("compare", "classes", "--classes", "village"), 1),
+    (("compare", "education", "--classes", "a,b"), 1),
+    (("compare", "education", "again", "--method", "mmse"), 1),
+    (("export", "education", "--to", "{new}.xls"), 65),
+    (("export", "education", "--to", "{there}"), 1),
+    (("export", "education"), 2),
+    (("export", "nosuch", "--to", "{new}.csv"), 1),
+    (("completion", "tcsh"), 2),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_wrong_input_is_one_clear_line(desk, tmp_path, words, code):
+    """Wrong input at the desk ends with its exit code, one line that helps, and no file."""
+    study = Study.open(desk / "lib")
+    if "other" in words:
+        other = campaign(domain=Values(("p", "q", "r", "s")), title="Other", minimum_reports=1)
+        study.import_campaign(other.data, [AUTHOR.public], "other")
+    (tmp_path / "there.csv").write_bytes(b"")
+    places = {"new": tmp_path / "new", "there": tmp_path / "there.csv"}
+    before = set(tmp_path.iterdir())
+    result = in_study(desk, *(word.format(**places) for word in words), code=code)
+    assert len(result.stderr.strip().splitlines()[-1]) < 300
+    assert result.stderr.strip()
+    assert "Traceback" not in result.stderr
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_lip_campaigns_have_trends(tmp_path):
+    """A campaign with a prior shows its MMSE shares by period, and changes of the unbiased estimates."""
+    prior = (4, 3, 2, 1)
+    signed = campaign(notion=Information(NANONATS, prior), channel=mechanisms.lip_response(prior, NANONATS))
+    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    for device in range(60):
+        for period in range(2):
+            crowd.send(device, period, device % 4)
+    crowd.into(study, tmp_path)
+    found = json.loads(run("--study", tmp_path / "lib", "estimate", "it", "--by", "period", "--json").stdout)
+    assert {row["method"] for row in found["spans"]} == {"mmse"}
+    assert [row["difference"] for row in found["change"]["values"]] == pytest.approx([0] * 4, abs=1e-12)
