@@ -1,0 +1,88 @@
+"""The command reproduce: a paper's experiments, run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from aggregator.cli import shell
+from aggregator.cli.shell import NOT_YET, Failure, halftruth
+from aggregator.reproduce import PAPERS, experiments
+
+if TYPE_CHECKING:
+    from aggregator.reproduce.document import Document
+
+
+@halftruth.command(short_help="The experiments of a paper, beside what it says.")
+@click.argument("paper", type=click.Choice(list(PAPERS)))
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder of the public data sets: the original files, or compact forms of them.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="reproduce-output",
+    show_default=True,
+    help="The folder for figures, tables and numbers. Files of an earlier run are replaced.",
+)
+@click.option("--only", multiple=True, metavar="NAME", help="Run this experiment alone; may be given several times.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of everything random.")
+@click.option("--quick", is_flag=True, help="Fewer points and repeats: a minute instead of many.")
+@shell.as_json
+def reproduce(
+    paper: str, data: Path | None, out: Path, only: tuple[str, ...], seed: int, quick: bool, as_json: bool
+) -> None:
+    """Run the experiments of a PAPER again, and set what it says beside what we get.
+
+    For each experiment a figure in the paper's axes, with the best legal mechanism drawn in, and a table: what the
+    paper says, what we get, why they differ. Written to --out: PAPER.md, PAPER.json and a PNG for each figure.
+
+    Some experiments are about public data sets, which do not come with halftruth: without --data they are left out,
+    the command says where each is described, and ends with code 75. What is computed from a part of a data set says so.
+    """
+    from aggregator.reproduce.data import DataFolder
+    from aggregator.reproduce.document import run
+    from aggregator.reproduce.draw import draw  # matplotlib takes a second to load
+    from aggregator.reproduce.experiment import STEPS
+    from aggregator.reproduce.page import part
+
+    names = [each.name for each in experiments(paper)]
+    unknown = sorted(set(only) - set(names))
+    if unknown:
+        raise click.UsageError(f"{paper} has no experiment {unknown[0]!r}: {', '.join(names)}")
+    with shell.progress(paper, STEPS * len(only or names)) as advance:
+        document = run(paper, DataFolder(data), seed, quick=quick, only=only, advance=advance)
+    if document.found:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / f"{paper}.json").write_text(document.as_text(), encoding="utf-8")
+        (out / f"{paper}.md").write_text(part(document, ".") + "\n", encoding="utf-8")
+        for found in document.found:
+            if found.figure:
+                draw(found, out / f"{paper}-{found.name}.png")
+    if as_json:
+        shell.print_json(document.as_json())
+    else:
+        shell.console().print(_table(document))
+        shell.say(f"Figures and tables: {out / f'{paper}.md'}")
+    if document.missing:
+        reasons = "\n".join(f"{name}: {reason}" for name, reason in document.missing.items())
+        raise Failure(f"not run for want of data:\n{reasons}", NOT_YET)
+
+
+def _table(document: Document) -> Table:
+    """What every experiment found, a row for each claim."""
+    table = Table(title=PAPERS[document.paper], box=box.SIMPLE_HEAD, title_justify="left", show_lines=True)
+    table.add_column("experiment", no_wrap=True)
+    for name in ("the paper says", "we get", "why they differ"):
+        table.add_column(name, ratio=1)
+    for found in document.found:
+        for place, each in enumerate(found.outcome.findings):
+            table.add_row(*map(Text, (found.name if not place else "", each.paper, each.ours, each.why)))
+    return table

@@ -1,0 +1,46 @@
+"""The papers' experiments, run through the product and set beside what the papers say.
+
+One idea: an experiment is a function from a ``Setting`` to an ``Outcome``. It draws nothing and prints nothing: curves
+and findings are data, which ``document`` keeps as JSON, ``draw`` draws and ``page`` writes as a table.
+
+How a paper joins: a module ``aggregator.reproduce.NAME`` with a tuple ``EXPERIMENTS``, and its line in ``PAPERS``.
+
+    EXPERIMENTS = (
+        Experiment("fig5", "A9", "Fig. 5: with and without a prior", _figure_5, repeats=10_000, quick_repeats=300),
+        Experiment("fig9a", "A9", "Fig. 9a: Kosarak", _figure_9a, needs=("kosarak",)),
+    )
+
+    def _figure_5(setting: Setting) -> Outcome:
+        for eps in setting.track(LEVELS):                           # progress; once in an experiment
+            ...                                                     # setting.generator, .repeats, .quick
+        return Outcome(
+            panels=(Panel("P1 = 0.5", "epsilon, nats", "error", (Curve("LDP", x, y, "ldp"), ...), log_y=True),),
+            findings=(Finding(paper="...", ours=f"{number:.3g}", why="..."),),
+            verdict="One sentence with its numbers, for who decides what to use.",
+            data=None,                                       # or the label that the reader of a data set gives it
+        )
+
+What is at hand: ``crowd.tally`` (whole populations through a channel, with the device's exact law), ``crowd.campaign``
+(the campaign of a question and a mechanism's name), and the data sets: ``setting.data.retail()``, ``kosarak``,
+``clothing``, ``check_ins_on_grid``, ``last_check_ins``. The ``role`` of a curve gives its colour: ``experiment.ROLES``.
+Numbers in findings are written from what was computed; what a paper says may be quoted.
+
+Papers are run by ``halftruth reproduce``; ``python -m aggregator.reproduce`` writes docs/RESULTS.md.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from aggregator.reproduce.experiment import Experiment
+
+PAPERS = {
+    "lip": "Jiang, Li, Tandon 2018 and 2019: context-aware data aggregation with localized information privacy",
+}
+"""The papers by the name of their module."""
+
+
+def experiments(paper: str) -> tuple[Experiment, ...]:
+    """The experiments of a paper, in its own order."""
+    found: tuple[Experiment, ...] = import_module(f"aggregator.reproduce.{paper}").EXPERIMENTS
+    return found

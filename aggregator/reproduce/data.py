@@ -1,0 +1,398 @@
+"""The public data sets of the experiments, read from their original files or from compact forms of them.
+
+One idea: a data set says itself how much of it was read. A result from a part of it carries the part's name and size,
+and is never set beside a paper's number as the same data.
+
+No data set comes with halftruth: ``SOURCES`` says where each is described.
+
+    original                                      compact, numpy arrays without pickles
+    kosarak.dat                                   kosarak_first100k.npz   items, and offsets of each list in them
+    retail.dat                                    retail.npz              the same
+    renttherunway_final_data.json                 renttherunway.npz       user, item, rating (0: none)
+    loc-gowalla_totalCheckins.txt                 gowalla_u5628_us_grid.csv.gz, gowalla_last_checkin_36x36_u1000.npz
+
+Original files may be packed with gzip.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import zipfile
+import zlib
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.errors import BadData, NotYet
+
+Integers = NDArray[np.int64]
+
+GRID_ROWS, GRID_COLUMNS = 125, 350
+"""Of the grid over the United States: latitude 25 to 50, longitude -130 to -60, in cells of a fifth of a degree."""
+
+DISTRICTS = 36
+"""Districts of the world in either direction, 5 degrees of latitude by 10 of longitude."""
+
+_LINES = 100_000
+"""Check-ins that are turned into numbers at once."""
+
+
+class MissingData(NotYet):
+    """A data set that is not in the folder of data, or no folder was named."""
+
+
+class UnreadableData(BadData):
+    """A file that is not the data set its name says."""
+
+    stage = "data set"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A public data set.
+
+    Attributes:
+        title: what people call it.
+        originals: names of its original file.
+        compact: name of the compact form.
+        where: where it is described and had.
+        records: how many the whole of it has.
+    """
+
+    title: str
+    originals: tuple[str, ...]
+    compact: str
+    where: str
+    records: int
+
+
+_FIMI = "the Frequent Itemset Mining Dataset Repository, fimi.uantwerpen.be/data"
+_GOWALLA = "SNAP, snap.stanford.edu/data/loc-gowalla.html (Cho, Myers, Leskovec 2011)"
+_CHECK_INS = ("loc-gowalla_totalCheckins.txt", "loc-gowalla_totalCheckins.txt.gz", "Gowalla_totalCheckins.txt")
+
+SOURCES = {
+    "kosarak": Source(
+        "Kosarak", ("kosarak.dat", "kosarak.dat.gz"), "kosarak_first100k.npz", f"{_FIMI} (F. Bodon)", 8_019_015
+    ),
+    "retail": Source("Retail", ("retail.dat", "retail.dat.gz"), "retail.npz", f"{_FIMI} (Brijs et al. 1999)", 908_576),
+    "clothing": Source(
+        "Rent the Runway",
+        ("renttherunway_final_data.json", "renttherunway_final_data.json.gz"),
+        "renttherunway.npz",
+        'the "Clothing Fit Dataset for Size Recommendation" of the McAuley lab, UCSD (Misra, Wan, McAuley 2018)',
+        192_544,
+    ),
+    "gowalla-grid": Source("Gowalla", _CHECK_INS, "gowalla_u5628_us_grid.csv.gz", _GOWALLA, 3_671_812),
+    "gowalla-last": Source("Gowalla", _CHECK_INS, "gowalla_last_checkin_36x36_u1000.npz", _GOWALLA, 6_442_892),
+}
+"""The data sets by the names under which experiments need them. Of the grid, records are the check-ins inside it."""
+
+
+@dataclass(frozen=True)
+class Baskets:
+    """Lists of items, one a user.
+
+    Attributes:
+        offsets: (users + 1,); list i is ``items[offsets[i]:offsets[i + 1]]``.
+        items: all lists, one after another; ids from 0, not all of them used.
+        label: name and size of what was read.
+        whole: whether it is the whole data set.
+    """
+
+    offsets: Integers
+    items: Integers
+    label: str
+    whole: bool
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def times(self) -> Integers:
+        """(items,) how often each item stands in the lists."""
+        return np.bincount(self.items)
+
+
+@dataclass(frozen=True)
+class CheckIns:
+    """Check-ins on the grid over the United States.
+
+    Attributes:
+        counts: (43,750,) check-ins in each cell, rows from the south, columns from the west.
+        label, whole: as of ``Baskets``.
+    """
+
+    counts: Integers
+    label: str
+    whole: bool
+
+
+@dataclass(frozen=True)
+class LastCheckIns:
+    """Where each user checked in last, and before: districts of 36 x 36 over the world.
+
+    Attributes:
+        last: (users,) district of the last check-in.
+        owner, district, count: how often user ``owner`` was in ``district`` before, one row a pair.
+        label, whole: as of ``Baskets``.
+    """
+
+    last: Integers
+    owner: Integers
+    district: Integers
+    count: Integers
+    label: str
+    whole: bool
+
+    @property
+    def earlier(self) -> Integers:
+        """(1296,) earlier check-ins of everybody in each district."""
+        found = np.zeros(DISTRICTS**2, dtype=np.int64)
+        np.add.at(found, self.district, self.count)
+        return found
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """Where the data sets are.
+
+    Attributes:
+        path: a folder; None where nobody named one.
+    """
+
+    path: Path | None
+
+    def file(self, name: str) -> Path:
+        """The file of a data set: the original, or else the compact form.
+
+        Raises:
+            MissingData
+        """
+        source = SOURCES[name]
+        names = (*source.originals, source.compact)
+        if self.path is not None:
+            for each in names:
+                if (self.path / each).is_file():
+                    return self.path / each
+        lacking = "no folder of data sets was named" if self.path is None else f"{self.path} has none of these"
+        raise MissingData(
+            f"the data set {source.title} is not here: {lacking}. It is described at {source.where}; put "
+            f"{source.originals[0]} (or the compact {source.compact}) into a folder and name it with --data"
+        )
+
+    def kosarak(self) -> Baskets:
+        """Clicks on a news portal, one basket a user (F. Bodon)."""
+        return self._baskets("kosarak")
+
+    def retail(self) -> Baskets:
+        """Market baskets of a shop (Brijs et al. 1999)."""
+        return self._baskets("retail")
+
+    def clothing(self) -> Baskets:
+        """What each person rented and rated, by item (Misra, Wan, McAuley 2018); rentals without a rating are left out.
+
+        An item that somebody rented twice stands in their list twice.
+        """
+        path = self.file("clothing")
+        if path.suffix == ".npz":
+            arrays = _arrays(path, "user", "item", "rating")
+            user, item, rated = arrays["user"], arrays["item"], arrays["rating"] > 0
+        else:
+            user, item, rated = _rentals(path)
+        order = np.argsort(user[rated], kind="stable")
+        _, sizes = np.unique(user[rated], return_counts=True)
+        whole = len(user) == SOURCES["clothing"].records
+        label = f"{_part('Rent the Runway', whole)}, {int(rated.sum()):,} rated rentals by {len(sizes):,} people"
+        return Baskets(np.append(0, np.cumsum(sizes)), item[rated][order].astype(np.int64), label, whole)
+
+    def check_ins_on_grid(self) -> CheckIns:
+        """How many check-ins each cell of the grid over the United States has (Cho, Myers, Leskovec 2011)."""
+        path = self.file("gowalla-grid")
+        if path.suffix != ".gz" or "us_grid" not in path.name:
+            _, _, latitude, longitude = _check_ins(path)
+            row = np.floor((latitude - 25) * 5 + 1e-9).astype(np.int64)
+            column = np.floor((longitude + 130) * 5 + 1e-9).astype(np.int64)
+            inside = (row >= 0) & (row < GRID_ROWS) & (column >= 0) & (column < GRID_COLUMNS)
+            cell = row[inside] * GRID_COLUMNS + column[inside]
+            counts = np.bincount(cell, minlength=GRID_ROWS * GRID_COLUMNS)
+        else:
+            counts = _grid_sheet(path)
+        whole = int(counts.sum()) == SOURCES["gowalla-grid"].records
+        name = _part("Gowalla" if path.name in _CHECK_INS else f"Gowalla ({path.name.split('_')[1]})", whole)
+        return CheckIns(counts, f"{name}, {int(counts.sum()):,} check-ins in the United States", whole)
+
+    def last_check_ins(self) -> LastCheckIns:
+        """Everybody's last district and the earlier ones (Cho, Myers, Leskovec 2011)."""
+        path = self.file("gowalla-last")
+        if path.suffix == ".npz":
+            arrays = _arrays(path, "last_district", "early_offsets", "early_district", "early_count")
+            last, whole = arrays["last_district"].astype(np.int64), False
+            ends = arrays["early_offsets"].astype(np.int64)
+            owner = np.repeat(np.arange(len(last)), ends[1:] - ends[:-1])
+            district, count = (arrays[key].astype(np.int64) for key in ("early_district", "early_count"))
+            if not len(owner) == len(district) == len(count):
+                raise UnreadableData(f"{path.name}: the offsets do not go with the lists")
+            records, name = len(last) + int(count.sum()), f"Gowalla ({path.stem.split('_')[-1]})"
+        else:
+            user, seconds, latitude, longitude = _check_ins(path)
+            last, owner, district, count = _by_user(user, seconds, _districts(latitude, longitude))
+            records, name = len(user), "Gowalla"
+            whole = records == SOURCES["gowalla-last"].records
+        label = f"{_part(name, whole)}, {len(last):,} users with {records:,} check-ins"
+        return LastCheckIns(last, owner, district, count, label, whole)
+
+    def _baskets(self, name: str) -> Baskets:
+        path, source = self.file(name), SOURCES[name]
+        if path.suffix == ".npz":
+            arrays = _arrays(path, "offsets", "items")
+            offsets, items = arrays["offsets"].astype(np.int64), arrays["items"].astype(np.int64)
+            if offsets[0] or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
+                raise UnreadableData(f"{path.name}: the offsets do not go with the items")
+        else:
+            offsets, items = _lists(path)
+        whole = len(items) == source.records
+        label = f"{_part(source.title, whole)}, {len(offsets) - 1:,} baskets with {len(items):,} items in them"
+        return Baskets(offsets, items, label, whole)
+
+
+def _part(title: str, whole: bool) -> str:
+    return f"{title}, whole" if whole else f"{title}, a part of it"
+
+
+def _arrays(path: Path, *names: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a compact form."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in names}
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+        raise UnreadableData(f"{path.name} is not a compact form with {', '.join(names)}: {error}") from None
+
+
+@contextmanager
+def _text(path: Path) -> Iterator[IO[str]]:
+    """A text file, packed or not."""
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        try:
+            yield file
+        except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise UnreadableData(f"{path.name} cannot be read: {error}") from None
+
+
+def _lists(path: Path) -> tuple[Integers, Integers]:
+    """A file of the FIMI: a line is a basket, item ids with blanks between. Empty lines are no baskets."""
+    items, ends = array("q"), array("q", [0])
+    with _text(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                items.extend(map(int, line.split()))
+            except ValueError:
+                raise UnreadableData(f"{path.name}, line {number}: a basket is item ids with blanks between") from None
+            if len(items) > ends[-1]:
+                ends.append(len(items))
+    if len(ends) < 2 or min(items) < 0:
+        raise UnreadableData(f"{path.name} holds no baskets of item ids from 0")
+    return np.array(ends, dtype=np.int64), np.array(items, dtype=np.int64)
+
+
+def _rentals(path: Path) -> tuple[Integers, Integers, NDArray[np.bool_]]:
+    """A JSON object a line, with ``user_id``, ``item_id`` and ``rating`` as text, null where there is none."""
+    user, item, rated = array("q"), array("q"), []
+    with _text(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                record = json.loads(line)
+                user.append(int(record["user_id"]))
+                item.append(int(record["item_id"]))
+                rated.append(record.get("rating") is not None)
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+                raise UnreadableData(
+                    f"{path.name}, line {number}: a rental is a JSON object with user_id, item_id and rating"
+                ) from None
+    if not user:
+        raise UnreadableData(f"{path.name} holds no rentals")
+    _, codes = np.unique(np.array(item), return_inverse=True)
+    return np.array(user, dtype=np.int64), codes.astype(np.int64), np.array(rated)
+
+
+def _check_ins(path: Path) -> tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]:
+    """User, time in seconds, latitude and longitude of each line: user, ISO time, latitude, longitude, place; by "
+    "tabs."""
+    parts: list[tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]] = []
+    with _text(path) as file:
+        rows: list[list[str]] = []
+        for line in file:
+            rows.append(line.split("\t"))
+            if len(rows) == _LINES:
+                parts.append(_columns(rows, path, len(parts)))
+                rows = []
+        if rows:
+            parts.append(_columns(rows, path, len(parts)))
+    if not parts:
+        raise UnreadableData(f"{path.name} holds no check-ins")
+    user, seconds, latitude, longitude = zip(*parts, strict=True)
+    return np.concatenate(user), np.concatenate(seconds), np.concatenate(latitude), np.concatenate(longitude)
+
+
+def _columns(
+    rows: list[list[str]], path: Path, part: int
+) -> tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]:
+    try:
+        user, time, latitude, longitude, _ = zip(*rows, strict=True)
+        stamps = np.array([stamp.removesuffix("Z") for stamp in time], dtype="datetime64[s]")
+        where = np.array([latitude, longitude], dtype=np.float64)
+        if not np.isfinite(where).all():
+            raise ValueError("a place has a latitude and a longitude")
+        return np.array(user, dtype=np.int64), stamps.astype(np.int64), where[0], where[1]
+    except ValueError:
+        first = part * _LINES + 1
+        raise UnreadableData(
+            f"{path.name}, lines {first} to {first + len(rows) - 1}: a check-in is user, time such as "
+            "2010-10-19T23:55:27Z, latitude, longitude and place, with tabs between"
+        ) from None
+
+
+def _districts(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) -> Integers:
+    row = np.clip(np.floor((latitude + 90) / 5), 0, DISTRICTS - 1)
+    column = np.clip(np.floor((longitude + 180) / 10), 0, DISTRICTS - 1)
+    cells: Integers = (row * DISTRICTS + column).astype(np.int64)
+    return cells
+
+
+def _by_user(user: Integers, seconds: Integers, district: Integers) -> tuple[Integers, Integers, Integers, Integers]:
+    """Last district of each user, and (owner, district, count) of all check-ins before it.
+
+    Of several at the last second the first in the file counts as the last: the file is newest first.
+    """
+    order = np.lexsort((-np.arange(len(user)), seconds, user))
+    owners, starts = np.unique(user[order], return_index=True)
+    ends = np.append(starts[1:], len(user)) - 1
+    last = district[order][ends]
+    before = np.ones(len(user), dtype=bool)
+    before[ends] = False
+    owner = np.repeat(np.arange(len(owners)), np.diff(np.append(starts, len(user))))[before]
+    pairs, count = np.unique(owner * DISTRICTS**2 + district[order][before], return_counts=True)
+    return last, pairs // DISTRICTS**2, pairs % DISTRICTS**2, count.astype(np.int64)
+
+
+def _grid_sheet(path: Path) -> Integers:
+    """A CSV of row, col, checkins, users: the cells that are not empty."""
+    counts = np.zeros(GRID_ROWS * GRID_COLUMNS, dtype=np.int64)
+    with _text(path) as file:
+        rows = csv.DictReader(file)
+        try:
+            for row in rows:
+                place = int(row["row"]), int(row["col"])
+                if not (0 <= place[0] < GRID_ROWS and 0 <= place[1] < GRID_COLUMNS):
+                    raise ValueError("outside the grid")
+                counts[place[0] * GRID_COLUMNS + place[1]] += int(row["checkins"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UnreadableData(f"{path.name}, line {rows.line_num}: row, col and checkins: {error}") from None
+    return counts

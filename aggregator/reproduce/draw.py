@@ -1,0 +1,124 @@
+"""The figures of a document: one PNG for each experiment, a panel for each of the paper's.
+
+One idea: a colour means the same in every figure. Red is what was published, and dotted where it does not keep what it
+claims; blue is the best that keeps it.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from PIL import Image
+
+from aggregator.present.plot import FAINT, INK
+from aggregator.reproduce.document import Found
+from aggregator.reproduce.experiment import Curve, Panel
+
+DOTS_PER_INCH = 100
+WIDTH, HEIGHT = 4.6, 3.6
+"""Of a panel, inches."""
+
+STYLES: dict[str, tuple[str, str, float]] = {
+    "published": ("#c2410c", "-", 1.1),
+    "illegal": ("#c2410c", ":", 2.0),
+    "optimum": ("#1d5fa8", "-", 2.4),
+    "ours": ("#2e8b57", "-", 2.0),
+    "ldp": ("#7a5195", "--", 1.5),
+    "free": ("#8a8f98", "--", 1.5),
+    "server": ("#b08900", "-.", 1.5),
+    "bound": ("#1f2933", ":", 1.2),
+    "alone": ("#8a8f98", "-.", 1.2),
+    "other": ("#0f8b8d", "-", 1.5),
+}
+"""Colour, dashes and width of each role."""
+
+DASHES = ("-", "--", "-.", ":")
+SPARSE = (0, (1, 2.6))
+"""Of a second curve that does not keep what it claims: dots again, farther apart."""
+
+COLOURS = 255
+"""Of a figure's file: enough for a dozen lines and their edges, at half the bytes."""
+
+MARKS = ("o", "s", "^", "D", "v")
+
+
+def draw(found: Found, path: Path) -> None:
+    """Draw the figure of an experiment to a PNG file."""
+    panels = found.outcome.panels
+    columns = min(len(panels), 3)
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(max(WIDTH * columns, 6.2), HEIGHT * rows + 0.9), dpi=DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    every = figure.subplots(rows, columns, squeeze=False).flat
+    named: dict[str, Line2D] = {}
+    for axes, panel in zip(every, panels, strict=False):
+        for name, line in _panel(axes, panel).items():
+            named.setdefault(name, line)
+    for axes in list(every)[len(panels) :]:
+        axes.set_visible(False)
+    figure.suptitle(found.title, size=11, x=0.01, ha="left", color=INK)
+    figure.legend(
+        list(named.values()),
+        list(named),
+        loc="outside lower center",
+        ncols=min(len(named), 3 if columns > 1 else 2),
+        frameon=False,
+        fontsize=8,
+    )
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png")
+    picture = Image.open(drawn).convert("RGB")
+    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        path, format="PNG", optimize=True
+    )
+
+
+def _panel(axes: Axes, panel: Panel) -> dict[str, Line2D]:
+    """Draw a panel; its lines by name."""
+    lines: dict[str, Line2D] = {}
+    times: dict[str, int] = {}
+    for curve in panel.curves:
+        place = times[curve.role] = times.get(curve.role, -1) + 1
+        lines[curve.name] = _curve(axes, curve, place)
+    axes.set_title(panel.title, size=9.5, loc="left", color=INK)
+    axes.set_xlabel(panel.x_label, size=9)
+    axes.set_ylabel(panel.y_label, size=9)
+    if panel.log_x:
+        axes.set_xscale("log")
+    if panel.log_y:
+        axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        if high < 100 * low:  # less than two decades: name some steps between
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    if not panel.log_x:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.tick_params(labelsize=8)
+    axes.grid(color=FAINT, lw=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return lines
+
+
+def _curve(axes: Axes, curve: Curve, place: int) -> Line2D:
+    colour, dashes, width = STYLES[curve.role]
+    if curve.marks:
+        (line,) = axes.plot(
+            curve.x, curve.y, MARKS[place % len(MARKS)], ms=4.5, mfc="none", mec=colour, mew=1.2, ls="none", zorder=5
+        )
+        return line
+    style: str | tuple[int, tuple[float, float]] = dashes
+    if place:
+        illegal = curve.role == "illegal"
+        style = SPARSE if illegal else DASHES[(DASHES.index(dashes) + place) % len(DASHES)]
+    order = {"optimum": 4, "published": 5}.get(curve.role, 3)  # where they are the same, both are seen
+    (line,) = axes.plot(curve.x, curve.y, color=colour, ls=style, lw=width, zorder=order)
+    return line

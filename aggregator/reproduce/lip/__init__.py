@@ -1,0 +1,31 @@
+"""Localized information privacy, the experiments: Jiang, Li, Tandon 2018 (CNS) and 2019 (the long version).
+
+One idea: the published channel is drawn as published, and where it does not keep its own definition its curve says so;
+beside it stand the best channel that does keep it, and plain LDP with an estimate that knows the prior.
+
+Figures are numbered as in the long version; "cns" marks one of the first. Errors are square roots of the mean squared
+error of one person, as the papers plot them, where a figure does not say otherwise.
+"""
+
+from __future__ import annotations
+
+from aggregator.reproduce.experiment import Experiment
+from aggregator.reproduce.lip.bits import example_1, figure_5, figure_6_cns, figure_9a, legality, numbers
+from aggregator.reproduce.lip.people import figure_8, figure_8b_cns, figure_9b, one_step
+from aggregator.reproduce.lip.values import figure_6a, figure_6b, figure_7
+
+EXPERIMENTS = (
+    Experiment("legality", "A9", "For which priors the published channel is legal", legality, 4000, 1000),
+    Experiment("numbers", "A9", "Claimed and true errors of one bit", numbers),
+    Experiment("example1", "A9", "Example 1 (fig. 2): a survey of 100 people", example_1, 10_000, 400),
+    Experiment("fig5", "A9", "Fig. 5: with and without a prior", figure_5),
+    Experiment("fig6-cns", "A9", "Fig. 6 of the first version: half the level of LIP against LDP", figure_6_cns),
+    Experiment("fig6a", "A9", "Fig. 6a: five values, random priors", figure_6a),
+    Experiment("fig6b", "A9", "Fig. 6b: larger domains", figure_6b),
+    Experiment("fig7", "A9", "Fig. 7: the histogram of 20 values", figure_7, 200, 4),
+    Experiment("fig8", "A9", "Fig. 8: priors of people's own, and a trusted server", figure_8, 10_000, 400),
+    Experiment("fig9a", "A9", "Fig. 9a: popular pages of Kosarak", figure_9a, needs=("kosarak",)),
+    Experiment("fig9b", "A9", "Fig. 9b: last check-ins of Gowalla", figure_9b, 100, 4, needs=("gowalla-last",)),
+    Experiment("fig8b-cns", "A9", "Fig. 8b of the first version: one district", figure_8b_cns, needs=("gowalla-last",)),
+    Experiment("one-step", "A9", "The estimate is one step from the prior", one_step, 5, 2),
+)

@@ -1,0 +1,390 @@
+"""One bit: where the published channel is legal, Example 1, figs. 5 and 9a, and fig. 6 of the first version.
+
+One idea: for two values everything is exact. The legal optimum is known in closed form (MATH 2.3), so whatever lies
+between it and the published curve is what the violated constraint seemed to gain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from aggregator.design.mechanisms import lip_response, published_lip_response
+from aggregator.design.optimum import symmetric_lip
+from aggregator.estimate import distribution
+from aggregator.estimate.decoders import decoder_of
+from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.error import prior_mse
+from aggregator.reproduce import crowd
+from aggregator.reproduce.data import SOURCES
+from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting
+from aggregator.reproduce.lip.published import (
+    BROKEN,
+    EPSILON,
+    ERROR,
+    FULL,
+    bit,
+    claimed,
+    keeps,
+    legal_from,
+    level,
+    of_bit,
+    published,
+    rare_bit,
+    standard_errors,
+    true_level,
+    unbiased,
+    warner,
+)  # fmt: skip
+from protocol.channels import Channel
+
+
+def legality(setting: Setting) -> Outcome:
+    grid = tuple(step / 20 for step in range(1, 201))
+    named = {"20 values, even": (1,) * 20, "P1 = 0.1": bit("0.1"), "P1 = 0.01": bit("0.01")}
+    smallest = {name: min(prior) / sum(prior) for name, prior in named.items()}
+    edge = Panel(
+        "where the published channel is legal",
+        EPSILON,
+        "smallest share of the prior",
+        (
+            Curve("1/(e^eps + 1): legal above", grid, tuple(1 / (math.exp(eps) + 1) for eps in grid), "optimum"),
+            *(Curve(name, grid, (share,) * len(grid), "other") for name, share in smallest.items()),
+        ),
+        log_y=True,
+    )
+
+    def kept(prior: Sequence[int]) -> tuple[float, ...]:
+        return tuple(true_level(published_lip_response(prior, level(eps)), prior) for eps in FULL)
+
+    levels = Panel(
+        "what it keeps",
+        EPSILON,
+        "true level, nats",
+        (Curve("claimed", FULL, FULL, "published"), *(Curve(name, FULL, kept(named[name]), "other") for name in named)),
+    )
+    unprotected = Panel(
+        "people it does not protect, of uniform priors",
+        EPSILON,
+        "share of people",
+        (Curve("2/(e^eps + 1)", FULL, tuple(2 / (math.exp(eps) + 1) for eps in FULL), "illegal"),),
+    )
+    wrong, legal, far = 0, 0, 0.0
+    for _ in setting.track(range(setting.repeats)):
+        size = int(setting.generator.integers(2, 9))
+        shares = setting.generator.dirichlet(np.full(size, setting.generator.choice([1.0, 20.0])))
+        prior = tuple((1 + shares * 10**9).astype(np.int64).tolist())
+        eps = float(setting.generator.uniform(0.1, 6))
+        channel = published_lip_response(prior, level(eps))
+        found = true_level(channel, prior)
+        share = min(prior) / sum(prior)
+        lowest = math.exp(-eps)
+        far = max(far, abs(found - max(eps, math.log((1 - lowest) / share + lowest))))
+        predicted = share >= 1 / (math.exp(eps) + 1)
+        wrong += predicted != keeps(channel, prior, eps)
+        legal += predicted
+    findings = (
+        Finding(
+            "Theorems 2, 3, 5: optimal and eps-LIP for every prior",
+            f"legal exactly where every share is at least 1/(e^eps + 1): {wrong} mismatches in {setting.repeats:,} "
+            "random "
+            f"priors of 2 to 8 values ({legal:,} of them legal), by the exact level of the integers",
+            "Lemma 3 takes for granted that the entry of the own symbol stays feasible; step 3 of the binary proof "
+            "drops the "
+            "two constraints that are violated",
+        ),
+        Finding(
+            "level eps",
+            f"max(eps, ln((1 - e^-eps) / P_min + e^-eps)); it differs from the integers' level by at most {far:.1e} "
+            "nats",
+            "the lift of an output on its own symbol is (1 - (1 - P) e^-eps) / P",
+        ),
+        Finding(
+            "its experiments: P1 = 0.1, 0.01 and 0.99; 20 even values; P1 uniform in 0 .. 1",
+            f"legal from {legal_from(bit('0.1')):.2f}, {legal_from(bit('0.01')):.2f} and {legal_from((1,) * 20):.2f} "
+            "nats on; of "
+            f"uniform priors {2 / (math.exp(1) + 1):.1%} are out at 1 nat and {2 / (math.exp(2) + 1):.1%} at 2",
+            "these are the figures above; halftruth refuses the published channel where it is not legal, and offers "
+            "the "
+            "optimum",
+        ),
+    )
+    verdict = (
+        f"The published LIP channel is safe only for even priors of few values: at 1 nat all shares must be above "
+        f"{1 / (math.e + 1):.1%}; it is refused elsewhere."
+    )
+    return Outcome((edge, levels, unprotected), findings, verdict)
+
+
+def numbers(setting: Setting) -> Outcome:
+    cases = [(1.0, "0.01"), (1.0, "0.1"), (2.0, "0.01"), (2.0, "0.1"), (2.0, "0.3"), (4.0, "0.01"), (4.0, "0.1")]
+    findings = []
+    shares = []
+    for eps, share in setting.track(cases):
+        prior = bit(share)
+        theirs = published_lip_response(prior, level(eps))
+        best, ldp = of_bit(lip_response(prior, level(eps)), prior), of_bit(warner(eps), prior)
+        alone = prior_mse(prior) / 2
+        shares.append((alone - best) / (alone - of_bit(theirs, prior)))
+        legal = keeps(theirs, prior, eps)
+        findings.append(
+            Finding(
+                f"eps = {eps:g}, P1 = {share}: {claimed(float(share), eps):.5f} (eq. 19)",
+                f"legal optimum {best:.5f}; LDP with MMSE {ldp:.5f}; prior alone {alone:.5f}",
+                "legal: no difference"
+                if legal
+                else f"the published channel's true level is {true_level(theirs, prior):.2f}",
+            )
+        )
+    verdict = (
+        f"Of what the published channel claims to gain over the prior, the legal optimum gains {min(shares):.0%} to "
+        f"{max(shares):.0%}, the less the rarer the yes and the smaller eps."
+    )
+    return Outcome((), tuple(findings), verdict)
+
+
+def example_1(setting: Setting) -> Outcome:
+    people, prior = 100, bit("0.1")
+    share = prior[1] / sum(prior)
+    levels = tuple(quarter / 4 for quarter in range(2, 21))
+    simulated = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
+    marks, off = [], []
+    for eps in setting.track(simulated):
+        channel = lip_response(prior, level(eps))
+        squares = _simulated_bits(channel, prior, people, setting)
+        marks.append(float(squares.mean()))
+        off.append(standard_errors(squares, people * of_bit(channel, prior)))
+    best = [people * of_bit(lip_response(prior, level(eps)), prior) for eps in levels]
+    panel = Panel(
+        f"N = {people}, P1 = {share:g}", EPSILON, "expected squared error of the sum",
+        (
+            Curve("LDP, unbiased", levels, tuple(people * unbiased(warner(eps), prior) for eps in levels), "free"),
+            Curve("unary encoding (LDP), unbiased", levels,
+                  tuple(people * unbiased(rare_bit(eps), prior) for eps in levels), "free"),
+            Curve("LDP, MMSE", levels, tuple(people * of_bit(warner(eps), prior) for eps in levels), "ldp"),
+            *published("published LIP", levels, prior, lambda channel: people * of_bit(channel, prior)),
+            Curve("legal optimum", levels, tuple(best), "optimum"),
+            Curve("legal optimum, simulated", simulated, tuple(marks), "optimum", marks=True),
+            Curve("prior alone", levels, (people * share * (1 - share),) * len(levels), "alone"),
+        ),
+        log_y=True,
+    )  # fmt: skip
+    one = published_lip_response(prior, level(1))
+    optimum, ldp = (people * of_bit(channel, prior) for channel in (lip_response(prior, level(1)), warner(1)))
+    findings = (
+        Finding(
+            f"LIP's error is far below LDP's; at 1 nat, eq. 19 gives {people * claimed(share, 1):.3g}",
+            f"the published channel has {people * of_bit(one, prior):.3g}, but its true level is "
+            f"{true_level(one, prior):.2f} nats; the best legal channel has {optimum:.3g}, LDP with MMSE {ldp:.3g}, "
+            f"the prior without any report {people * share * (1 - share):.3g}",
+            f"{BROKEN}; with P1 = {share:g} that is so from {legal_from(prior):.2f} nats on",
+        ),
+        Finding(
+            f"E_LDP = 100 e^eps / (e^eps + 1)^2, which would be {people * math.e / (math.e + 1) ** 2:.3g} at 1 nat",
+            f"{people * unbiased(warner(1), prior):.4g}",
+            "a misprint: the square of e^eps - 1 belongs below, as in eq. 25",
+        ),
+        Finding(
+            "the unary encoding with p = 1/2 is the better LDP mechanism; q* = 1 - e^eps/2; "
+            f"error 25 / (1/2 - q)^2, which is {25 / (0.5 - 1 / (math.e + 1)) ** 2:.4g} at 1 nat",
+            f"{people * unbiased(rare_bit(1), prior):.4g} at 1 nat with q = 1/(e^eps + 1)",
+            f"q is misprinted, and the error counts everybody as a yes; with {share:.0%} of them it is smaller. "
+            "For one bit, plain randomised response has "
+            f"{people * unbiased(warner(1), prior):.4g}",
+        ),
+        Finding(
+            "expected errors",
+            f"the means of {setting.repeats:,} simulated surveys of the legal optimum are within "
+            f"{max(off):.1f} standard errors of it",
+            "simulated people answer through the same integers",
+        ),
+    )
+    verdict = (
+        f"With one sick person in ten, one nat and {people} people, LIP's legal optimum has {optimum / ldp:.0%} of the "
+        "error of "
+        f"LDP with the same prior, not the {people * of_bit(one, prior) / ldp:.0%} of the published channel."
+    )
+    return Outcome((panel,), findings, verdict)
+
+
+def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting: Setting) -> Floats:
+    """(surveys,) (S - E[S|Y])^2 of simulated surveys."""
+    law, decoder = np.array(prior) / sum(prior), decoder_of(channel)
+    squares = []
+    for yes in setting.generator.binomial(people, law[1], size=setting.repeats).tolist():
+        counted = crowd.tally(channel, [people - yes, yes], setting.generator)
+        found = distribution.posterior_mean(decoder, counted.counts / people, law)
+        squares.append((people * float(found[1]) - yes) ** 2)
+    return np.array(squares)
+
+
+def figure_5(setting: Setting) -> Outcome:
+    levels = tuple(half / 2 for half in range(2, 11))
+    panels = []
+    for share in setting.track(("0.5", "0.99", "0.1")):
+        prior = bit(share)
+        panels.append(_bit_panel(f"P1 = {share}", prior, levels, free=True))
+    skewed = bit("0.99")
+    one = published_lip_response(skewed, level(1))
+    gains = {
+        share: math.sqrt(of_bit(lip_response(bit(share), level(1)), bit(share)) / of_bit(warner(1), bit(share)))
+        for share in ("0.5", "0.99")
+    }
+    findings = (
+        Finding(
+            "with P1 = 0.99 LIP's advantage over LDP is largest; at 1 nat, eq. 19 gives "
+            f"{math.sqrt(claimed(0.99, 1)):.4f}",
+            f"the published channel's true level is {true_level(one, skewed):.2f} nats; the legal optimum has "
+            f"{math.sqrt(of_bit(lip_response(skewed, level(1)), skewed)):.4f}, LDP with MMSE "
+            f"{math.sqrt(of_bit(warner(1), skewed)):.4f}, the prior alone {math.sqrt(prior_mse(skewed) / 2):.4f}",
+            f"{BROKEN}; with P1 = 0.99 that is so from {legal_from(skewed):.2f} nats on, so nearly the whole panel is "
+            "out",
+        ),
+        Finding(
+            "the gap between LIP and LDP grows as the prior gets skewed",
+            f"at 1 nat the legal optimum has {gains['0.5']:.1%} of LDP's error with P1 = 0.5 and {gains['0.99']:.1%} "
+            "with "
+            "P1 = 0.99",
+            "the legal gain shrinks with skew: a rare yes must stay doubtful, and its error was small before any "
+            "report",
+        ),
+        Finding(
+            "LDP without a prior is worst throughout",
+            f"so it is: at 1 nat and P1 = 0.5, {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} beside "
+            f"{math.sqrt(of_bit(warner(1), bit('0.5'))):.3f} with it",
+            "no difference: the prior in the estimate does most of the work, under LDP as well",
+        ),
+    )
+    verdict = (
+        "A prior in the estimate is worth more than LIP in the channel: at 1 nat and an even prior it takes LDP's "
+        "error from "
+        f"{math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} to {math.sqrt(of_bit(warner(1), bit('0.5'))):.3f}, and "
+        "legal "
+        f"LIP takes it to {math.sqrt(of_bit(lip_response((1, 1), level(1)), (1, 1))):.3f}."
+    )
+    return Outcome(tuple(panels), findings, verdict)
+
+
+def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, free: bool) -> Panel:
+    x = tuple(levels)
+
+    def root(channel: Channel) -> float:
+        return math.sqrt(of_bit(channel, prior))
+
+    curves = [Curve("LDP, MMSE", x, tuple(root(warner(eps)) for eps in x), "ldp")]
+    if free:
+        curves.insert(0, Curve("LDP, unbiased", x, tuple(math.sqrt(unbiased(warner(eps), prior)) for eps in x), "free"))
+    curves += published("published LIP", x, prior, root)
+    if not free:
+        curves += [
+            *published("published LIP at eps/2", x, prior, root, part=0.5),
+            Curve("symmetric LIP at eps/2", x, tuple(root(symmetric_lip(prior, level(eps / 2))) for eps in x), "other"),
+            Curve("legal optimum at eps/2", x, tuple(root(lip_response(prior, level(eps / 2))) for eps in x), "ours"),
+        ]
+    curves += [
+        Curve("legal optimum", x, tuple(root(lip_response(prior, level(eps))) for eps in x), "optimum"),
+        Curve("prior alone", x, (math.sqrt(prior_mse(prior) / 2),) * len(x), "alone"),
+    ]
+    return Panel(title, EPSILON, ERROR, tuple(curves), log_y=True)
+
+
+def _crossing(prior: Sequence[int], half: Callable[[float], Channel]) -> float:
+    """The largest of 0.05 .. 10 nats up to which ``half`` (at eps/2) has no more error than LDP at eps; 0 if none."""
+    found = 0.0
+    for step in range(1, 201):
+        eps = step / 20
+        if of_bit(half(eps / 2), prior) > of_bit(warner(eps), prior):
+            break
+        found = eps
+    return found
+
+
+def figure_6_cns(setting: Setting) -> Outcome:
+    panels = [_bit_panel(f"P1 = {share}", bit(share), FULL, free=False) for share in setting.track(("0.5", "0.01"))]
+    rare = bit("0.01")
+    theirs = _crossing(rare, lambda half: published_lip_response(rare, level(half)))
+    legal = _crossing(rare, lambda half: lip_response(rare, level(half)))
+    symmetric = [
+        of_bit(symmetric_lip((1, 1), level(eps / 2)), (1, 1)) / of_bit(lip_response((1, 1), level(eps / 2)), (1, 1))
+        for eps in FULL
+    ]
+    one = published_lip_response(rare, level(0.5))
+    findings = (
+        Finding(
+            "with P1 = 0.01, eps/2-LIP has less error than eps-LDP up to 8.3 nats",
+            f"the published channel at eps/2 up to {theirs:g} nats; the legal optimum at eps/2 "
+            + (f"up to {legal:g} nats" if legal else "nowhere"),
+            f"at eps = 1 the published channel at eps/2 has a true level of {true_level(one, rare):.2f} nats, not "
+            f"0.5; it keeps eps/2 from eps = {2 * legal_from(rare):.2f} on",
+        ),
+        Finding(
+            "with P1 = 0.5 the symmetric and the general channel are the same",
+            f"their errors differ by at most {max(abs(ratio - 1) for ratio in symmetric):.1e} of them",
+            "no difference",
+        ),
+        Finding(
+            "with P1 = 0.5, eps-LDP lies between LIP at eps/2 and at eps",
+            "so it does at every level drawn"
+            if all(
+                of_bit(lip_response((1, 1), level(eps)), (1, 1))
+                <= of_bit(warner(eps), (1, 1))
+                <= of_bit(lip_response((1, 1), level(eps / 2)), (1, 1))
+                for eps in FULL
+            )
+            else "not at every level drawn",
+            "an even prior is where the published channel is legal at every level",
+        ),
+    )
+    verdict = (
+        "Half the level of LIP does not replace LDP: what let it was a channel at several times its stated level "
+        f"({true_level(one, rare):.2f} nats stated as 0.5 with P1 = 0.01)."
+    )
+    return Outcome(tuple(panels), findings, verdict)
+
+
+def figure_9a(setting: Setting) -> Outcome:
+    clicks = setting.data.kosarak()
+    times = clicks.times
+    pages = int((times > 0).sum())
+    bar = 15_000 if clicks.whole else round(15_000 * len(clicks.items) / SOURCES["kosarak"].records)
+    popular = int((times > bar).sum())
+    prior = (pages - popular, popular)
+    share = popular / pages
+    levels = FULL
+    for _ in setting.track((0,)):
+        panel = _bit_panel(f"{popular} of {pages:,} pages with more than {bar:,} clicks", prior, levels, free=False)
+    theirs = _crossing(prior, lambda half: published_lip_response(prior, level(half)))
+    legal = _crossing(prior, lambda half: lip_response(prior, level(half)))
+    one = published_lip_response(prior, level(1))
+    findings = (
+        Finding(
+            "LIP has less error than LDP, the more the rarer popular pages are",
+            f"at 1 nat the published channel has {math.sqrt(of_bit(one, prior)):.5f} at a true level of "
+            f"{true_level(one, prior):.2f} nats; the legal optimum "
+            f"{math.sqrt(of_bit(lip_response(prior, level(1)), prior)):.5f}, "
+            f"LDP with MMSE {math.sqrt(of_bit(warner(1), prior)):.5f}, the prior alone "
+            f"{math.sqrt(share * (1 - share)):.5f}",
+            f"{BROKEN}; here that is so from {legal_from(prior):.2f} nats on",
+        ),
+        Finding(
+            "for some smaller levels eps/2-LIP has less error than eps-LDP",
+            f"the published channel up to {theirs:g} nats; the legal optimum "
+            + (f"up to {legal:g} nats" if legal else "nowhere"),
+            "the advantage was that of the higher true level",
+        ),
+        Finding(
+            "pages with more than 15,000 clicks, of 41,270",
+            f"pages with more than {bar:,}, of {pages:,}",
+            "the paper's own data" if clicks.whole else "a part of the data: the bar is lowered by the same part; "
+            "these are "
+            "not the paper's numbers",
+        ),
+    )  # fmt: skip
+    verdict = (
+        f"Where a yes is as rare as {share:.2%}, nothing beats the prior by much below {legal_from(prior):.0f} nats: "
+        "legal LIP at "
+        f"1 nat has {math.sqrt(of_bit(lip_response(prior, level(1)), prior) / (share * (1 - share))):.2%} of its error."
+    )
+    return Outcome((panel,), findings, verdict, clicks.label)

@@ -1,0 +1,67 @@
+"""Documents as Markdown: a paper's experiments, each with its verdict, figure and table.
+
+One idea: a page is a function of documents. In a longer text the part of a paper stands between two comments that name
+it, so whoever reads it reads what a run gave.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from aggregator.reproduce import PAPERS
+from aggregator.reproduce.document import Document, Found
+
+
+def part(document: Document, figures: str) -> str:
+    """The part of a page about one paper.
+
+    Args:
+        figures: the folder of its figures, as links name it.
+    """
+    command = f"halftruth reproduce {document.paper}{' --quick' if document.quick else ''} --seed {document.seed}"
+    lines = [
+        f"From {PAPERS[document.paper]}. "
+        + f"{'A quick run' if document.quick else 'A full run'}: `{command}`, with `--data` where data are named.",
+        "",
+        *(f"- **{found.title}.** {found.outcome.verdict}" for found in document.found),
+    ]
+    for found in document.found:
+        lines += ["", f"### {document.paper} {found.name}: {found.title}", "", *_section(document, found, figures)]
+    lines += [f"\nNot run: `{name}`. {reason[0].upper()}{reason[1:]}." for name, reason in document.missing.items()]
+    return "\n".join(lines)
+
+
+def _section(document: Document, found: Found, figures: str) -> Iterable[str]:
+    if found.figure:
+        yield f"![{found.title}]({figures}/{document.paper}-{found.name}.png)"
+        yield ""
+    facts = [f"Row {found.row}", f"`halftruth reproduce {document.paper} --only {found.name}`"]
+    if found.outcome.data:
+        facts.append(f"data: {found.outcome.data}")
+    if found.repeats > 1:
+        facts.append(f"what is random repeated {found.repeats:,} times")
+    yield "; ".join(facts) + "."
+    yield ""
+    yield "| the paper says | we get | why they differ |"
+    yield "|---|---|---|"
+    for each in found.outcome.findings:
+        yield f"| {_cell(each.paper)} | {_cell(each.ours)} | {_cell(each.why)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def written(page: str, document: Document, figures: str) -> str:
+    """``page`` with the part of the document's paper written anew.
+
+    Raises:
+        ValueError: the page has no place for it.
+    """
+    place = re.compile(rf"(<!-- computed: {re.escape(document.paper)} -->\n).*?(<!-- end -->)", re.DOTALL)
+    if not place.search(page):
+        raise ValueError(
+            f"the page has no place for {document.paper}: <!-- computed: {document.paper} -->, <!-- end -->"
+        )
+    return place.sub(lambda found: found[1] + part(document, figures) + "\n" + found[2], page)

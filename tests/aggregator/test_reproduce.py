@@ -1,0 +1,447 @@
+"""The frame of the papers' experiments: populations, data sets, documents, pages, figures, the command."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+from aggregator.cli import halftruth
+from aggregator.design import mechanisms, noise, support, unary
+from aggregator.design.windows import windows
+from aggregator.estimate.result import estimate
+from aggregator.present.table import total_variation
+from aggregator.reproduce import PAPERS, crowd, document, experiments, page
+from aggregator.reproduce.data import DISTRICTS, GRID_COLUMNS, SOURCES, DataFolder, MissingData, UnreadableData
+from aggregator.reproduce.draw import draw
+from aggregator.reproduce.experiment import STEPS, Curve, Experiment, Finding, Outcome, Panel, Setting, parted
+from protocol.notions import Information, Ldp
+
+NAT = 10**9
+MANY, FEW = 1_000_000, 4_000
+"""People of a test of a law; few where devices draw one by one.
+
+At alpha = 10^-4 a correct law fails once in 10,000 such tests; the seed is fixed.
+"""
+
+
+CHANNELS = {
+    "response": mechanisms.randomized_response(5, NAT),
+    "uneven response": mechanisms.lip_response((5, 3, 1, 1), NAT),
+    "hadamard": mechanisms.hadamard(6, NAT),
+    "projective": support.projective(6, NAT),
+    "triples": support.triples(6, NAT),
+    "table": noise.discrete_laplace(5, NAT),
+    "windows": windows((50, 20, 9, 5, 3, 2, 1, 1), NAT),
+    "blocks": mechanisms.in_blocks((0, 0, 1, 1, 1, 2), NAT, mechanisms.hadamard),
+    "high-low": mechanisms.high_low_hadamard(6, (1, 3, 4), NAT),
+    "one sensitive": mechanisms.high_low(4, (2,), NAT, mechanisms.hadamard),
+}
+
+
+def agrees(counts, weights, scale, people):
+    """Chi-square of counts against integer weights over 2^scale; what has no weight never came."""
+    expected = np.array([people * weight / 2**scale for weight in weights])
+    assert not counts[expected == 0].any()
+    some = expected > 0
+    assert counts.sum() > 0
+    if some.sum() > 1:
+        fitted = expected[some] * counts.sum() / expected[some].sum()  # but for rounding they have one sum
+        assert stats.chisquare(counts[some], fitted).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("written", [2**24, 0], ids=["rows", "steps"])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_a_crowd_answers_by_the_devices_law(name, written, monkeypatch):
+    """The reports of people with one value are spread as the channel's integers say, however they are drawn."""
+    channel, generator = CHANNELS[name], np.random.default_rng(7)
+    monkeypatch.setattr(crowd, "_WRITTEN", written)
+    people = MANY if written else FEW
+    for x in (0, channel.inputs - 1):
+        held = np.zeros(channel.inputs, dtype=np.int64)
+        held[x] = people
+        tally = crowd.tally(channel, held, generator)
+        assert tally.reports == tally.counts.sum() == people
+        agrees(tally.counts, [channel.weight(x, y) for y in range(channel.outputs)], channel.scale, people)
+
+
+def test_a_crowd_of_several_values_is_the_sum_of_its_parts():
+    """Counts of people with different values have the mean and the variance of independent devices."""
+    channel, generator = mechanisms.lip_response((5, 3, 1, 1), NAT), np.random.default_rng(3)
+    held = np.array([30, 0, 12, 5])
+    rows = np.array([[channel.weight(x, y) / 2**channel.scale for y in range(4)] for x in range(4)])
+    drawn = np.array([crowd.tally(channel, held, generator).counts for _ in range(4000)])
+    variance = (held[:, None] * rows * (1 - rows)).sum(axis=0)
+    # n = 4000, 4 means: 4.5 standard errors is alpha = 3e-5.
+    assert (np.abs(drawn.mean(axis=0) - held @ rows) < 4.5 * np.sqrt(variance / 4000)).all()
+    assert drawn.var(axis=0) == pytest.approx(variance, rel=0.13)  # 4.5 standard errors, sqrt(2 / 4000)
+
+
+@pytest.mark.parametrize(
+    "channel", [unary.oue(3, NAT), unary.utility_oue(3, (0,), NAT), support.subset_selection(5, NAT)]
+)
+def test_a_crowd_sets_bits_by_the_devices_law(channel):
+    """Bits of one person come together as often as the words of the channel have weight."""
+    generator = np.random.default_rng(5)
+    people = 6000
+    for x in (0, channel.inputs - 1):
+        held = np.zeros(channel.inputs, dtype=np.int64)
+        held[x] = 1
+        words = Counter(int("".join(map(str, crowd.tally(channel, held, generator).counts)), 2) for _ in range(people))
+        counts = np.array([words[y] for y in range(channel.outputs)])
+        agrees(counts, [channel.weight(x, y) for y in range(channel.outputs)], channel.scale, people)
+
+
+def test_a_crowd_is_estimated_by_the_products_own_estimator():
+    """A campaign made by its mechanism's name takes a crowd's tally, and the estimate is near the truth."""
+    held = np.array([5000, 3000, 1500, 500])
+    for notion in (Ldp(2 * NAT), Information(2 * NAT, (10, 6, 3, 1))):
+        terms = crowd.campaign(crowd.values(4), notion, "auto")
+        found = estimate(terms, crowd.tally(terms.channel, held, np.random.default_rng(1)))
+        assert total_variation(found.share, held / held.sum()) < 0.03  # its standard error is about 0.01
+
+
+def test_a_crowd_is_counted_by_value():
+    """A number of people for each value is expected, none of them negative."""
+    channel = CHANNELS["response"]
+    for held in ([1, 2], [1, 1, 1, 1, -1]):
+        with pytest.raises(ValueError, match="each of 5 values"):
+            crowd.tally(channel, held, np.random.default_rng(1))
+
+
+# Data sets.
+
+
+def test_lists_are_read_as_they_are(tmp_path):
+    """A FIMI file is a list a line, order and repeats kept; packed, it is the same, and so is its compact form."""
+    (tmp_path / "kosarak.dat").write_text("1 2 3 \n\n7\n2 2 9\n", encoding="ascii")
+    plain = DataFolder(tmp_path).kosarak()
+    assert (plain.offsets.tolist(), plain.items.tolist()) == ([0, 3, 4, 7], [1, 2, 3, 7, 2, 2, 9])
+    assert plain.times.tolist() == [0, 1, 3, 1, 0, 0, 0, 1, 0, 1]
+    assert (len(plain), plain.whole) == (3, False)
+    assert plain.label == "Kosarak, a part of it, 3 baskets with 7 items in them"
+    packed, compact = tmp_path / "packed", tmp_path / "compact"
+    packed.mkdir()
+    compact.mkdir()
+    (packed / "retail.dat.gz").write_bytes(gzip.compress((tmp_path / "kosarak.dat").read_bytes()))
+    np.savez(compact / "retail.npz", offsets=plain.offsets.astype("u4"), items=plain.items.astype("u2"))
+    for folder in (packed, compact):
+        other = DataFolder(folder).retail()
+        assert (other.offsets.tolist(), other.items.tolist()) == (plain.offsets.tolist(), plain.items.tolist())
+
+
+def test_a_whole_data_set_says_so(tmp_path, monkeypatch):
+    """What has as many records as the published whole is called whole."""
+    monkeypatch.setitem(SOURCES, "retail", SOURCES["retail"].__class__("Retail", ("retail.dat",), "x", "there", 3))
+    (tmp_path / "retail.dat").write_text("0 5\n5\n", encoding="ascii")
+    assert DataFolder(tmp_path).retail().whole
+    assert DataFolder(tmp_path).retail().label.startswith("Retail, whole,")
+
+
+RENTALS = [
+    {"user_id": "420272", "item_id": "2260466", "rating": "10", "fit": "fit"},
+    {"user_id": "273551", "item_id": "153475", "rating": "10", "review_text": "I rented \u2026"},
+    {"user_id": "420272", "item_id": "153475", "rating": None},
+    {"user_id": "420272", "item_id": "9", "rating": "8"},
+]
+
+
+def test_rentals_are_lists_by_person(tmp_path):
+    """Rated rentals are listed by person, items numbered in the order of their ids; unrated ones are left out."""
+    lines = "".join(json.dumps(record) + "\n" for record in RENTALS)
+    (tmp_path / "renttherunway_final_data.json").write_text(lines, encoding="utf-8")
+    found = DataFolder(tmp_path).clothing()
+    assert (found.offsets.tolist(), found.items.tolist()) == ([0, 1, 3], [1, 2, 0])
+    assert found.label == "Rent the Runway, a part of it, 3 rated rentals by 2 people"
+    compact = tmp_path / "compact"
+    compact.mkdir()
+    np.savez(
+        compact / "renttherunway.npz",
+        user=np.array([1, 0, 1, 1], dtype="u4"), item=np.array([2, 1, 1, 0], dtype="u2"),
+        rating=np.array([10, 10, 0, 8], dtype="u1"),
+    )  # fmt: skip
+    other = DataFolder(compact).clothing()
+    assert (other.offsets.tolist(), other.items.tolist()) == (found.offsets.tolist(), found.items.tolist())
+
+
+def check_in(user, time, latitude, longitude, place):
+    return f"{user}\t{time}\t{latitude}\t{longitude}\t{place}\n"
+
+
+@pytest.fixture
+def gowalla(tmp_path):
+    """Check-ins in SNAP's format, newest first, and what they are: (user, minute, latitude, longitude)."""
+    generator = np.random.default_rng(2)
+    rows = []
+    for user in (3, 8, 15):
+        for minute in sorted(generator.choice(60, size=12, replace=False).tolist(), reverse=True):
+            latitude, longitude = generator.choice([30.1, 47.3, 51.2, -34.0]), generator.choice([-97.75, -100.0, 10.5])
+            rows.append((user, minute, float(latitude), float(longitude)))
+    generator.shuffle(rows)  # the file is newest first, which nothing relies on
+    rows = [(int(user), int(minute), latitude, longitude) for user, minute, latitude, longitude in rows]
+    text = "".join(check_in(u, f"2010-10-19T23:{minute:02}:27Z", a, o, 22847) for u, minute, a, o in rows)
+    (tmp_path / "loc-gowalla_totalCheckins.txt").write_text(text, encoding="ascii")
+    return DataFolder(tmp_path), rows
+
+
+def test_the_last_check_in_is_the_newest(gowalla):
+    """Everybody's last district and counts of the earlier ones are those of going through the file by hand."""
+    folder, rows = gowalla
+    found = folder.last_check_ins()
+    for place, user in enumerate((3, 8, 15)):
+        mine = sorted((minute, math.floor((a + 90) / 5) * 36 + math.floor((o + 180) / 10))
+                      for u, minute, a, o in rows if u == user)  # fmt: skip
+        assert found.last[place] == mine[-1][1]
+        counts = Counter(district for _, district in mine[:-1])
+        chosen = found.owner == place
+        assert dict(zip(found.district[chosen].tolist(), found.count[chosen].tolist(), strict=True)) == counts
+    assert found.earlier.sum() == len(rows) - 3
+    assert len(found.earlier) == DISTRICTS**2
+    assert found.label == "Gowalla, a part of it, 3 users with 36 check-ins"
+
+
+def test_of_two_last_check_ins_the_first_in_the_file_is_the_last(tmp_path):
+    """Of several at the same last second the first in the file counts, since files are newest first."""
+    stamp = "2010-10-19T23:55:27Z"
+    lines = [check_in(7, stamp, latitude, 0.5, 1) for latitude in (12.0, 72.0)]
+    (tmp_path / "Gowalla_totalCheckins.txt").write_text("".join(lines), encoding="ascii")
+    assert DataFolder(tmp_path).last_check_ins().last.tolist() == [math.floor((12 + 90) / 5) * 36 + 18]
+
+
+def test_the_grid_counts_what_is_inside(gowalla):
+    """A check-in inside the window is counted in its cell of a fifth of a degree; others are not."""
+    folder, rows = gowalla
+    found = folder.check_ins_on_grid()
+    inside = [(a, o) for _, _, a, o in rows if 25 <= a < 50 and -130 <= o < -60]
+    assert 0 < found.counts.sum() == len(inside) < len(rows)
+    texas = math.floor((30.1 - 25) * 5 + 1e-9) * GRID_COLUMNS + math.floor((-97.75 + 130) * 5 + 1e-9)
+    assert found.counts[texas] == inside.count((30.1, -97.75)) > 0
+
+
+def test_compact_check_ins_are_the_same(gowalla, tmp_path):
+    """The compact forms of both give what the original gives."""
+    folder, _ = gowalla
+    last, grid = folder.last_check_ins(), folder.check_ins_on_grid()
+    compact = tmp_path / "compact"
+    compact.mkdir()
+    np.savez(
+        compact / SOURCES["gowalla-last"].compact, last_district=last.last, early_district=last.district,
+        early_offsets=np.append(0, np.cumsum(np.bincount(last.owner))), early_count=last.count,
+    )  # fmt: skip
+    cells = np.flatnonzero(grid.counts)
+    sheet = "row,col,checkins,users\n" + "".join(f"{c // 350},{c % 350},{grid.counts[c]},1\n" for c in cells)
+    (compact / SOURCES["gowalla-grid"].compact).write_bytes(gzip.compress(sheet.encode()))
+    other = DataFolder(compact).last_check_ins()
+    for name in ("last", "owner", "district", "count"):
+        assert (getattr(other, name) == getattr(last, name)).all()
+    assert (DataFolder(compact).check_ins_on_grid().counts == grid.counts).all()
+    assert "u5628" in DataFolder(compact).check_ins_on_grid().label
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_missing_data_set_says_where_it_is_described(name, tmp_path):
+    """Without the file, or without a folder, the error names the data set, where it is described, and --data."""
+    for folder in (None, tmp_path):
+        with pytest.raises(MissingData) as refused:
+            DataFolder(folder).file(name)
+        assert all(part in str(refused.value) for part in (SOURCES[name].title, SOURCES[name].where, "--data"))
+
+
+BROKEN = {
+    "kosarak.dat": ("1 2\n3 x\n", "kosarak", "line 2"),
+    "retail.dat": ("\n", "retail", "no baskets"),
+    "renttherunway_final_data.json": ('{"user_id": "1", "rating": "2"}\n', "clothing", "line 1"),
+    "loc-gowalla_totalCheckins.txt": (check_in(0, "yesterday", 30.0, -97.0, 1), "last_check_ins", "lines 1 to 1"),
+    "Gowalla_totalCheckins.txt": (check_in(0, "2010-10-19T23:55:27Z", "nan", -97.0, 1), "last_check_ins", "latitude"),
+    "kosarak_first100k.npz": ("PK no archive", "kosarak", "compact form"),
+    "gowalla_u5628_us_grid.csv.gz": ("row,col,checkins,users\n", "check_ins_on_grid", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("file", BROKEN)
+def test_a_file_that_is_something_else_is_refused(file, tmp_path):
+    """What is not the data set its name says is refused, with the place."""
+    text, reader, where = BROKEN[file]
+    (tmp_path / file).write_text(text, encoding="ascii")
+    with (
+        pytest.raises(UnreadableData, match=where)
+        if "cannot" not in where
+        else pytest.raises((UnreadableData, OSError))
+    ):
+        getattr(DataFolder(tmp_path), reader)()
+
+
+# Documents, pages, figures.
+
+
+def outcome(setting):
+    for _ in setting.track(range(3)):
+        number = float(setting.generator.random()) + setting.repeats
+    curves = parted("published", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (False, True, True), "eps-LIP")
+    panel = Panel("two | bars", "x", "y", (*curves, Curve("ours", (1.0, 2.0), (number, math.nan), "ours", marks=True)))
+    return Outcome((panel,), (Finding("they | say", f"we get {number:.3f}", "because"),), f"it is {number:.2f}.", None)
+
+
+def needy(setting):
+    raise AssertionError("it must not run without its data")
+
+
+MADE = (
+    Experiment("first", "A9", "The first", outcome, 7, 2),
+    Experiment("second", "A9", "The second", outcome, 7, 2),
+    Experiment("third", "A9", "The third", needy, needs=("kosarak",)),
+)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    monkeypatch.setattr(document, "experiments", lambda paper: MADE)
+    monkeypatch.setitem(PAPERS, "made", "A paper, made up")
+
+
+def test_a_published_curve_is_parted_by_what_it_keeps():
+    """Where it keeps its claim and where not are two curves, the second up to the next point of the first."""
+    kept, broken = parted("published", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (False, True, True), "eps-LIP")
+    assert [math.isnan(y) for y in kept.y] == [True, False, False]
+    assert (broken.y[:2], math.isnan(broken.y[2])) == ((3.0, 2.0), True)
+    assert (kept.role, broken.role, broken.name) == ("published", "illegal", "published, not eps-LIP here")
+    assert [curve.role for curve in parted("p", (1.0,), (1.0,), (True,), "x")] == ["published"]
+
+
+def test_progress_comes_to_its_end():
+    """The parts of an experiment sum to the whole bar, however many there are."""
+    for count in (1, 3, 7, 1999):
+        moved = []
+        setting = Setting(DataFolder(None), np.random.default_rng(1), 1, True, moved.append)
+        assert list(setting.track(range(count))) == list(range(count))
+        assert sum(moved) == STEPS
+
+
+def test_a_run_is_its_seed(made):
+    """The same seed gives the same document, whichever experiments run beside; another seed another one."""
+    whole = document.run("made", DataFolder(None), 1, quick=True)
+    alone = document.run("made", DataFolder(None), 1, quick=True, only=["second"])
+    assert whole.as_json() == document.run("made", DataFolder(None), 1, quick=True).as_json()
+    assert alone.found[0].outcome.verdict == whole.found[1].outcome.verdict != whole.found[0].outcome.verdict
+    assert (
+        document.run("made", DataFolder(None), 2, quick=True).found[0].outcome.verdict != whole.found[0].outcome.verdict
+    )
+    assert (whole.found[0].repeats, document.run("made", DataFolder(None), 1, quick=False).found[0].repeats) == (2, 7)
+
+
+def test_what_lacks_its_data_is_left_out_and_said(made):
+    """An experiment without its data does not run; the document says why, and the others are there."""
+    found = document.run("made", DataFolder(None), 1, quick=True)
+    assert [each.name for each in found.found] == ["first", "second"]
+    assert "Kosarak" in found.missing["third"]
+    with pytest.raises(ValueError, match="no experiment 'fourth'"):
+        document.run("made", DataFolder(None), 1, quick=True, only=["fourth"])
+
+
+def test_a_document_comes_back_from_its_json(made):
+    """What is kept as JSON is read back as it was, gaps of curves too; what is none is refused."""
+    found = document.run("made", DataFolder(None), 1, quick=True)
+    kept = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    again = document.Document.from_json(kept)
+    assert again.as_json() == kept == json.loads(found.as_text())
+    assert math.isnan(again.found[0].outcome.panels[0].curves[-1].y[1])
+    for broken in ([], {"paper": "made"}, kept | {"experiments": [{}]}):
+        with pytest.raises(UnreadableData):
+            document.Document.from_json(broken)
+
+
+def test_a_page_is_rewritten_between_its_comments(made):
+    """The part of a paper is replaced, all else stays; bars in a text do not break the table."""
+    found = document.run("made", DataFolder(None), 1, quick=True)
+    frame = "before\n<!-- computed: made -->\nstale\n<!-- end -->\nafter\n<!-- computed: lip -->\nother\n<!-- end -->\n"
+    written = page.written(frame, found, "results")
+    assert written.startswith("before\n")
+    assert written.endswith("<!-- computed: lip -->\nother\n<!-- end -->\n")
+    assert "stale" not in written
+    assert f"| they \\| say | {found.found[0].outcome.findings[0].ours} | because |" in written
+    assert "![The first](results/made-first.png)" in written
+    assert "Not run: `third`" in written
+    assert page.written(written, found, "results") == written
+    with pytest.raises(ValueError, match="no place for made"):
+        page.written("nothing", found, "results")
+
+
+def test_a_figure_is_a_small_picture(made, tmp_path):
+    """The figure of an experiment with several panels is a PNG of less than 60 KB."""
+    found = document.run("made", DataFolder(None), 1, quick=True).found[0]
+    panels = found.outcome.panels * 5
+    wide = document.Found("wide", "A9", "Wide", 1, Outcome(panels, found.outcome.findings, "", None))
+    for each in (found, wide):
+        draw(each, tmp_path / f"{each.name}.png")
+        data = (tmp_path / f"{each.name}.png").read_bytes()
+        assert data.startswith(b"\x89PNG")
+        assert len(data) < 60_000
+
+
+def test_a_curve_is_whole():
+    """A curve has a known role and as many x as y."""
+    with pytest.raises(ValueError, match="role"):
+        Curve("c", (1.0,), (1.0,), "best")
+    with pytest.raises(ValueError, match="1 x and 2 y"):
+        Curve("c", (1.0,), (1.0, 2.0), "ours")
+
+
+def test_names_are_unique():
+    """No two experiments of a paper share a name, and every one says its row and title."""
+    for paper in PAPERS:
+        names = [each.name for each in experiments(paper)]
+        assert len(names) == len(set(names))
+        assert all(each.row and each.title and set(each.needs) <= set(SOURCES) for each in experiments(paper))
+
+
+# The command.
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(halftruth, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_the_command_writes_figures_tables_and_numbers(tmp_path):
+    """reproduce prints the table and keeps a page, the figures it names, and a document, again where it ran before."""
+    for _ in range(2):
+        shown = run("reproduce", "lip", "--only", "fig5", "--only", "numbers", "--quick", "--out", tmp_path).output
+    assert "the paper says" in shown
+    text = (tmp_path / "lip.md").read_text(encoding="utf-8")
+    assert "![Fig. 5: with and without a prior](./lip-fig5.png)" in text
+    assert (tmp_path / "lip-fig5.png").read_bytes().startswith(b"\x89PNG")
+    kept = json.loads((tmp_path / "lip.json").read_text(encoding="utf-8"))
+    printed = run(
+        "reproduce", "lip", "--only", "fig5", "--only", "numbers", "--quick", "--out", tmp_path, "--json"
+    ).output
+    assert json.loads(printed) == kept
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lip-fig5.png", "lip.json", "lip.md"]
+
+
+def test_the_command_says_what_it_lacks(tmp_path):
+    """Without data, what needs none is still written; the command ends with 75 and says where the rest is described."""
+    words = ("reproduce", "lip", "--only", "numbers", "--only", "fig9a", "--quick", "--out", tmp_path)
+    shown = run(*words, code=75)
+    assert "fimi.uantwerpen.be" in shown.output
+    assert (tmp_path / "lip.md").exists()
+    nothing = tmp_path / "nothing"
+    run("reproduce", "lip", "--only", "fig9a", "--data", tmp_path, "--out", nothing, code=75)
+    assert not nothing.exists()
+    assert "numbers" in run("reproduce", "lip", "--only", "fig99", code=2).output
+    run("reproduce", "lip", "--data", tmp_path / "nowhere", code=2)
+
+
+def test_the_command_reads_a_folder_of_data(tmp_path):
+    """With an excerpt in the original format an experiment about data runs, and carries the excerpt's name and size."""
+    generator = np.random.default_rng(1)
+    lines = (" ".join(map(str, np.unique(generator.zipf(1.6, 8) % 500))) for _ in range(3000))
+    (tmp_path / "kosarak.dat").write_text("\n".join(lines), encoding="ascii")
+    run("reproduce", "lip", "--only", "fig9a", "--quick", "--data", tmp_path, "--out", tmp_path / "out")
+    assert "Kosarak, a part of it, 3,000 baskets" in (tmp_path / "out" / "lip.md").read_text(encoding="utf-8")

@@ -1,0 +1,187 @@
+"""The comparators of the LIP experiments are what they are called: optima, bounds, exact errors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from aggregator.design.central import local_mse
+from aggregator.design.columns import optimal_table
+from aggregator.design.mechanisms import lip_response, published_lip_response, randomized_response
+from aggregator.estimate.error import lip_mse
+from aggregator.reproduce.lip import people
+from aggregator.reproduce.lip.published import (
+    bit,
+    claimed,
+    keeps,
+    legal_from,
+    level,
+    of_bit,
+    true_level,
+    unbiased,
+    warner,
+)
+from aggregator.reproduce.lip.summation import best_for_sum, sum_mse
+from protocol import personal
+from protocol.notions import Information, certify
+
+NAT = 10**9
+
+
+def random_prior(generator, size, most=10**6):
+    return tuple((1 + generator.dirichlet(np.ones(size)) * most).astype(int).tolist())
+
+
+@pytest.mark.parametrize("share", ["0.5", "0.3", "0.1", "0.01", "0.99"])
+@pytest.mark.parametrize("eps", [0.5, 1.0, 2.0, 4.0])
+def test_one_bit_is_the_closed_forms(share, eps):
+    """Published error, legal optimum, LDP with MMSE and without are eq. 19, MATH 2.3, eq. 20 and eq. 25."""
+    prior, p, odds = bit(share), float(share), math.exp(eps)
+    assert of_bit(published_lip_response(prior, level(eps)), prior) == pytest.approx(claimed(p, eps), abs=1e-9)
+    assert of_bit(lip_response(prior, level(eps)), prior) == pytest.approx(local_mse(p, level(eps)), abs=1e-9)
+    told = (p * (1 - p) * (1 - odds)) ** 2 / ((1 - p + p * odds) * (odds - p * odds + p))
+    assert of_bit(warner(eps), prior) == pytest.approx(p * (1 - p) - told, abs=1e-9)
+    assert unbiased(warner(eps), prior) == pytest.approx(odds / (odds - 1) ** 2, rel=1e-9)
+
+
+def test_the_true_level_is_the_least_that_certifies():
+    """A channel keeps its true level and no smaller one; the published channel is legal from ``legal_from`` on."""
+    prior = (70, 20, 10)
+    channel = published_lip_response(prior, NAT)
+    found = true_level(channel, prior)
+    assert found == pytest.approx(math.log((1 - math.exp(-1)) / 0.1 + math.exp(-1)), abs=1e-8)
+    certify(channel, Information(round(found * NAT), prior))
+    assert not keeps(channel, prior, found - 1e-6)
+    edge = legal_from(prior)
+    for eps, legal in ((edge - 0.01, False), (edge + 0.01, True)):
+        assert keeps(published_lip_response(prior, level(eps)), prior, eps) == legal
+
+
+def optimum_of_sum(prior, values, eps):
+    """The linear program over all corners of the posteriors."""
+    law, f = np.array(prior) / sum(prior), np.array(values, dtype=float)
+    low, high = math.exp(-eps), math.exp(eps)
+    corners = []
+    for free in range(len(law)):
+        for ends in itertools.product((low, high), repeat=len(law) - 1):
+            lifts = np.insert(np.array(ends), free, 0.0)
+            lifts[free] = (1 - lifts @ law) / law[free]
+            if low - 1e-12 <= lifts[free] <= high + 1e-12:
+                corners.append(lifts)
+    pool = np.array(corners)
+    solved = linprog(-((pool @ (law * f)) ** 2), A_eq=pool.T, b_eq=np.ones(len(law)), method="highs")
+    return float(law @ f**2 + solved.fun)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 7])
+def test_the_best_channel_for_a_sum_is_the_optimum(size):
+    """It is certified, and as good as the linear program over all corners to four digits of what is gained."""
+    generator = np.random.default_rng(size)
+    for eps in (0.3, 1.0, 3.0):
+        prior = random_prior(generator, size)
+        values = sorted(generator.normal(size=size).tolist())
+        table = best_for_sum(prior, values, level(eps))
+        certify(table, Information(level(eps), prior))
+        found, best = sum_mse(table, prior, values), optimum_of_sum(prior, values, eps)
+        law = np.array(prior) / sum(prior)
+        variance = float(law @ np.array(values) ** 2 - (law @ values) ** 2)
+        assert best - 1e-7 * variance <= found <= best + 2e-4 * (variance - best)
+
+
+def test_the_error_of_a_sum_is_brute_force():
+    """The error of a number is the mean of its variance given the output; of one bit it is half the histogram's."""
+    prior, f = (5, 3, 2), (0.0, 1.0, 4.0)
+    channel = randomized_response(3, NAT)
+    law = np.array(prior) / 10
+    joint = np.array([[law[x] * channel.weight(x, y) / 2**64 for y in range(3)] for x in range(3)])
+    marginal = joint.sum(axis=0)
+    means = np.array(f) @ joint / marginal
+    assert sum_mse(channel, prior, f) == pytest.approx(float(law @ np.square(f) - marginal @ means**2))
+    assert sum_mse(channel, prior, f) > sum_mse(best_for_sum(prior, f, NAT), prior, f)
+    assert sum_mse(warner(1), (7, 3), (0, 1)) == pytest.approx(of_bit(warner(1), (7, 3)))
+
+
+def partitions(n):
+    """Every way to merge a lower and an upper tail of the sums 0 .. n."""
+    for low in range(n + 1):
+        for high in range(low + 1, n + 1):
+            yield [tuple(range(low + 1)), *((s,) for s in range(low + 1, high)), tuple(range(high, n + 1))]
+
+
+@pytest.mark.parametrize("n", [3, 4, 6])
+def test_the_trusted_server_keeps_everybodys_level(n):
+    """Its error is that of a merging of sums that, by all 2^n answers, moves nobody's belief by more than the level."""
+    generator = np.random.default_rng(n)
+    bits = np.array(list(itertools.product((0, 1), repeat=n)))
+    silent = 0
+    for _ in range(30):
+        p, eps = generator.uniform(0.05, 0.95, n), float(generator.uniform(0.5, 5))
+        weight = np.prod(np.where(bits == 1, p, 1 - p), axis=1)
+        law = np.array([weight[bits.sum(axis=1) == s].sum() for s in range(n + 1)])
+        legal = []
+        for parts in partitions(n):
+            lifts = []
+            for part in parts:
+                inside = np.isin(bits.sum(axis=1), part)
+                yes = (weight[inside] @ bits[inside]) / weight[inside].sum()
+                lifts += [yes / p, (1 - yes) / (1 - p)]
+            if np.abs(np.log(np.maximum(lifts, 1e-300))).max() <= eps:
+                means = [law[list(part)] @ np.array(part) / law[list(part)].sum() for part in parts]
+                legal.append(sum(law[list(part)] @ (np.array(part) - mean) ** 2
+                                 for part, mean in zip(parts, means, strict=True)))  # fmt: skip
+        found, nothing = people.trusted_sum(p, eps), float((p * (1 - p)).sum())
+        silent += found == nothing
+        assert found == pytest.approx(nothing) or any(found == pytest.approx(error) for error in legal)
+    assert silent < 30
+
+
+def test_a_large_crowds_sum_is_told_nearly_as_it_is():
+    """With 500 people the law of the sum by halves is the plain one, and hardly anything is merged."""
+    p = np.random.default_rng(1).uniform(size=500)
+    plain = np.ones(1)
+    for share in p.tolist():
+        plain = np.convolve(plain, (1 - share, share))
+    assert people._law_of_sum(p) == pytest.approx(plain, abs=1e-12)
+    assert people.trusted_sum(p, 1.0) < 1e-6 * (p * (1 - p)).sum()
+
+
+def test_own_channels_are_those_that_devices_derive():
+    """Everybody's error is that of the channel that the rule gives their declared prior."""
+    yes = np.array([1.0, 2000.0, 500_000.0, 900_000.0, people.UNIT - 1])
+    errors = people._own_errors(yes, 1.5)
+    for part, error in zip(yes.astype(int).tolist(), errors.tolist(), strict=True):
+        prior = (people.UNIT - part, part)
+        channel = personal.lip_response(personal.declared(prior), level(1.5))
+        assert error == pytest.approx(lip_mse(channel, prior) / 2, abs=1e-9)
+
+
+def test_errors_of_a_population_are_brute_force():
+    """The error under a wrong prior is the mean over people and outputs; under a right one it is the expected error."""
+    prior, truth = (6, 3, 1), np.array([0.2, 0.5, 0.3])
+    channel = optimal_table(prior, NAT)
+    law = np.array(prior) / 10
+    rows = np.array([[channel.weight(x, y) / 2**62 for y in range(channel.outputs)] for x in range(3)])
+    posterior = law[:, None] * rows / (law @ rows)
+    expected = sum(
+        truth[x] * rows[x, y] * ((np.eye(3)[x] - posterior[:, y]) ** 2).sum()
+        for x in range(3)
+        for y in range(channel.outputs)
+    )
+    assert people._population_error(channel, prior, truth) == pytest.approx(expected)
+    assert people._population_error(channel, prior, law) == pytest.approx(lip_mse(channel, prior))
+
+
+def test_the_rare_bit_is_the_unary_encoding_of_one_bit():
+    """A yes is told half of the time, a no with 1/(e^eps + 1), and LDP is kept."""
+    from aggregator.reproduce.lip.published import rare_bit
+    from protocol.notions import Ldp
+
+    table = rare_bit(1.0)
+    assert Fraction(table.weight(1, 1), 2**62) == Fraction(1, 2)
+    assert table.weight(0, 1) / 2**62 == pytest.approx(1 / (math.e + 1))
+    certify(table, Ldp(NAT))

@@ -1,0 +1,67 @@
+"""docs/RESULTS.md says what the command finds: its text is a function of kept runs, and these are current."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from aggregator.reproduce import PAPERS, experiments
+from aggregator.reproduce.data import DataFolder
+from aggregator.reproduce.document import Document, run
+from aggregator.reproduce.page import written
+
+DOCS = Path(__file__).parents[2] / "docs"
+FAST = {"legality", "numbers", "example1", "fig5", "fig6-cns"}
+"""Experiments of a second or less; the others are run anew by `make test-long`."""
+
+
+def kept(paper):
+    return json.loads((DOCS / "results" / f"{paper}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_page_is_what_the_kept_run_says(paper):
+    """The part of each paper is written from its kept quick run, and holds every experiment with its figure."""
+    page = (DOCS / "RESULTS.md").read_text(encoding="utf-8")
+    document = Document.from_json(kept(paper))
+    assert document.quick
+    assert not document.missing
+    assert [found.name for found in document.found] == [each.name for each in experiments(paper)]
+    assert written(page, document, "results") == page
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_figures_are_there_and_small(paper):
+    """Every experiment with panels has its figure beside the page, of less than 60 KB; there are no others."""
+    names = {f"{paper}-{found.name}.png" for found in Document.from_json(kept(paper)).found if found.figure}
+    assert {path.name for path in (DOCS / "results").glob(f"{paper}-*.png")} == names
+    for name in names:
+        assert (DOCS / "results" / name).stat().st_size < 60_000, name
+
+
+def cases():
+    for paper in PAPERS:
+        for each in experiments(paper):
+            if not each.needs:
+                yield pytest.param(paper, each.name, marks=() if each.name in FAST else pytest.mark.long)
+
+
+@pytest.mark.parametrize(("paper", "name"), list(cases()))
+def test_the_numbers_are_current(paper, name):
+    """A quick run of an experiment without data gives the kept sentences, and the kept curves to six digits."""
+    before = kept(paper)
+    (old,) = (each for each in before["experiments"] if each["name"] == name)
+    document = run(paper, DataFolder(None), before["seed"], quick=True, only=[name])
+    (new,) = json.loads(json.dumps(document.as_json()))["experiments"]
+    assert new["outcome"]["verdict"] == old["outcome"]["verdict"]
+    assert new["outcome"]["findings"] == old["outcome"]["findings"]
+    assert len(new["outcome"]["panels"]) == len(old["outcome"]["panels"])
+    for panel, was in zip(new["outcome"]["panels"], old["outcome"]["panels"], strict=True):
+        for curve, line in zip(panel["curves"], was["curves"], strict=True):
+            assert (curve["name"], curve["role"]) == (line["name"], line["role"])
+            for key in ("x", "y"):
+                numbers, others = ([math.nan if y is None else y for y in each[key]] for each in (curve, line))
+                assert numbers == pytest.approx(others, rel=1e-6, abs=1e-9, nan_ok=True)
