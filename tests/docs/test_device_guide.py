@@ -1,0 +1,59 @@
+"""docs/DEVICE.md keeps its word: its ten steps run as printed, its table of keys is the unit's, its links lead on."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import time
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from aggregator.intake.ingest import ingest
+from aggregator.study import Study
+from edge_sdk.config import Configuration, Source
+from protocol.keys import public_line
+from tests.aggregator.test_receive import served
+from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
+
+PAGE = Path(__file__).parents[2] / "docs" / "DEVICE.md"
+GUIDE = PAGE.read_text(encoding="utf-8")
+STEPS = [textwrap.dedent(code) for code in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)]
+
+
+def test_the_ten_steps_run_as_printed(tmp_path, monkeypatch, capsys):
+    """An app made of the guide's steps answers, sends to a real study, and forgets; the study counts one report."""
+    assert len(STEPS) == len(re.findall(r"^[0-9]+\. \*\*", GUIDE, re.MULTILINE)) == 10
+    data = campaign(opens=int(time.time()) - WEEK)
+    study = Study.create(tmp_path / "lib")
+    study.import_campaign(data, [AUTHOR.public], "education")
+    (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    with served(study) as (host, port):
+        for number, code in enumerate(STEPS, 1):
+            here = code.replace("https://study.example", f"http://{host}:{port}")
+            exec(compile(here, f"step {number}", "exec"), names)  # noqa: S102  # the guide is what is under test
+    printed = capsys.readouterr().out
+    assert "Town library asks: What is the highest level of education" in printed
+    assert "6 of 8 nats would be set aside" in printed
+    assert re.search(r"2 left; 0 wait; next attempt: None\n", printed)
+    found = ingest(study, [tmp_path / "lib" / "inbox"], now=int(time.time()))
+    assert (found.read, found.accepted) == (1, 1)
+
+
+def test_the_units_keys_are_all_explained():
+    """Every key of a unit's configuration is in the guide, and the guide names no other."""
+    table = GUIDE.split("| key | | if left out |")[1].split("\n\n")[0]
+    named = set(re.findall(r"`(?:\[\w+\] )?(\w+)", "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))))
+    known = {one.name for one in fields(Source)} | {one.name for one in fields(Configuration)} - {"file", "source"}
+    known = known - {"send_every", "budget"} | {"consent", "lifetime", "per_campaign", "window", "every"}
+    assert named == known
+
+
+@pytest.mark.parametrize("page", sorted(PAGE.parent.glob("*.md")), ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    """Every file that a page points to exists."""
+    for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / link).exists(), link
