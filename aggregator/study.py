@@ -457,7 +457,8 @@ class Study:
         registry = self.registry(campaign.id.hex())
         at, _ = registry.find(found["key"].to_numpy())  # every counted report is of a registered key
         declared = [] if registry.prior is None else registry.prior[at].tolist()
-        places = {written: place for place, written in enumerate(sorted(set(declared)))}  # not as the rows happen to come
+        # Sorted, for rows come in any order.
+        places = {written: place for place, written in enumerate(sorted(set(declared)))}
         which = np.array([places[written] for written in declared], dtype=np.int64)
         size = campaign.terms.domain.size
         priors = np.array([enrolments.prior_of(written) for written in places], dtype=np.int64).reshape(-1, size)

@@ -669,8 +669,8 @@ class Device:
 
         What was spent stays counted, as if every answer had been another one, and what was reserved beyond it is
         released: what fits under the caps afterwards depends on how often was asked, and not on what was answered. The
-        slots already used stay used, so joining again neither refills a budget nor answers a period twice. A campaign with transcripts in which anything
-        was answered cannot be answered again: its transcript is deleted too.
+        slots already used stay used, so joining again neither refills a budget nor answers a period twice. A campaign
+        with transcripts in which anything was answered cannot be answered again: its transcript is deleted too.
 
         Raises:
             UnknownCampaign
