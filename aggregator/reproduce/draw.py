@@ -55,12 +55,12 @@ def draw(found: Found, path: Path) -> None:
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(max(WIDTH * columns, 6.2), HEIGHT * rows + 0.9), dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
-    every = figure.subplots(rows, columns, squeeze=False).flat
+    every = list(figure.subplots(rows, columns, squeeze=False).flat)
     named: dict[str, Line2D] = {}
     for axes, panel in zip(every, panels, strict=False):
         for name, line in _panel(axes, panel).items():
             named.setdefault(name, line)
-    for axes in list(every)[len(panels) :]:
+    for axes in every[len(panels) :]:
         axes.set_visible(False)
     figure.suptitle(found.title, size=11, x=0.01, ha="left", color=INK)
     figure.legend(

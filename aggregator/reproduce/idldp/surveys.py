@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import erf
@@ -24,7 +25,8 @@ from aggregator.design.idue import item_budgets
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.decoders import decoder_of
 from aggregator.estimate.decoders.decoder import Floats, Integers
-from aggregator.estimate.linear import solve
+from aggregator.estimate.distribution import project
+from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.result import holders
 from aggregator.reproduce import crowd
 from aggregator.reproduce.data import Baskets
@@ -49,7 +51,7 @@ USUAL: Parts = ((0.05, 1.0), (0.05, 1.2), (0.9, 2.0))
 """Three levels of budget, as in most of the paper's experiments."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class People:
     """Everybody's set of items.
 
@@ -83,12 +85,12 @@ class People:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
+    @cached_property
     def counts(self) -> Integers:
         """(m,) people who hold each item."""
         return np.bincount(self.items, minlength=self.size)
 
-    @property
+    @cached_property
     def sizes(self) -> Integers:
         """(n,) of the sets."""
         return np.diff(self.offsets)
@@ -97,14 +99,7 @@ class People:
         """The sets, one by one."""
         items = self.items.tolist()
         ends = self.offsets.tolist()
-        return [tuple(items[start:end]) for start, end in zip(ends, ends[1:], strict=False)]
-
-    def chances(self, length: int) -> tuple[Floats, Floats]:
-        """(m,) and (m,): the mean over people of the chance to tell an item, and of its square."""
-        each = 1 / np.maximum(np.repeat(self.sizes, self.sizes), length)
-        return tuple(  # type: ignore[return-value]
-            np.bincount(self.items, weights=weights, minlength=self.size) / len(self) for weights in (each, each**2)
-        )
+        return [tuple(items[start:end]) for start, end in pairwise(ends)]
 
     def told(self, length: int, generator: np.random.Generator) -> Integers:
         """(m + l,) how many people tell each item or dummy, by the law of ``Items.draws``."""
@@ -118,12 +113,22 @@ class People:
         return counts
 
 
+@lru_cache(maxsize=64)
+def chances(people: People, length: int) -> tuple[Floats, Floats]:
+    """(m,) and (m,): the mean over people of the chance to tell an item, and of its square."""
+    each = 1 / np.maximum(np.repeat(people.sizes, people.sizes), length)
+    once, twice = (
+        np.bincount(people.items, weights=weights, minlength=people.size) / len(people) for weights in (each, each**2)
+    )
+    return once, twice
+
+
 def budgets(size: int, eps: float, parts: Parts) -> list[int]:
     """Nanonats, the least first: which item has which is for a survey to deal."""
     ends = np.rint(size * np.cumsum([part for part, _ in parts])).astype(int).tolist()
     found: list[int] = []
     for end, (_, times) in zip(ends, parts, strict=True):
-        found += [exact.level_from(times * eps)] * (end - len(found))
+        found += [round(times * eps * exact.NANONATS)] * (end - len(found))
     return found
 
 
@@ -166,10 +171,10 @@ class Exact:
         errors vary by sqrt(2) times their mean."""
         return float(np.sqrt(2 * (self.parts @ self.deviation**4).sum()) / self.people)
 
-    @property
-    def biased(self) -> float:
-        """The part of it that no further reports would mend."""
-        return float((self.bias**2).sum() / self.people)
+    def lost(self, most: int) -> float:
+        """What RE(k) would be without any noise."""
+        top = frequent(self.counts, most)
+        return float((np.abs(self.bias[top]) / self.counts[top]).mean())
 
     def relative(self, most: int) -> float:
         """RE(k): the mean relative error of the ``most`` frequent items, the estimates being nearly normal."""
@@ -182,7 +187,7 @@ class Exact:
 
 def expected(people: People, length: int, channel: Bits) -> Exact:
     """The exact errors of a survey; ``length`` is 0 where a person holds one item and nothing is padded."""
-    chance, square = people.chances(max(length, 1))
+    chance, square = chances(people, max(length, 1))
     own, other = np.array(channel.own) / S, np.array(channel.other) / S
     gap = (own - other)[:, np.newaxis]
     b = other[:, np.newaxis]
@@ -196,10 +201,40 @@ def expected(people: People, length: int, channel: Bits) -> Exact:
 
 @dataclass(frozen=True)
 class Simulated:
-    """Two estimates of everybody's counts from the same reports: the paper's, unbiased, and empirical Bayes'."""
+    """The reports of a survey, and two estimates of everybody's counts from them.
 
-    raw: Floats
-    shrunk: Floats
+    Attributes:
+        terms: its campaign.
+        linear: its unbiased estimate, by input.
+        order: (m,) the item that each input stands for.
+        people: n.
+    """
+
+    terms: Campaign
+    linear: Linear
+    order: Integers
+    people: int
+
+    @cached_property
+    def raw(self) -> Floats:
+        """(m,) the paper's estimate, unbiased but for sets that are cut off."""
+        return self._counts(self.linear.raw)
+
+    @cached_property
+    def projected(self) -> Floats:
+        """(m,) of the nearest distribution to the unbiased estimate."""
+        return self._counts(project(self.linear.raw))
+
+    @cached_property
+    def shrunk(self) -> Floats:
+        """(m,) empirical Bayes."""
+        return self._counts(empirical_bayes(self.linear.raw, self.linear.se))
+
+    def _counts(self, share: Floats) -> Floats:
+        domain = self.terms.domain
+        found = np.empty(len(self.order))
+        found[self.order] = self.people * (holders(domain, share) if isinstance(domain, Items) else share)
+        return found
 
 
 def survey(people: People, length: int, terms: Campaign, generator: np.random.Generator) -> Simulated:
@@ -210,14 +245,7 @@ def survey(people: People, length: int, terms: Campaign, generator: np.random.Ge
     if length:
         inputs = np.append(inputs, told[people.size :])
     tally = crowd.tally(terms.channel, inputs, generator)
-    linear = solve(decoder_of(terms.channel), tally)
-    found = []
-    for share in (linear.raw, empirical_bayes(linear.raw, linear.se)):
-        held = holders(terms.domain, share) if isinstance(terms.domain, Items) else share
-        counts = np.empty(people.size)
-        counts[order] = len(people) * held
-        found.append(counts)
-    return Simulated(*found)
+    return Simulated(terms, solve(decoder_of(terms.channel), tally), order, len(people))
 
 
 def frequent(counts: Integers | Floats, most: int) -> Integers:
@@ -238,13 +266,18 @@ def relative(found: Floats, people: People, most: int) -> float:
     return float((np.abs(found[top] - truth[top]) / truth[top]).mean())
 
 
+def variation(found: Floats, people: People) -> float:
+    """Half the sum of the errors, in shares of the people."""
+    return float(np.abs(found - people.counts).sum() / 2 / len(people))
+
+
 def precision(found: Floats, people: People, most: int) -> float:
     """The part of the ``most`` items of largest estimate that are among the ``most`` frequent."""
     return len(np.intersect1d(frequent(found, most), frequent(people.counts, most))) / most
 
 
 def floor(size: int, eps: float) -> float:
-    """No unary encoding under MinID-LDP has a total squared error of one person below this.
+    """No unary encoding under MinID-LDP has an unbiased estimate of less total squared error for one person.
 
     For an item and another of the least budget, u + v' <= eps with v' > 0 and u' + v <= eps with u' > 0, so u and v of
     every item are below eps; the variance falls in both, and at u = v = eps it is e^eps / (e^eps - 1)^2, whether the

@@ -1,0 +1,27 @@
+"""Context-aware LDP, the experiments: Acharya, Bonawitz, Kairouz, Ramage, Sun 2020.
+
+One idea: what a channel gains is exact, from its integers; what an estimate makes of it depends on the law of the
+answers and is simulated. The paper draws both as one curve, so they are taken apart here.
+
+Blocks are told and hidden within, or sensitive values are hidden among all: the channels are the product's, with
+Hadamard inside, as published, and with what has least error.
+"""
+
+from __future__ import annotations
+
+from aggregator.reproduce.context.blocks import block_gains, figure_2
+from aggregator.reproduce.context.estimators import estimators
+from aggregator.reproduce.context.places import figure_3, table_1
+from aggregator.reproduce.context.sensitive import high_low_gains
+from aggregator.reproduce.experiment import Experiment
+
+EXPERIMENTS = (
+    Experiment("fig2", "C7", "Fig. 2: blocks and plain LDP, four laws", figure_2, 10, 10),
+    Experiment("blocks", "C7", "Theorem 4: what blocks gain, with Hadamard and with the best channel", block_gains),
+    Experiment("high-low", "C7", "Theorem 3: what a sensitive set gains, with Hadamard and with projective geometry",
+               high_low_gains),
+    Experiment("estimators", "C7", "What the estimator adds", estimators, 10, 6),
+    Experiment("table1", "C7", "Table 1: check-ins on the grid", table_1, 100, 6, needs=("gowalla-grid",)),
+    Experiment("fig3", "C7", "Fig. 3: the map of check-ins, and what is estimated of it", figure_3,
+               needs=("gowalla-grid",)),
+)  # fmt: skip

@@ -1,0 +1,119 @@
+"""A campaign with what reads its reports, the laws of the paper, and how many people are enough.
+
+One idea: people drawn from a law report by one law of outputs, so a survey of half a million is one multinomial draw.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.estimate import distribution, likelihood
+from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.decoders import Decoder, decoder_of
+from aggregator.estimate.decoders.decoder import Floats, Integers
+from aggregator.estimate.linear import solve
+from aggregator.estimate.tally import Tally
+from aggregator.reproduce import crowd
+from protocol import exact
+from protocol.campaign import Campaign
+from protocol.channels import ProjectiveGeometry
+from protocol.notions import Block, Ldp, Notion
+
+VALUES, EPS = 1000, 1.0
+"""The paper's k and epsilon."""
+
+BLOCKS = (10, 20, 50, 100)
+"""Its numbers of blocks."""
+
+DECAY, EXPONENT = 0.95, 1.0
+"""Of the geometric and the Zipf law."""
+
+TV = "total variation from the truth"
+
+METHODS = {
+    "clip": "clipped and normed",
+    "projection": "projected",
+    "empirical-bayes": "empirical Bayes",
+    "map": "posterior mode, even prior",
+}
+"""How a distribution is made of the unbiased estimates, or, for the posterior mode, of the reports."""
+
+
+LEVELS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
+FEW = (0.5, 1.0, 2.0, 4.0)
+
+
+def level(eps: float) -> int:
+    """Nanonats."""
+    return exact.level_from(eps)
+
+
+def blocks_of(size: int, count: int) -> list[int]:
+    """Blocks of neighbouring values, as equal as can be."""
+    return [x * count // size for x in range(size)]
+
+
+def block(size: int, count: int, eps: float) -> Notion:
+    """Block-structured LDP over so many blocks; plain LDP over one."""
+    return Block.over(level(eps), blocks_of(size, count)) if count > 1 else Ldp(level(eps))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A campaign and what reads its reports."""
+
+    terms: Campaign
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        return decoder_of(self.terms.channel)
+
+    def drawn(self, law: Floats, people: int, generator: np.random.Generator) -> Tally:
+        """One report of each of ``people`` who are drawn from ``law``: their outputs are drawn from one law too."""
+        outputs = np.maximum(self.decoder.forward(law), 0)
+        return Tally(generator.multinomial(people, outputs / outputs.sum()), people)
+
+    def told(self, held: Integers, generator: np.random.Generator) -> Tally:
+        """One report of everybody, and of as many drawn by the shares of ``held`` where a row takes long."""
+        if isinstance(self.terms.channel, ProjectiveGeometry):
+            return self.drawn(held / held.sum(), int(held.sum()), generator)
+        return crowd.tally(self.terms.channel, held, generator)
+
+    def shares(self, tally: Tally, method: str, steps: int = likelihood.MAX_STEPS) -> Floats:
+        """The distribution that one of ``METHODS`` makes."""
+        if method == "map":
+            even = np.full(self.decoder.inputs, 1 / self.decoder.inputs)
+            share = tally.counts / tally.reports
+            return likelihood.posterior_mode(self.decoder, share, tally.reports, even, steps=steps).share
+        found = solve(self.decoder, tally)
+        if method == "clip":
+            kept: Floats = np.maximum(found.raw, 0)
+            kept /= kept.sum()
+            return kept
+        return empirical_bayes(found.raw, found.se) if method == "empirical-bayes" else distribution.project(found.raw)
+
+
+def laws(generator: np.random.Generator) -> dict[str, Floats]:
+    """The four laws of fig. 2, each over ``VALUES``."""
+    rank = np.arange(VALUES)
+    geometric, zipf = DECAY**rank, 1 / (rank + 1.0) ** EXPONENT
+    found = {
+        f"Geo({DECAY:g})": geometric,
+        f"Zipf({EXPONENT:g})": zipf,
+        "uniform": np.ones(VALUES),
+        f"Geo({DECAY:g})*, permuted": generator.permutation(geometric),
+    }
+    return {name: weights / weights.sum() for name, weights in found.items()}
+
+
+def people_needed(reader: Reader, law: Floats, distance: float) -> float:
+    """How many people bring the raw estimate that near in expectation, its errors being normal.
+
+    E[TV] = 1/2 sum over x of sqrt(2 v[x] / (pi n)),   v: what one report adds to the variance of x
+    """
+    deviations = np.sqrt(np.maximum(reader.decoder.variances(reader.decoder.forward(law)), 0))
+    return float((deviations.sum() / distance) ** 2 / (2 * math.pi))

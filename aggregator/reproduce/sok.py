@@ -1,0 +1,497 @@
+"""The notions of the SoK, on example campaigns: Wang, Qin, Qiu 2023.
+
+One idea: every campaign here is asked the same question by the product's own audit, under every notion that the paper
+defines, so what a promise under one notion is worth under another is read off, not argued.
+
+Point-wise notions bound every output, average-case ones a mean over outputs; context-free notions hold for every
+prior, context-aware ones for the prior they name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from aggregator.audit import MOST_STEPS, Audit, ask, audit_campaign
+from aggregator.design.optimum import random_sampling
+from aggregator.estimate.error import lip_mse, prior_mse
+from aggregator.release import ReleaseError, judge_reports
+from aggregator.reproduce import crowd
+from aggregator.reproduce.experiment import Curve, Experiment, Finding, Outcome, Panel, Setting
+from protocol import exact, levels
+from protocol.campaign import Campaign
+from protocol.channels import Channel, Table
+from protocol.domain import Buckets
+from protocol.errors import BadData
+from protocol.levels import Pufferfish, Scenario
+from protocol.notions import Block, Geo, HighLow, Information, Ldp, MinId, MutualInformation, Notion
+
+DOMAIN = Buckets.of([0, 1, 2, 3, 4, 5])
+"""Six numbers, so that values have a distance."""
+
+PRIOR = (40, 25, 15, 10, 6, 4)
+
+PEOPLE = 10_000
+"""Reports of the release whose anonymity is looked at."""
+
+RARELY = Fraction(1, 100)
+"""How often the last example tells the truth."""
+
+
+def level(eps: float) -> int:
+    """Nanonats."""
+    return exact.level_from(eps)
+
+
+def halves() -> Pufferfish:
+    """Two secrets, whether the answer is below 3, each as likely within as the prior or an even law has it."""
+    laws = {"prior": PRIOR, "even": (1,) * len(PRIOR)}
+    scenarios = tuple(
+        Scenario(name, ((*law[:3], 0, 0, 0), (0, 0, 0, *law[3:]))) for name, law in laws.items()
+    )  # fmt: skip
+    return Pufferfish(("low", "high"), ((0, 1),), scenarios)
+
+
+def rarely() -> Table:
+    """The answer once in a hundred, else a word that says nothing."""
+    size = len(PRIOR)
+    return Table.nearest([[RARELY * (x == y) for y in range(size)] + [1 - RARELY] for x in range(size)])
+
+
+def examples() -> dict[str, Campaign]:
+    """A campaign for every kind of promise, each of one nat where it has a level."""
+    one, size = level(1), len(PRIOR)
+    told: dict[str, tuple[Notion, str]] = {
+        "randomised response": (Ldp(one), "randomized-response"),
+        "Hadamard": (Ldp(one), "hadamard"),
+        "OUE": (Ldp(one), "oue"),
+        "ID-LDP": (MinId.over([one, one, *[2 * one] * (size - 2)]), "idue"),
+        "geometric noise": (Geo.between(one, 1, [0], list(range(size))), "geometric"),
+        "high-low": (HighLow(one, size, (0, 1)), "randomized-response"),
+        "blocks": (Block.over(one, [0, 0, 0, 1, 1, 1]), "randomized-response"),
+        "LIP": (Information(one, PRIOR), "lip-table"),
+        "random sampling": (Information(one, PRIOR), "random-sampling"),
+        "OUE-LIP": (Information(one, PRIOR), "oue-lip"),
+        "mutual information": (MutualInformation(one, PRIOR), "mutual-information"),
+    }
+    found = {name: crowd.campaign(DOMAIN, notion, mechanism) for name, (notion, mechanism) in told.items()}
+    notion = MutualInformation(one, PRIOR)
+    found["truth once in 100"] = Campaign(
+        "Reproduction", "Which?", "", "A paper", DOMAIN, notion, "table", rarely(), 0, 1, 1, 1, 1, "open"
+    )
+    return found
+
+
+@dataclass(frozen=True)
+class Row:
+    """A notion of the SoK: what the paper says of it, and what an audit says of a campaign under it."""
+
+    name: str
+    kind: str
+    said: str
+    found: Callable[[Audit], str]
+    why: str
+
+
+def _nats(key: str) -> Callable[[Audit], str]:
+    def found(audit: Audit) -> str:
+        number = audit.as_json()["levels"].get(key, math.nan)
+        return "infinite" if number is None else "-" if math.isnan(number) else f"{number:.3f}"
+
+    return found
+
+
+def _delta(key: str) -> Callable[[Audit], str]:
+    def found(audit: Audit) -> str:
+        number = audit.as_json()["delta"][0][key]
+        return "-" if number is None else f"{number:.3f}"
+
+    return found
+
+
+def _bits(audit: Audit) -> str:
+    return f"{audit.as_json()['mutual_information_bits']:.3f}"
+
+
+POINT, MEAN = "point-wise", "average-case"
+FREE, AWARE = "context-free", "context-aware"
+
+ROWS = (
+    Row("eps-LDP (Def. 1)", f"{POINT}, {FREE}", "prior-agnostic; the ratio of every pair is bounded", _nats("ldp"),
+        "infinite where some pair is not protected: high-low, blocks, and what tells the truth now and then"),
+    Row("(eps, delta)-LDP", f"{POINT} up to delta, {FREE}", "delta is the probability that the ratio is not bounded",
+        _delta("ldp"),
+        "the smallest delta at eps = 1/2. It is not that probability: it is the mass above e^eps, and a channel that "
+        "tells everything with probability delta has it too"),
+    Row("(eps, delta)-LIP, delta = 0 (Def. 6)", f"{POINT}, {AWARE}", "output adds limited information of any input",
+        _nats("lip"),
+        "never above LDP's, and never below half of it. No report raises the belief in a value of this prior by more "
+        "than {ceiling:.2f} nats; what is above that is values ruled out"),
+    Row("(eps, delta)-LIP at eps = 1/2", f"{POINT} up to delta, {AWARE}", "failure probability delta", _delta("lip"),
+        "the smallest delta at eps = 1/2"),
+    Row("L-MIP, nats (Def. 5)", f"{MEAN}, {AWARE}", "the expected log ratio of posterior and prior",
+        _nats("mutual-information"),
+        "small everywhere, for what tells everything now and then too: a mean says little of the worst output"),
+    Row("L-MIP, bits", f"{MEAN}, {AWARE}", "(the unit is not named)", _bits, "the same in bits"),
+    Row("differential identifiability (Def. 7)", f"{POINT}, {AWARE}", "pair-wise protection of all values",
+        _nats("differential-identifiability"),
+        "the prior's own odds count: a report that says nothing has ln({most} / {rarest}) = {silent:.2f}, so a level "
+        "below that cannot be kept; most of what stands here is the prior, not the report"),
+    Row("Pufferfish (Def. 8)", f"{POINT}, by its scenarios", "context-free where all priors are scenarios",
+        _nats("pufferfish"),
+        "secrets: below 3 or not, under the prior and an even law. Secrets wider than values are better hidden than "
+        "the worst pair"),
+    Row("maximal leakage (Def. 9)", f"{MEAN}, worst prior", "no pair-wise protection", _nats("maximal-leakage"),
+        "never above LDP's, never below mutual information under any prior; listed with the context-aware notions, "
+        "but it depends on no prior"),
+    Row("geo-indistinguishability (eq. 8)", f"{POINT}, {FREE}", "noise by distance", _nats("geo"),
+        "nats for each step between two of the six numbers; geometric noise is the one made for it, and its LDP level "
+        "is five times as much"),
+)  # fmt: skip
+
+
+def notions(setting: Setting) -> Outcome:
+    campaigns = examples()
+    found = {
+        name: audit_campaign(terms, ask(terms, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
+        for name, terms in setting.track(campaigns.items())
+    }
+    least, most, whole = min(PRIOR), max(PRIOR), sum(PRIOR)
+    words = {
+        "least": least / whole, "ceiling": math.log(whole / least), "silent": math.log(most / least),
+        "most": f"{most}%", "rarest": f"{least}%",
+    }  # fmt: skip
+    names = list(campaigns)
+    rows = [
+        Finding(
+            f"{row.name}: {row.kind}; {row.said}",
+            "; ".join(f"{name} {row.found(found[name])}" for name in names),
+            row.why.format(**words),
+        )
+        for row in ROWS
+    ]
+    held = np.array(PRIOR) * PEOPLE // whole
+    released: dict[str, tuple[int, int | None] | None] = {}
+    for name, terms in campaigns.items():
+        try:
+            one = judge_reports(terms.channel, crowd.tally(terms.channel, held, setting.generator))
+            released[name] = one.k, one.l
+        except ReleaseError:
+            released[name] = None
+    rows.append(
+        Finding(
+            "local k-anonymity and l-diversity (Def. 3, 4): of a release; protect the identity in it, and against "
+            "attribute disclosure",
+            "; ".join(f"{name} {'-' if pair is None else f'{pair[0]:,} and {pair[1]}'}"
+                      for name, pair in released.items()),
+            f"of {PEOPLE:,} reports: how many share the rarest output, and how many answers could have given the "
+            "output that fewest could. Both are properties of one release: k grows with the crowd and says nothing of "
+            "a channel, l = 1 says that some report gives its answer away. Reports of bits (-) are counted bit by bit",
+        )
+    )  # fmt: skip
+    rare = found["truth once in 100"].as_json()["levels"]
+    verdict = (
+        "Ask for a point-wise notion: telling the truth once in a hundred has a mutual information of "
+        f"{rare['mutual-information']:.3f} nats and a maximal leakage of {rare['maximal-leakage']:.3f}, less than "
+        f"randomised response at 1 nat ({_nats('mutual-information')(found['randomised response'])} and "
+        f"{_nats('maximal-leakage')(found['randomised response'])}), and gives one person in a hundred away."
+    )
+    return Outcome((), tuple(rows), verdict)
+
+
+SHOWN = {
+    "ldp": ("LDP", "ldp"),
+    "differential-identifiability": ("differential identifiability", "other"),
+    "lip": ("LIP", "optimum"),
+    "maximal-leakage": ("maximal leakage", "server"),
+    "mutual-information": ("mutual information", "ours"),
+}
+LEVELS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0)
+
+
+def sweep(setting: Setting) -> Outcome:
+    even = (1,) * len(PRIOR)
+    cases: dict[str, tuple[Sequence[int], Callable[[float], Campaign]]] = {
+        "randomised response, even prior": (
+            even, lambda eps: crowd.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
+        "randomised response, skewed prior": (
+            PRIOR, lambda eps: crowd.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
+        "LIP, skewed prior": (
+            PRIOR, lambda eps: crowd.campaign(DOMAIN, Information(level(eps), PRIOR), "lip-table")),
+    }  # fmt: skip
+    panels, found = [], {}
+    for name, (prior, make) in setting.track(cases.items()):
+        at: dict[str, list[float]] = {key: [] for key in SHOWN}
+        for eps in LEVELS:
+            terms = make(eps)
+            survey = levels.survey(levels.structure_of(terms.channel, MOST_STEPS), ask(terms, prior=prior))
+            for key in SHOWN:
+                number = survey.levels[key].nats
+                at[key].append(math.nan if number is None else number)
+        found[name] = at
+        panels.append(
+            Panel(
+                name, "level asked for, nats", "level kept, nats",
+                tuple(Curve(title, LEVELS, tuple(at[key]), role) for key, (title, role) in SHOWN.items()),
+            )
+        )  # fmt: skip
+    one, top = LEVELS.index(1.0), len(LEVELS) - 1
+    flat, skewed, lip = found.values()
+    ratio = lip["mutual-information"][one] / skewed["mutual-information"][one]
+    entropy = -sum(p / sum(PRIOR) * math.log(p / sum(PRIOR)) for p in PRIOR)
+    findings = (
+        Finding(
+            "context-free notions hold whatever the prior",
+            f"of randomised response at 1 nat, LDP is {flat['ldp'][one]:.3f} and maximal leakage "
+            f"{flat['maximal-leakage'][one]:.3f} under both priors; LIP is {flat['lip'][one]:.3f} (even) and "
+            f"{skewed['lip'][one]:.3f} (skewed), mutual information {flat['mutual-information'][one]:.3f} and "
+            f"{skewed['mutual-information'][one]:.3f}",
+            "no difference. That one channel has several context-aware levels is not said",
+        ),
+        Finding(
+            "context-aware notions give more utility for the same eps",
+            f"a LIP campaign of 1 nat has an LDP level of {lip['ldp'][one]:.2f} and a mutual information of "
+            f"{lip['mutual-information'][one]:.3f}, {ratio:.1f} times that of randomised response under the same "
+            "prior",
+            "it is allowed up to twice its level under LDP; compare campaigns at the same LDP level as well",
+        ),
+        Finding(
+            "(limits are not given)",
+            f"randomised response at {LEVELS[-1]:g} nats of LDP has {skewed['ldp'][top]:.2f}; of LIP "
+            f"{skewed['lip'][top]:.2f}, at most {math.log(sum(PRIOR) / min(PRIOR)):.2f} of them by belief gained, the "
+            f"rest by belief lost; of maximal leakage {skewed['maximal-leakage'][top]:.2f} of at most "
+            f"{math.log(len(PRIOR)):.2f}; of mutual information {skewed['mutual-information'][top]:.2f} of at most "
+            f"{entropy:.2f}",
+            "average-case levels end at what there is to know; the same number of nats is a strict promise under one "
+            "notion and none under another",
+        ),
+    )
+    verdict = (
+        f"A number of nats means nothing without its notion: randomised response at 1 nat of LDP has "
+        f"{skewed['lip'][one]:.2f} of LIP, {skewed['maximal-leakage'][one]:.2f} of maximal leakage and "
+        f"{skewed['mutual-information'][one]:.2f} of mutual information under one and the same prior."
+    )
+    return Outcome(tuple(panels), findings, verdict)
+
+
+CAPS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A campaign: the nats asked for, a person's squared error, nats of mutual information."""
+
+    asked: float
+    error: float
+    leak: float
+    channel: Channel
+
+
+def utility(setting: Setting) -> Outcome:
+    notion_of: dict[str, tuple[Callable[[float], Notion], str, str]] = {
+        "LDP, best": (lambda eps: Ldp(level(eps)), "auto", "ldp"),
+        "LIP, best": (lambda eps: Information(level(eps), PRIOR), "lip-table", "optimum"),
+        "mutual information": (lambda eps: MutualInformation(level(eps), PRIOR), "mutual-information", "ours"),
+    }
+    found: dict[str, list[_Point]] = {}
+    for name, (notion, mechanism, _) in setting.track(notion_of.items()):
+        found[name] = []
+        for eps in CAPS if name == "mutual information" else LEVELS:
+            try:
+                terms = crowd.campaign(DOMAIN, notion(eps), mechanism)
+            except BadData:  # the cap forbids nothing
+                continue
+            structure = levels.structure_of(terms.channel, MOST_STEPS)
+            leak = levels.mutual_information(structure, PRIOR).nats or 0.0
+            found[name].append(_Point(eps, lip_mse(_joint(terms.channel), PRIOR), leak, terms.channel))
+    alone = prior_mse(PRIOR)
+    roles = {name: role for name, (_, _, role) in notion_of.items()}
+
+    def lines(x_of: Callable[[_Point], float]) -> tuple[Curve, ...]:
+        curves = [
+            Curve(name, tuple(map(x_of, points)), tuple(point.error for point in points), roles[name])
+            for name, points in found.items()
+        ]
+        widest = max(max(curve.x) for curve in curves)
+        return (*curves, Curve("prior alone", (0.0, widest), (alone, alone), "alone"))
+
+    panels = (
+        Panel(
+            "against the level of its own notion",
+            "level asked for, nats",
+            "squared error of one person",
+            lines(lambda point: point.asked),
+        ),
+        Panel(
+            "against what leaks on average",
+            "mutual information, nats",
+            "squared error of one person",
+            lines(lambda point: point.leak),
+        ),
+    )
+    half = next(row for row in found["mutual information"] if row.asked == 0.4)
+    structure = levels.structure_of(half.channel, MOST_STEPS)
+    kept, lip = levels.ldp(structure).nats, levels.information(structure, PRIOR).nats
+    same = _between(found["LIP, best"], half.leak)
+    plain = _between(found["LDP, best"], half.leak)
+    least = min(PRIOR) / sum(PRIOR)
+    findings = (
+        Finding(
+            "average-case protection retains a better balance of utility and privacy",
+            f"at the same mutual information of {half.leak:.2f} nats a person's error is {half.error:.3f} with the "
+            f"channel made for it, {same:.3f} with LIP and {plain:.3f} with LDP; the prior alone {alone:.3f}",
+            f"what the average-case channel gains it takes from the worst case: its LDP level is {_or_none(kept)}, its "
+            f"LIP level {_or_none(lip)}",
+        ),
+        Finding(
+            "average-case suits trends over many people, point-wise the individual",
+            "all of these levels are of one person's report; the average is over that person's outputs, not over "
+            "people",
+            "collecting from many does not turn one into the other: where people are independent, what statistics of "
+            "the reports reveal of a person is at most what their own report does, under each of the notions",
+        ),
+        Finding(
+            "point-wise protection demands higher overheads in processing and storage",
+            "an output takes "
+            + "; ".join(
+                f"{max(row.channel.output_bits for row in rows)} bits ({name})" for name, rows in found.items()
+            ),
+            "not with today's channels; what is dear is the convex programme of the average-case one, once, for its "
+            "author",
+        ),
+        Finding(
+            "mutual information allows no closed-form mechanism (Def. 5)",
+            f"at a cap of {half.asked:g} nats the optimum never answers {_never(half.channel)} of {len(PRIOR)} values",
+            f"it is found by convex optimisation. It saves information on rare values (the rarest has {least:.0%}): "
+            "who holds one answers as others do, and in a histogram they are missing",
+        ),
+    )
+    verdict = (
+        f"Average-case protection buys little and costs the promise: at {half.leak:.2f} nats of mutual information a "
+        f"person's error is {half.error:.3f} instead of LIP's {same:.3f}, and the worst case is {_or_none(kept)} nats "
+        "of LDP."
+    )
+    return Outcome(panels, findings, verdict)
+
+
+def _or_none(nats: float | None) -> str:
+    return "infinite" if nats is None else f"{nats:.2f}"
+
+
+def _joint(channel: Channel) -> Channel:
+    """A channel whose outputs are counted one by one: sets of bits as the outputs they are."""
+    if not channel.unary:
+        return channel
+    rows = [
+        [Fraction(channel.weight(x, y), 2**channel.scale) for y in range(channel.outputs)]
+        for x in range(channel.inputs)
+    ]
+    return Table.nearest(rows)
+
+
+def _never(channel: Channel) -> int:
+    return sum(not any(channel.weight(x, y) for x in range(channel.inputs)) for y in range(channel.outputs))
+
+
+def _between(points: Sequence[_Point], leak: float) -> float:
+    """The error at a mutual information, between the campaigns nearest to it."""
+    return float(np.interp(leak, [point.leak for point in points], [point.error for point in points]))
+
+
+RELATIONS: Mapping[str, str] = {
+    "eps-LDP implies eps-LIP": "lip <= ldp",
+    "eps-LIP implies 2 eps-LDP": "ldp <= 2 lip",
+    "eps-LIP implies eps-MIP": "mutual-information <= lip",
+    "MIP below maximal leakage": "mutual-information <= maximal-leakage",
+    "maximal leakage below LDP": "maximal-leakage <= ldp",
+}
+
+
+def relations(setting: Setting) -> Outcome:
+    broken = dict.fromkeys(RELATIONS, 0)
+    near = dict.fromkeys(RELATIONS, 0.0)
+    odds, fish, ball, sampled = 0.0, 0.0, 0.0, 0.0
+    for _ in setting.track(range(setting.repeats)):
+        size, outputs = (int(n) for n in setting.generator.integers(2, 6, 2))
+        rows = setting.generator.dirichlet(np.full(outputs, setting.generator.choice([0.7, 5.0, 50.0])), size) + 1e-4
+        table = Table.nearest([[Fraction(cell) / sum(map(Fraction, row)) for cell in row] for row in rows.tolist()])
+        prior = tuple((1 + 10**6 * setting.generator.dirichlet(np.ones(size))).astype(int).tolist())
+        structure = levels.structure_of(table)
+        single = tuple(tuple(int(x == secret) for x in range(size)) for secret in range(size))
+        every = Pufferfish(
+            tuple(f"v{x}" for x in range(size)),
+            tuple((x, y) for x in range(size) for y in range(x)),
+            (Scenario("certain", single),),
+        )
+        found = levels.survey(structure, levels.Asked(prior, radius=Fraction(1), pufferfish=every)).levels
+        at = {key: one.nats or 0.0 for key, one in found.items()}
+        for claim, sides in RELATIONS.items():
+            low, high = sides.split(" <= ")
+            bound = 2 * at["lip"] if high == "2 lip" else at[high]
+            broken[claim] += at[low] > bound + 2e-9  # both are rounded up to nanonats
+            near[claim] = max(near[claim], at[low] / bound)
+        spread = math.log(max(prior) / min(prior))
+        odds = max(odds, at["differential-identifiability"] - (at["ldp"] + spread))
+        fish = max(fish, abs(at["pufferfish"] - at["ldp"]))
+        ball = max(ball, abs(at["lip-ball"] - at["ldp"]))
+        sampled = max(sampled, _apart(prior))
+    findings = (
+        *(
+            Finding(
+                claim,
+                f"{sides}: broken by {broken[claim]} of {setting.repeats:,} random channels and priors; at the nearest "
+                f"the left side is {near[claim]:.0%} of the right one",
+                "no difference" if not broken[claim] else "it does not hold",
+            )
+            for claim, sides in RELATIONS.items()
+        ),
+        Finding(
+            "Pufferfish with a large enough set of priors is context-free",
+            f"with every value a secret of its own its level is LDP's, up to {fish:.0e} nats",
+            "no difference",
+        ),
+        Finding(
+            "LIP bounds what an output adds under the prior",
+            f"over all priors at once its level is LDP's, up to {ball:.0e} nats",
+            "the ball of radius 1 around any prior is all priors: what LIP gains it gains from knowing one",
+        ),
+        Finding(
+            "differential identifiability is like LDP, with a prior",
+            f"it exceeds LDP by at most the log odds of the most and the least likely value (by {odds:.0e} more at the "
+            "most), and those odds are in it even where nothing is told",
+            "a bound below the prior's own odds cannot be kept by anybody; LIP measures what the report adds",
+        ),
+    )
+    findings += (
+        Finding(
+            "random sampling translates into randomised response",
+            "it is one: the probabilities of the randomised response with the prior as its cover are those of "
+            f"revealing or drawing from the prior, up to {sampled:.0e}",
+            "no difference; for an even prior it is k-ary randomised response itself",
+        ),
+    )
+    verdict = (
+        f"In {setting.repeats:,} random channels none broke the order mutual information, LIP, LDP, twice LIP: promise "
+        "LDP or LIP, and the others follow."
+    )
+    return Outcome((), findings, verdict)
+
+
+def _apart(prior: Sequence[int]) -> float:
+    """How far the random sampling channel is from its description, over all cells."""
+    channel, law = random_sampling(prior, level(1)), np.array(prior) / sum(prior)
+    rows = np.array([[channel.weight(x, y) for y in range(len(law))] for x in range(len(law))]) / 2**channel.scale
+    reveal = rows[0, 0] - rows[1, 0]
+    return float(np.abs(rows - reveal * np.eye(len(law)) - (1 - reveal) * law).max())
+
+
+EXPERIMENTS = (
+    Experiment("notions", "B8", "Every notion, on twelve campaigns", notions),
+    Experiment("sweep", "B8", "One channel under five notions", sweep),
+    Experiment("utility", "B8", "Point-wise against average-case", utility),
+    Experiment("relations", "B8", "Which notion implies which", relations, 3000, 300),
+)

@@ -1,0 +1,206 @@
+"""What the context-aware experiments are made of: exact errors by brute force, people drawn by the device's law."""
+
+from __future__ import annotations
+
+import gzip
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from aggregator.design import mechanisms, support
+from aggregator.estimate.error import expected_mse
+from aggregator.estimate.linear import solve
+from aggregator.present.table import total_variation
+from aggregator.reproduce import crowd
+from aggregator.reproduce.context import EXPERIMENTS, places, reader
+from aggregator.reproduce.context.reader import METHODS, Reader, block, blocks_of, level, people_needed
+from aggregator.reproduce.context.sensitive import best_order_error, high_low_law, projective_high_low_error
+from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, DataFolder
+from aggregator.reproduce.experiment import Setting
+from protocol.notions import Block, HighLow, Ldp
+
+
+def read_by(size, notion, mechanism):
+    return Reader(crowd.campaign(crowd.values(size), notion, mechanism))
+
+
+@pytest.mark.parametrize(
+    ("notion", "mechanism"),
+    [
+        (Ldp(level(1)), "hadamard"),
+        (Ldp(level(1)), "projective"),
+        (Block.over(level(1), [0, 0, 0, 1, 1, 1]), "best-in-blocks"),
+        (HighLow(level(1), 6, (0, 2)), "hadamard"),
+    ],
+)
+def test_people_drawn_from_a_law_report_by_its_mixture(notion, mechanism):
+    """Outputs come as often as the channel's integers, mixed by the law, say: n = 10^6, chi-square at alpha = 10^-4."""
+    asked, law = read_by(6, notion, mechanism), np.array([0.4, 0.3, 0.0, 0.15, 0.1, 0.05])
+    channel, people = asked.terms.channel, 1_000_000
+    weights = [sum(p * channel.weight(x, y) for x, p in enumerate(law)) for y in range(channel.outputs)]
+    expected = np.array(weights) / 2**channel.scale * people
+    tally = asked.drawn(law, people, np.random.default_rng(2))
+    assert tally.reports == tally.counts.sum() == people
+    assert not tally.counts[expected == 0].any()
+    some = expected > 0
+    fitted = expected[some] * people / expected[some].sum()
+    assert stats.chisquare(tally.counts[some], fitted).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("mechanism", ["hadamard", "projective"])
+def test_everybody_is_told_once(mechanism):
+    """A population that stands still sends one report a person, and its shares are found again."""
+    asked, held = read_by(5, Ldp(level(2)), mechanism), np.array([50_000, 20_000, 0, 20_000, 10_000])
+    tally = asked.told(held, np.random.default_rng(1))
+    assert tally.counts.sum() == tally.reports == held.sum()
+    # 100,000 people: the standard error of a share is below 0.006.
+    assert total_variation(asked.shares(tally, "projection"), held / held.sum()) < 0.03
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_estimate_is_a_distribution_near_the_truth(method):
+    """With 10^6 people over 20 values each method is within a few hundredths, and sums to one."""
+    law = 1 / np.arange(1, 21)
+    law /= law.sum()
+    asked = read_by(20, block(20, 4, 2.0), "hadamard")
+    share = asked.shares(asked.drawn(law, 1_000_000, np.random.default_rng(4)), method)
+    assert share.sum() == pytest.approx(1)
+    assert share.min() >= 0
+    assert total_variation(share, law) < 0.02  # standard errors are about 0.001; the even prior adds up to 0.01
+
+
+def test_the_methods_are_told_apart():
+    """Of few reports over many values every method makes another distribution."""
+    asked = read_by(50, Ldp(level(1)), "hadamard")
+    tally = asked.drawn(np.full(50, 0.02), 1000, np.random.default_rng(4))
+    found = [asked.shares(tally, method) for method in METHODS]
+    assert all(total_variation(a, b) > 0.01 for i, a in enumerate(found) for b in found[:i])
+
+
+def test_the_people_needed_bring_the_estimate_that_near():
+    """With so many people the mean distance of raw estimates is the one asked for: 2,000 surveys, within 3%."""
+    law = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
+    asked, generator = read_by(8, Ldp(level(1)), "hadamard"), np.random.default_rng(6)
+    people = round(people_needed(asked, law, 0.02))
+    away = []
+    for _ in range(2000):
+        tally = asked.drawn(law, people, generator)
+        away.append(total_variation(solve(asked.decoder, tally).raw, law))
+    assert np.mean(away) == pytest.approx(0.02, rel=0.03)  # its standard error is below 1%
+
+
+def test_blocks_are_equal_runs():
+    """m blocks of neighbours, as equal as can be; one block is plain LDP."""
+    assert blocks_of(10, 5) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert sorted(np.bincount(blocks_of(11, 3)).tolist()) == [3, 4, 4]
+    assert block(10, 1, 1.0) == Ldp(level(1))
+    assert block(4, 2, 1.0) == Block.over(level(1), [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("size", "ratios"), [(100, (1.09, 1.30, 2.43, 14.4)), (16, (1.21, 1.44, 2.70, 10.9)), (10, (1.31, 1.56, 2.89, 8.4))]
+)
+def test_what_hadamard_loses_in_a_block(size, ratios):
+    """Beside subset selection, the optimum, at 0.5, 1, 2 and 4 nats (MATH 5.3)."""
+    for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
+        best = min(support.subset_error(size, ones, level(eps)) for ones in range(1, size))
+        assert expected_mse(mechanisms.hadamard(size, level(eps))) / best == pytest.approx(ratio, rel=0.005)
+
+
+def test_equal_blocks_divide_the_error_by_their_number():
+    """Hadamard in m equal blocks has 1/m of the squared error of Hadamard over all, people spread evenly."""
+    plain = expected_mse(read_by(60, Ldp(level(1)), "hadamard").terms.channel)
+    for m in (2, 5, 10):
+        inside = expected_mse(read_by(60, block(60, m, 1.0), "hadamard").terms.channel)
+        assert plain / inside == pytest.approx(m, rel=0.01)
+
+
+@pytest.mark.parametrize(("size", "sensitive", "part"), [(30, 10, 0.1), (30, 12, 0.7), (200, 40, 0.5)])
+@pytest.mark.parametrize("eps", [0.5, 1.0, 3.0])
+def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, part, eps):
+    """The closed form is the error of the product's channel, and no order is better than the best one."""
+    terms = read_by(size, HighLow(level(eps), size, tuple(range(sensitive))), "projective").terms
+    law = high_low_law(size, sensitive, part)
+    assert law.sum() == pytest.approx(1)
+    assert law[:sensitive].sum() == pytest.approx(part)
+    (inner,) = (each for each in terms.channel.channels if each.family == "projective")
+    found = projective_high_low_error(size, sensitive, part, inner.order, inner.dimension, eps)
+    assert found == pytest.approx(expected_mse(terms.channel, law), rel=1e-6)
+    assert best_order_error(size, sensitive, part, eps) <= found * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "part", "ratios"),
+    [(100, 0.1, (1.02, 1.09, 1.37, 3.25)), (100, 0.5, (1.03, 1.19, 1.88, 7.9)), (500, 0.5, (1.02, 1.17, 1.91, 9.5))],
+)
+def test_what_hadamard_loses_under_high_low(sensitive, part, ratios):
+    """Beside the best prime order, of 1,000 values at 0.5, 1, 2 and 4 nats (MATH 5.2)."""
+    law = high_low_law(1000, sensitive, part)
+    for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
+        channel = mechanisms.high_low_hadamard(1000, tuple(range(sensitive)), level(eps))
+        found = expected_mse(channel, law) / best_order_error(1000, sensitive, part, eps)
+        assert found == pytest.approx(ratio, rel=0.006)
+
+
+@pytest.mark.parametrize(("grid", "cells"), [((5, 7), 1250), ((25, 35), 50), ((25, 70), 25)])
+def test_the_grid_is_cut_into_rectangles(grid, cells):
+    """The blocks of Table 1 are equal rectangles of the grid, numbered by row and column."""
+    found = np.array(places.grid_blocks(*grid)).reshape(GRID_ROWS, GRID_COLUMNS)
+    assert set(np.bincount(found.ravel())) == {cells}
+    down, across = GRID_ROWS // grid[0], GRID_COLUMNS // grid[1]
+    assert (found[:down, :across] == 0).all()
+    assert found[0, across] == 1
+    assert found[down, 0] == grid[1]
+    assert found[-1, -1] == math.prod(grid) - 1
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A grid sheet of five cells in three districts."""
+    rows = ["row,col,checkins,users", "62,175,6000,9", "62,176,1900,9", "10,20,1500,9", "100,300,599,9", "0,0,1,1"]
+    with gzip.open(tmp_path / "gowalla_u5628_us_grid.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(rows) + "\n")
+    return DataFolder(tmp_path)
+
+
+def test_the_map_shows_cells_at_their_places(folder):
+    """Each cell lies in the band of its share, at its middle; what comes of a part of the data says so."""
+    (each,) = (one for one in EXPERIMENTS if one.name == "fig3")
+    outcome = each.outcome(folder, 1, quick=True)
+    assert outcome.data == "Gowalla (u5628), a part of it, 10,000 check-ins in the United States"
+    truth, plain, blocks = outcome.panels
+    assert {curve.name: list(zip(curve.x, curve.y, strict=True)) for curve in truth.curves} == {
+        "1% or more": [(-125.9, 27.1), (-94.9, 37.5), (-94.7, 37.5), (-69.9, 45.1)],
+        "less, but some": [(-129.9, 25.1)],
+    }
+    assert all(curve.marks for panel in outcome.panels for curve in panel.curves)
+    # In blocks nobody is put where nobody is: all that is estimated lies in the districts of the five cells.
+    near = {(-126, 27), (-95, 37), (-70, 45), (-130, 25)}  # a district is a degree each way
+    drawn = {(math.floor(x), math.floor(y)) for curve in blocks.curves for x, y in zip(curve.x, curve.y, strict=True)}
+    assert drawn <= near
+    assert len(plain.curves)
+
+
+@pytest.mark.long
+def test_table_1_is_not_set_beside_the_papers_as_the_same_data(folder):
+    """A part of the data is labelled in the findings, and more blocks are nearer to the truth."""
+    (each,) = (one for one in EXPERIMENTS if one.name == "table1")
+    outcome = each.run(Setting(folder, np.random.default_rng(1), 1, True, lambda _: None))
+    assert outcome.data.startswith("Gowalla (u5628), a part of it")
+    assert "not the paper's numbers" in outcome.findings[0].why
+    assert "a part of Gowalla" in outcome.verdict
+    projected = next(curve for curve in outcome.panels[0].curves if curve.name == "Hadamard, projected")
+    assert projected.x == (1, 35, 875, 1750)
+    assert projected.y[0] > projected.y[-1]
+
+
+def test_the_laws_are_what_they_are_called():
+    """Geometric by 0.95, Zipf by 1, uniform, and the geometric one in another order."""
+    geometric, zipf, uniform, permuted = reader.laws(np.random.default_rng(1)).values()
+    assert geometric[1] / geometric[0] == pytest.approx(0.95)
+    assert zipf[9] / zipf[0] == pytest.approx(0.1)
+    assert set(uniform) == {1 / reader.VALUES}
+    assert sorted(permuted) == pytest.approx(sorted(geometric))
+    assert not np.array_equal(permuted, geometric)

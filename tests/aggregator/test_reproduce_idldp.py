@@ -1,0 +1,338 @@
+"""The errors of the ID-LDP experiments are exactly those of devices, and its numbers are what they are called."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from aggregator.design import idue
+from aggregator.design.padding import choose_padding
+from aggregator.estimate.decoders import decoder_of
+from aggregator.estimate.result import estimate
+from aggregator.reproduce import crowd
+from aggregator.reproduce.data import Baskets, DataFolder
+from aggregator.reproduce.experiment import Setting
+from aggregator.reproduce.idldp import EXPERIMENTS, sets, single, surveys, table
+from aggregator.reproduce.idldp.surveys import People
+from protocol import exact
+from protocol.channels.bits import S
+from protocol.domain.items import DITHERS
+from protocol.notions import certify
+from protocol.notions.graded import Graded
+
+NAT = exact.NANONATS
+
+
+def baskets(lists, label="a toy, whole"):
+    return Baskets(np.cumsum([0, *map(len, lists)]), np.array([x for each in lists for x in each]), label, True)
+
+
+def random_lists(generator, people, size, largest):
+    """Lists of 1 to ``largest`` different items, popular ones first in the catalogue."""
+    law = 1 / np.arange(1, size + 1)
+    law /= law.sum()
+    return [
+        generator.choice(size, size=int(generator.integers(1, largest + 1)), replace=False, p=law).tolist()
+        for _ in range(people)
+    ]
+
+
+def setting(data=None, repeats=2):
+    return Setting(DataFolder(data), np.random.default_rng(1), repeats, True, lambda _: None)
+
+
+# People and their sets.
+
+
+def test_a_set_holds_an_item_once():
+    """What is twice in a basket is once in the set; items that nobody has are no items."""
+    people = People.of(baskets([[5, 2, 5], [2], [9, 2, 9, 9]]))
+    assert people.size == 3
+    assert people.sets() == [(0, 1), (0,), (0, 2)]
+    assert people.counts.tolist() == [3, 1, 1]
+    assert people.sizes.tolist() == [2, 1, 2]
+
+
+def test_first_items_are_among_all():
+    """The first item of a basket counts, in a catalogue of all items."""
+    people = People.first(baskets([[5, 2], [2], [9, 2]]))
+    assert people.size == 3
+    assert people.counts.tolist() == [1, 1, 1]
+    assert People.first(baskets([[7, 2], [7]])).counts.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_what_is_told_has_the_law_of_devices(length):
+    """Shares of what 200,000 people tell are within 5 standard errors of ``Items.draws``, item by item and dummy.
+
+    12 shares at most, so one seed in 100,000 would fail by chance.
+    """
+    kinds, each = [(0, 1, 2), (1,), (3, 0)], 70_000
+    people = People.of(baskets([list(kind) for kind in kinds] * each))
+    terms = surveys.campaign(people.size, length, 1.0, "oue")
+    expected = np.zeros(people.size + length)
+    for kind in kinds:
+        for x, count in terms.domain.draws(tuple(sorted(kind))).items():
+            expected[x] += count / DITHERS / len(kinds)
+    told = people.told(length, np.random.default_rng(1))
+    assert told.sum() == len(people)
+    error = np.sqrt(expected * (1 - expected) / len(people))
+    assert (np.abs(told / len(people) - expected) <= 5 * error + 1e-12).all()
+
+
+def test_budgets_are_dealt_in_parts():
+    """Every part has its number of items, the least budget first; a part too small for an item has none."""
+    found = surveys.budgets(40, 1.5, surveys.USUAL)
+    assert [found.count(level) for level in (1_500_000_000, 1_800_000_000, 3_000_000_000)] == [2, 2, 36]
+    assert found == sorted(found)
+    assert surveys.budgets(10, 1.0, ((0.01, 1.0), (0.99, 2.0))) == [2 * NAT] * 10
+
+
+# Exact errors.
+
+
+def by_person(people, length, channel, domain, x):
+    """Bias and variance of the count of the item at input ``x``, person by person, by the law of a device's dither."""
+    own, other = (weights[channel.class_of[x]] / S for weights in (channel.own, channel.other))
+    bias = variance = 0.0
+    for held in people.sets():
+        chance = domain.draws(held).get(x, 0) / DITHERS
+        bit = other + (own - other) * chance
+        variance += length**2 * bit * (1 - bit) / (own - other) ** 2
+        bias += length * chance - (x in held)
+    return bias, variance
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+@pytest.mark.parametrize("name", ["RAPPOR", "OUE", "IDUE"])
+def test_errors_of_sets_are_those_of_every_device(name, length):
+    """Bias and variance of each item in each class of budgets are the sums over the people."""
+    people = People.of(baskets(random_lists(np.random.default_rng(length), 60, 40, 4)))
+    terms = surveys.campaign(people.size, length, 1.0, single.RECIPES[name])
+    found = surveys.expected(people, length, terms.channel)
+    assert found.parts.sum() == pytest.approx(1)
+    # Budgets are dealt: input x has the budget of its class, whichever item it is.
+    for x in range(people.size):
+        bias, variance = by_person(people, length, terms.channel, terms.domain, x)
+        of = terms.channel.class_of[x]
+        assert found.bias[x] == pytest.approx(bias, abs=1e-9)
+        assert found.deviation[of, x] ** 2 == pytest.approx(variance, rel=1e-9)
+
+
+def test_errors_of_single_items_are_eq_7():
+    """n b (1-b) / (a-b)^2 + c (1-a-b) / (a-b), and no bias."""
+    people = People.first(baskets([[x % 7] for x in range(50)]))
+    channel = surveys.campaign(7, 0, 2.0, "oue").channel
+    own, other = channel.own[0] / S, channel.other[0] / S
+    fixed, held = table.variances(np.array([own]), np.array([other]))
+    found = surveys.expected(people, 0, channel)
+    assert found.bias == pytest.approx(0, abs=1e-12)
+    assert found.deviation[0] ** 2 == pytest.approx(50 * fixed + people.counts * held)
+    assert found.mse == pytest.approx((50 * fixed * 7 + 50 * held).item() / 50)
+
+
+def test_oue_and_rappor_do_not_depend_on_dummies():
+    """Their integers are the same with dummies and without, which ``exactly`` relies on."""
+    people = People.of(baskets(random_lists(np.random.default_rng(1), 50, 30, 4)))
+    for name in ("OUE", "RAPPOR"):
+        channel = surveys.campaign(people.size, 3, 1.0, single.RECIPES[name]).channel
+        assert single.exactly(people, 3, 1.0, name).mse == pytest.approx(surveys.expected(people, 3, channel).mse)
+
+
+@pytest.mark.parametrize(("length", "name"), [(0, "IDUE"), (0, "OUE"), (2, "IDUE")])
+def test_simulated_surveys_err_as_expected(length, name):
+    """The mean squared error of 400 surveys is within 4 standard errors of the exact one: one seed in 15,000 would fail
+    by chance. Means of RE(5) are within 5%."""
+    lists = random_lists(np.random.default_rng(1), 2000, 40, 3)
+    people = People.of(baskets(lists)) if length else People.first(baskets(lists))
+    truth = single.exactly(people, length, 1.0, name)
+    found = single.repeated(people, length, 1.0, name, setting(repeats=400))
+    squares = np.array([surveys.squared(each.raw, people) for each in found])
+    assert abs(squares.mean() - truth.mse) < 4 * squares.std() / math.sqrt(len(squares))
+    assert np.mean([surveys.relative(each.raw, people, 5) for each in found]) == pytest.approx(
+        truth.relative(5), rel=0.05
+    )
+    if not length:
+        assert truth.spread == pytest.approx(squares.std(), rel=0.3)
+
+
+@pytest.mark.parametrize("length", [0, 4])
+def test_at_a_large_level_a_survey_counts_everybody(length):
+    """With 9 to 18 nats of budget every count is the true one but for what the choice of an item adds: estimates
+    are given back to the items they are of, however the budgets were dealt."""
+    people = People.of(baskets([[x] for x in range(9) for _ in range(100 * (x + 1))]))
+    terms = surveys.campaign(people.size, length, 9.0, "idue")
+    each = surveys.survey(people, length, terms, np.random.default_rng(1))
+    slack = 0.1 if length == 0 else 0.4
+    for counts in (each.raw, each.shrunk, each.projected):
+        assert counts == pytest.approx(people.counts, rel=slack, abs=60)
+        assert surveys.precision(counts, people, 3) == 1
+
+
+def test_estimates_are_the_products():
+    """Raw, projected and empirical-Bayes counts are those of ``estimate`` from the same tally."""
+    people = People.of(baskets(random_lists(np.random.default_rng(3), 3000, 30, 3)))
+    terms = surveys.campaign(people.size, 2, 2.0, "idue")
+    each = surveys.survey(people, 2, terms, np.random.default_rng(1))
+    for method, counts in (("linear", each.raw), ("projection", each.projected), ("empirical-bayes", each.shrunk)):
+        share = estimate(terms, each.linear.tally, method=method).share
+        assert counts[each.order] == pytest.approx(share * len(people))
+
+
+def test_the_relative_error_is_that_of_normal_errors():
+    """RE(k) of biased normal estimates, by 400,000 draws: to 1%."""
+    truth = np.array([50, 400, 9])
+    bias, deviation = np.array([-20.0, -100.0, 0.0]), np.array([[30.0, 10.0, 1.0], [60.0, 90.0, 1.0]])
+    parts = np.array([0.25, 0.75])
+    found = surveys.Exact(truth, bias, deviation, parts, 1000).relative(2)
+    draws = np.random.default_rng(1).normal(size=400_000)
+    by_draws = np.mean(
+        [parts @ [np.abs(bias[x] + deviation[c, x] * draws).mean() for c in range(2)] / truth[x] for x in (0, 1)]
+    )
+    assert found == pytest.approx(by_draws, rel=0.01)
+
+
+def test_measures():
+    """Squared error over n, relative error and precision of the top, by hand."""
+    people = People.of(baskets([[0, 1], [0, 1], [0, 2], [0]]))
+    found = np.array([2.0, 2.0, 3.0])
+    assert surveys.squared(found, people) == (4 + 0 + 4) / 4
+    assert surveys.relative(found, people, 2) == (2 / 4 + 0) / 2
+    assert surveys.variation(found, people) == (2 + 0 + 2) / 2 / 4
+    assert surveys.precision(found, people, 1) == 0
+    assert surveys.precision(found, people, 2) == 0.5
+
+
+# What cannot be undercut.
+
+
+@pytest.mark.parametrize("kind", idue.KINDS)
+@pytest.mark.parametrize("eps", [0.2, 1.0, 4.0])
+def test_no_unary_encoding_is_below_the_floor(eps, kind):
+    """For budgets of many kinds, every item's variance is at least e^eps / (e^eps - 1)^2, held or not."""
+    generator = np.random.default_rng(1)
+    for _ in range(5):
+        times = np.append(1.0, 1 + 3 * generator.random(4))
+        asked = Graded.over([exact.level_from(eps * each) for each in np.repeat(times, 3)])
+        channel = idue.idue(asked, kind)
+        certify(channel, asked)
+        own, other = np.array(channel.own) / S, np.array(channel.other) / S
+        fixed, held = table.variances(own, other)
+        least = surveys.floor(1, eps) * (1 - 1e-6)
+        assert (fixed >= least).all()
+        assert (fixed + held >= least).all()
+
+
+def test_the_floor_is_nearly_reached():
+    """With one item in a million sensitive, IDUE is within 5% of the floor, and the floor is a quarter of OUE."""
+    own, other = idue.optimum([1, 10**6], np.array([[np.inf, 1.0], [1.0, 2.0]]))
+    assert idue.worst_error([1, 10**6], own, other) < 1.05 * surveys.floor(10**6 + 1, 1.0)
+    odds = math.e
+    assert surveys.floor(1, 1.0) == pytest.approx(4 * odds / (odds - 1) ** 2 / 4)
+
+
+# The planner.
+
+
+def test_the_planners_padding_is_the_exact_optimum():
+    """Of the paddings tried it has the least exact error, of IDUE-PS and of OUE-PS."""
+    people = People.of(baskets(random_lists(np.random.default_rng(5), 1500, 25, 6)))
+    lengths = (1, 2, 4)
+    chosen = set()
+    for name in ("OUE", "IDUE"):
+        for eps in (0.5, 5.0):
+            errors = [single.exactly(people, length, eps, name).mse for length in lengths]
+            length = sets.planned(people, people.sets(), eps, name, lengths).length
+            assert errors[lengths.index(length)] == pytest.approx(min(errors), rel=1e-3)
+            chosen.add(length)
+    assert len(chosen) > 1
+    direct = choose_padding(
+        people.sets(),
+        people.size,
+        lambda length: decoder_of(surveys.campaign(people.size, length, 5.0, "oue").channel),
+        len(people),
+        lengths,
+    )
+    assert sets.planned(people, people.sets(), 5.0, "OUE", lengths) == direct
+
+
+# Table I and Theorem 4.
+
+
+def test_table_1():
+    """Exact probabilities give 8.387 n to 8.567 n, the printed two-digit ones 8.70 n to 8.88 n (MATH 3.2)."""
+    best = idue.idue(table.notion(table.TOY))
+    assert table.total(best) == pytest.approx((8.387, 8.567), abs=5e-4)
+    own, other = np.array(best.own) / S, np.array(best.other) / S
+    assert np.array(table.PRINTED) == pytest.approx(np.array([own, other]), abs=0.006)
+    fixed, held = table.variances(*map(np.array, table.PRINTED))
+    assert [float(number) for number in np.round([*fixed, *held], 2)] == [3.27, 1.33, 0.31, 0.13]
+    total = fixed @ [1, 4]
+    assert (total + held.min(), total + held.max()) == pytest.approx((8.70, 8.88), abs=5e-3)
+    outcome = table.table_1(setting())
+    assert "none ends below ours" in outcome.findings[3].ours
+    assert "8.387 n to 8.567 n" in outcome.findings[1].ours
+
+
+def test_larger_examples():
+    """opt0, opt1, opt2 and OUE of MATH 3.2's larger examples."""
+    expected = {0: (76.89, 77.19, 92.99), 1: (1691, 1757, 2420)}
+    for place, (_, budgets, many) in enumerate(table.LARGER):
+        found = [
+            idue.worst_error(many, *idue.optimum(many, np.minimum.outer(budgets, budgets), kind)) for kind in idue.KINDS
+        ]
+        assert found == pytest.approx(expected[place], rel=5e-4)
+
+
+def test_theorem_4():
+    """Words' probabilities sum to one for every set, and no pair of sets is above the theorem or the certificate."""
+    outcome = table.theorem_4(setting())
+    assert "none is above it" in outcome.findings[0].ours
+    assert "never below the true level" in outcome.findings[1].ours
+    domain, budgets = table.Items(2, 3), [NAT, NAT, 2 * NAT]
+    channel = idue.idue_ps(domain, budgets)
+    for held in ((), (1,), (0, 1, 2)):
+        assert sum(table._outputs(channel, domain.draws(held))) == pytest.approx(1)
+    asked = Graded.over(idue.item_budgets(domain, budgets))
+    mean = (math.e + math.e**2) / 2
+    assert table._budget(domain.draws((0, 2)), asked.budgets, asked) == pytest.approx(math.log(mean))
+
+
+# Whole experiments.
+
+
+def test_what_is_drawn_as_published_is_certified():
+    """Every mechanism of the figures is a campaign's, so its channel keeps the budgets that it names."""
+    for recipe in single.RECIPES.values():
+        terms = surveys.campaign(40, 2, 1.0, recipe)
+        certify(terms.channel, terms.notion)
+    with pytest.raises(ValueError, match="words of bits"):
+        single.bits(crowd.campaign(crowd.values(4), Graded.over([NAT] * 4), "hadamard").channel)
+
+
+DATA = {"clothing", "retail", "kosarak"}
+
+
+@pytest.mark.parametrize(
+    "name", ["fig6b", *(pytest.param(each, marks=pytest.mark.long) for each in ("fig7", "padding"))]
+)
+def test_an_experiment_runs_on_any_data_of_its_form(tmp_path, name):
+    """A small file in each original form is enough; what comes out is labelled as a part of the data."""
+    lists = random_lists(np.random.default_rng(1), 800, 150, 5)
+    lines = "\n".join(" ".join(map(str, each)) for each in lists)
+    for form in ("retail.dat", "kosarak.dat"):
+        (tmp_path / form).write_text(lines, encoding="utf-8")
+    rentals = [
+        f'{{"user_id": "{user}", "item_id": "{item}", "rating": "8"}}'
+        for user, each in enumerate(lists)
+        for item in each
+    ]
+    (tmp_path / "renttherunway_final_data.json").write_text("\n".join(rentals), encoding="utf-8")
+    (experiment,) = (each for each in EXPERIMENTS if each.name == name)
+    outcome = experiment.outcome(DataFolder(tmp_path), 1, quick=True)
+    assert set(experiment.needs) <= DATA
+    assert "a part of it, 800" in outcome.data or f"by {len(lists)} people" in outcome.data
+    assert outcome.findings
+    assert outcome.panels

@@ -1,0 +1,149 @@
+"""What the tables of the SoK say is what brute force over the cells says, and a false relation would be found."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from aggregator.audit import ask, audit_campaign
+from aggregator.reproduce import sok
+from aggregator.reproduce.data import DataFolder
+from aggregator.reproduce.experiment import Setting
+from protocol import levels
+from protocol.channels import Table
+
+LAW = np.array(sok.PRIOR) / sum(sok.PRIOR)
+
+
+def setting(repeats=20):
+    return Setting(DataFolder(None), np.random.default_rng(1), repeats, True, lambda _: None)
+
+
+def rows_of(channel):
+    return np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]) / (
+        2**channel.scale
+    )
+
+
+def audited(terms):
+    return audit_campaign(terms, ask(terms, prior=sok.PRIOR, epsilons=(sok.level(0.5),), pufferfish=sok.halves()))
+
+
+@pytest.mark.parametrize("name", ["randomised response", "Hadamard", "geometric noise", "LIP", "mutual information"])
+def test_a_row_of_the_table_is_brute_force(name):
+    """Every level of a campaign is the one computed from its cells by the notion's definition."""
+    terms = sok.examples()[name]
+    rows = rows_of(terms.channel)
+    marginal = LAW @ rows
+    ratio = np.log(rows.max(axis=0) / rows.min(axis=0))
+    lift, even = np.log(rows / marginal), np.full(6, 1 / 6)
+    posterior = LAW[:, None] * rows / marginal
+    low, high = slice(0, 3), slice(3, 6)
+    secrets = [
+        np.abs(np.log((law[low] @ rows[low] / law[low].sum()) / (law[high] @ rows[high] / law[high].sum()))).max()
+        for law in (LAW, even)
+    ]
+    odds = math.exp(0.5)
+    expected = {
+        "eps-LDP (Def. 1)": ratio.max(),
+        "(eps, delta)-LDP": max(np.maximum(a - odds * b, 0).sum() for a in rows for b in rows),
+        "(eps, delta)-LIP, delta = 0 (Def. 6)": np.abs(lift).max(),
+        "L-MIP, nats (Def. 5)": (LAW[:, None] * rows * lift).sum(),
+        "L-MIP, bits": (LAW[:, None] * rows * lift).sum() / math.log(2),
+        "differential identifiability (Def. 7)": np.log(posterior.max(axis=0) / posterior.min(axis=0)).max(),
+        "Pufferfish (Def. 8)": max(secrets),
+        "maximal leakage (Def. 9)": math.log(rows.max(axis=0).sum()),
+        "geo-indistinguishability (eq. 8)": max(
+            np.abs(np.log(rows[x] / rows[y])).max() / abs(x - y) for x in range(6) for y in range(x)
+        ),
+    }
+    found = audited(terms)
+    by_name = {row.name: row for row in sok.ROWS}
+    for row, number in expected.items():
+        assert float(by_name[row].found(found)) == pytest.approx(number, abs=6e-4), row
+
+
+def test_there_is_a_campaign_for_every_kind_of_promise():
+    """Twelve certified campaigns of one domain; what protects some pairs only is infinite under LDP."""
+    campaigns = sok.examples()
+    assert len(campaigns) == 12
+    assert {terms.domain for terms in campaigns.values()} == {sok.DOMAIN}
+    rows = {row.name: row for row in sok.ROWS}
+    unbounded = {name for name, terms in campaigns.items()
+                 if rows["eps-LDP (Def. 1)"].found(audited(terms)) == "infinite"}  # fmt: skip
+    assert unbounded == {"high-low", "blocks", "truth once in 100"}
+
+
+def test_telling_the_truth_once_in_a_hundred():
+    """A small mean and a boundless worst case: I = H/100, leakage ln 1.05, delta 1/100."""
+    found = audited(sok.examples()["truth once in 100"]).as_json()
+    entropy = -float((LAW * np.log(LAW)).sum())
+    assert found["levels"]["mutual-information"] == pytest.approx(entropy / 100, abs=1e-8)
+    assert found["levels"]["maximal-leakage"] == pytest.approx(math.log(1.05), abs=1e-8)
+    assert found["delta"][0]["ldp"] == pytest.approx(0.01, abs=1e-8)
+    assert found["levels"]["lip"] is found["levels"]["ldp"] is None
+
+
+def test_the_table_has_every_notion_and_every_campaign():
+    """A row for each notion of the paper, each with all twelve campaigns, and the release at the end."""
+    outcome = sok.notions(setting())
+    assert len(outcome.findings) == len(sok.ROWS) + 1
+    names = list(sok.examples())
+    for finding in outcome.findings:
+        assert all(name in finding.ours for name in names)
+    release = outcome.findings[-1]
+    assert "k-anonymity" in release.paper
+    assert "OUE -" in release.ours  # bits are counted one by one
+    assert "truth once in 100" in release.ours
+    assert release.ours.endswith(" and 1")  # a report of the truth gives its answer away
+
+
+def test_a_false_relation_is_found(monkeypatch):
+    """The count of broken relations is not always zero: one that is false is broken by nearly every channel."""
+    monkeypatch.setattr(sok, "RELATIONS", {"false": "ldp <= mutual-information", "true": "lip <= ldp"})
+    outcome = sok.relations(setting(20))
+    false, true = outcome.findings[:2]
+    assert "broken by 20 of 20" in false.ours
+    assert false.why == "it does not hold"
+    assert "broken by 0 of 20" in true.ours
+
+
+def test_the_relations_hold():
+    """LDP implies LIP implies half of LDP, and both bound what is an average: 20 random channels here, more in the
+    page."""
+    outcome = sok.relations(setting(20))
+    assert all("broken by 0 of 20" in finding.ours for finding in outcome.findings[: len(sok.RELATIONS)])
+
+
+def test_a_report_that_says_nothing_is_identifying():
+    """Differential identifiability of silence is the prior's own log odds; every other level is zero."""
+    silent = Table.nearest([[Fraction(1, 4), Fraction(3, 4)]] * 6)
+    found = levels.survey(levels.structure_of(silent), levels.Asked(sok.PRIOR)).levels
+    assert found["differential-identifiability"].nats == pytest.approx(math.log(10), abs=1e-8)
+    assert found["ldp"].nats == found["lip"].nats == 0
+    assert found["maximal-leakage"].nats < 1e-8
+
+
+def test_the_average_case_buys_its_error_with_the_worst_case():
+    """At the same mutual information the channel made for it has least error, and the largest LDP level."""
+    outcome = sok.utility(setting())
+    first = outcome.findings[0]
+    made, lip, ldp, alone = (float(word.rstrip(",;.")) for word in first.ours.split() if word[:2] == "0."
+                             and len(word.rstrip(",;.")) == 5)  # fmt: skip
+    assert made < lip < ldp < alone
+    own, against = outcome.panels
+    assert {curve.name for curve in own.curves} == {curve.name for curve in against.curves}
+
+
+def test_bits_are_weighed_word_by_word():
+    """A channel of bits has the cells of its words, and one that is not stays as it is."""
+    campaigns = sok.examples()
+    terms = campaigns["OUE"]
+    table = sok._joint(terms.channel)
+    assert isinstance(table, Table)
+    assert rows_of(table) == pytest.approx(rows_of(terms.channel), abs=1e-12)
+    plain = campaigns["LIP"].channel
+    assert sok._joint(plain) is plain
