@@ -1,7 +1,8 @@
 """The phone app: how long until its first screen can be used, and the longest frame while a person answers.
 
 One idea: both are measured from outside, on a display of their own with software GL, as a person would wait for them. A
-frame is the time from one to the next; while nothing moves there is none.
+frame is the time from one to the next; while nothing moves there is none. The app's own work is what its window's
+thread computed in that time: what others make of the machine is not in it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from pathlib import Path
 
 from edge_sdk import BudgetPolicy, Device
-from protocol.domain import Grid, Values
+from protocol.domain import Buckets, Grid, Items, Values
 from protocol.keys import public_line
 from tests.demo_app.screen import PHONE, ROOT, Screen, display, surroundings
 from tests.demo_app.test_session import settle, tap
@@ -26,12 +27,22 @@ MICRO = 10**6
 ASKED = {
     "Education": {},
     "Occupation": {"domain": Values(MANY)},
+    "Hours": {"domain": Buckets.of([0, 10, 20, 40, 60])},
     "Where": {"domain": Grid(45 * MICRO, 56 * MICRO, 5 * MICRO, 16 * MICRO, MICRO)},
+    "Shopping": {"domain": Items(2, ("tea", "coffee", "milk", "bread", "soap", "newspaper"))},
 }
+TOLD = {
+    "Education": "six values",
+    "Occupation": "500 values",
+    "Hours": "a number",
+    "Where": "a map",
+    "Shopping": "a set",
+}
+"""What each campaign is answered with, as the rows call it."""
 
 
 def phone(folder: Path) -> Path:
-    """The store of a device that agreed to three campaigns."""
+    """The store of a device that agreed to five campaigns."""
     place = folder / "phone"
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=100.0)) as device:
         for title, options in ASKED.items():
@@ -56,8 +67,8 @@ def cold(number: str, folder: Path, place: Path) -> float:
     return taken
 
 
-def frames(number: str, place: Path) -> dict[str, float]:
-    """Seconds of the longest frame while a list of 6, one of 500, and a map are answered, by title."""
+def frames(number: str, place: Path) -> dict[str, tuple[float, float]]:
+    """Seconds of the longest frame, and of the window's own work in the busiest, while each is answered, by title."""
     found = {}
     with Screen(number, "demo_app", "--store", place, "--language", "en", size=PHONE) as screen:
         screen.wait("studies:page")
@@ -65,16 +76,19 @@ def frames(number: str, place: Path) -> dict[str, float]:
         for title, choose in {
             "Education": lambda: screen.tap("choice:primary"),
             "Occupation": lambda: screen.tap("choice:Occupation number 2"),
+            "Hours": lambda: screen.tap("number:track", (0.6, 0.5)),
             "Where": lambda: screen.tap("map", (0.5, 0.5)),
+            "Shopping": lambda: screen.tap("items:tea"),
         }.items():
             tap(screen, "place:studies")
             screen.longest_frame()
+            screen.busiest_frame()
             tap(screen, f"study:{title}")
             choose()
             tap(screen, "next")
             tap(screen, "make")
             settle(screen)
-            found[title] = screen.longest_frame()
+            found[title] = screen.longest_frame(), screen.busiest_frame()
     return found
 
 
@@ -88,8 +102,12 @@ def run() -> list[tuple[str, str]]:
         longest = frames(number, place)
     return [
         ("cold start to the first screen, a new device [below 2 s]", f"{empty:.2f} s"),
-        ("cold start to the first screen, three studies [below 2 s]", f"{full:.2f} s"),
-        ("longest frame, from six values to the report [at most 100 ms]", f"{longest['Education'] * 1e3:.0f} ms"),
-        ("longest frame, from 500 values to the report [at most 100 ms]", f"{longest['Occupation'] * 1e3:.0f} ms"),
-        ("longest frame, from a map to the report [at most 100 ms]", f"{longest['Where'] * 1e3:.0f} ms"),
+        ("cold start to the first screen, five studies [below 2 s]", f"{full:.2f} s"),
+        *(
+            (
+                f"longest frame, from {told} to the report [at most 100 ms]",
+                f"{longest[title][0] * 1e3:.0f} ms, of them {longest[title][1] * 1e3:.0f} ms the app's own work",
+            )
+            for title, told in TOLD.items()
+        ),
     ]

@@ -6,9 +6,11 @@ One idea: the same app as on a phone; what a phone would be told by a touch can 
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("KIVY_LOG_MODE", "PYTHON")
     # It looks for programs that X11's second clipboard needs, which the app does not.
     logging.getLogger("kivy").addFilter(lambda record: not record.getMessage().startswith(NOISE))
+    # What a device needs is read while the window is made: one after the other, they are most of a cold start.
+    threading.Thread(target=importlib.import_module, args=("edge_sdk.shown",), daemon=True).start()
     from kivy.config import Config
 
     if (Config.getint("graphics", "width"), Config.getint("graphics", "height")) == (800, 600):  # nobody chose a size

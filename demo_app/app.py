@@ -27,6 +27,7 @@ from demo_app import theme
 from demo_app.model import Delivery, Model
 from demo_app.notice import notice_of
 from demo_app.settings import Settings
+from demo_app.sweep import Sweep
 from demo_app.texts import say, speak
 from demo_app.widgets.dialogs import ask, tell
 from demo_app.widgets.look import look
@@ -123,6 +124,7 @@ class HalftruthApp(App):
         self._doing = 0
         self._fetching = False
         self._later = [f"screens.{name}" for name in LATER]
+        self._swept = Sweep(lambda: self.idle and not self._later)
 
     # Beginning and end
 
@@ -133,6 +135,7 @@ class HalftruthApp(App):
         Window.clearcolor = look.ground
         Window.softinput_mode = "below_target"
         Window.bind(on_keyboard=self._key)
+        Window.bind(on_touch_down=self._swept.later, on_touch_up=self._swept.later, on_key_down=self._swept.later)
         self._worker, self._network = Worker(_hand), Worker(_hand)
         self._model, self._courier = self._made(), self._made()
         return self._shell()
@@ -171,6 +174,8 @@ class HalftruthApp(App):
             print("ready", flush=True)
         if self._later and self.idle:
             importlib.import_module(f"demo_app.{self._later.pop(0)}")
+            if not self._later:
+                self._swept.spare()
         if self._later:
             Clock.schedule_once(self._prepare, 0.05)
 

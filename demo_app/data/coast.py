@@ -11,6 +11,7 @@ What the file holds: widgets.coast.
 from __future__ import annotations
 
 import json
+import struct
 import sys
 import zlib
 from itertools import pairwise
@@ -108,25 +109,35 @@ def _one_side(ring: Line, edge: int, side: int) -> Line:
     return [*kept, kept[0]] if len(set(kept)) > 2 else []
 
 
-def packed(*groups: list[Line]) -> bytes:
+def triangles(rings: list[Line]) -> list[int]:
+    """The land as triangles: the places of their corners among all points of the rings, three each."""
+    from kivy.graphics.tesselator import TYPE_POLYGONS, WINDING_ODD, Tesselator
+
+    cutter = Tesselator()
+    for ring in rings:
+        cutter.add_contour([length for point in ring for length in point])
+    cutter.tesselate(WINDING_ODD, TYPE_POLYGONS, 3)
+    places: dict[tuple[int, int], int] = {}
+    for place, point in enumerate(point for ring in rings for point in ring):
+        places.setdefault(point, place)
+    # The rings cross nowhere, so there is no corner that is none of their points.
+    found = [pair for corners in cutter.vertices for pair in zip(corners[::2], corners[1::2], strict=True)]
+    return [places[round(x), round(y)] for x, y in found]
+
+
+def packed(rings: list[Line], between: list[Line]) -> bytes:
     """The file's bytes."""
-    numbers = []
-    for lines in groups:
-        numbers.append(len(lines))
-        for points in lines:
-            numbers.append(len(points))
-            x = y = 0
-            for to_x, to_y in points:
-                numbers += [to_x - x, to_y - y]
-                x, y = to_x, to_y
-    stored = bytearray()
-    for number in numbers:
-        value = number << 1 if number >= 0 else ~number << 1 | 1
-        while value > 127:
-            stored.append(value & 127 | 128)
-            value >>= 7
-        stored.append(value)
-    return zlib.compress(bytes(stored), 9)
+    corners = triangles(rings)
+    lines = rings + between
+    points = [point for line in lines for point in line]
+    numbers = [
+        len(rings), len(between), len(corners),
+        *map(len, lines),
+        *(x + TURN // 2 for x, _ in points),
+        *(y + TURN // 4 for _, y in points),
+        *corners,
+    ]  # fmt: skip
+    return zlib.compress(struct.pack(f"<{len(numbers)}H", *numbers), 9)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ What a sign looks like: signs.
 
 from __future__ import annotations
 
+from kivy.clock import Clock
 from kivy.lang import Builder
 from kivy.metrics import dp
 from kivy.properties import BooleanProperty, ColorProperty, OptionProperty, StringProperty
@@ -187,17 +188,17 @@ class Sign(Widget):
 
     def __init__(self, **properties: object) -> None:
         super().__init__(**properties)
+        # Once a frame, however often its place is told of while a page is laid out.
+        redraw = Clock.create_trigger(self._draw, -1)
         for followed in ("pos", "size", "sign", "ink"):
-            self.fbind(followed, self._redraw)
-        self._redraw()
+            self.fbind(followed, redraw)
+        redraw()
 
-    def _redraw(self, *_: object) -> None:
+    def _draw(self, *_: object) -> None:
         self.canvas.clear()
         side = min(self.width, self.height, dp(24))
         with self.canvas:
-            # Not center_x: while size is told of, it is still that of the old one.
-            x, y = self.x + (self.width - side) / 2, self.y + (self.height - side) / 2
-            draw(self.sign, x, y, side, tuple(self.ink))
+            draw(self.sign, self.center_x - side / 2, self.center_y - side / 2, side, tuple(self.ink))
 
 
 class Symbol(Pressed, AnchorLayout):

@@ -8,9 +8,13 @@ Which chance it is, is computed on the device: ``Device.preview``.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import hypot
 from typing import Any
 
-from kivy.graphics import Color, SmoothEllipse, SmoothLine
+from kivy.clock import Clock
+from kivy.graphics import Color, Mesh
+from kivy.graphics.texture import Texture
 from kivy.lang import Builder
 from kivy.metrics import dp, sp
 from kivy.properties import BooleanProperty, NumericProperty, StringProperty
@@ -126,26 +130,68 @@ class Dots(Widget):
 
     def __init__(self, **properties: Any) -> None:
         super().__init__(**properties)
+        with self.canvas:
+            self._full = Color(), Mesh(mode="triangles")
+            self._hollow = Color(), Mesh(mode="triangles")
+        # Once a frame, however often its place is told of while a page is laid out.
+        self._redraw = Clock.create_trigger(self._draw, -1)
         for followed in ("pos", "size", "filled", "across"):
             self.fbind(followed, self._redraw)
-        look.bind(dark=self._redraw)
+        look.bind(dark=self._recolour)
         self._redraw()
 
-    def _redraw(self, *_: object) -> None:
-        self.canvas.clear()
-        side = min(self.width, self.height)
-        apart = side / self.across
-        radius = apart * 0.36
-        with self.canvas:
-            for place in range(int(self.across) ** 2):
-                row, column = divmod(place, int(self.across))
-                x, y = self.x + (column + 0.5) * apart, self.y + self.height - (row + 0.5) * apart
-                if place < self.filled:
-                    Color(*look.accent)
-                    SmoothEllipse(pos=(x - radius, y - radius), size=(2 * radius, 2 * radius))
-                else:
-                    Color(*look.edge)
-                    SmoothLine(circle=(x, y, radius - dp(0.5)), width=dp(0.9))
+    def _recolour(self, *_: object) -> None:
+        self._redraw()
+
+    def _draw(self, *_: object) -> None:
+        across = int(self.across)
+        # Whole pixels, so that each dot looks like the others.
+        side = max(1, int(min(self.width, self.height) / across))
+        radius = side * 0.36
+        left = round(self.x + (min(self.width, self.height) - side * across) / 2)
+        top = round(self.y + self.height - (min(self.width, self.height) - side * across) / 2)
+        full, hollow = _dot(side, 0.0, radius), _dot(side, radius - dp(1.1), radius + dp(0.1))
+        count = min(int(self.filled), across**2)
+        for (ink, mark), colour, texture, places in (
+            (self._full, look.accent, full, range(count)),
+            (self._hollow, look.edge, hollow, range(count, across**2)),
+        ):
+            ink.rgba = colour
+            corners: list[float] = []
+            for place in places:
+                row, column = divmod(place, across)
+                x, y = left + column * side, top - (row + 1) * side
+                for corner, (right, up) in enumerate(((0, 0), (1, 0), (1, 1), (0, 1))):
+                    corners += [x + right * side, y + up * side, *texture.tex_coords[2 * corner : 2 * corner + 2]]
+            mark.texture = texture
+            mark.vertices = corners
+            mark.indices = [4 * dot + corner for dot in range(len(places)) for corner in (0, 1, 2, 0, 2, 3)]
+
+
+@lru_cache(maxsize=8)
+def _dot(side: int, inner: float, outer: float) -> Texture:
+    """A white ring in a square, opaque between two radii; a disc, where the inner one is 0. Pixels.
+
+    One picture for a hundred dots: each drawn by itself, they cost the screen more than all the rest of the page.
+    """
+    made = Texture.create(size=(side, side), colorfmt="rgba")
+
+    def fill(texture: Texture) -> None:
+        pixels = bytearray()
+        for row in range(side):
+            for column in range(side):
+                away = hypot(row + 0.5 - side / 2, column + 0.5 - side / 2)
+                # The share of a pixel that is covered, on both edges.
+                covered = min(1.0, max(0.0, outer + 0.5 - away))
+                if inner:
+                    covered *= min(1.0, max(0.0, away + 0.5 - inner))
+                pixels += bytes((255, 255, 255, round(255 * covered)))
+        texture.blit_buffer(bytes(pixels), colorfmt="rgba", bufferfmt="ubyte")
+
+    fill(made)
+    # A phone may take its graphics away while the app is not in front.
+    made.add_reload_observer(fill)
+    return made
 
 
 class Chances(BoxLayout):

@@ -8,6 +8,7 @@ What the values mean, and what becomes of the choice, is not known here.
 
 from __future__ import annotations
 
+from kivy.clock import Clock
 from kivy.core.text import Label as Measure
 from kivy.lang import Builder
 from kivy.metrics import dp
@@ -26,10 +27,14 @@ from kivy.uix.widget import Widget
 
 from demo_app.texts import say
 from demo_app.widgets.actions import Pressed
+from demo_app.widgets.field import Field
 from demo_app.widgets.look import look
 
 SEARCHED = 12
 """Lists longer than this have a search field."""
+
+FIRST = 3
+"""Rows that a new list begins with: a row costs as much as the rest of the screen."""
 
 Builder.load_string("""
 #:import look demo_app.widgets.look.look
@@ -106,14 +111,6 @@ Builder.load_string("""
 <OptionList>:
     orientation: "vertical"
     spacing: look.tight
-    Field:
-        id: search
-        name: root.name + ":search" if root.name else "search"
-        hint: say("choice.search")
-        on_text: root.narrow(self.text)
-        disabled: not root.searched
-        opacity: 1 if root.searched else 0
-        height: self.minimum_height if root.searched else 0
     Words:
         text: root.told
         role: "small"
@@ -157,23 +154,21 @@ class OptionList(BoxLayout):
     Attributes:
         values: the texts.
         kind: "one" or "any" of them.
-        searched: whether there is a search field.
         told: a line above the rows.
-        natural_height: pixels all rows would take together with what is above them.
     """
 
     values = ListProperty()
     kind = OptionProperty("one", options=["one", "any"])
-    searched = BooleanProperty(False)
     told = StringProperty("")
-    natural_height = NumericProperty(0)
     name = StringProperty("")
 
     def __init__(self, **properties: object) -> None:
         self._heights: list[float] = []
+        self._search: Field | None = None
+        self._whole = False
+        self._rest = Clock.create_trigger(self._complete, 0)
         super().__init__(**properties)
         self.bind(width=self._measure, values=self._measure, chosen=lambda *_: self.refresh())
-        self.ids.search.bind(height=self._sum)
         self._measure()
 
     def is_chosen(self, index: int) -> bool:
@@ -190,9 +185,10 @@ class OptionList(BoxLayout):
         self.ids.options.scroll_y = 1
 
     def refresh(self, wanted: str | None = None) -> None:
-        """Show the rows as they are now."""
-        parts = (self.ids.search.text if wanted is None else wanted).casefold().split()
-        self.ids.options.data = [
+        """Show the rows as they are now; of a new list the first ones, and all of them some frames later."""
+        typed = self._search.text if self._search else ""
+        parts = (typed if wanted is None else wanted).casefold().split()
+        found = [
             {
                 "text": text,
                 "index": index,
@@ -205,7 +201,14 @@ class OptionList(BoxLayout):
             for index, text in enumerate(self.values)
             if all(part in text.casefold() for part in parts)
         ]
-        self.told = self.tale(len(self.ids.options.data))
+        self.told = self.tale(len(found))
+        self.ids.options.data = found if self._whole else found[:FIRST]
+        if not self._whole:
+            self._rest()
+
+    def _complete(self, *_: object) -> None:
+        self._whole = True
+        self.refresh()
 
     def tale(self, shown: int) -> str:
         """The line above the rows, where ``shown`` are left by the search."""
@@ -213,7 +216,10 @@ class OptionList(BoxLayout):
 
     def _measure(self, *_: object) -> None:
         """The height of each row, from its text and the width there is."""
-        self.searched = len(self.values) > SEARCHED
+        if len(self.values) > SEARCHED and self._search is None:
+            self._search = Field(name=f"{self.name}:search" if self.name else "search", hint=say("choice.search"))
+            self._search.bind(text=lambda _, typed: self.narrow(typed))
+            self.add_widget(self._search, index=len(self.children))
         room, size = max(self.width - dp(80), dp(40)), look.letters("body")
         line = Measure(font_size=size, bold=True)
         line.resolve_font_name()
@@ -226,13 +232,7 @@ class OptionList(BoxLayout):
                 high = lines.texture.height
             heights.append(max(dp(56), high + dp(28)))
         self._heights = heights
-        self._sum()
         self.refresh()
-
-    def _sum(self, *_: object) -> None:
-        above = (self.ids.search.height + dp(8)) if self.searched else 0
-        told = look.letters("small") * 1.5 + dp(8) if self.kind == "any" or self.searched else 0
-        self.natural_height = sum(self._heights) + above + told + dp(8)
 
 
 class ChoiceList(OptionList):

@@ -1,61 +1,63 @@
 """The coasts of the world, and the borders of its countries, for drawing below a map.
 
 One idea: the 110m land and countries of Natural Earth (public domain, naturalearthdata.com; version 4.1.0 as packed in
-the npm package world-atlas 2.0.2) are kept as whole hundredths of a degree, each point as its difference from the one
-before, deflated: 20 kB. ``data.coast`` writes the file from the TopoJSON of that package.
+the npm package world-atlas 2.0.2) are kept in hundredths of a degree and already cut into triangles, as numbers that
+are read without a loop, so a map costs no frame. ``data.coast`` writes the file from the TopoJSON of that package.
 
-    twice, for the rings of the land and for the borders:
-    the number of lines, then for each: the number of points, then (longitude, latitude) differences; all zigzag varints
+    deflated, all of 16 bits, the low byte first:
+    the number of outlines of the land, of borders, and of corners of triangles; then the number of points of each
+    outline and of each border; then east of 180 degrees west, and then north of the south pole, hundredths of a degree,
+    of each of their points; then the corners: places among the outlines' points, three for a triangle
 
 How they are drawn: gridmap. The borders are there to find one's way; they say nothing about whose land it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-Outline = tuple[tuple[float, float], ...]
 
+@dataclass(frozen=True)
+class Coast:
+    """The points of all lines, and what they are of.
 
-def rings() -> tuple[Outline, ...]:
-    """The land: closed outlines as (longitude, latitude) in degrees."""
-    return _outlines()[0]
+    Attributes:
+        longitudes, latitudes: degrees, of each point.
+        outlines: of the land, closed: each the places of its points.
+        borders: between countries, likewise.
+        corners: of the triangles that cover the land, as places of points; three each.
+    """
 
-
-def borders() -> tuple[Outline, ...]:
-    """Lines between countries, as (longitude, latitude) in degrees."""
-    return _outlines()[1]
+    longitudes: tuple[float, ...]
+    latitudes: tuple[float, ...]
+    outlines: tuple[range, ...]
+    borders: tuple[range, ...]
+    corners: tuple[int, ...]
 
 
 @cache
-def _outlines() -> tuple[tuple[Outline, ...], tuple[Outline, ...]]:
+def coast() -> Coast:
+    """What the file holds."""
+    import sys
     import zlib
+    from array import array
+    from itertools import accumulate, pairwise
 
-    numbers = _numbers(zlib.decompress((Path(__file__).parent.parent / "data" / "coast.bin").read_bytes()))
-    return _lines(numbers), _lines(numbers)
-
-
-def _lines(numbers: Iterator[int]) -> tuple[Outline, ...]:
-    found = []
-    for _ in range(next(numbers)):
-        longitude = latitude = 0
-        points = []
-        for _ in range(next(numbers)):
-            longitude += next(numbers)
-            latitude += next(numbers)
-            points.append((longitude / 100, latitude / 100))
-        found.append(tuple(points))
-    return tuple(found)
-
-
-def _numbers(stored: bytes) -> Iterator[int]:
-    """The integers of zigzag varints."""
-    value = shift = 0
-    for byte in stored:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value >> 1 ^ -(value & 1)
-            value = shift = 0
+    numbers = array("H")
+    numbers.frombytes(zlib.decompress((Path(__file__).parent.parent / "data" / "coast.bin").read_bytes()))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    outlines, borders, corners = numbers[:3]
+    lines = 3 + outlines + borders
+    ends = pairwise(accumulate(numbers[3:lines], initial=0))
+    places = [range(start, end) for start, end in ends]
+    points = (len(numbers) - lines - corners) // 2
+    return Coast(
+        longitudes=tuple([east / 100 - 180 for east in numbers[lines : lines + points]]),
+        latitudes=tuple([north / 100 - 90 for north in numbers[lines + points : lines + 2 * points]]),
+        outlines=tuple(places[:outlines]),
+        borders=tuple(places[outlines:]),
+        corners=tuple(numbers[lines + 2 * points :]),
+    )

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
+from itertools import chain, pairwise, repeat
 from typing import Any
 
 from kivy.clock import Clock
 from kivy.graphics import Color, Line, Mesh, PopMatrix, PushMatrix, Rectangle, Scale, Translate
 from kivy.graphics.instructions import InstructionGroup
-from kivy.graphics.tesselator import TYPE_POLYGONS, WINDING_ODD, Tesselator
 from kivy.lang import Builder
 from kivy.metrics import dp
 from kivy.properties import NumericProperty, ObjectProperty, StringProperty
@@ -25,7 +26,8 @@ from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.stencilview import StencilView
 
 from demo_app.texts import say, written
-from demo_app.widgets import actions, coast, field
+from demo_app.widgets import actions, field
+from demo_app.widgets.coast import coast
 from demo_app.widgets.look import look
 
 __all__ = ["GridMap", "Surface", "actions", "field"]
@@ -39,8 +41,6 @@ MESHED = 9
 """dp: from this size on all cells are drawn."""
 POSITION = re.compile(r"(-?\d{1,3}(?:[.,]\d{0,9})?)(?:\s*;\s*|\s*,\s+|\s+|,(?=-?\d+\.))(-?\d{1,3}(?:[.,]\d{0,9})?)")
 """Two decimal numbers, with a comma or a point, and a comma, a semicolon or a blank between them."""
-TRIANGLES = 20_000
-"""Vertices of one mesh at most; OpenGL ES counts them in 16 bits."""
 
 Builder.load_string("""
 #:import look demo_app.widgets.look.look
@@ -221,15 +221,17 @@ class Surface(FocusBehavior, StencilView):
 
     def _fill_land(self, *_: object) -> None:
         self._land.clear()
-        self._land.add(Color(*look.land))
-        for vertices, indices in _triangles():
-            self._land.add(Mesh(vertices=vertices, indices=indices, mode="triangles"))
-        self._land.add(Color(*look.edge))
-        for line in coast.rings():
-            self._land.add(Line(points=[degrees for point in line for degrees in point], width=1.0))
-        self._land.add(Color(*look.edge[:3], 0.5))
-        for line in coast.borders():
-            self._land.add(Line(points=[degrees for point in line for degrees in point], width=1.0))
+        world = coast()
+        # x, y, and a place in a texture that there is not; OpenGL ES counts vertices in 16 bits, and there are 8,000.
+        points = zip(world.longitudes, world.latitudes, repeat(0.0), repeat(0.0))
+        vertices = list(chain.from_iterable(points))
+        for colour, mode, places in (
+            (look.land, "triangles", world.corners),
+            (look.edge, "lines", _strokes(world.outlines)),
+            ((*look.edge[:3], 0.5), "lines", _strokes(world.borders)),
+        ):
+            self._land.add(Color(*colour))
+            self._land.add(Mesh(vertices=vertices, indices=places, mode=mode))
 
     def _draw_over(self, *_: object) -> None:
         owner, over = self.owner, self._over
@@ -442,22 +444,6 @@ def _degrees(microdegrees: float) -> str:
     return written(text)
 
 
-def _triangles() -> list[tuple[list[float], list[int]]]:
-    """The land as triangles: vertices (x, y, u, v) and indices, in as many meshes as are needed."""
-    if not _meshes:
-        cutter = Tesselator()
-        for ring in coast.rings():
-            cutter.add_contour([degrees for point in ring for degrees in point])
-        cutter.tesselate(WINDING_ODD, TYPE_POLYGONS, 3)
-        vertices: list[float] = []
-        for polygon in cutter.vertices:
-            if len(vertices) // 4 + 3 > TRIANGLES:
-                _meshes.append((vertices, list(range(len(vertices) // 4))))
-                vertices = []
-            for corner in range(0, len(polygon), 2):
-                vertices += [polygon[corner], polygon[corner + 1], 0.0, 0.0]
-        _meshes.append((vertices, list(range(len(vertices) // 4))))
-    return _meshes
-
-
-_meshes: list[tuple[list[float], list[int]]] = []
+def _strokes(lines: Iterable[range]) -> list[int]:
+    """The places of both ends of every stretch of lines."""
+    return [end for line in lines for stretch in pairwise(line) for end in stretch]

@@ -155,6 +155,26 @@ def test_the_way_back_leads_home_and_then_out(number, folder):
         assert screen.call("app.root.ids.screens.current") == "studies"
 
 
+def test_the_heap_is_searched_while_the_person_reads(number, folder):
+    """While page after page opens Python's full search never runs; it does once nothing was touched for a while, and
+    never walks what lives as long as the app."""
+    searches = "__import__('gc').get_stats()[2]['collections']"
+    with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        screen.wait("studies:page")
+        until = time.monotonic() + 20
+        while not screen.call("__import__('gc').get_freeze_count()"):
+            assert time.monotonic() < until
+        screen.call("setattr(app._swept._due, 'timeout', 3600)")
+        before = screen.call(searches)
+        for name in ("history", "outbox", "budget", "settings", "studies") * 3:
+            tap(screen, f"place:{name}")
+        assert screen.call(searches) == before
+        screen.call("setattr(app._swept._due, 'timeout', 0.1)")
+        tap(screen, "place:budget")
+        while screen.call(searches) == before:
+            assert time.monotonic() < until + 60
+
+
 def test_what_cannot_be_sent_waits_and_is_said(number, folder):
     """Nothing goes where it could be read on the way; what was not taken stays, and the screen says when again."""
     with socket.socket() as taken, Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
