@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: setup demo app test test-long bench bench-accuracy tables results vectors apk clean
+.PHONY: setup demo app test test-long fuzz bench bench-accuracy bench-peers tables results vectors apk clean
 
 # Made again when what is installed changes; reused otherwise.
 $(READY): pyproject.toml
@@ -31,11 +31,22 @@ test: $(READY)
 test-long: $(READY)
 	$(BIN)/python -m pytest -m long
 
+# Coverage-guided fuzzing, each target for so many seconds: make fuzz SECONDS=600 TARGETS="batch codec"
+SECONDS ?= 60
+TARGETS ?= codec batch report enrolment campaign signed-campaign edited-campaign
+fuzz: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=3'
+	for target in $(TARGETS); do $(BIN)/python -m tests.fuzz $$target -max_total_time=$(SECONDS) || exit 1; done
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 bench-accuracy: $(READY)
 	$(BIN)/python -m benchmarks accuracy
+
+# Beside other libraries, which pip installs under .peers/; writes a section of docs/BENCHMARKS.md anew.
+bench-peers: $(READY)
+	$(BIN)/python -m benchmarks.peers
 
 # Write the computed tables of the docs anew; `make test` only checks that they are current.
 tables: $(READY)

@@ -1,0 +1,215 @@
+"""halftruth beside pure-LDP, multi-freq-ldpy and OpenDP: the same people, in one run.
+
+One idea: each library runs in a process of its own, the others' in an environment of their own under `.peers/`, by one
+measuring code; what does not install, does not run or takes too long is a row that says so.
+
+`python -m benchmarks.peers` installs, measures and writes the tables into docs/BENCHMARKS.md; `install`, `measure` and
+`write` do one of these. How a survey is measured: peers/measure. What it is made of: peers/ways,
+peers/own. The words around the tables: peers/text.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+SIDE = ROOT / "benchmarks" / "peers"
+PLACE = ROOT / ".peers"
+PYTHON = PLACE / "env" / "bin" / "python"
+PAGE = ROOT / "docs" / "BENCHMARKS.md"
+BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
+
+SIZES, LEVELS, PEOPLE, SURVEYS, SEED = (16, 128, 1024), (1, 4), (10_000, 100_000), 10, 1
+SECONDS = 0.8
+"""Processor time that one survey may take."""
+LIBRARIES = ("halftruth", "pure-ldp", "multi-freq-ldpy", "opendp")
+TRIALS = {
+    "pure-ldp": "from pure_ldp.frequency_oracles import DEClient as C; C(1, 16).privatise(1)",
+    "multi-freq-ldpy": "from multi_freq_ldpy.pure_frequency_oracles import LH; LH.LH_Client(0, 16, 1)",
+    "opendp": "import opendp.prelude as d; d.enable_features('contrib'); d.m.make_randomized_response([0, 1], .7)(0)",
+}
+"""What must work once a library is installed as its authors declare it."""
+
+
+def install() -> None:
+    """Make the environment; keep what each library does as it was published, before it is helped."""
+    PLACE.mkdir(exist_ok=True)
+    subprocess.run([sys.executable, "-m", "venv", str(PLACE / "env")], check=True)  # noqa: S603  # our own command
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    said = {}
+    for library in LIBRARIES[1:]:
+        line = next(one for one in (SIDE / "libraries.txt").read_text().splitlines() if one.startswith(library + "=="))
+        done = subprocess.run([*pip, line], capture_output=True, text=True)  # noqa: S603  # a line of ours
+        if done.returncode == 0:
+            done = subprocess.run([str(PYTHON), "-c", TRIALS[library]], capture_output=True, text=True)  # noqa: S603
+        said[library] = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no reason"])[-1]
+    (PLACE / "as-published.json").write_text(json.dumps(said))
+    subprocess.run([*pip, "-r", str(SIDE / "mended.txt")], check=True)  # noqa: S603  # our own command
+
+
+def measure(seconds: float) -> None:
+    """Draw the people, and let each library answer for them."""
+    rng = np.random.default_rng(SEED)
+    plan = {"sizes": SIZES, "levels": LEVELS, "people": PEOPLE, "seconds": seconds}
+    (PLACE / "plan.json").write_text(json.dumps(plan))
+    for k in SIZES:
+        p = 1 / np.arange(1, k + 1)
+        for n in PEOPLE:
+            np.save(PLACE / f"{k}-{n}.npy", rng.choice(k, (SURVEYS, n), p=p / p.sum()).astype(np.int32))
+    alone = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    for library in LIBRARIES:
+        print(library, file=sys.stderr, flush=True)
+        python = sys.executable if library == "halftruth" else str(PYTHON)
+        run = ["nice", python, str(SIDE / "measure.py"), library, str(PLACE), str(seconds)]
+        with (PLACE / f"{library}.jsonl").open("w") as file:
+            done = subprocess.run(run, stdout=file, stderr=subprocess.PIPE, text=True, env=alone, cwd=ROOT)  # noqa: S603
+        if done.returncode:
+            (PLACE / f"{library}.jsonl").write_text(
+                json.dumps({"stopped": (done.stderr.strip().splitlines() or ["no reason"])[-1]})
+            )
+
+
+def write() -> None:
+    """Put the tables of the last run between the marks of the page."""
+    plan = json.loads((PLACE / "plan.json").read_text())
+    rows = [
+        {"library": library} | json.loads(line)
+        for library in LIBRARIES
+        for line in (PLACE / f"{library}.jsonl").read_text().splitlines()
+    ]
+    pip = [str(PYTHON), "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"]
+    listed = subprocess.run(pip, check=True, capture_output=True, text=True).stdout  # noqa: S603  # our own command
+    known = {one["name"].lower(): one["version"] for one in json.loads(listed)}
+    said = json.loads((PLACE / "as-published.json").read_text())
+    text = (
+        (SIDE / "text.md")
+        .read_text()
+        .format(
+            versions=", ".join(f"{name} {known.get(name, '?')}" for name in LIBRARIES[1:]),
+            python=".".join(map(str, sys.version_info[:3])),
+            published=grid(["library", "what its smallest use does"], [[n, why or "works"] for n, why in said.items()]),
+            sizes=" / ".join(map(str, plan["sizes"])),
+            cost_people=f"{plan['people'][0]:,}",
+            ingested="5,000",
+            seconds=plan["seconds"],
+            costs="\n\n".join(f"eps = {eps}\n\n{costs(rows, eps)}" for eps in plan["levels"]),
+            whole=whole(rows),
+            errors="\n\n".join(
+                f"eps = {eps}, n = {n:,}\n\n{errors(rows, eps, n)}" for eps in plan["levels"] for n in plan["people"]
+            ),
+        )
+    )
+    page = PAGE.read_text()
+    if BEGIN not in page:
+        page += f"\n{BEGIN}\n{END}\n"
+    before, rest = page.split(BEGIN, 1)
+    PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END, 1)[1]}")
+
+
+def grid(headings: list[str], rows: Iterable[list[str]]) -> str:
+    """A table in Markdown."""
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def named(row: dict[str, Any]) -> str:
+    """The mechanism of a row; what ``auto`` takes differs from k to k."""
+    return "auto" if row["mechanism"].startswith("auto") else row["mechanism"]
+
+
+def gathered(rows: list[dict[str, Any]], eps: float) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The rows at one level by library and mechanism, in the order of k."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row.get("eps") == eps:
+            found.setdefault((row["library"], named(row)), []).append(row)
+    return found
+
+
+def costs(rows: list[dict[str, Any]], eps: float) -> str:
+    """Client, server and bytes, each at all k."""
+    lines = []
+    for (library, mechanism), some in gathered(rows, eps).items():
+        cells = {"client": [], "server": [], "wire": []}
+        for row in some:
+            cost = row.get("cost")
+            mark = "" if cost is None or cost["at"] == PEOPLE[0] else "*"
+            for part, cell in cells.items():
+                number = "failed" if cost is None else f"{cost[part]}" if part == "wire" else f"{cost[part]:.3g}{mark}"
+                cell.append(number)
+        lines.append([library, mechanism, *(" / ".join(cell) for cell in cells.values())])
+    whys = sorted({f"{r['library']}, {named(r)}, k = {r['k']}: {r['failed']}" for r in rows if "failed" in r})
+    whys += [f"{r['library']} did not run: {r['stopped']}" for r in rows if "stopped" in r]
+    failed = "".join(f"\n- {why}" for why in whys)
+    table = grid(["library", "mechanism", "client, us", "server, us", "bytes"], lines)
+    return f"{table}\n\nFailed:\n{failed}" if failed and eps == LEVELS[-1] else table
+
+
+def whole(rows: list[dict[str, Any]]) -> str:
+    """What an answer, a key and a counted report of halftruth cost."""
+    lines = []
+    for row in rows:
+        if one := row.get("whole"):
+            answer = f"{one['answer']:.0f} ({one['answer on the clock']:.0f})"
+            times = [answer, f"{one['enrolled']:.0f}", f"{one['counted']:.0f}", f"{one['envelope']}"]
+            lines.append([str(row["k"]), f"{row['eps']:g}", row["mechanism"], *times])
+    return grid(["k", "eps", "mechanism", "answer, us", "enrolled, us", "counted, us", "bytes, signed"], lines)
+
+
+def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
+    """MSE and TV of each estimate at all k."""
+    lines = []
+    for (library, mechanism), some in gathered(rows, eps).items():
+        at = {row["k"]: next((one for one in row.get("cells", []) if one["n"] == n), {}) for row in some}
+        ways = list(dict.fromkeys(sort(way) for one in at.values() for way in one.get("estimates", {})))
+        for way in ways or ["-"]:
+            line = [library, mechanism, way]
+            for k in SIZES:
+                one = at.get(k, {})
+                runs = next((runs for name, runs in one.get("estimates", {}).items() if sort(name) == way), None)
+                if runs is None:
+                    line.append(one.get("why", "failed"))
+                    continue
+                mse, tv = ([run[part] for run in runs] for part in (0, 1))
+                line.append(f"{spread(mse, 'e')}; {spread(tv, 'f')} ({len(runs)})")
+            lines.append(line)
+    return grid(["library", "mechanism", "estimate", *(f"k = {k}: MSE; TV (runs)" for k in SIZES)], lines)
+
+
+def sort(estimate: str) -> str:
+    """What kind of estimate it is: halftruth takes one of two by default."""
+    return "default" if estimate in ("projection", "empirical bayes") else estimate
+
+
+def spread(numbers: list[float], kind: str) -> str:
+    """A mean and its standard error."""
+    mean, error = statistics.mean(numbers), statistics.stdev(numbers) / len(numbers) ** 0.5
+    return f"{mean:.2e} +- {error:.0e}" if kind == "e" else f"{mean:.3f} +- {error:.3f}"
+
+
+def main() -> None:
+    """Do what is named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", nargs="?", choices=("install", "measure", "write"), help="only this; if not given, all")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="processor time a survey may take [%(default)s]")
+    asked = parser.parse_args()
+    if asked.step == "install" or (asked.step is None and not (PLACE / "as-published.json").exists()):
+        install()
+    if asked.step in (None, "measure"):
+        measure(asked.seconds)
+    if asked.step in (None, "write"):
+        write()
+
+
+if __name__ == "__main__":
+    main()

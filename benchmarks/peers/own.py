@@ -1,0 +1,154 @@
+"""halftruth's mechanisms as clients and servers like the others', and the whole way of a signed report beside them.
+
+One idea: the bare sample is what the other libraries' clients do, so only it is compared with theirs; what a device
+does besides, to charge, sign and keep the answer, and what a study does to believe it, is measured apart.
+
+What is measured: measure. The other libraries: ways.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ways import Way, bytes_for
+
+from aggregator.design import mechanisms, support, unary
+from aggregator.design.catalogue import Question
+from aggregator.design.choice import AUTO, chosen
+from aggregator.estimate.result import estimate
+from aggregator.estimate.tally import Tally
+from aggregator.intake.ingest import ingest
+from aggregator.simulate import Truth, population
+from aggregator.study import Study
+from edge_sdk import BudgetPolicy, Device
+from protocol import exact
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.channels import Channel
+from protocol.domain import Values
+from protocol.keys import SigningKey
+from protocol.notions import Ldp
+
+AUTHOR = SigningKey(bytes(range(32)))
+OPENS, PERIOD = 1_000_000, 3600
+ANSWERS, REPORTS = 200, 5_000
+
+
+class Own(Way):
+    """The bare sample, from the operating system's randomness, and the study's estimate of the outputs."""
+
+    name = AUTO
+    build: Callable[[int, int], Channel] | None = None
+
+    def __init__(self, k: int, eps: float) -> None:
+        super().__init__(k, eps)
+        self.domain, level = Values(tuple(f"v{x}" for x in range(k))), exact.level_from(eps)
+        if self.build is None:
+            self.name, self.channel = chosen(AUTO, Question(self.domain, Ldp(level)))
+            self.mechanism = f"auto ({self.name})"
+        else:
+            self.channel = self.build(k, level)
+        self.terms = Campaign(
+            "T", "Q?", "", "O", self.domain, Ldp(level), self.name, self.channel,
+            OPENS, OPENS + ANSWERS * PERIOD, PERIOD, 1, 1, "enrolled",
+        )  # fmt: skip
+        self.draw_bytes = self.channel.rand_bytes
+
+    @property
+    def wire(self) -> int:
+        return bytes_for(self.channel.output_bits)
+
+    def client(self, x: int) -> int:
+        return self.channel.sample(x, os.urandom(self.draw_bytes))
+
+    def server(self, reports: Sequence[Any]) -> dict[str, Any]:
+        found = estimate(self.terms, self._tally(reports))
+        return {"unbiased": found.raw, found.method.replace("-", " "): found.share}
+
+    def _tally(self, reports: Sequence[Any]) -> Tally:
+        if not self.channel.unary:
+            return Tally.of(np.bincount(reports, minlength=self.channel.outputs))
+        words = b"".join(y.to_bytes(self.wire, "big") for y in reports)
+        bits = np.unpackbits(np.frombuffer(words, dtype=np.uint8).reshape(len(reports), -1), axis=1)
+        return Tally(bits[:, -self.k :].sum(axis=0, dtype=np.int64), len(reports))
+
+
+class Response(Own):
+    mechanism = name = "randomised response"
+    build = staticmethod(mechanisms.randomized_response)
+
+
+class Hadamard(Own):
+    mechanism = name = "Hadamard response"
+    build = staticmethod(mechanisms.hadamard)
+
+
+class Unary(Own):
+    mechanism = name = "OUE"
+    build = staticmethod(unary.oue)
+
+
+class Subset(Own):
+    mechanism = name = "subset selection"
+    build = staticmethod(support.subset_selection)
+
+
+class Auto(Own):
+    """What ``auto`` takes, and the whole way of its reports."""
+
+    mechanism = AUTO
+
+    def whole(self) -> dict[str, float]:
+        """Microseconds of processor time, and on the clock, of an answer and of a report counted; an envelope's bytes.
+
+        An answer is ``Device.answer``: drawn, charged, signed, and on the disk. A report counted is ingested by one
+        thread from a file (its signature and its key's enrolment, deduplication, the commit), tallied and estimated.
+        """
+        with tempfile.TemporaryDirectory(dir=".") as made:
+            return self._answers(Path(made)) | self._counted(Path(made))
+
+    def _answers(self, folder: Path) -> dict[str, float]:
+        now = [float(OPENS)]
+        took, waited = [], []
+        cap = BudgetPolicy(lifetime=10.0**5)
+        with Device.open(folder / "device", [AUTHOR.public], cap, clock=lambda: now[0]) as device:
+            campaign_id = device.join(seal_campaign(self.terms, AUTHOR)).campaign_id
+            device.consent(campaign_id)
+            values = [device.parse(campaign_id, f"v{x % self.k}") for x in range(ANSWERS)]
+            for period, value in enumerate(values):
+                now[0] = OPENS + period * PERIOD
+                began, clock = time.process_time(), time.perf_counter()
+                receipt = device.answer(campaign_id, value)
+                took.append(time.process_time() - began)
+                waited.append(time.perf_counter() - clock)
+        return {
+            "answer": float(np.median(took)) * 1e6,
+            "answer on the clock": float(np.median(waited)) * 1e6,
+            "envelope": len(receipt.envelope),
+        }
+
+    def _counted(self, folder: Path) -> dict[str, float]:
+        signed = open_campaign(seal_campaign(self.terms, AUTHOR), [AUTHOR.public])
+        counts = np.bincount(np.arange(REPORTS) % self.k, minlength=self.k)
+        truth = Truth(self.domain.labels, tuple(counts.tolist()))
+        sent = list(population(self.terms, signed.id, truth, 0, 1, processes=1))
+        (folder / "batch.htr").write_bytes(b"".join(one.reports for one in sent))
+        study = Study.create(folder / "study")
+        study.import_campaign(signed.data, [AUTHOR.public], "peers")
+        began = time.process_time()
+        study.enrol(b"".join(one.enrolments for one in sent), threads=1)
+        enrolled = time.process_time()
+        done = ingest(study, [folder / "batch.htr"], now=OPENS, threads=1)
+        estimate(signed, study.tally(signed))
+        ended = time.process_time()
+        if done.accepted != REPORTS:
+            raise RuntimeError(f"{done.accepted} of {REPORTS} accepted: {done.rejected}")
+        return {"enrolled": (enrolled - began) / REPORTS * 1e6, "counted": (ended - enrolled) / REPORTS * 1e6}
+
+
+WAYS: tuple[type[Way], ...] = (Response, Hadamard, Unary, Subset, Auto)
