@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from aggregator.estimate.decoders import Decoder, NotInvertible, decoder_of
 from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.linear import solve
 from aggregator.estimate.personal import PersonalTally
+from aggregator.estimate.robust import LARGEST, robust
 from aggregator.estimate.screen import screen
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptDecoder, TranscriptTally
@@ -44,6 +46,9 @@ CROWD = 16
 NOISY = 0.25
 """Empirical Bayes is the default from ``CROWD`` values on where noise is this part of an even share: see
 ``default_method``."""
+
+MOVED = 5e-4
+"""Shares that differ by less are told as the same."""
 
 ONE_DEVICE = (
     "all reports come from one device, or from very few: they do not say how far other people are from it, so there "
@@ -237,7 +242,12 @@ def estimate(
             warnings.append(ONE_DEVICE)
         weight = decoder.weight
         shares = consistent(method, decoder, share, n, (raw, se), prior, warnings)
-    warnings.extend(screen(decoder, counts, n, *(() if groups is None else (groups.devices, groups.most))))
+    findings = screen(decoder, counts, n, *(() if groups is None else (groups.devices, groups.most)))
+    warnings.extend(findings)
+    if findings and decoder.inputs <= LARGEST and decoder.one_hot and not isinstance(decoder, Pooled):
+        with suppress(NotInvertible):
+            less = robust(decoder, share, math.ceil(n if groups is None else n / groups.most))
+            warnings.append(_beside(terms, distribution.project(decoder.invert(share)), less))
     if method == "mmse":
         outside = int(np.count_nonzero((shares < all_low) | (shares > all_high)))
         if outside:
@@ -256,6 +266,22 @@ def estimate(
         tally.rejected, tally.version, Influence(weight, n, forged), tuple(warnings),
         n if groups is None else groups.devices if where is None else None, where,
     )  # fmt: skip
+
+
+def _beside(terms: Campaign, whole: Floats, less: Floats) -> str:
+    """What a robust estimate says, in words, beside the projection of everything that was counted."""
+    if isinstance(terms.domain, Items):
+        whole, less = holders(terms.domain, whole), holders(terms.domain, less)
+    most = np.argsort(-np.abs(whole - less), kind="stable")[:3].tolist()
+    told = [
+        f"{terms.domain.label(x)}: {less[x]:.2%}, not {whole[x]:.2%}" for x in most if abs(whole[x] - less[x]) >= MOVED
+    ]
+    if not told:
+        return "a robust estimate (projected) is nearly the same: it finds no output that others do not explain"
+    return (
+        "a robust estimate (projected), from counts brought down to what other outputs explain, says "
+        f"{'; '.join(told)}. The estimate itself counts every report"
+    )
 
 
 def holders(domain: Items, column: Floats) -> Floats:

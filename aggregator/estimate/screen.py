@@ -1,14 +1,17 @@
 """The screen: signs of reports that no population of honest devices could send.
 
-One idea: both tests hold whatever the true shares are, so an alarm never means "an unlikely population".
+One idea: all tests hold whatever the true shares are, so an alarm never means "an unlikely population".
 
     an output comes more often than from the input that makes it likeliest     count[y] <= n max over x of Q(y|x)
+    an output comes more often than the unbiased shares explain                E[share - raw @ R] = 0
     the unbiased shares do not sum to one                                      E[sum over x of raw[x]] = 1
 
 A device repeats the output it once drew, so where devices have several reports, the tests are of devices, each of which
 weighs as much as it has reports, and are no sharper than if all had as many as the one that has most.
 
 They see floods that repeat few outputs and attacks that raise many values at once (maximal gain: Cao, Jia, Gong 2021).
+The second, of the goodness of the fit, sees the smallest of these, where a channel has more outputs than inputs; where
+classes or people have channels of their own it is not made.
 Of unary channels each bit is an output of its own. They do not see forgeries that look like honest people with one
 value, which nothing in the counts can tell, nor words of bits forged to have as many ones as an honest one; how far
 those reach is the influence. The screen is shown, and never drops a report.
@@ -21,6 +24,7 @@ import math
 import numpy as np
 from scipy import special
 
+from aggregator.estimate.classes import Pooled
 from aggregator.estimate.decoders import Decoder, NotInvertible
 from aggregator.estimate.decoders.decoder import Floats, Integers
 
@@ -29,6 +33,10 @@ FALSE_ALARM = 1e-4
 
 EVEN = 1e-9
 """Raw shares that sum to one this closely do so by construction, as in randomised response."""
+
+
+CANDIDATES = 8
+"""Outputs looked at by the fit, those that stand out most; each by a limit that holds for all outputs together."""
 
 
 def screen(
@@ -43,11 +51,13 @@ def screen(
         most: reports of the device that sent most.
     """
     devices = reports if devices is None else devices
+    frequent = _repeated(decoder, counts, reports, devices, most)
     try:
+        frequent = frequent or _unexplained(decoder, counts, reports, most)
         unbalanced = _unbalanced(decoder, counts, reports, most)
     except NotInvertible:
         unbalanced = None
-    findings = (_repeated(decoder, counts, reports, devices, most), unbalanced)
+    findings = (frequent, unbalanced)
     return tuple(finding for finding in findings if finding)
 
 
@@ -69,6 +79,38 @@ def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest:
     )
 
 
+def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str | None:
+    if not decoder.one_hot or isinstance(decoder, Pooled):
+        return None
+    share = counts / n
+    explained = decoder.forward(decoder.invert(share))
+    rest = share - explained
+    for y in np.argsort(-rest / np.sqrt(np.maximum(explained, 1 / n)), kind="stable")[:CANDIDATES].tolist():
+        one = np.zeros(decoder.features)
+        one[y] = 1
+        # What one report adds to the rest of y: in the mean zero, whatever its input.
+        adds = one - decoder.adjoint(decoder.backward(one))
+        furthest = float(np.abs(adds).max())
+        doubt = math.log(decoder.features / FALSE_ALARM) * most / n
+        if furthest < EVEN or rest[y] <= _limit(furthest, float(decoder.backward(adds**2).max()), doubt):
+            continue
+        forged = float(rest[y] / adds[y])
+        return (
+            f"output {y} came {int(counts[y]):,} times where the other outputs explain "
+            f"{round(counts[y] - forged * n):,}, whatever the shares: about {forged:.1%} of the reports look forged"
+        )
+    return None
+
+
+def _limit(furthest: float, variance: float, doubt: float) -> float:
+    """How far a mean goes, of reports that add at most ``furthest``; ``doubt`` is - ln(chance to go further) / n.
+
+    Source: Bernstein's inequality. Few columns weigh heavily, so the normal law would not do for few reports.
+    """
+    linear = furthest * doubt / 3
+    return linear + math.sqrt(linear**2 + 2 * variance * doubt)
+
+
 def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | None:
     ones = np.ones(decoder.inputs)
     adds, excess = decoder.adjoint(ones), decoder.intercept(ones) - 1
@@ -81,12 +123,8 @@ def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | 
     if furthest < EVEN:
         return None
     mean = float(counts @ adds) / n + excess
-    # Bernstein's inequality, with the largest variance that any population has: few columns weigh heavily, so the
-    # normal law would not do for few reports.
-    largest = _largest_variance(decoder, adds)
-    doubt = math.log(2 / FALSE_ALARM) * most / n
-    linear = float(furthest) * doubt / 3
-    limit = linear + math.sqrt(linear**2 + 2 * largest * doubt)
+    # With the largest variance that any population has.
+    limit = _limit(float(furthest), _largest_variance(decoder, adds), math.log(2 / FALSE_ALARM) * most / n)
     if abs(mean) <= limit:
         return None
     return (

@@ -1,0 +1,123 @@
+"""Laws of the fit and of the robust distribution: small floods are seen, move it little, and honest counts stay."""
+
+import numpy as np
+import pytest
+
+from aggregator.design import mechanisms, support, unary
+from aggregator.estimate.decoders import decoder_of
+from aggregator.estimate.distribution import project
+from aggregator.estimate.result import estimate
+from aggregator.estimate.robust import robust
+from aggregator.estimate.screen import screen
+from aggregator.estimate.tally import Tally
+from protocol.campaign import Campaign
+from protocol.domain import Values
+from protocol.exact import NANONATS
+from protocol.notions import Ldp
+from tests.aggregator.test_estimate_screen import CHANNELS, honest
+
+N = 100_000
+TRIPLES = support.triples(40, NANONATS)
+GEOMETRY = support.projective(200, 2 * NANONATS)
+
+
+def attacked(channel, forged, rng, targets=10):
+    """Counts of honest people, and of a maximal-gain attack on some values; and the people's shares."""
+    decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
+    chosen = np.zeros(channel.inputs)
+    chosen[rng.choice(channel.inputs, targets, replace=False)] = 1
+    counts = honest(channel, p / p.sum(), N - forged, rng)
+    counts[int(np.argmax(decoder.adjoint(chosen)))] += forged
+    return decoder, counts, p / p.sum()
+
+
+@pytest.mark.parametrize(("channel", "forged", "seen"), [(TRIPLES, 200, 20), (GEOMETRY, 500, 10)])
+def test_the_fit_sees_floods_that_no_ceiling_does(channel, forged, seen):
+    """Of 20 floods of 2 (of triples) or 5 reports in 1,000, the fit sees so many at least; the ceiling next to none."""
+    rng = np.random.default_rng(21)
+    told = []
+    for _ in range(20):
+        decoder, counts, _ = attacked(channel, forged, rng)
+        told += screen(decoder, counts, N)
+    assert sum("the other outputs explain" in finding for finding in told) >= seen
+    assert sum("at the most" in finding for finding in told) <= 5
+
+
+@pytest.mark.parametrize("n", [200, 20_000])
+def test_honest_reports_fit(n):
+    """Of 200 honest batches of channels with many outputs, uniform, skewed or of one value, none raises an alarm.
+
+    Each of three tests has alpha 1e-4, so one of them fails with probability 6e-2 at most, by this seed with 0 or 1.
+    """
+    rng = np.random.default_rng(22)
+    for channel in (TRIPLES, GEOMETRY):
+        decoder, k = decoder_of(channel), channel.inputs
+        for p in (np.full(k, 1 / k), np.eye(k)[0], *rng.dirichlet(np.full(k, 0.2), 8)):
+            for _ in range(10):
+                assert not screen(decoder, honest(channel, p, n, rng), n)
+
+
+@pytest.mark.parametrize("channel", [TRIPLES, GEOMETRY], ids=["triples", "projective"])
+def test_a_flood_of_one_percent_moves_the_robust_shares_little(channel):
+    """Its distance from the people's shares grows by at most 15%, where that of the projection grows by 100%."""
+    rng = np.random.default_rng(23)
+    far = {"honest": [], "projected": [], "robust": []}
+    for _ in range(4):
+        decoder, counts, p = attacked(channel, N // 100, rng)
+        far["honest"].append(np.abs(project(decoder.invert(honest(channel, p, N, rng) / N)) - p).sum())
+        far["projected"].append(np.abs(project(decoder.invert(counts / N)) - p).sum())
+        far["robust"].append(np.abs(robust(decoder, counts / N, N) - p).sum())
+    mean = {name: np.mean(distances) for name, distances in far.items()}
+    assert mean["projected"] > 2 * mean["honest"]
+    assert mean["robust"] < 1.15 * mean["honest"]
+
+
+@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
+def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
+    """Where nobody forges, they differ by less than a twentieth of how far the projection is from the truth."""
+    rng, decoder = np.random.default_rng(24), decoder_of(channel)
+    p = 1 / np.arange(1, channel.inputs + 1)
+    apart = off = 0.0
+    for _ in range(5):
+        share = honest(channel, p / p.sum(), N, rng) / N
+        projected = project(decoder.invert(share))
+        apart += np.abs(robust(decoder, share, N) - projected).sum()
+        off += np.abs(projected - p / p.sum()).sum()
+    assert apart < off / 20
+
+
+def test_bits_are_not_believed_one_by_one():
+    """A channel of bits is refused as the programmer's mistake."""
+    with pytest.raises(ValueError, match="bits"):
+        robust(decoder_of(unary.oue(5, NANONATS)), np.full(5, 0.3), 100)
+
+
+def test_an_alarm_sets_the_robust_shares_beside_the_estimate_and_drops_nothing():
+    """Under attack the warnings name the values that a robust estimate sees otherwise; n and raw are of all reports."""
+    rng = np.random.default_rng(25)
+    decoder, counts, _ = attacked(TRIPLES, N // 100, rng)
+    labels = tuple(f"v{x}" for x in range(40))
+    terms = Campaign(
+        "Title", "Which?", "", "Library", Values(labels), Ldp(NANONATS), "triples", TRIPLES, 0, 10, 10, 1, 1, "open"
+    )  # fmt: skip
+    found = estimate(terms, Tally(counts, N, {}, 1))
+    assert found.reports == N
+    assert np.array_equal(found.raw, decoder.invert(counts / N))
+    (beside,) = (warning for warning in found.warnings if warning.startswith("a robust estimate"))
+    assert "counts every report" in beside
+    assert sum(f"{label}: " in beside for label in labels) == 3
+    quiet = estimate(terms, Tally(honest(TRIPLES, np.full(40, 1 / 40), N, rng), N, {}, 1))
+    assert not quiet.warnings
+
+
+def test_an_alarm_without_a_way_out_says_so():
+    """Where outputs are as many as values, a robust estimate is the same, and the warning says that."""
+    channel = mechanisms.randomized_response(4, NANONATS)
+    labels = ("a", "b", "c", "d")
+    terms = Campaign(
+        "Title", "Which?", "", "Library", Values(labels), Ldp(NANONATS), "randomized-response", channel,
+        0, 10, 10, 1, 1, "open",
+    )  # fmt: skip
+    found = estimate(terms, Tally(np.array([9_000, 300, 400, 300]), 10_000, {}, 1))
+    assert any("look forged" in warning for warning in found.warnings)
+    assert any(warning.startswith("a robust estimate") for warning in found.warnings)

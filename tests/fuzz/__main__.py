@@ -1,0 +1,34 @@
+"""Fuzz a target with coverage as the guide, until stopped: ``python -m tests.fuzz TARGET [libFuzzer's options]``.
+
+One idea: atheris tells libFuzzer which branches an input took, so it finds what random mutation does not. It is no
+dependency of the tests: ``make fuzz`` installs it. New inputs, and one that breaks a law, are kept in the folder
+``fuzz-output``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import atheris
+
+OUTPUT = Path("fuzz-output")
+
+
+def main() -> None:
+    """Fuzz the target that the first argument names."""
+    with atheris.instrument_imports(include=["protocol", "aggregator.intake"]):
+        from tests.fuzz.targets import TARGETS, seeds_of
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in TARGETS:
+        sys.exit(f"usage: python -m tests.fuzz TARGET [-max_total_time=SECONDS ...]; a target is {', '.join(TARGETS)}")
+    corpus = OUTPUT / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(seeds_of(name)):
+        (corpus / f"seed-{number}").write_bytes(seed)
+    options = [f"-artifact_prefix={corpus}-", "-timeout=20", "-rss_limit_mb=2048", *sys.argv[2:]]
+    atheris.Setup([sys.argv[0], *options, str(corpus)], lambda data: TARGETS[name](bytes(data)))
+    atheris.Fuzz()
+
+
+main()

@@ -1,0 +1,119 @@
+"""Hostile bytes meet BadData and nothing else, and what reads fast reads what the slow twin reads."""
+
+from __future__ import annotations
+
+import random
+import time
+import tracemalloc
+
+import pytest
+
+from protocol import codec, envelope
+from protocol.campaign import unverified_campaign
+from protocol.envelope import Kind
+from protocol.errors import BadData
+from tests.aggregator.test_intake_ingest import mutated
+from tests.fuzz.targets import TARGETS, seeds_of
+
+SHORT = {"codec": 10_000, "batch": 5_000, "report": 3_000, "enrolment": 2_000, "signed-campaign": 2_000}
+SLOWEST = 10.0
+"""Seconds within which any input is read or refused, on a machine that has much else to do."""
+
+
+def thrown(target: str, number: int, seed: int) -> None:
+    """So many mutations of the target's seeds, and of mutations of these."""
+    rng = random.Random(seed)
+    seeds = seeds_of(target)
+    assert len(seeds) >= 5
+    for _ in range(number):
+        data = rng.choice(seeds)
+        if target == "edited-campaign":
+            data += rng.randbytes(4 * rng.choice([1, 1, 2, 3]))
+        else:
+            data = mutated(data, rng)
+        began = time.monotonic()
+        try:
+            TARGETS[target](data)
+        except Exception as error:
+            raise AssertionError(f"{target}: {data.hex()}") from error
+        assert time.monotonic() - began < SLOWEST, data.hex()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_mutations_meet_the_law_of_their_target(target):
+    """Thousands of mutations of every vector, by a fixed seed: no exception but BadData, and the twins agree."""
+    thrown(target, SHORT.get(target, 500), 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_million_mutations_meet_the_law_of_their_target(target):
+    """A million mutations in all, of every vector: no exception but BadData, and the twins agree."""
+    thrown(target, 50_000 if "campaign" in target else 215_000, 2)
+
+
+# ---- claims
+
+
+def head(kind: Kind, claim: bytes) -> bytes:
+    """An envelope up to a claim of its payload's length."""
+    return bytes([0x95, 1, kind, 0xC4, 8]) + bytes(8) + claim
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize(
+    "claim", [b"\xc6\xff\xff\xff\xff", b"\xc6\x7f\xff\xff\xff", b"\xc5\xff\xff", b"\xdd\xff\xff\xff\xff"]
+)
+def test_what_an_envelope_claims_is_not_allocated(kind, claim):
+    """Lengths up to 4 GiB with nothing behind them are refused, or waited for, within a few kilobytes."""
+    data = head(kind, claim)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadData):
+            envelope.decode(data)
+        TARGETS["batch"](data * 20)
+        assert tracemalloc.get_traced_memory()[1] < 2**16
+    finally:
+        tracemalloc.stop()
+
+
+def bombs() -> dict[str, bytes]:
+    """Campaigns of a few bytes that claim a great deal, each with all that it claims in the other fields."""
+    found = {}
+    for number, seed in enumerate(seeds_of("campaign")):
+        fields = codec.decode(seed, limit=2**20)
+        assert isinstance(fields, list)
+        for place, value in enumerate(fields):
+            if not isinstance(value, list) or not value or not isinstance(value[-1], list):
+                continue
+            for claim in (2**20, 2**31, 2**64 - 1):
+                inside = [claim if isinstance(one, int) else one for one in value[-1]]
+                found[f"{number}.{place}.{claim}"] = codec.encode(
+                    [*fields[:place], [*value[:-1], inside], *fields[place + 1 :]]
+                )
+    return found
+
+
+def test_sizes_that_a_campaign_claims_are_not_allocated():
+    """Domains, notions and channels of 2^20 to 2^64 values in a few bytes are refused at once, within 16 MiB."""
+    claims = bombs()
+    assert len(claims) > 30
+    for name, payload in claims.items():
+        tracemalloc.start()
+        began = time.monotonic()
+        try:
+            TARGETS["campaign"](payload)
+            assert tracemalloc.get_traced_memory()[1] < 2**24, name
+        finally:
+            tracemalloc.stop()
+        assert time.monotonic() - began < SLOWEST, name
+
+
+def test_depth_in_an_envelope_is_refused():
+    """A campaign, a report and an enrolment of a million arrays in one another are BadData, not a recursion error."""
+    deep = b"\x91" * 60_000
+    for target in ("campaign", "report"):
+        TARGETS[target](deep)
+    TARGETS["enrolment"](b"\x91" * 1_000)
+    with pytest.raises(BadData):
+        unverified_campaign(envelope.Envelope(Kind.CAMPAIGN, bytes(8), deep, bytes(64)).encode())
