@@ -7,7 +7,9 @@ given its own raw estimate and that law:
     raw[x] ~ N(p[x], se[x]^2),   p[x] ~ G,   G by maximum likelihood on a grid     (Kiefer, Wolfowitz 1956; MATH 6.1)
 
 Standard errors that differ say something of the shares: in a block that many people are in, both are large. So each
-octave of them has a law of its own, which leans on the common one where the octave has few values.
+octave of them has a law of its own, which leans on the common one where the octave has few values. A standard error is
+estimated too, and grows with its own raw estimate: octaves begin where fewest lie, so that values which are alike are
+not parted by their noise.
 
 Values that stand out of the noise keep their raw estimate: they need no help, and a common law would bend them.
 What the reports themselves make most likely is in ``likelihood``.
@@ -41,6 +43,9 @@ BIN = 1 / 16
 BINS_PER_OCTAVE = 4
 """... and these parts of an octave of standard errors."""
 
+PHASES = 16
+"""Where octaves may begin; the fewest values lie within one such part on either side."""
+
 CHUNK = 8192
 """Values whose means are taken at once: bounds the memory at CHUNK x GRID numbers."""
 
@@ -61,8 +66,9 @@ def empirical_bayes(raw: Floats, se: Floats) -> Floats:
         return project(raw)
     shares: Floats = np.where(kept, raw, 0.0)
     grid = np.concatenate([[0.0], np.geomspace(FINEST * se[unsure].min(), WIDEST * se[unsure].max(), GRID)])
-    octave = _octave(se[unsure])
-    for of, law in _laws(raw[se > 0], se[se > 0], grid).items():
+    phase = _phase(se[se > 0])
+    octave = np.floor(np.log2(se[unsure]) + phase).astype(np.int64)
+    for of, law in _laws(raw[se > 0], se[se > 0], grid, phase).items():
         members = unsure[octave == of]
         shares[members] = _means(raw[members], se[members], grid, law)
     small = shares[unsure].sum()
@@ -72,17 +78,20 @@ def empirical_bayes(raw: Floats, se: Floats) -> Floats:
     return shares
 
 
-def _octave(se: Floats) -> NDArray[np.int64]:
-    octave: NDArray[np.int64] = np.floor(np.log2(se)).astype(np.int64)
-    return octave
+def _phase(se: Floats) -> float:
+    """What is added to a standard error's logarithm, so that octaves begin where fewest of them lie."""
+    part = np.floor(np.log2(se) % 1.0 * PHASES).astype(np.int64) % PHASES
+    lie = np.bincount(part, minlength=PHASES)
+    near = lie + np.roll(lie, 1)  # the part that begins there, and the one before
+    return float(-np.argmin(near) / PHASES)
 
 
-def _laws(raw: Floats, se: Floats, grid: Floats) -> dict[int, Floats]:
+def _laws(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[int, Floats]:
     """The weights of ``grid`` in each octave of the standard errors."""
     # Bins lie within octaves, so the mean of a bin's standard errors lies in the octave of each.
     heights = round(2 * WIDEST / BIN) + 1
     height = np.round(np.clip(raw / se, -WIDEST, WIDEST) / BIN).astype(np.int64)
-    width = np.floor(np.log2(se) * BINS_PER_OCTAVE).astype(np.int64)
+    width = np.floor((np.log2(se) + phase) * BINS_PER_OCTAVE).astype(np.int64)
     bins, place, count = np.unique(width * heights + height + heights // 2, return_inverse=True, return_counts=True)
     octave = bins // heights // BINS_PER_OCTAVE
     likelihood = _likelihood(np.bincount(place, raw) / count, np.bincount(place, se) / count, grid)

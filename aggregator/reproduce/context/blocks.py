@@ -120,9 +120,8 @@ def figure_2(setting: Setting) -> Outcome:
             + "; ".join(f"{ours:.3f} instead of {theirs:.3f} ({law})" for law, (_, theirs, ours) in last.items()),
             "two gains of different kinds: the channel's is in every unbiased estimate, the estimator's in the shape; "
             f"empirical Bayes is the nearer one at {len(curves) - len(behind)} of {len(curves)} points"
-            + (f", and farther at most by {max(behind):.2f}. It is uneven for an even law in small blocks: k-ary "
-               "response has a standard error that goes with the estimate itself, and the law of the shares is fitted "
-               "to each octave of these apart" if behind else ""),
+            + (f", and farther at most by {max(behind):.2f}, where few people give it little to learn a law from"
+               if behind else ""),
         ),
     )  # fmt: skip
     zipf = last[list(everything)[1]]
