@@ -30,6 +30,7 @@ from aggregator.intake.signatures import verifier
 from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, StudyError
 from protocol.campaign import SignedCampaign, open_campaign
 from protocol.envelope import Kind
+from protocol.errors import BadData
 from protocol.notions.own import OwnPrior
 
 if TYPE_CHECKING:
@@ -243,7 +244,11 @@ class Study:
             names = ", ".join(one.name for one in self.listed()) or "none"
             raise StudyError(f"{asked!r} names no campaign of the study, or several; it has: {names}")
         if listed.id not in self._opened:
-            self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))
+            try:
+                self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))
+            except BadData as error:  # it was verified when it came in
+                what = f"holds the campaign {listed.name!r}, which cannot be opened here ({error})"
+                raise tables.Newer(self.path / CAMPAIGNS, what) from error
         return self._opened[listed.id]
 
     # Keys.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from benchmarks import accuracy, app, daemon, device, estimate, ingest, scale, size
+from benchmarks import accuracy, app, daemon, device, estimate, ingest, rows, scale, size
 
 BENCHMARKS = {
     "size": size.run,
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "app": app.run,
     "ingest": ingest.run,
     "scale": scale.run,
+    "rows": rows.run,
     "accuracy": accuracy.run,
     "memory": partial(ingest.run, reports=1_000_000),
 }

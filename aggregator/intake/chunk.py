@@ -64,12 +64,13 @@ class Gathering:
 
     def add(self, data: bytes, found: Frames) -> None:
         """Add a piece and what was found in it."""
-        columns = np.array([found.begin, found.payload, found.end, found.kind], dtype=np.int64)
-        columns[:3] += self.size
+        columns = found.columns
+        if self.size:
+            columns = columns + np.array([[self.size]] * 3 + [[0]])
         self.parts.append(data)
         self.frames.append(columns)
         self.size += len(data)
-        self.envelopes += len(found.begin)
+        self.envelopes += found.columns.shape[1]
         self.garbage += found.garbage
 
     def done(self) -> Chunk:

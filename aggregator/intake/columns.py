@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.lib.stride_tricks import sliding_window_view
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from numpy.typing import NDArray
 
 from protocol.campaign import CAMPAIGN_ID_BYTES, MAX_ANSWERS_PER_PERIOD
@@ -36,6 +36,8 @@ _SHORTEST_REPORT = _ID_AT + CAMPAIGN_ID_BYTES + 3 + 2
 _ENROLMENT_BYTES = _ID_AT + CAMPAIGN_ID_BYTES + 2 + PUBLIC_BYTES
 _PLAIN, _DECLARING = 0x92, 0x93
 """First byte of an enrolment: with two fields, and with the third, which declares a prior."""
+_WORD = 8
+"""Bytes in which an output of a number is looked for."""
 _UNPACKED_AT_ONCE = 2**21
 """Bits that are unpacked at once; each takes a byte for a moment, and eight for another."""
 
@@ -145,18 +147,37 @@ def outputs(
     """Unpack the outputs of reports that carry ``count`` of ``bits`` bits each.
 
     Args:
+        bits: at most 57, so that an output is within eight bytes.
         limit: number of outputs of the channel.
     Returns:
         (n, count) outputs, and whether each report's are packed rightly and all below ``limit``.
     """
     unpacked = np.zeros((len(packed), count), dtype=np.int64)
-    valid = length == packed_bytes(count, bits)
-    weights = 1 << np.arange(bits - 1, -1, -1, dtype=np.int64)
-    for some, places, padded in _places(data, packed, np.flatnonzero(valid), count, bits):
-        values = places @ weights
+    width = packed_bytes(count, bits)
+    valid = length == width
+    rows = np.flatnonzero(valid)
+    step = max(1, _UNPACKED_AT_ONCE // (8 * width))
+    for first in range(0, len(rows), step):
+        some = rows[first : first + step]
+        raw = octets(data, packed[some], width + _WORD)  # a signature follows, so there are bytes enough
+        values = _numbers(raw, count, bits)
         unpacked[some] = values
-        valid[some] = padded & (values.max(axis=1) < limit)
+        padding = raw[:, width - 1] & np.uint8((1 << (8 * width - count * bits)) - 1)
+        valid[some] = (padding == 0) & (values.max(axis=1) < limit)
     return unpacked, valid
+
+
+def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
+    """(n, count) integers of ``bits`` bits each, from the first of each row on; ``_WORD`` more bytes follow them."""
+    values = np.zeros((len(raw), count), dtype=np.int64)
+    for place in range(min(8, count)):  # every eighth begins at the same bit of a byte
+        begin, shift = divmod(place * bits, 8)
+        times = len(range(place, count, 8))
+        words = as_strided(raw[:, begin:], (len(raw), times, _WORD), (raw.strides[0], bits, 1), writeable=False)
+        number = np.ascontiguousarray(words).view(">u8")[..., 0]
+        number = number.astype(np.uint64) << np.uint64(shift) >> np.uint64(64 - bits)
+        values[:, place::8] = number.astype(np.int64)
+    return values
 
 
 def words(

@@ -2,7 +2,9 @@
 
 One idea: a slot of a device in a period is filled once. Against a snapshot of the study and in the order of the batch,
 a report comes in whole if all its slots are free, and not at all otherwise; committed against that same snapshot, it
-counts exactly once.
+counts exactly once. The slots of a report follow one another, so reports are looked up and not their outputs.
+
+How the snapshot's slots are kept from commit to commit: slots.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from aggregator.intake.columns import Integers, Mask, Words
+from aggregator.intake.slots import Slots
 from aggregator.intake.tables import REPORTS, SCHEMAS, storage
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 
@@ -48,13 +51,20 @@ class Offer:
         """Rows of the ``reports`` table, of the reports that are ``free``."""
         chosen = np.flatnonzero(free[self.report])
         columns = [
-            pa.array(self.campaigns, pa.string()).take(pa.array(self.campaign[chosen])),
+            self._names(chosen),
             pa.array(self.period[chosen].astype(np.int32)),
             pa.array(self.key[chosen]),
             pa.array(self.slot[chosen].astype(np.int32)),
             *self._said(chosen),
         ]
         return pa.table(columns, schema=SCHEMAS[REPORTS])
+
+    def _names(self, chosen: Integers) -> pa.Array:
+        """Column ``campaign`` of some rows."""
+        campaign = self.campaign[chosen]
+        if len(campaign) and (campaign == campaign[0]).all():
+            return pa.repeat(self.campaigns[int(campaign[0])], len(campaign))
+        return pa.array(self.campaigns, pa.string()).take(pa.array(campaign))
 
     def _said(self, chosen: Integers) -> tuple[pa.Array, pa.Array]:
         """Columns ``output`` and ``word`` of some rows: one of the two is null."""
@@ -64,42 +74,62 @@ class Offer:
         return pa.array(self.output[chosen], mask=word.is_valid().to_numpy(zero_copy_only=False)), word
 
     @cached_property
+    def _first(self) -> Integers:
+        """The first row of each report."""
+        return np.flatnonzero(np.diff(self.report, prepend=-1))
+
+    @cached_property
     def _partitions(self) -> tuple[Integers, Integers]:
-        """Codes of (campaign, period), ascending, and for each row the index into them."""
-        codes, which = np.unique(self.campaign << 32 | self.period, return_inverse=True)
+        """Codes of (campaign, period), ascending, and for each report the index into them."""
+        codes, which = np.unique((self.campaign << 32 | self.period)[self._first], return_inverse=True)
         return codes, which
 
     @cached_property
     def _keys(self) -> tuple[Integers, Integers]:
-        """Keys, ascending, and for each row the index into them."""
-        keys, which = np.unique(self.key, return_inverse=True)
+        """Keys, ascending, and for each report the index into them."""
+        keys, which = np.unique(self.key[self._first], return_inverse=True)
         return keys, which
 
     def _places(self, partition: Integers, key: Integers, slot: Integers) -> Integers:
         """One integer for a slot of a key in a partition; given indices of the latter two."""
         return (key * len(self._partitions[0]) + partition) * MAX_ANSWERS_PER_PERIOD + slot
 
-    @cached_property
-    def places(self) -> Integers:
-        """The place that each row would fill: rows fill the same slot where these are equal."""
-        return self._places(self._partitions[1], self._keys[1], self.slot)
+    def places(self, rows: Integers) -> Integers:
+        """The place that each of some rows would fill: rows fill the same slot where these are equal."""
+        report = self.report[rows]
+        return self._places(self._partitions[1][report], self._keys[1][report], self.slot[rows])
 
-    def free(self, table: DeltaTable, only: str = "") -> Mask:
+    def free(self, table: DeltaTable, only: str = "", slots: Slots | None = None) -> Mask:
         """Which reports fill only slots that no report of the snapshot, and no earlier one of the offer, fills.
 
         Args:
             only: a condition, in the query engine's words, that rows of the offer's keys fulfil; others are not read.
+            slots: what is known of earlier snapshots.
         Raises:
             StudyError
         """
-        places, which = np.unique(self.places, return_inverse=True)
-        free = np.ones(self.reports, dtype=np.bool_)
-        free[self.report[self._filled(table, places, only)[which]]] = False
-        left = np.flatnonzero(free[self.report])
-        counts = np.bincount(which[left], minlength=len(places))
-        contested = left[counts[which[left]] > 1]
-        self._first_come(free, self.report[contested].tolist(), which[contested].tolist())
+        free = ~self._taken(table, only, slots)
+        device = self._keys[1] * len(self._partitions[0]) + self._partitions[1]
+        _, which, times = np.unique(device, return_inverse=True, return_counts=True)
+        # Only where a device sent several reports of a period can they be after the same slot.
+        rows = np.flatnonzero((free & (times[which] > 1))[self.report])
+        _, which, times = np.unique(self.places(rows), return_inverse=True, return_counts=True)
+        contested = times[which] > 1
+        self._first_come(free, self.report[rows[contested]].tolist(), which[contested].tolist())
         return free
+
+    def _taken(self, table: DeltaTable, only: str, slots: Slots | None) -> Mask:
+        """Which reports fill a slot that the snapshot has a row for."""
+        if slots is not None:
+            start = self.slot[self._first]
+            stop = start + np.bincount(self.report, minlength=self.reports)
+            known = slots.filled(table, self.campaigns, self._partitions, self.key[self._first], start, stop)
+            if known is not None:
+                return known
+        taken = np.zeros(self.reports, dtype=np.bool_)
+        places, which = np.unique(self.places(np.arange(len(self.report))), return_inverse=True)
+        taken[self.report[self._filled(table, places, only)[which]]] = True
+        return taken
 
     @staticmethod
     def _first_come(free: Mask, reports: list[int], places: list[int]) -> None:

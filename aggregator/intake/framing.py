@@ -1,15 +1,19 @@
 """Where envelopes begin and end in a stream of bytes.
 
 One idea: an envelope has exactly one encoding, so its head says where it must end, and looking at both ends decides
-whether it is one; payloads are not touched. The result is that of ``protocol.envelope.read_batch``, however the
-stream is cut into pieces, in time linear in the bytes.
+whether it is one; payloads are not touched. All places that look like one are found at once, and runs of them that
+touch are taken whole; where a run breaks, the reader goes on a step at a time until it meets the next. The result is
+that of ``protocol.envelope.read_batch``, however the stream is cut into pieces, in time linear in the bytes.
 
 What payloads say: columns.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from protocol.envelope import MAX_PAYLOAD, VERSION, Kind
 from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES
@@ -24,29 +28,49 @@ _HEADS = {bytes([0x95, VERSION, kind, 0xC4, KEY_ID_BYTES]): kind for kind in Kin
 _PAYLOAD_AT = KEY_AT + KEY_ID_BYTES
 _SIGNATURE_HEAD = bytes([0xC4, SIGNATURE_BYTES])
 _LONGEST_HEAD = _PAYLOAD_AT + 5
-_ALWAYS_ALLOWED = min(255, *MAX_PAYLOAD.values())
 _LENGTHS = {0xC4: (1, 0), 0xC5: (2, 2**8), 0xC6: (4, 2**16)}  # marker: (bytes of the length, smallest length)
+_LIMITS = np.array([MAX_PAYLOAD.get(kind, -1) for kind in range(256)], dtype=np.int64)  # type: ignore[call-overload]
 
 
 @dataclass
 class Frames:
-    """Whole envelopes found in one piece of a stream, as offsets into it.
+    """Whole envelopes found in one piece of a stream.
 
     Attributes:
-        begin, payload, end: offsets of the envelope, of its payload, and just after it.
-        kind: of the envelope.
+        columns: (4, n) offsets into the piece of each envelope, of its payload, and just after it; and its kind.
         garbage: number of runs of bytes that are no envelope and began in this piece.
         rest: offset from which on bytes have to wait for the next piece.
         inside_garbage: whether the last byte before ``rest`` was part of such a run.
     """
 
-    begin: list[int] = field(default_factory=list)
-    payload: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
-    kind: list[int] = field(default_factory=list)
-    garbage: int = 0
-    rest: int = 0
-    inside_garbage: bool = False
+    columns: NDArray[np.int64]
+    garbage: int
+    rest: int
+    inside_garbage: bool
+
+    @property
+    def begin(self) -> list[int]:
+        """Offsets of the envelopes."""
+        return self._listed(0)
+
+    @property
+    def payload(self) -> list[int]:
+        """Offsets of their payloads."""
+        return self._listed(1)
+
+    @property
+    def end(self) -> list[int]:
+        """Offsets just after them."""
+        return self._listed(2)
+
+    @property
+    def kind(self) -> list[int]:
+        """Their kinds."""
+        return self._listed(3)
+
+    def _listed(self, row: int) -> list[int]:
+        listed: list[int] = self.columns[row].tolist()
+        return listed
 
 
 def frames(data: bytes, *, final: bool, inside_garbage: bool = False, stop: int | None = None) -> Frames:
@@ -58,41 +82,65 @@ def frames(data: bytes, *, final: bool, inside_garbage: bool = False, stop: int 
         inside_garbage: as the previous piece left it.
         stop: offset at and after which envelopes belong to somebody else; then ``rest`` is where the next may begin.
     """
-    found = Frames(inside_garbage=inside_garbage)
-    add_begin, add_payload, add_end, add_kind = (
-        found.begin.append,
-        found.payload.append,
-        found.end.append,
-        found.kind.append,
-    )
-    at, size = 0, len(data)
+    at, size, garbage = 0, len(data), 0
     stop = size if stop is None else stop
+    likely = _likely(data)
+    begins, ends = likely[0], likely[2]
+    # The last of each run of envelopes that touch: what follows is read a step at a time.
+    lasts = np.flatnonzero(np.append(ends[:-1] != begins[1:], True)) if len(begins) else begins
+    beyond = int(np.searchsorted(begins, stop))
+    first, upcoming = 0, -1
+    runs = [likely[:, :0]]
     while at < stop:
-        kind = _HEADS.get(data[at : at + KEY_AT])
+        if upcoming < at:
+            first = int(np.searchsorted(begins, at))
+            upcoming = int(begins[first]) if first < len(begins) else size
+        if upcoming == at:
+            after = min(int(lasts[np.searchsorted(lasts, first)]) + 1, beyond)
+            runs.append(likely[:, first:after])
+            inside_garbage = False
+            at = int(ends[after - 1])
+            continue
+        kind = _HEADS.get(data[at : at + KEY_AT], 0)
         end = payload = 0
-        if kind is not None and at + _LONGEST_HEAD <= size:
-            if data[at + _PAYLOAD_AT] == 0xC4 and data[at + _PAYLOAD_AT + 1] <= _ALWAYS_ALLOWED:
-                payload = at + _PAYLOAD_AT + 2  # nearly every envelope
-                end = payload + data[payload - 1] + TRAILER
-            else:
-                payload, end = _extent(data, at, kind)
+        if kind and at + _LONGEST_HEAD <= size:
+            payload, end = _extent(data, at, kind)
         elif size - at < _LONGEST_HEAD and not final and _PREFIX.startswith(data[at : at + 2]):
             break
         if size < end and not final:
             break
         if payload and end <= size and data[end - TRAILER : end - SIGNATURE_BYTES] == _SIGNATURE_HEAD:
-            add_begin(at)
-            add_payload(payload)
-            add_end(end)
-            add_kind(kind)  # type: ignore[arg-type]  # a payload is only where there is a kind
-            found.inside_garbage = False
+            runs.append(np.array([[at], [payload], [end], [kind]], dtype=np.int64))
+            inside_garbage = False
             at = end
             continue
-        if not found.inside_garbage:
-            found.garbage += 1
-            found.inside_garbage = True
+        if not inside_garbage:
+            garbage += 1
+            inside_garbage = True
         at = _next_candidate(data, at + 1)
-    found.rest = at
+    return Frames(np.concatenate(runs, axis=1), garbage, at, inside_garbage)
+
+
+def _likely(data: bytes) -> NDArray[np.int64]:
+    """(4, n) columns of all that look like whole envelopes of less than 64 KiB, whether or not one begins there.
+
+    They are envelopes where a reader arrives at them: bytes inside a payload may look like one as well.
+    """
+    octets = np.frombuffer(data, dtype=np.uint8)
+    at = np.flatnonzero(octets[: max(0, len(data) - _LONGEST_HEAD + 1)] == _PREFIX[0])
+    for place, value in ((1, VERSION), (3, 0xC4), (4, KEY_ID_BYTES)):
+        at = at[octets[at + place] == value]
+    kind, marker = octets[at + 2], octets[at + _PAYLOAD_AT]
+    long = marker == 0xC5  # the codec's head of two bytes of length
+    first, second = (octets[at + _PAYLOAD_AT + place].astype(np.int64) for place in (1, 2))
+    length = np.where(long, first << 8 | second, first)
+    payload = at + _PAYLOAD_AT + np.where(long, 3, 2)
+    end = payload + length + TRAILER
+    good = ((marker == 0xC4) | (long & (length >= 2**8))) & (length <= _LIMITS[kind]) & (end <= len(data))
+    tail = np.where(good, end - TRAILER, 0)
+    for place, value in enumerate(_SIGNATURE_HEAD):
+        good &= octets[tail + place] == value
+    found: NDArray[np.int64] = np.stack([at, payload, end, kind.astype(np.int64)])[:, good]
     return found
 
 

@@ -10,20 +10,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from aggregator.intake import judge
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.enrolments import Enrolled, enrol
 from aggregator.intake.files import IntakeError, batch_files, pieces, size_of
 from aggregator.intake.framing import frames
-from aggregator.intake.judge import Judged, judge
+from aggregator.intake.judge import Hearing, Judged
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import verifier
-from aggregator.intake.tables import REJECTS, SCHEMAS, add
+from aggregator.intake.slots import Slots
+from aggregator.intake.tables import REJECTS, REPORTS, SCHEMAS, add
+from aggregator.intake.verified import Verified
 from protocol.envelope import Kind
 
 if TYPE_CHECKING:
@@ -31,7 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Counts", "IngestResult", "IntakeError", "ingest", "size_of"]
 
-PIECE_BYTES = 2**23
+PIECE_BYTES = 2**22
+ALONE_BYTES = 2**20
+"""A file of so many bytes is worth a commit of its own."""
 CHUNK_REPORTS = 200_000
 CHUNK_OUTPUTS = 2**20
 """A commit carries about ``CHUNK_REPORTS`` reports, and at most so many outputs and the last report's."""
@@ -126,33 +132,58 @@ def ingest(
     files = batch_files(paths)
     warnings: list[str] = []
     desk = Desk(study, now)
-    with verifier(threads) as threads_verifying:
+    with verifier(threads, Verified.of(study.path)) as threads_verifying:
         # All keys come before all reports, so neither order nor the size of chunks decides who is known.
         for chunk in _chunks(files, [], piece_bytes, chunk_reports):
             desk.take_keys(enrol(study, chunk, threads_verifying, uploaded=True), len(chunk.of(Kind.ENROLMENT)))
-        for chunk in _chunks(files, warnings, piece_bytes, chunk_reports):
-            desk.take_reports(judge(study, chunk, threads_verifying, now, chunk_outputs))
+        slots = Slots(study.path / REPORTS)
+        chunks = _chunks(files, warnings, piece_bytes, chunk_reports)
+        # While a chunk is committed, the signatures of the next are verified: there are two in memory, and no more.
+        for hearing in _ahead(judge.begin(study, chunk, threads_verifying, now) for chunk in chunks):
+            desk.take_reports(hearing.finish(slots, chunk_outputs))
             pa.default_memory_pool().release_unused()  # what a commit took, Arrow would keep
             if progress is not None:
-                progress(len(chunk.data))
+                progress(len(hearing.chunk.data))
     return desk.result(len(files), tuple(warnings))
+
+
+def _ahead(hearings: Iterator[Hearing]) -> Iterator[Hearing]:
+    """The same, each once the next has begun."""
+    before = next(hearings, None)
+    while before is not None:
+        following = next(hearings, None)
+        yield before
+        before = following
 
 
 def _chunks(files: Iterable[Path], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
     """The files' envelopes, many small files or a part of a large one at a time."""
     gathering = Gathering()
     for path in files:
+        # A large file shares no chunk with others: then it makes the same chunks in any company, and is known again.
+        alone = _size(path) >= min(ALONE_BYTES, piece_bytes)
+        if alone and gathering.parts:
+            yield gathering.done()
+            gathering = Gathering()
         rest, inside_garbage = b"", False
         for piece, last in _with_last(path, piece_bytes, warnings):
             data = rest + piece if rest else piece
             found = frames(data, final=last, inside_garbage=inside_garbage)
             rest, inside_garbage = data[found.rest :], found.inside_garbage
             gathering.add(data[: found.rest] if rest else data, found)
-            if gathering.envelopes >= chunk_reports or gathering.size >= 2 * piece_bytes:
+            full = gathering.envelopes >= chunk_reports or gathering.size >= 2 * piece_bytes
+            if full or (alone and last):
                 yield gathering.done()
                 gathering = Gathering()
     if gathering.parts:
         yield gathering.done()
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 where that cannot be known, as reading it will say."""
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0
 
 
 def _with_last(path: Path, size: int, warnings: list[str]) -> Iterator[tuple[bytes, bool]]:

@@ -22,7 +22,8 @@ from aggregator.intake.chunk import Chunk, by_campaign
 from aggregator.intake.columns import Bytes, Integers, Mask, Reports, Words
 from aggregator.intake.deduplicate import Offer
 from aggregator.intake.rejects import Reject
-from aggregator.intake.signatures import Sealed, Verifier
+from aggregator.intake.signatures import Asked, Sealed, Verifier
+from aggregator.intake.slots import Slots
 from aggregator.intake.tables import REPORTS, append
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign
 from protocol.envelope import Kind
@@ -53,19 +54,37 @@ class Judged:
     rejected: Counter[tuple[str, Reject]] = field(default_factory=Counter)
 
 
-def judge(study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outputs: int) -> Judged:
-    """Check the reports of a chunk and commit those that pass.
+@dataclass(frozen=True)
+class Hearing:
+    """A chunk whose signatures are being verified."""
+
+    chunk: Chunk
+    docket: _Docket | None
+
+    def finish(self, slots: Slots, most_outputs: int) -> Judged:
+        """Commit the reports that pass.
+
+        Args:
+            slots: those that the study has filled.
+            most_outputs: that one commit carries, give or take a report's.
+        Raises:
+            StudyError
+        """
+        if self.docket is not None:
+            self.docket.hear()
+            self.docket.commit(slots, most_outputs)
+        return _judged(self.docket, self.chunk)
+
+
+def begin(study: Study, chunk: Chunk, verifier: Verifier, now: int) -> Hearing:
+    """Begin to check the reports of a chunk; meanwhile others can be committed.
 
     Args:
         now: UTC seconds.
-        most_outputs: that one commit carries, give or take a report's.
     Raises:
         StudyError
     """
-    docket = _Docket.examined(study, chunk, verifier, now)
-    if docket is not None:
-        docket.commit(most_outputs)
-    return _judged(docket, chunk)
+    return Hearing(chunk, _Docket.asked(study, chunk, verifier, now))
 
 
 def examine(study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outputs: int) -> tuple[Judged, list[Offer]]:
@@ -79,8 +98,11 @@ def examine(study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outpu
     Raises:
         StudyError
     """
-    docket = _Docket.examined(study, chunk, verifier, now)
-    offers = [] if docket is None else [docket.offered(part)[1] for part in docket.parts(most_outputs)]
+    docket = _Docket.asked(study, chunk, verifier, now)
+    offers: list[Offer] = []
+    if docket is not None:
+        docket.hear()
+        offers = [docket.offered(part)[1] for part in docket.parts(most_outputs)]
     return _judged(docket, chunk), offers
 
 
@@ -101,6 +123,8 @@ class _Docket:
         campaign: (n,) index into ``names``, -1 for none.
         key: (n,) key ids.
         verdict: (n,) the only column that changes.
+        now: UTC seconds.
+        under_way: the signatures of those without a verdict, until they are known.
     """
 
     study: Study
@@ -111,30 +135,36 @@ class _Docket:
     campaign: Integers
     key: Integers
     verdict: Integers
+    now: int
+    under_way: list[Asked]
 
     @classmethod
-    def of(cls, study: Study, chunk: Chunk, sealed: Sealed) -> _Docket:
+    def of(cls, study: Study, chunk: Chunk, sealed: Sealed, now: int) -> _Docket:
         """Decode: malformed, and unknown campaigns."""
         reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
         names = study.ids()
         campaign = by_campaign(reports.campaign, names)
         verdict = np.full(len(sealed), _NONE, dtype=np.int64)
-        docket = cls(study, chunk.octets, sealed, reports, names, campaign, chunk.keys(sealed), verdict)
+        docket = cls(study, chunk.octets, sealed, reports, names, campaign, chunk.keys(sealed), verdict, now, [])
         everyone = np.arange(len(sealed))
         docket.refuse(everyone, ~reports.valid, Reject.MALFORMED)
         docket.refuse(everyone, campaign < 0, Reject.UNKNOWN_CAMPAIGN)
         return docket
 
     @classmethod
-    def examined(cls, study: Study, chunk: Chunk, verifier: Verifier, now: int) -> _Docket | None:
-        """The reports through all checks but those of their outputs; None where there are no reports."""
+    def asked(cls, study: Study, chunk: Chunk, verifier: Verifier, now: int) -> _Docket | None:
+        """The reports, their signatures on the way to be verified; None where there are no reports."""
         sealed = chunk.of(Kind.REPORT)
         if not len(sealed):
             return None
-        docket = cls.of(study, chunk, sealed)
-        docket.check_keys_and_signatures(verifier)
-        docket.check_schedule(now)
+        docket = cls.of(study, chunk, sealed, now)
+        docket.check_keys(verifier)
         return docket
+
+    def hear(self) -> None:
+        """All other checks but those of outputs."""
+        self.check_signatures()
+        self.check_schedule()
 
     def undecided(self, campaign: int | None = None) -> Integers:
         """Rows without a verdict, of one campaign or of all."""
@@ -151,8 +181,8 @@ class _Docket:
         present: list[int] = np.unique(self.campaign[self.undecided()]).tolist()
         return present
 
-    def check_keys_and_signatures(self, verifier: Verifier) -> None:
-        """Unknown keys, revoked keys, bad signatures."""
+    def check_keys(self, verifier: Verifier) -> None:
+        """Unknown keys, revoked keys; who is left is asked about."""
         public: Bytes = np.zeros((len(self.key), PUBLIC_BYTES), dtype=np.uint8)
         for campaign in self.present():
             rows = self.undecided(campaign)
@@ -163,15 +193,19 @@ class _Docket:
             self.refuse(rows, registry.revoked[at], Reject.REVOKED_KEY)
             public[rows] = registry.public[at]
         rows = self.undecided()
-        self.refuse(rows, ~verifier.verify(self.sealed.rows(rows), public[rows]), Reject.BAD_SIGNATURE)
+        self.under_way.append(verifier.ask(self.sealed.rows(rows), public[rows]))
 
-    def check_schedule(self, now: int) -> None:
+    def check_signatures(self) -> None:
+        """Bad signatures."""
+        self.refuse(self.undecided(), ~self.under_way.pop().verdicts(), Reject.BAD_SIGNATURE)
+
+    def check_schedule(self) -> None:
         """Early, late, over quota."""
         for campaign in self.present():
             terms = self.terms(campaign)
             rows = self.undecided(campaign)
             # Devices' clocks may run ahead; before the opening is the period before the first.
-            current = max(-1, (now - terms.opens) // terms.period_seconds)
+            current = max(-1, (self.now - terms.opens) // terms.period_seconds)
             period = self.reports.period[rows]
             self.refuse(rows, period > current + 1, Reject.EARLY)
             self.refuse(rows, period >= terms.periods, Reject.LATE)
@@ -193,21 +227,22 @@ class _Docket:
     def offered(self, part: Integers) -> tuple[Integers, Offer]:
         """Bad outputs; the rest of the rows, and what they say."""
         row, slot, output, word = self._unpacked(part)
-        reports, report = np.unique(row, return_inverse=True)
+        begins = np.diff(row, prepend=-1) != 0
+        reports, report = row[begins], np.cumsum(begins) - 1
         where = self.campaign[row], self.reports.period[row], self.key[row], slot
         return reports, Offer(self.names, len(reports), report, *where, output, word)
 
-    def commit(self, most_outputs: int) -> None:
+    def commit(self, slots: Slots, most_outputs: int) -> None:
         """Bad outputs and replays; what is left is accepted."""
         for part in self.parts(most_outputs):
-            self._commit(*self.offered(part))
+            self._commit(*self.offered(part), slots)
 
-    def _commit(self, reports: Integers, offer: Offer) -> None:
+    def _commit(self, reports: Integers, offer: Offer, slots: Slots) -> None:
         free: Mask = np.zeros(0, dtype=np.bool_)
 
         def rows_for(table: DeltaTable) -> pa.Table:
             nonlocal free
-            free = offer.free(table)
+            free = offer.free(table, slots=slots)
             return offer.rows(free)
 
         if len(reports):

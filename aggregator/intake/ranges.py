@@ -90,10 +90,10 @@ def survey(where: Range) -> Surveyed:
     """What a range holds, if it begins where it says."""
     _, found, ends, error = read(where)
     return Surveyed(
-        tuple(where.begin + at for at in found.begin[:_WITNESSES]),
+        tuple((where.begin + found.columns[0, :_WITNESSES]).tolist()),
         where.begin + found.rest,
         found.inside_garbage,
-        Kind.ENROLMENT in found.kind,
+        bool((found.columns[3] == Kind.ENROLMENT).any()),
         ends,
         None if error is None else error.strerror or str(error),
         isinstance(error, FileNotFoundError),

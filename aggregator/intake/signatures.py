@@ -8,11 +8,13 @@ Public keys are looked at once, when they are registered: see enrolments.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from nacl.bindings import crypto_sign_open
@@ -20,11 +22,16 @@ from nacl.exceptions import BadSignatureError
 
 from aggregator.intake.columns import Bytes, Integers, Mask, octets
 from aggregator.intake.framing import KEY_AT, TRAILER
+from aggregator.intake.verified import Verified
 from protocol.envelope import Kind, signed_message
 from protocol.keys import FIELD, KEY_ID_BYTES, ORDER, PUBLIC_BYTES, SIGNATURE_BYTES, SMALL_ORDER_Y
 
 SLICE = 2048
 """Signatures a thread verifies at a time."""
+BLOCK_BYTES = 2**20
+"""Bytes of a chunk whose signatures are remembered as one."""
+LEAST = 256
+"""Signatures that are worth remembering."""
 
 
 @dataclass(frozen=True)
@@ -56,43 +63,108 @@ class Sealed:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """Signatures that threads are at.
+
+    Attributes:
+        number: of envelopes.
+        blocks: of them, for each its first envelope, its digest if it has one, and the verdicts that threads work at.
+        verified: takes down the digests of blocks of which all verify.
+    """
+
+    number: int
+    blocks: list[tuple[int, bytes | None, list[Future[Mask]]]]
+    verified: Verified | None
+
+    def verdicts(self) -> Mask:
+        """Whether each envelope verifies; waits until that is known."""
+        verdicts = np.ones(self.number, dtype=np.bool_)
+        sound: list[bytes] = []
+        for start, digest, futures in self.blocks:
+            found = np.concatenate([future.result() for future in futures])
+            verdicts[start : start + len(found)] = found
+            if digest is not None and found.all():
+                sound.append(digest)
+        if self.verified is not None:
+            self.verified.add(sound)
+        return verdicts
+
+
+@dataclass(frozen=True)
 class Verifier:
-    """Threads that verify signatures."""
+    """Threads that verify signatures.
+
+    Attributes:
+        verified: what was verified before; None to verify everything.
+    """
 
     pool: ThreadPoolExecutor
+    verified: Verified | None = None
 
-    def verify(self, sealed: Sealed, publics: Bytes) -> Mask:
-        """Whether each envelope verifies under its key.
+    def ask(self, sealed: Sealed, publics: Bytes) -> Asked:
+        """Have envelopes verified under their keys.
 
         Args:
             publics: (n, 32) keys that ``protocol.keys.require_public`` lets pass.
         """
-        starts = range(0, len(sealed), SLICE)
-        parts = list(self.pool.map(lambda start: _verify_slice(sealed, publics, start), starts))
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+        blocks = []
+        # By place in the chunk and not by number, so that a report that is looked at now and was not before spoils
+        # what is known of its own block only.
+        cuts = np.flatnonzero(np.diff(sealed.begin // BLOCK_BYTES)) + 1
+        bounds = [0, *cuts.tolist(), len(sealed)]
+        for start, stop in pairwise(bounds):
+            digest = None
+            if self.verified is not None and stop - start >= LEAST:
+                digest = _digest(sealed, publics, start, stop)
+                if digest in self.verified:
+                    continue
+            slices = [(first, min(first + SLICE, stop)) for first in range(start, stop, SLICE)]
+            futures = [self.pool.submit(_verify_slice, sealed, publics, *one) for one in slices]
+            if futures:
+                blocks.append((start, digest, futures))
+        return Asked(len(sealed), blocks, self.verified)
+
+    def verify(self, sealed: Sealed, publics: Bytes) -> Mask:
+        """Whether each envelope verifies under its key; ``publics`` as of ``ask``."""
+        return self.ask(sealed, publics).verdicts()
 
 
 @contextmanager
-def verifier(threads: int | None = None) -> Iterator[Verifier]:
+def verifier(threads: int | None = None, verified: Verified | None = None) -> Iterator[Verifier]:
     """A verifier on ``threads`` threads, or on as many as there are processors."""
     with ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="verify") as pool:
-        yield Verifier(pool)
+        try:
+            yield Verifier(pool, verified)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # nobody waits for an answer any more
 
 
-def _verify_slice(sealed: Sealed, publics: Bytes, start: int) -> Mask:
+def _digest(sealed: Sealed, publics: Bytes, start: int, stop: int) -> bytes:
+    """Of all that the verdicts on some envelopes are a function of."""
+    first, last = int(sealed.begin[start]), int(sealed.end[stop - 1])
+    where = np.stack([sealed.begin[start:stop], sealed.payload[start:stop], sealed.end[start:stop]]) - first
+    told = hashlib.sha256(b"verified 1")
+    told.update(np.array([sealed.kind, stop - start, last - first], dtype="<i8").tobytes())
+    told.update(where.astype("<i8").tobytes())
+    told.update(memoryview(sealed.data)[first:last])
+    told.update(publics[start:stop].tobytes())
+    return told.digest()
+
+
+def _verify_slice(sealed: Sealed, publics: Bytes, start: int, stop: int) -> Mask:
     data = sealed.data
-    begin, payload, end = (column[start : start + SLICE] for column in (sealed.begin, sealed.payload, sealed.end))
-    keys = publics[start : start + SLICE].tobytes()
+    begin, payload, end = (column[start:stop] for column in (sealed.begin, sealed.payload, sealed.end))
+    keys = publics[start:stop].tobytes()
     verdicts = sound(octets(np.frombuffer(data, dtype=np.uint8), end - SIGNATURE_BYTES, SIGNATURE_BYTES))
     rows = np.flatnonzero(verdicts)
     # A signed message is: context, key id, length of the payload, payload; see protocol.envelope.signed_message.
     context = signed_message(sealed.kind, bytes(KEY_ID_BYTES), b"")[: -KEY_ID_BYTES - 4]
-    for row, at, body, stop in zip(
+    for row, at, body, after in zip(
         rows.tolist(), begin[rows].tolist(), payload[rows].tolist(), end[rows].tolist(), strict=True
     ):
-        tail = stop - TRAILER
+        tail = after - TRAILER
         signed = b"".join((
-            data[stop - SIGNATURE_BYTES : stop],
+            data[after - SIGNATURE_BYTES : after],
             context,
             data[at + KEY_AT : at + KEY_AT + KEY_ID_BYTES],
             (tail - body).to_bytes(4, "big"),

@@ -102,6 +102,21 @@ class Damaged(StudyError):
         return Damaged, self._said
 
 
+class Newer(StudyError):
+    """Another version of halftruth has written what this one cannot read."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(
+            f"the study {path.parent} is a newer halftruth's: its table {path.name} {what}. Nothing of this "
+            "step was counted; update halftruth here, and run it again"
+        )
+        self._said = path, what
+
+    def __reduce__(self) -> tuple[type[Newer], tuple[Path, str]]:
+        """A worker's error reaches the one who asked as it was raised."""
+        return Newer, self._said
+
+
 @contextmanager
 def storage(table: Path | DeltaTable) -> Iterator[None]:
     """Turn the storage engine's and the system's errors into the study's.
@@ -118,6 +133,8 @@ def storage(table: Path | DeltaTable) -> Iterator[None]:
         if type(error) is not Exception and not isinstance(error, DeltaError | OSError):
             raise
         reason = str(error).partition("\n")[0].rstrip(".")
+        if ("Unsupported" in reason and "version" in reason) or "Cannot cast schema" in reason:
+            raise Newer(path, f"cannot be read ({reason})") from error
         # The engine has no word for it: a file that it cannot read is a bare Exception, unless it was about to write.
         unread = type(error) is Exception or reason.startswith("Kernel error") or "Parquet error" in reason
         if unread and ("(os error" not in reason or "(os error 2)" in reason):
@@ -150,6 +167,7 @@ def exists(path: Path) -> bool:
 
     Raises:
         Damaged: there was one; what is left of it is not what was written, as far as names and sizes tell.
+        Newer
     """
     # First, because whoever makes a study writes the first row after making all tables.
     written = any(_was_written_to(path.with_name(name)) for name in SCHEMAS)
@@ -198,6 +216,7 @@ def require_whole(path: Path) -> DeltaTable:
     """The table as it is now, if its files are there in the sizes in which they were written.
 
     Raises:
+        Newer: it has columns that this version does not know, and that may change what its rows mean.
         StudyError
     """
     with storage(path):
@@ -205,6 +224,9 @@ def require_whole(path: Path) -> DeltaTable:
         if any(not entry.stat().st_size for entry in (path / "_delta_log").glob("*.json")):
             raise Damaged(path, "has an empty commit in its log")
         table = DeltaTable(str(path))
+        unknown = {field.name for field in table.schema().fields} - set(SCHEMAS[path.name].names)
+        if unknown:
+            raise Newer(path, f"has columns that are not known here: {', '.join(sorted(unknown))}")
         for file in data_files(path, table):
             with suppress(FileNotFoundError):
                 if file.path.stat().st_size == file.size:

@@ -1,0 +1,208 @@
+"""What an ingest keeps in mind spares work and decides nothing: signatures that verified, and slots that are filled."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+from aggregator.intake import ingest as intake
+from aggregator.intake import judge, signatures, tables
+from aggregator.intake.compact import compact
+from aggregator.intake.deduplicate import Offer
+from aggregator.intake.ingest import ingest
+from aggregator.intake.slots import Slots, Spans
+from aggregator.intake.verified import NAME, Verified
+from aggregator.study import Study
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, WEEK, campaign, enrolment, report
+
+PLAIN = campaign()
+OPEN = campaign(enrolment="open", answers=5, title="Open")
+LATER = campaign(title="Imported later")
+
+
+@pytest.fixture
+def verified_now(monkeypatch):
+    """How many signatures libsodium has looked at; a few envelopes are remembered as one."""
+    count = [0]
+    real = signatures.crypto_sign_open
+
+    def counted(*arguments):
+        count[0] += 1
+        return real(*arguments)
+
+    monkeypatch.setattr(signatures, "crypto_sign_open", counted)
+    monkeypatch.setattr(signatures, "LEAST", 1)
+    monkeypatch.setattr(signatures, "BLOCK_BYTES", 500)
+    return count
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of two campaigns."""
+    made = crowd.study(tmp_path / "study", PLAIN, range(10))
+    made.import_campaign(OPEN.data, [AUTHOR.public], "open")
+    return made
+
+
+def everything():
+    """Envelopes of all kinds, in a mix."""
+    rng = random.Random(1)
+    parts = [report(n % 14, PLAIN, n % 16, period=n % 3) for n in range(60)]
+    parts += [enrolment(n, OPEN) for n in (0, 1, 1, 2)]
+    parts += [report(n % 4, OPEN, *range(n % 3 + 1), slot=n % 4) for n in range(40)]
+    parts += [report(n, LATER) for n in range(8)]
+    parts += [report(n, PLAIN, period=4) for n in range(3)]
+    rng.shuffle(parts)
+    forged = parts[5]
+    return b"".join(parts) + b"noise" + bytes([*forged[:-1], forged[-1] ^ 1])
+
+
+def import_later(study):
+    study.import_campaign(LATER.data, [AUTHOR.public], "later")
+    study.enrol(b"".join(enrolment(n, LATER) for n in range(5)))
+
+
+CHANGES = {
+    "nothing": lambda _: None,
+    "a key is enrolled": lambda study: study.enrol(enrolment(12, PLAIN)),
+    "a key is revoked": lambda study: study.revoke(enrolment(3, PLAIN)),
+    "a campaign is imported": import_later,
+}
+
+
+@pytest.mark.parametrize("change", list(CHANGES))
+@pytest.mark.parametrize("now", [NOW - 2 * WEEK, NOW, NOW + 9 * WEEK])
+def test_what_is_remembered_changes_no_verdict(study, tmp_path, verified_now, change, now):
+    """Whatever was enrolled, revoked or imported since, and at any hour, counts are those without memory."""
+    file = tmp_path / "batch.htr"
+    file.write_bytes(everything())
+    ingest(study, [file], now=NOW)
+    CHANGES[change](study)
+    forgetful = Study.open(shutil.copytree(study.path, tmp_path / "forgetful"))
+    (forgetful.path / NAME).unlink()
+    verified_now[0] = 0
+    expected = ingest(forgetful, [file], now=now)
+    without, verified_now[0] = verified_now[0], 0
+    assert ingest(study, [file], now=now) == expected
+    assert 0 < verified_now[0] < without / 2  # what is near the forged report, or has changed
+    for signed in (PLAIN, OPEN):
+        assert study.rejected(signed) == forgetful.rejected(signed)
+        assert study.periods(signed) == forgetful.periods(signed)
+
+
+def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
+    """Of a file whose signatures were all good, none is verified again, in whatever company; all count."""
+    file, other = tmp_path / "batch.htr", tmp_path / "a.htr"
+    file.write_bytes(b"".join(report(n, PLAIN, n) for n in range(10)) + enrolment(1, OPEN) + report(1, OPEN, 1))
+    other.write_bytes(report(2, PLAIN, 1, period=1))
+    intake_size = file.stat().st_size
+    assert ingest(study, [file], now=NOW, piece_bytes=intake_size).accepted == 11
+    before, verified_now[0] = verified_now[0], 0
+    again = ingest(study, [other, file], now=NOW, piece_bytes=intake_size)
+    assert (before, verified_now[0]) == (12, 1)
+    assert (again.accepted, again.rejected, again.enrolments) == (1, {"replayed": 11}, 1)
+
+
+@pytest.mark.parametrize("moment", ["before the commit", "after the commit", "before the rejects"])
+def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, monkeypatch, moment):
+    """A run after a crash counts all that a run without one does, and verifies only what the crash kept from it."""
+    file = tmp_path / "batch.htr"
+    file.write_bytes(b"".join(report(n, PLAIN, n) for n in range(10)) + b"noise")
+    real = tables.append
+
+    def crashing(path, rows_for):
+        if moment != "before the commit":
+            real(path, rows_for)
+        if moment != "before the rejects":
+            raise KeyboardInterrupt
+
+    def crashing_add(path, rows):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(judge, "append", crashing)
+        patch.setattr(intake, "add", crashing_add)
+        with pytest.raises(KeyboardInterrupt):
+            ingest(study, [file], now=NOW)
+    verified_now[0] = 0
+    result = ingest(study, [file], now=NOW)
+    assert verified_now[0] == 0
+    assert result.accepted == (10 if moment == "before the commit" else 0)
+    assert study.periods(PLAIN) == {0: 10}
+
+
+def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
+    """A change of any byte of a signed report, and another key under its id, is refused though the rest is known."""
+    good = [report(n, PLAIN, n) for n in range(3)]
+    file = tmp_path / "batch.htr"
+    file.write_bytes(b"".join(good))
+    ingest(study, [file], now=NOW)
+    for at in range(len(good[1])):
+        altered = bytearray(good[1])
+        altered[at] ^= 1
+        file.write_bytes(good[0] + bytes(altered) + good[2])
+        result = ingest(study, [file], now=NOW)
+        assert result.rejected != {"replayed": 3}, at
+        assert result.accepted == 0
+
+
+def test_the_memory_may_be_cut_anywhere_or_missing(tmp_path):
+    """Whole lines are read, whatever crash cut another off; a file that cannot be read or written is none."""
+    digests = [bytes([n]) * 32 for n in range(3)]
+    Verified.of(tmp_path).add(digests[:2])
+    path = tmp_path / NAME
+    path.write_bytes(path.read_bytes()[:-9])
+    Verified.of(tmp_path).add(digests[2:])
+    assert [digest in Verified.of(tmp_path) for digest in digests] == [True, False, True]
+    nowhere = Verified.of(tmp_path / "nowhere")
+    nowhere.add(digests)
+    assert digests[0] in nowhere
+
+
+def offer(rng, devices, reports):
+    """Reports of one or more slots, of a few periods."""
+    columns = []
+    for number in range(reports):
+        key, period, slot = int(devices[rng.integers(len(devices))]), rng.integers(2), rng.integers(6)
+        columns += [(number, 0, period, key, slot + more, 1) for more in range(rng.integers(1, 5))]
+    report_, campaign_, period, key, slot, output = np.array(columns, dtype=np.int64).T
+    return Offer((PLAIN.id.hex(),), reports, report_, campaign_, period, key, slot, output, None)
+
+
+@pytest.mark.parametrize("most", [10**6, 150])
+def test_kept_slots_are_those_of_the_table(study, most):
+    """Over commits, commits of others, and a compaction, what is kept finds the free slots that a full look finds."""
+    rng = np.random.default_rng(1)
+    devices = rng.integers(-(2**63), 2**63 - 1, 40)
+    path = study.path / "reports"
+    slots = Slots(path, most)
+    for step in range(12):
+        one = offer(rng, devices, int(rng.integers(1, 30)))
+        table = tables.snapshot(path)
+        free = one.free(table)
+        assert one.free(table, slots=slots).tolist() == free.tolist()
+        tables.add(path, one.rows(free))
+        if step == 5:
+            compact(study, now=NOW, alone=True)
+    rows = tables.query(tables.snapshot(path), "SELECT DISTINCT period, key, slot FROM rows")
+    assert rows.num_rows == tables.query(tables.snapshot(path), "SELECT * FROM rows").num_rows > 150
+
+
+def test_slots_alone_are_kept_without_bounds():
+    """Rows that are all slot 0 are kept as keys alone; beside others they are told apart, and spans meet exactly."""
+    zeros, ones = np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64)
+    plain = Spans.of(np.array([5, -7, 9]), zeros, ones)
+    assert plain.start is None
+    assert plain.meet(np.array([5, 5, 6]), np.array([0, 1, 0]), np.array([1, 2, 1])).tolist() == [True, False, False]
+    mixed = plain.joined(Spans.of(np.array([5, 5]), np.array([2, 3]), np.array([3, 5])))
+    assert len(mixed) == 4
+    assert mixed.disjoint()
+    for start in range(7):
+        for stop in range(start + 1, 8):
+            expected = not set(range(start, stop)).isdisjoint({0, 2, 3, 4})
+            assert mixed.meet(np.array([5]), np.array([start]), np.array([stop])).tolist() == [expected]
+    assert not mixed.joined(Spans.of(np.array([5]), np.array([4]), np.array([6]))).disjoint()
