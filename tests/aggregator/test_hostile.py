@@ -1,0 +1,167 @@
+"""Floods: however many hostile bytes come, memory stays that of a chunk, time that of the bytes, and a key its quota.
+
+One idea: a flood four times as long costs the same memory at its peak and about four times the processor's time;
+whatever were held for each envelope, or looked at again for each, would show as four times the memory or sixteen times
+the time.
+
+Single envelopes, forged in every way: test_intake_ingest, tests.fuzz. Floods of requests: test_receive. Whether an
+estimate shows a flood of reports that verify: test_estimate_screen.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aggregator.estimate.result import estimate
+from aggregator.intake import tables
+from aggregator.intake.ingest import IngestResult, ingest
+from protocol.envelope import Kind
+from protocol.keys import SigningKey, key_id
+from protocol.report import Enrolment, Report, pack
+from tests.aggregator import crowd
+from tests.aggregator.crowd import NOW, campaign, device, enrolment, report
+
+PLAIN = campaign(answers=3, title="Flooded")
+OPEN = campaign(enrolment="open", answers=3, title="Flooded and open")
+PIECE, CHUNK = 2**15, 500
+
+
+def strangers(rng: random.Random, number: int) -> bytes:
+    """Reports under keys that nobody knows."""
+    sealed = report(0, PLAIN)
+    return b"".join(sealed[:5] + rng.randbytes(8) + sealed[13:] for _ in range(number))
+
+
+def forgeries(rng: random.Random, number: int) -> bytes:
+    """Reports that name a known key, and are not signed with it."""
+    sealed = [report(n, PLAIN, 3) for n in range(5)]
+    return b"".join(rng.choice(sealed)[:-64] + rng.randbytes(64) for _ in range(number))
+
+
+def replays(rng: random.Random, number: int) -> bytes:
+    """The same few reports over and over."""
+    return b"".join(rng.choices([report(n, PLAIN, n) for n in range(5)], k=number))
+
+
+def scraps(rng: random.Random, number: int) -> bytes:
+    """Beginnings of envelopes that claim up to 4 GiB each, and bytes that look like a beginning, between reports."""
+    heads = [bytes([0x95, 1, kind, 0xC4, 8]) + bytes(8) for kind in Kind]
+    claims = [b"\xc6\xff\xff\xff\xff", b"\xc5\xff\xff", b"\xc4\xff", b""]
+    sealed = report(0, PLAIN)
+    return b"".join(
+        rng.choice(heads) + rng.choice(claims) + b"\x95\x01" * rng.randrange(20) + sealed for _ in range(number)
+    )
+
+
+def enrolments(rng: random.Random, number: int) -> bytes:
+    """Enrolments of made-up keys in a campaign that takes any key, signed by nobody."""
+    publics = [rng.randbytes(31) + b"\x01" for _ in range(number)]
+    sealed = enrolment(0, OPEN)
+    start = sealed.index(device(0, OPEN).public)
+    return b"".join(sealed[:5] + key_id(one) + sealed[13:start] + one + sealed[start + 32 :] for one in publics)
+
+
+FLOODS: dict[str, tuple[Callable[[random.Random, int], bytes], str]] = {
+    "strangers": (strangers, "unknown-key"),
+    "forgeries": (forgeries, "bad-signature"),
+    "replays": (replays, "replayed"),
+    "scraps": (scraps, "malformed"),
+    "enrolments": (enrolments, "bad-signature"),
+}
+
+
+def flooded(path: Path, data: bytes) -> tuple[IngestResult, int, float]:
+    """The result, the most memory of its own, and the processor's time of ingesting a flood into a new study."""
+    study = crowd.study(path, PLAIN, range(10))
+    study.import_campaign(OPEN.data, [crowd.AUTHOR.public], "open")
+    file = path.with_suffix(".htr")
+    file.write_bytes(data)
+    ingest(study, [file], now=0, threads=1)  # what is loaded once is not the flood's
+    tracemalloc.start()
+    try:
+        began = time.process_time()
+        result = ingest(study, [file], now=NOW, threads=1, piece_bytes=PIECE, chunk_reports=CHUNK)
+        took = time.process_time() - began
+        return result, tracemalloc.get_traced_memory()[1], took
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_a_flood_costs_the_memory_of_a_chunk_and_time_as_its_bytes(tmp_path, name):
+    """Four times the flood: about the same memory, at most ten times the time, and a row a chunk of refusals."""
+    make, reject = FLOODS[name]
+    number = 1_200
+    _, small, brief = flooded(tmp_path / "small", make(random.Random(1), number))
+    data = make(random.Random(2), 4 * number)
+    result, large, long = flooded(tmp_path / "large", data)
+    assert large < 1.25 * small + 2**19
+    assert long < 10 * brief + 0.5
+    assert result.read == result.accepted + sum(result.rejected.values())
+    assert set(result.rejected) <= {reject, "replayed"}
+    assert result.rejected[reject] > number
+    assert result.accepted <= 5
+    rows = tables.snapshot(tmp_path / "large" / "rejects")
+    written = tables.query(rows, "SELECT count(*) AS n FROM rows")["n"][0].as_py()
+    assert written <= 4 * (len(data) // PIECE + 4 * number // CHUNK + 4)
+
+
+def test_a_key_counts_for_its_quota_whatever_it_sends(tmp_path):
+    """3,000 well-signed reports of one key, of all slots, lengths and outputs, count for 3 outputs a period."""
+    study = crowd.study(tmp_path / "study", PLAIN, range(2))
+    rng = random.Random(3)
+    key = device(0, PLAIN)
+    bits = PLAIN.terms.channel.output_bits
+    sent = []
+    for _ in range(3_000):
+        outputs = [rng.randrange(16) for _ in range(rng.choice([1, 1, 2, 3, 4, 9]))]
+        period, slot = rng.choice([0, 0, 1, 2, 9]), rng.choice([0, 1, 2, 3, 4095])
+        sent.append(Report(PLAIN.id, period, slot, len(outputs), pack(outputs, bits)).seal(key))
+    file = tmp_path / "flood.htr"
+    file.write_bytes(b"".join(sent))
+    result = ingest(study, [file], now=NOW, threads=1, chunk_reports=700)
+    assert result.read == 3_000
+    assert set(result.rejected) == {"early", "over-quota", "replayed"}
+    assert study.periods(PLAIN) == {0: 3, 1: 3}
+
+
+def test_keys_that_introduce_themselves_are_as_many_people_as_they_say(tmp_path):
+    """Where any key is taken, 300 forged keys count for 300: the estimate says what each may be worth, and alarms."""
+    study = crowd.study(tmp_path / "study", OPEN)
+    data = [enrolment(n, OPEN) + report(n, OPEN, n % 16) for n in range(100)]
+    for number in range(300):
+        key = SigningKey.for_campaign(b"forger" + number.to_bytes(26, "big"), OPEN.id)
+        sealed = Report(OPEN.id, 0, 0, 1, pack([5], OPEN.terms.channel.output_bits)).seal(key)
+        data.append(Enrolment(OPEN.id, key.public).seal(key) + sealed)
+    file = tmp_path / "flood.htr"
+    file.write_bytes(b"".join(data))
+    assert ingest(study, [file], now=NOW, threads=1).accepted == 400
+    found = estimate(OPEN, study.tally(OPEN), forged=300)
+    assert found.influence.share_of(300) > 1
+    assert any("look forged" in warning for warning in found.warnings)
+
+
+@pytest.mark.long
+def test_a_gibibyte_of_nothing_and_of_claims_is_read_within_a_few_chunks(tmp_path):
+    """1 GiB of claims of 4 MiB and of nothing is one refusal, in pieces as they are, within 64 MiB and two minutes."""
+    study = crowd.study(tmp_path / "study", PLAIN)
+    file = tmp_path / "flood.htr"
+    with file.open("wb") as opened:
+        for _ in range(1000):
+            opened.write(b"\x95\x01\x01\xc4\x08" + bytes(8) + b"\xc6\x00\x3f\xff\xff" * 3)
+        opened.truncate(2**30)
+    tracemalloc.start()
+    try:
+        began = time.process_time()
+        result = ingest(study, [file], now=NOW, threads=1)
+        assert time.process_time() - began < 120
+        assert tracemalloc.get_traced_memory()[1] < 2**26
+    finally:
+        tracemalloc.stop()
+    assert result.rejected == {"malformed": 1}

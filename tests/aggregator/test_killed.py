@@ -1,0 +1,322 @@
+"""A study survives processes that are killed at any step, disks that are full or read-only, and clocks that jump.
+
+One idea: the process to be killed counts its own steps, calls of the aggregator's functions and writes to the study,
+and sends itself SIGKILL at a given one; so every step is met, and a failure can be met again. Writes are also cut in
+the middle of a file (by the system, at a limit of bytes) and between a file and its commit.
+
+Kills at any moment by the clock: test_intake_once, test_upkeep. Damaged and missing files: test_upkeep.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import get_context
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from aggregator.cli.shell import halftruth
+from aggregator.estimate.result import estimate
+from aggregator.intake import tables
+from aggregator.intake.compact import compact
+from aggregator.intake.framing import frames
+from aggregator.intake.ingest import ingest
+from aggregator.receive import inbox
+from aggregator.study import Study, StudyError
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, campaign, enrolment, report
+
+OPEN = campaign(enrolment="open", answers=3, title="Killed")
+OTHER = campaign(title="Another")
+PEOPLE = 40
+
+# Its processes begin as copies of one that has loaded everything, and done nothing.
+PROCESSES = get_context("forkserver")
+PROCESSES.set_forkserver_preload([__name__])
+
+AT_CALL, BEFORE, HALF, UNCOMMITTED, AFTER = "at a call", "before a write", "half a file", "no commit", "after a write"
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory):
+    """The folder of a study with a few reports, and uploads of keys and reports in its inbox."""
+    study = crowd.study(tmp_path_factory.mktemp("killed") / "study", OPEN)
+    first = study.path.with_name("first.htr")
+    first.write_bytes(b"".join(enrolment(n, OPEN) + report(n, OPEN, n) for n in range(5)) + b"noise")
+    ingest(study, [first], now=NOW, threads=1)
+    inbox.prepare(study.path)
+    for number in range(3, PEOPLE):
+        data = enrolment(number, OPEN) + report(number, OPEN, number % 16, 1, slot=1) + report(number, OPEN, 2)
+        (inbox.inbox_of(study.path) / f"{number}{inbox.ENDING}").write_bytes(data)
+    return study.path
+
+
+# ---- the work that is disturbed; each in a process of its own
+
+
+def take(path: Path) -> None:
+    """Ingest what waits in the inbox, a few reports a commit, and put it away."""
+    study = Study.open(path)
+    files = inbox.waiting(path)
+    result = ingest(study, files, now=NOW, threads=1, piece_bytes=2_000, chunk_reports=20)
+    inbox.put_away(path, files, result.warnings)
+
+
+def tell(path: Path) -> None:
+    """Estimate by the command line, with a page."""
+    halftruth.main(
+        ["--study", str(path), "estimate", "education", "--json", "--report", str(page_of(path))], standalone_mode=False
+    )
+
+
+def page_of(path: Path) -> Path:
+    """Beside the study."""
+    return path.with_name(f"{path.name}.html")
+
+
+def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, told: object) -> None:
+    """Do ``work``, and die at a step; or live, and tell how many calls and writes there were."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # for as long as the process lives
+    calls = writes = 0
+    real = tables.write_deltalake
+
+    def traced(frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        if "/aggregator/" in frame.f_code.co_filename and "/tests/" not in frame.f_code.co_filename:
+            if how == AT_CALL and calls == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            calls += 1
+
+    def written(table, *args, **options):
+        nonlocal writes
+        here, writes = writes == step, writes + 1
+        if here and how == BEFORE:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if here and how == HALF:
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+        if here and how == UNCOMMITTED:
+            with suppress(tables.CommitFailedError):
+                stale = tables.DeltaTable(table.table_uri, version=max(table.version() - 1, 0))
+                real(stale, *args, **options)
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(table, *args, **options)
+        if here and how == AFTER:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    tables.write_deltalake = written
+    sys.settrace(traced)
+    work(path)
+    sys.settrace(None)
+    told.send((calls, writes))  # type: ignore[attr-defined]
+
+
+def run(work: Callable[[Path], None], path: Path, how: str = "", step: int = -1) -> tuple[int, int] | None:
+    """Do it in another process; the calls and writes there were, or None where it was killed."""
+    ours, theirs = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=doomed, args=(work, path, how, step, theirs))
+    process.start()
+    theirs.close()
+    process.join(120)
+    if process.exitcode in (-signal.SIGKILL, -signal.SIGXFSZ):
+        return None
+    assert process.exitcode == 0
+    return ours.recv()
+
+
+def spread(total: int, most: int) -> list[int]:
+    """``most`` of the numbers below ``total``, or all of them."""
+    return sorted({total * (2 * place + 1) // (2 * most) for place in range(most)})
+
+
+def rows(path: Path, table: str) -> list[tuple[object, ...]]:
+    """What a table holds, in order."""
+    found = tables.query(tables.snapshot(path / table), "SELECT * FROM rows")
+    return sorted(tuple(map(str, row.values())) for row in found.to_pylist())
+
+
+def holds(path: Path) -> dict[str, object]:
+    """Counted reports, keys, the estimate, what waits, and every envelope that was put away."""
+    shares = estimate(OPEN, Study.open(path).tally(OPEN)).as_json()
+    kept = set()
+    for file in inbox.done_of(path).glob(f"*{inbox.ENDING}"):
+        data = file.read_bytes()
+        found = frames(data, final=True)
+        kept |= {data[begin:end] for begin, end in zip(found.begin, found.end, strict=True)}
+    return {
+        "reports": rows(path, "reports"),
+        "keys": rows(path, "keys"),
+        "campaigns": rows(path, "campaigns"),
+        "shares": {name: shares[name] for name in ("reports", "values", "influence")},
+        "waiting": inbox.waiting(path),
+        "kept": kept,
+    }
+
+
+def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> None:
+    """Kill an ingest at so many calls, and in four ways at so many writes; the next one completes it."""
+    undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
+    counted = run(take, undisturbed)
+    assert counted is not None
+    expected = holds(undisturbed)
+    assert len(expected["reports"]) == 5 + 3 * (PEOPLE - 5) + 2 * 2
+    ways = [(AT_CALL, step) for step in [*spread(counted[0], calls), counted[0] - 20]]  # where uploads are put away
+    ways += [(how, step) for how in (BEFORE, HALF, UNCOMMITTED, AFTER) for step in spread(counted[1], writes)]
+    for how, step in ways:
+        copy = Path(shutil.copytree(furnished, folder / "copy"))
+        assert run(take, copy, how, step) is None, (how, step)
+        half = holds(copy)
+        for name in ("reports", "keys"):
+            assert set(half[name]) <= set(expected[name])
+            assert len(set(half[name])) == len(half[name])
+        take(copy)
+        again = holds(copy)
+        assert again == expected | {"waiting": []}, (how, step)
+        shutil.rmtree(copy)
+
+
+def test_an_ingest_killed_at_any_step_is_completed_by_the_next(furnished, tmp_path):
+    """kill -9 at 3 calls and at a write in 4 ways: after a re-run the study is that of an undisturbed run."""
+    ingest_killed(furnished, tmp_path, 2, 1)
+
+
+@pytest.mark.long
+def test_an_ingest_killed_at_every_write_is_completed_by_the_next(furnished, tmp_path):
+    """kill -9 at 100 calls and at every write in 4 ways: after a re-run the study is that of an undisturbed run."""
+    ingest_killed(furnished, tmp_path, 100, 1000)
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    """All bytes below a folder."""
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def estimate_killed(furnished: Path, folder: Path, calls: int) -> None:
+    """Kill an estimate at so many calls: it changes nothing, and the next one tells the same."""
+    study = Path(shutil.copytree(furnished, folder / "study"))
+    take(study)
+    before = files_of(study)
+    counted = run(tell, study)
+    assert counted is not None
+    expected = page_of(study).read_bytes()
+    for step in spread(counted[0], calls):
+        page_of(study).unlink(missing_ok=True)
+        assert run(tell, study, AT_CALL, step) is None
+        assert not page_of(study).exists() or page_of(study).read_bytes() == expected
+    assert files_of(study) == before
+    page_of(study).unlink(missing_ok=True)
+    assert run(tell, study) is not None
+    assert page_of(study).read_bytes() == expected
+
+
+def test_a_killed_estimate_changes_nothing(furnished, tmp_path):
+    """kill -9 at 2 calls of an estimate: no page or the whole one, the study byte for byte, and the same again."""
+    estimate_killed(furnished, tmp_path, 2)
+
+
+@pytest.mark.long
+def test_an_estimate_killed_anywhere_changes_nothing(furnished, tmp_path):
+    """kill -9 at 60 calls of an estimate: no page or the whole one, the study byte for byte, and the same again."""
+    estimate_killed(furnished, tmp_path, 60)
+
+
+# ---- disks that take nothing
+
+WRITING: dict[str, Callable[[Path], object]] = {
+    "import": lambda path: Study.open(path).import_campaign(OTHER.data, [AUTHOR.public], "other"),
+    "enrol": lambda path: Study.open(path).enrol(b"".join(enrolment(n, OPEN) for n in range(90, 120))),
+    "revoke": lambda path: Study.open(path).revoke(enrolment(1, OPEN)),
+    "ingest": lambda path: ingest(Study.open(path), inbox.waiting(path), now=NOW, threads=1),
+    "compact": lambda path: compact(Study.open(path), now=time.time() + 1, retention=0, alone=True, file_bytes=1),
+}
+
+
+def full() -> None:
+    """No file grows beyond 300 bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+
+
+def obeying() -> None:
+    """Permissions hold for this process, even where it is root's."""
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    rights = (ctypes.c_uint32 * 6)()
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.capget(header, rights) == 0
+    rights[0] &= ~0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    assert libc.capset(header, rights) == 0
+
+
+def refused(name: str, first: Callable[[], None], path: Path, told: object) -> None:
+    """Do it where nothing can be written, and tell the error."""
+    first()
+    try:
+        WRITING[name](path)
+    except (StudyError, OSError) as error:
+        told.send((type(error).__name__, str(error)))  # type: ignore[attr-defined]
+    else:
+        told.send(("", ""))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("condition", [full, obeying], ids=["full", "read-only"])
+@pytest.mark.parametrize("name", WRITING)
+def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, tmp_path, name, condition):
+    """Whatever is to be written, on a full or read-only disk it fails with advice, and with room again it is done."""
+    study = Path(shutil.copytree(furnished, tmp_path / "study"))
+    before = holds(study)
+    if condition is obeying:
+        for folder in [study, *(one for one in study.rglob("*") if one.is_dir())]:
+            folder.chmod(0o555)
+    ours, theirs = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=refused, args=(name, condition, study, theirs))
+    process.start()
+    theirs.close()
+    kind, text = ours.recv()
+    process.join()
+    for folder in [study, *(one for one in study.rglob("*") if one.is_dir())]:
+        folder.chmod(0o755)
+    assert kind == "StudyError"
+    assert "free space or correct the permissions" in text
+    assert holds(study) == before
+    WRITING[name](study)
+    assert (holds(study) == before) is (name == "compact")
+
+
+# ---- clocks that jump
+
+
+def test_a_clock_that_jumps_costs_early_reports_and_these_only_until_it_is_right(tmp_path):
+    """By whatever clocks batches are ingested, no report counts twice; by the right one at last, all are counted."""
+    study = crowd.study(tmp_path / "study", OPEN, range(12))
+    batch = tmp_path / "batch.htr"
+    batch.write_bytes(b"".join(report(n, OPEN, n, period=n % 4) for n in range(12)))
+    opens, length = OPEN.terms.opens, OPEN.terms.period_seconds
+    counted = 0
+    for now, latest in [(0, 0), (-(10**12), 0), (opens - 1, 0), (opens + length, 2), (0, 2), (2**62, 3), (1, 3)]:
+        result = ingest(study, [batch], now=now, threads=1)
+        assert result.read == 12 == result.accepted + sum(result.rejected.values())
+        counted += result.accepted
+        assert counted == 3 * (latest + 1)
+        assert sum(study.periods(OPEN).values()) == counted
+    assert study.status(-(10**12))[0].open is study.status(2**62)[0].open is False
+
+
+def test_a_compaction_by_a_clock_that_was_set_back_removes_nothing(furnished, tmp_path):
+    """Files that seem to be from the future are kept, and the study reads the same."""
+    study = Path(shutil.copytree(furnished, tmp_path / "study"))
+    before = holds(study)
+    names = {str(file) for file in study.rglob("*.parquet")}
+    compact(Study.open(study), now=0)
+    assert names <= {str(file) for file in study.rglob("*.parquet")}
+    assert json.dumps(before["shares"]) == json.dumps(holds(study)["shares"])

@@ -1,0 +1,335 @@
+"""Whatever is done to a study, in whatever order, each report counts at most once and none that was taken is lost.
+
+One idea: every report has a bucket of its own, so the tally itself tells which reports were counted, and how often. A
+model of sets is led through the same operations: ingest, duplicate, reorder, crash, retry, enrol, revoke, compact, and
+several of these at once.
+
+Crashes here are exceptions where something is written. Processes that are killed: test_killed.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from aggregator.intake import tables
+from aggregator.intake.compact import compact
+from aggregator.intake.ingest import IngestResult, ingest
+from aggregator.study import Study
+from tests.aggregator import crowd
+from tests.aggregator.crowd import NOW, campaign, enrolment, report
+
+BUCKETS = campaign(4096, answers=3, title="Sequences")
+DEVICES, PERIODS = 3, (0, 1)
+SHAPES = [(slot, count) for slot in range(3) for count in range(1, 4 - slot)]
+OF_DEVICE = len(PERIODS) * len(SHAPES)
+OF_WORLD = DEVICES * OF_DEVICE
+"""Reports of a world: what one sequence of operations is about. Worlds share a study, and nothing else."""
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """A report, and the bucket that only it fills."""
+
+    bucket: int
+    device: int
+    period: int
+    slot: int
+    count: int
+    data: bytes
+
+    @property
+    def places(self) -> set[tuple[int, int, int]]:
+        """The slots it fills: device, period, slot."""
+        return {(self.device, self.period, self.slot + place) for place in range(self.count)}
+
+
+def reports(worlds: int) -> list[Sealed]:
+    """All reports of so many worlds, by bucket."""
+    made: list[Sealed] = []
+    for device in range(worlds * DEVICES):
+        for period in PERIODS:
+            for slot, count in SHAPES:
+                bucket = len(made)
+                data = report(device, BUCKETS, *[bucket] * count, period=period, slot=slot)
+                made.append(Sealed(bucket, device, period, slot, count, data))
+    return made
+
+
+@dataclass
+class Model:
+    """What a study should hold."""
+
+    enrolled: set[int] = field(default_factory=set)
+    revoked: set[int] = field(default_factory=set)
+    filled: set[tuple[int, int, int]] = field(default_factory=set)
+    counted: set[int] = field(default_factory=set)
+
+    def take(self, batch: Iterable[Sealed]) -> Counter[str]:
+        """Counts by class, "accepted" among them."""
+        verdicts: Counter[str] = Counter()
+        for one in batch:
+            if one.device not in self.enrolled | self.revoked:
+                verdicts["unknown-key"] += 1
+            elif one.device in self.revoked:
+                verdicts["revoked-key"] += 1
+            elif self.filled & one.places:
+                verdicts["replayed"] += 1
+            else:
+                verdicts["accepted"] += 1
+                self.filled |= one.places
+                self.counted.add(one.bucket)
+        return verdicts
+
+
+class Stopped(Exception):
+    """A simulated crash."""
+
+
+@dataclass
+class Bench:
+    """A study, its model, and the operations on both."""
+
+    study: Study
+    model: Model
+    everything: list[Sealed]
+    folder: Path
+    rng: random.Random
+    monkeypatch: pytest.MonkeyPatch
+    files: list[list[Sealed]] = field(default_factory=list)
+    broken: list[list[Sealed]] = field(default_factory=list)
+
+    def chosen(self) -> list[Sealed]:
+        """Some reports of every world, some of them twice, in any order."""
+        batch: list[Sealed] = []
+        for first in range(0, len(self.everything), OF_WORLD):
+            some = self.rng.choices(self.everything[first : first + OF_WORLD], k=self.rng.randrange(1, 10))
+            batch += some + self.rng.choices(some, k=self.rng.randrange(3))
+        self.rng.shuffle(batch)
+        return batch
+
+    def some_devices(self, most: float) -> list[int]:
+        """Each device with a chance of ``most`` at most."""
+        chance = self.rng.uniform(0, most)
+        return [number for number in range(len(self.everything) // OF_DEVICE) if self.rng.random() < chance]
+
+    def ingest(self, batch: list[Sealed]) -> IngestResult:
+        """The batch in pieces and chunks of some size; accepted and rejected add up to what was read."""
+        file = self.folder / f"{threading.get_ident()}-{time.monotonic_ns()}.htr"
+        file.write_bytes(b"".join(one.data for one in batch))
+        sizes = {"piece_bytes": 4_000 + len(batch) * 40, "chunk_reports": 1 + len(batch) // 2}
+        result = ingest(Study.open(self.study.path), [file], now=NOW, threads=1, **sizes)
+        assert result.read == len(batch) == result.accepted + sum(result.rejected.values())
+        return result
+
+    def found(self) -> set[int]:
+        """The buckets that are filled; none is more than once, and no slot is twice."""
+        rows = tables.query(tables.snapshot(self.study.path / "reports"), "SELECT key, period, slot, output FROM rows")
+        places = list(zip(*(rows[name].to_pylist() for name in ("key", "period", "slot")), strict=True))
+        assert len(set(places)) == len(places)
+        buckets = Counter(rows["output"].to_pylist())
+        for bucket, outputs in buckets.items():
+            assert outputs == self.everything[bucket].count
+        return set(buckets)
+
+    def agree(self) -> None:
+        """The study holds what the model does."""
+        assert self.found() == self.model.counted
+
+    def adopt(self, offered: list[list[Sealed]], accepted: int | None, known: set[int] | None = None) -> None:
+        """Where the order is not known: nothing counted is lost; whatever was taken fills slots, or finds them filled.
+
+        Args:
+            offered: batches that were read to their end.
+            accepted: reports newly counted, as the ingests say; None where one crashed.
+            known: devices that were enrolled all the time; None: all that are.
+        """
+        found = self.found()
+        assert self.model.counted <= found
+        if accepted is not None:
+            assert len(found) == len(self.model.counted) + accepted
+        self.model.counted = found
+        self.model.filled = set().union(*(self.everything[bucket].places for bucket in found))
+        for one in (one for batch in offered for one in batch):
+            if one.device in (self.model.enrolled if known is None else known) - self.model.revoked:
+                assert self.model.filled & one.places
+
+    # The operations.
+
+    def plain(self, batch: list[Sealed]) -> None:
+        """Ingest; every verdict is the model's."""
+        result = self.ingest(batch)
+        assert Counter(result.rejected) + Counter(accepted=result.accepted) == self.model.take(batch)
+        self.agree()
+        self.files.append(batch)
+
+    def fresh(self) -> None:
+        """Reports that perhaps never came before."""
+        self.plain(self.chosen())
+
+    def duplicate(self) -> None:
+        """An earlier file once more."""
+        self.plain(self.rng.choice(self.files or [self.chosen()]))
+
+    def reorder(self) -> None:
+        """Several earlier files as one, in another order."""
+        batch = [one for batch in self.files[-3:] for one in batch] or self.chosen()
+        self.plain(self.rng.sample(batch, len(batch)))
+
+    def retry(self) -> None:
+        """What crashed, again."""
+        self.plain(self.broken.pop() if self.broken else self.chosen())
+
+    def enrol(self) -> None:
+        """More devices are registered."""
+        devices = self.some_devices(0.6)
+        self.study.enrol(b"".join(enrolment(number, BUCKETS) for number in devices), threads=1)
+        self.model.enrolled |= set(devices)
+
+    def revoke(self) -> None:
+        """A few devices are revoked; what was counted of them stays."""
+        devices = self.some_devices(0.1)
+        self.study.revoke(b"".join(enrolment(number, BUCKETS) for number in devices))
+        self.model.revoked |= set(devices)
+
+    def compact(self) -> None:
+        """The same rows in fewer files."""
+        compact(Study.open(self.study.path), now=time.time())
+        self.agree()
+
+    def crash(self) -> None:
+        """An ingest stops at one of its writes: before it, with a file but no commit, or with a commit and no more."""
+        batch, left, how = self.chosen(), self.rng.randrange(4), self.rng.choice(["before", "half", "after"])
+        real = tables.write_deltalake
+
+        def crashing(table: DeltaTable, *args: object, **options: object) -> None:
+            nonlocal left
+            left -= 1
+            if left >= 0:
+                real(table, *args, **options)
+                return
+            if how == "half" and table.version():
+                stale = DeltaTable(table.table_uri, version=table.version() - 1)
+                with pytest.raises(tables.CommitFailedError):  # the file is there by then
+                    real(stale, *args, **options)
+            if how == "after":
+                real(table, *args, **options)
+            raise Stopped
+
+        with self.monkeypatch.context() as patch:
+            patch.setattr(tables, "write_deltalake", crashing)
+            try:
+                self.ingest(batch)
+            except Stopped:
+                self.broken.append(batch)
+                self.adopt([], None)
+            else:
+                self.adopt([batch], None)
+
+    def between(self) -> None:
+        """Something else is done, all of it, between an ingest's look and its commit."""
+        batch, other, known = self.chosen(), self.chosen(), set(self.model.enrolled)
+        inner = self.rng.choice(
+            [self.enrol, self.revoke, lambda: compact(Study.open(self.study.path), now=time.time())]
+        )
+        results: list[IngestResult] = []
+        real, done = tables.write_deltalake, False
+
+        def late(*args: object, **options: object) -> None:
+            nonlocal done
+            if not done:
+                done = True
+                inner()
+                results.append(self.ingest(other))
+            real(*args, **options)
+
+        with self.monkeypatch.context() as patch:
+            patch.setattr(tables, "write_deltalake", late)
+            results.append(self.ingest(batch))
+        self.adopt([batch, other] if done else [batch], sum(result.accepted for result in results), known)
+
+    def together(self) -> None:
+        """Two ingests, one of them of a file that a third reads too, and a compaction, at the same time."""
+        first, second = self.chosen(), self.chosen()
+        results: list[IngestResult] = []
+        failures: list[BaseException] = []
+
+        def run(work: Callable[[], object]) -> None:
+            try:
+                done = work()
+            except BaseException as error:
+                failures.append(error)
+            else:
+                if isinstance(done, IngestResult):
+                    results.append(done)
+
+        works: list[Callable[[], object]] = [lambda batch=batch: self.ingest(batch) for batch in (first, second, first)]
+        works.append(lambda: compact(Study.open(self.study.path), now=time.time()))
+        threads = [threading.Thread(target=run, args=(work,)) for work in works]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+        self.adopt([first, second], sum(result.accepted for result in results))
+
+    def finish(self) -> None:
+        """Everything by everybody: whoever is not revoked has every slot filled; the tally is one a bucket."""
+        devices = range(len(self.everything) // OF_DEVICE)
+        self.study.enrol(b"".join(enrolment(number, BUCKETS) for number in devices), threads=1)
+        self.model.enrolled = set(devices)
+        self.plain(self.rng.sample(self.everything, len(self.everything)))
+        self.plain([one for one in self.everything if one.count == 1])
+        whole = {(device, period, slot) for device in devices for period in PERIODS for slot in range(3)}
+        assert {place for place in whole - self.model.filled if place[0] not in self.model.revoked} == set()
+        for period in PERIODS:
+            tally = self.study.tally(BUCKETS, period).counts
+            expected = Counter({b: self.everything[b].count for b in self.model.counted})
+            assert {b: n for b, n in enumerate(tally.tolist()) if n} == {
+                b: n for b, n in expected.items() if self.everything[b].period == period
+            }
+
+
+ORDINARY = ("fresh", "duplicate", "reorder", "crash", "crash", "retry", "enrol", "revoke", "between")
+COSTLY = ("compact", "together")
+
+
+def sequences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, seed: int, rounds: int, worlds: int, steps: int
+) -> None:
+    """So many rounds of so many worlds side by side, each a random sequence of operations."""
+    rng = random.Random(seed)
+    everything = reports(worlds)
+    empty = crowd.study(tmp_path / "empty", BUCKETS)
+    for number in range(rounds):
+        study = Study.open(shutil.copytree(empty.path, tmp_path / f"study{number}"))
+        folder = tmp_path / f"files{number}"
+        folder.mkdir()
+        bench = Bench(study, Model(), everything, folder, rng, monkeypatch)
+        bench.enrol()
+        order = [*rng.choices(ORDINARY, k=steps), *rng.choices(COSTLY, k=steps // 4)]
+        for name in rng.sample(order, len(order)):
+            getattr(bench, name)()
+        bench.finish()
+        shutil.rmtree(study.path)
+        shutil.rmtree(folder)
+
+
+def test_no_sequence_of_operations_counts_a_report_twice_or_loses_one(tmp_path, monkeypatch):
+    """60 random sequences of 8 operations and 2 of several at once: the study holds what a model of sets does."""
+    sequences(tmp_path, monkeypatch, seed=1, rounds=2, worlds=30, steps=8)
+
+
+@pytest.mark.long
+def test_ten_thousand_sequences_count_no_report_twice_and_lose_none(tmp_path, monkeypatch):
+    """10,000 random sequences of 8 operations and 2 of several at once: the study holds what a model of sets does."""
+    sequences(tmp_path, monkeypatch, seed=2, rounds=100, worlds=100, steps=8)
