@@ -29,10 +29,10 @@ from protocol.notions import Ldp
 AUTHOR = SigningKey(bytes(range(32)))
 OPENS, PERIOD, PERIODS = 1_000_000, 60, 100_000
 DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
-ANSWERS, IMPORTS, GROWTH = 150, 15, 1500
+ANSWERS, IMPORTS, COMMANDS, GROWTH = 150, 15, 11, 1500
 
 
-def campaign(opens: int = OPENS) -> bytes:
+def campaign(opens: int = OPENS, answers: int = 1) -> bytes:
     """A signed campaign over 43,750 cells of a grid, at 1 nat."""
     numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
     channel = Hadamard((numerator << 64) // (numerator + one), DOMAIN.size)
@@ -49,7 +49,7 @@ def campaign(opens: int = OPENS) -> bytes:
         opens,
         closes,
         PERIOD,
-        1,
+        answers,
         1,
         "open",
     )
@@ -123,7 +123,7 @@ def imports() -> tuple[float, float]:
 
 def command(folder: Path) -> tuple[float, float]:
     """Peak resident megabytes and seconds of a whole ``python -m edge_sdk answer`` over 43,750 values."""
-    (folder / "c.campaign").write_bytes(campaign(int(time.time()) - PERIOD))
+    (folder / "c.campaign").write_bytes(campaign(int(time.time()) - PERIOD, 2 * COMMANDS))
     (folder / "author.pub").write_text(public_line(AUTHOR.public))
     run = [sys.executable, "-m", "edge_sdk", "--store", str(folder / "unit")]
     for arguments in (
@@ -132,12 +132,16 @@ def command(folder: Path) -> tuple[float, float]:
         ["consent", ""],
     ):
         subprocess.run([*run, *arguments], stdout=subprocess.DEVNULL, check=True)  # noqa: S603  # our own command
-    start = time.perf_counter()
     measured = subprocess.run(  # noqa: S603  # our own command
         [sys.executable, "-c", _PEAK, *run, "answer", "", DOMAIN.label(7)], stdout=subprocess.PIPE, check=True
     )
+    answers = [[*run, "answer", "", DOMAIN.label(8 + number)] for number in range(COMMANDS)]  # each is charged
+    whole = statistics.median(
+        seconds(lambda run=run: subprocess.run(run, stdout=subprocess.DEVNULL, check=True))  # noqa: S603  # our own
+        for run in answers
+    )
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is bytes there, kibibytes elsewhere
-    return int(measured.stdout) * unit / 2**20, time.perf_counter() - start
+    return int(measured.stdout) * unit / 2**20, whole
 
 
 # A process begins with the peak of the one that started it, so a small one stands between.
@@ -166,5 +170,5 @@ def run() -> list[tuple[str, str]]:
         ("import edge_sdk, more than bare Python [at most 60 ms]", f"{module * 1e3:.0f} ms"),
         ("from edge_sdk import BudgetPolicy, Device, more than bare Python", f"{names * 1e3:.0f} ms"),
         ("python -m edge_sdk answer, peak memory [at most 35 MB]", f"{peak:.1f} MB"),
-        ("python -m edge_sdk answer, whole run, and a bare Python around it", f"{whole * 1e3:.0f} ms"),
+        ("python -m edge_sdk answer, whole run [below 250 ms]", f"{whole * 1e3:.0f} ms"),
     ]
