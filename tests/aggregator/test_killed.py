@@ -238,7 +238,7 @@ WRITING: dict[str, Callable[[Path], object]] = {
     "enrol": lambda path: Study.open(path).enrol(b"".join(enrolment(n, OPEN) for n in range(90, 120))),
     "revoke": lambda path: Study.open(path).revoke(enrolment(1, OPEN)),
     "ingest": lambda path: ingest(Study.open(path), inbox.waiting(path), now=NOW, threads=1),
-    "compact": lambda path: compact(Study.open(path), now=time.time() + 1, retention=0, alone=True, file_bytes=1),
+    "compact": lambda path: compact(Study.open(path), now=time.time() + 3600, retention=0, alone=True, file_bytes=1),
 }
 
 

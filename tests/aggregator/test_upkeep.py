@@ -243,7 +243,7 @@ def test_a_short_retention_is_for_those_who_are_alone(study):
             compact(study, now=time.time(), retention=retention)
     assert compact(study, now=time.time(), retention=SHORTEST)[2].removed.files == 0
     before = told(study)
-    compact(study, now=time.time() + 1, retention=0, alone=True)
+    compact(study, now=time.time() + 3600, retention=0, alone=True)
     for name in SCHEMAS:
         assert set((study.path / name).rglob("part-*")) == live(study, name)
     assert told(study) == before
@@ -289,7 +289,7 @@ def test_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
         for one in work:
             one.get(60)
     assert study.tally(BUCKETS).counts.tolist() == [1] * 16 + [0] * 48
-    compact(study, now=time.time() + 1, retention=0, alone=True)
+    compact(study, now=time.time() + 3600, retention=0, alone=True)
     assert study.tally(BUCKETS).counts.tolist() == [1] * 16 + [0] * 48
 
 
@@ -300,7 +300,7 @@ def killed(study, folder, moments):
         from aggregator.intake.compact import compact
         from aggregator.study import Study
         print("ready", flush=True)
-        compact(Study.open(sys.argv[1]), now=time.time() + 1, retention=0, alone=True)
+        compact(Study.open(sys.argv[1]), now=time.time() + 3600, retention=0, alone=True)
         print("done", flush=True)
         sys.stdin.read()
     """
@@ -319,7 +319,7 @@ def killed(study, folder, moments):
             process.send_signal(signal.SIGKILL)
             interrupted += process.stdout.read() == b""
         assert told(Study.open(copy))[1] == before[1]
-        compact(Study.open(copy), now=time.time() + 1, retention=0, alone=True)
+        compact(Study.open(copy), now=time.time() + 3600, retention=0, alone=True)
         assert told(Study.open(copy)) == before
         for name in SCHEMAS:
             assert not list((copy / name).rglob("*#*"))
