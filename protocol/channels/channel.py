@@ -7,7 +7,7 @@ One idea: the integers that ``weight`` names are the ones ``sample`` compares ra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -122,9 +122,13 @@ class Channel(ABC):
                 f"a {self.family} channel of {self.inputs} inputs is too large to be compared with a prior: "
                 "use a mechanism made for a prior, such as lip"
             )
+        return self._worst_lift(prior, range(self.outputs))
+
+    def _worst_lift(self, prior: Sequence[int], outputs: Iterable[int]) -> Loss:
+        """The worst of these outputs, each compared with all inputs."""
         total = sum(prior)
         worst = Loss(1, 1, 0, None, 0)
-        for y in range(self.outputs):
+        for y in outputs:
             column = [self.weight(x, y) for x in range(self.inputs)]
             marginal = sum(p * q for p, q in zip(prior, column, strict=True))
             if marginal == 0:

@@ -26,13 +26,11 @@ from itertools import accumulate
 from typing import ClassVar
 
 from protocol import codec
-from protocol.channels.channel import MOST_CELLS, Channel, Loss
+from protocol.channels.channel import MOST_CELLS, Loss
+from protocol.channels.support import ONE, SupportChannel, outside_from_wire
 from protocol.domain import MAX_VALUES
 from protocol.errors import ChannelError, Uncertified
 
-PROJECTIVE_SCALE = 128
-ONE = 1 << PROJECTIVE_SCALE
-WEIGHT_BYTES = 16
 MAX_ORDER = 2**20
 MAX_POINTS = 2**24
 """Whoever counts reports holds a number for each point."""
@@ -42,7 +40,7 @@ MAX_DIMENSION = 24
 
 
 @dataclass(frozen=True)
-class ProjectiveGeometry(Channel):
+class ProjectiveGeometry(SupportChannel):
     """Q(y given x) = inside / 2^128 where <x, y> = 0, outside / 2^128 elsewhere.
 
     Attributes:
@@ -90,24 +88,7 @@ class ProjectiveGeometry(Channel):
                 "the outside weight of a projective channel is positive, below the inside weight, and makes a row sum "
                 "to exactly 2^128"
             )
-        derived = {
-            "outputs": points,
-            "support": support,
-            "shared": shared,
-            "inside": inside,
-            "powers": powers,
-            "firsts": firsts,
-        }
-        for name, number in derived.items():
-            object.__setattr__(self, name, number)  # frozen for everybody else
-
-    @property
-    def scale(self) -> int:
-        return PROJECTIVE_SCALE
-
-    @property
-    def rand_bytes(self) -> int:
-        return PROJECTIVE_SCALE // 8
+        self._derive(outputs=points, support=support, shared=shared, inside=inside, powers=powers, firsts=firsts)
 
     def coordinates(self, point: int) -> tuple[int, ...]:
         """The canonical vector of a point: t coordinates below q, the first that is not 0 being 1."""
@@ -170,15 +151,8 @@ class ProjectiveGeometry(Channel):
         for place in range(self.support):
             yield self._completed(own, pivot, self._canonical(place, self.dimension - 1), 0)
 
-    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
-        # S_x is never inside another S_x': of one size, they share ci < cs points. So all pairs lose the same.
-        pair = next(((x, other) for x in first for other in second if x != other), None)
-        if pair is None:
-            return Loss(1, 1, first[0], second[0], 0)
-        return Loss(self.inside, self.outside, *pair, self._telling(*pair))
-
     def _telling(self, x: int, other: int) -> int:
-        """A point orthogonal to ``x`` and not to ``other``.
+        """A point orthogonal to ``x`` and not to ``other``: S_x and S_x', of one size, share ci < cs points.
 
         e_c - x_c e_pivot is orthogonal to x for every c. Were all of them to ``other`` too, it would be a multiple.
         """
@@ -217,7 +191,7 @@ class ProjectiveGeometry(Channel):
         return down if down.worse_than(up) else up
 
     def encode(self) -> codec.Value:
-        return [self.family, self.inputs, self.order, self.dimension, self.outside.to_bytes(WEIGHT_BYTES, "big")]
+        return [self.family, self.inputs, self.order, self.dimension, self._outside_on_wire()]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> ProjectiveGeometry:
@@ -226,7 +200,7 @@ class ProjectiveGeometry(Channel):
             codec.integer(inputs, "a channel's number of inputs", ChannelError, 2, MAX_VALUES),
             codec.integer(order, "the order of a field", ChannelError, 2, MAX_ORDER),
             codec.integer(dimension, "the number of coordinates", ChannelError, 2, MAX_DIMENSION),
-            int.from_bytes(codec.octets(outside, "the outside weight", ChannelError, WEIGHT_BYTES), "big"),
+            outside_from_wire(outside),
         )
 
 

@@ -17,18 +17,16 @@ from math import comb
 from typing import ClassVar
 
 from protocol import codec
-from protocol.channels.channel import Channel, Loss
+from protocol.channels.channel import Loss
+from protocol.channels.support import SupportChannel, outside_from_wire, shared_out
 from protocol.errors import ChannelError
 
-SUBSET_SCALE = 128
-ONE = 1 << SUBSET_SCALE
-WEIGHT_BYTES = 16
 MAX_INPUTS = 62
 """An output is written as one word."""
 
 
 @dataclass(frozen=True)
-class SubsetSelection(Channel):
+class SubsetSelection(SupportChannel):
     """Q(y given x) = inside / 2^128 for the words of d ones whose bit x is set, outside / 2^128 for the others of d.
 
     The last of the others has outside + remainder.
@@ -60,30 +58,10 @@ class SubsetSelection(Channel):
         if not 1 < self.ones < self.inputs:
             raise ChannelError(f"a set has 2 to {self.inputs - 1} of {self.inputs} inputs, not {self.ones}")
         having, lacking = comb(self.inputs - 1, self.ones - 1), comb(self.inputs - 1, self.ones)
-        inside, remainder = divmod(ONE - lacking * self.outside, having)
-        if not 0 < self.outside < inside:
-            raise ChannelError("the outside weight of a subset channel is positive and below the inside weight")
-        if remainder > inside - self.outside:
-            raise ChannelError("the remainder would make a set without the own input likelier than one with it")
+        inside, remainder = shared_out(self.outside, having, lacking, "set")
         if lacking == 1 and remainder:
             raise ChannelError("where only one set lacks the own input, its weight must leave no remainder")
-        derived = {
-            "outputs": 1 << self.inputs,
-            "inside": inside,
-            "remainder": remainder,
-            "having": having,
-            "lacking": lacking,
-        }
-        for name, number in derived.items():
-            object.__setattr__(self, name, number)  # frozen for everybody else
-
-    @property
-    def scale(self) -> int:
-        return SUBSET_SCALE
-
-    @property
-    def rand_bytes(self) -> int:
-        return SUBSET_SCALE // 8
+        self._derive(outputs=1 << self.inputs, inside=inside, remainder=remainder, having=having, lacking=lacking)
 
     def weight(self, x: int, y: int) -> int:
         if not self.emits(y):
@@ -128,16 +106,11 @@ class SubsetSelection(Channel):
         other = self._with_bit(self._nth(place, self.ones), x, 0)
         return (other, own)[draw < beyond]
 
-    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
-        pair = next(((x, other) for x in first for other in second if x != other), None)
-        if pair is None:
-            return Loss(1, 1, first[0], second[0], 0)
-        # No weight exceeds ``inside``. A set with x and without x', not the last without x', shows the ratio; where
-        # there is only one such set, d = k - 1, it is the last, and there is no remainder.
-        x, other = pair
-        rest = [member for member in reversed(range(self.inputs)) if member not in pair]
-        y = self._word([x, *rest[: self.ones - 1]])
-        return Loss(self.inside, self.outside, x, other, y)
+    def _telling(self, x: int, other: int) -> int:
+        # A set with x and without x', not the last without x'. Where there is only one such set, d = k - 1, it is the
+        # last, and there is no remainder.
+        rest = [member for member in reversed(range(self.inputs)) if member not in (x, other)]
+        return self._word([x, *rest[: self.ones - 1]])
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
         """The worst lift, without a walk through all sets.
@@ -154,22 +127,10 @@ class SubsetSelection(Channel):
             beyond = next((x for x in ranked if x not in first), None)
             if beyond is not None:  # every other set holds an input beyond the first d + 1
                 sets.append((beyond, *[x for x in ranked if x != beyond][: self.ones - 1]))
-        total = sum(prior)
-        worst = Loss(1, 1, 0, None, 0)
-        for y in map(self._word, sets):
-            column = [self.weight(x, y) for x in range(self.inputs)]
-            marginal = sum(p * q for p, q in zip(prior, column, strict=True))
-            largest, smallest = max(column), min(column)
-            for candidate in (
-                Loss(largest * total, marginal, column.index(largest), None, y),
-                Loss(marginal, smallest * total, column.index(smallest), None, y),
-            ):
-                if candidate.worse_than(worst):
-                    worst = candidate
-        return worst
+        return self._worst_lift(prior, map(self._word, sets))
 
     def encode(self) -> codec.Value:
-        return [self.family, self.inputs, self.ones, self.outside.to_bytes(WEIGHT_BYTES, "big")]
+        return [self.family, self.inputs, self.ones, self._outside_on_wire()]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> SubsetSelection:
@@ -177,5 +138,5 @@ class SubsetSelection(Channel):
         return cls(
             codec.integer(inputs, "a channel's number of inputs", ChannelError, 3, MAX_INPUTS),
             codec.integer(ones, "the size of a set", ChannelError, 2, MAX_INPUTS),
-            int.from_bytes(codec.octets(outside, "the outside weight", ChannelError, WEIGHT_BYTES), "big"),
+            outside_from_wire(outside),
         )

@@ -22,12 +22,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from protocol import codec
-from protocol.channels.channel import Channel, Loss
+from protocol.channels.channel import Loss
+from protocol.channels.support import SupportChannel, outside_from_wire, shared_out
 from protocol.errors import ChannelError
 
-TRIPLES_SCALE = 128
-ONE = 1 << TRIPLES_SCALE
-WEIGHT_BYTES = 16
 MAX_INPUTS = 4095
 """The most points of a system of less than 2^12. Whoever counts reports holds a number for each triple."""
 
@@ -38,7 +36,7 @@ def ring_of(inputs: int) -> int:
 
 
 @dataclass(frozen=True)
-class Triples(Channel):
+class Triples(SupportChannel):
     """Q(y given x) = inside / 2^128 for the triples that hold x, outside / 2^128 for the others.
 
     The first of the others has outside + remainder.
@@ -70,29 +68,10 @@ class Triples(Channel):
         ring = ring_of(self.inputs)
         reach = ring // 2
         support = 3 * reach + 1
-        inside, remainder = divmod(ONE - (ring - 1) * support * self.outside, support)
-        if not 0 < self.outside < inside:
-            raise ChannelError("the outside weight of a triples channel is positive and below the inside weight")
-        if remainder > inside - self.outside:
-            raise ChannelError("the remainder would make a triple without the own input likelier than one with it")
-        derived = {
-            "outputs": ring * support,
-            "ring": ring,
-            "reach": reach,
-            "support": support,
-            "inside": inside,
-            "remainder": remainder,
-        }
-        for name, number in derived.items():
-            object.__setattr__(self, name, number)  # frozen for everybody else
-
-    @property
-    def scale(self) -> int:
-        return TRIPLES_SCALE
-
-    @property
-    def rand_bytes(self) -> int:
-        return TRIPLES_SCALE // 8
+        inside, remainder = shared_out(self.outside, support, (ring - 1) * support, "triple")
+        self._derive(
+            outputs=ring * support, ring=ring, reach=reach, support=support, inside=inside, remainder=remainder
+        )
 
     def members(self, y: int) -> tuple[int, int, int]:
         """The three points of a triple."""
@@ -145,15 +124,10 @@ class Triples(Channel):
         other = self._lacking(x, max(draw - beyond - self.remainder, 0) // self.outside)
         return (other, own)[draw < beyond]
 
-    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
-        pair = next(((x, other) for x in first for other in second if x != other), None)
-        if pair is None:
-            return Loss(1, 1, first[0], second[0], 0)
-        # No weight exceeds ``inside``. Two triples with x have no other point in common, so one of them is without x';
-        # neither is a column, and all remainders are in columns.
-        x, other = pair
-        y = next(y for y in (self._having(x, 1), self._having(x, 2)) if other not in self.members(y))
-        return Loss(self.inside, self.outside, x, other, y)
+    def _telling(self, x: int, other: int) -> int:
+        # Two triples with x have no other point in common, so one of them is without x'; neither is a column, and all
+        # remainders are in columns.
+        return next(y for y in (self._having(x, 1), self._having(x, 2)) if other not in self.members(y))
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
         """The worst lift, from the prior mass of the three points of each triple: K steps.
@@ -171,18 +145,7 @@ class Triples(Channel):
                 least, rarest = mass, y
             if y > 1 and most < mass < total:
                 most, likeliest = mass, y
-        worst = Loss(1, 1, 0, None, 0)
-        for y in sorted({0, 1, rarest, likeliest}):
-            column = [self.weight(x, y) for x in range(self.inputs)]
-            marginal = sum(p * q for p, q in zip(prior, column, strict=True))
-            largest, smallest = max(column), min(column)
-            for candidate in (
-                Loss(largest * total, marginal, column.index(largest), None, y),
-                Loss(marginal, smallest * total, column.index(smallest), None, y),
-            ):
-                if candidate.worse_than(worst):
-                    worst = candidate
-        return worst
+        return self._worst_lift(prior, sorted({0, 1, rarest, likeliest}))
 
     def _masses(self, prior: Sequence[int]) -> Iterator[int]:
         """The prior mass of each triple, in order."""
@@ -196,12 +159,12 @@ class Triples(Channel):
                 yield from map(sum, zip(around[n - d : 2 * n - d], around[d : d + n], after, strict=True))
 
     def encode(self) -> codec.Value:
-        return [self.family, self.inputs, self.outside.to_bytes(WEIGHT_BYTES, "big")]
+        return [self.family, self.inputs, self._outside_on_wire()]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Triples:
         _, inputs, outside = codec.fields(value, 3, "a triples channel", ChannelError)
         return cls(
             codec.integer(inputs, "a channel's number of inputs", ChannelError, 2, MAX_INPUTS),
-            int.from_bytes(codec.octets(outside, "the outside weight", ChannelError, WEIGHT_BYTES), "big"),
+            outside_from_wire(outside),
         )

@@ -14,7 +14,8 @@ from scipy import stats
 
 from aggregator.design import support
 from protocol import codec, exact, notions
-from protocol.channels.projective import MAX_POINTS, ONE, ProjectiveGeometry, is_prime
+from protocol.channels.projective import MAX_POINTS, ProjectiveGeometry, is_prime
+from protocol.channels.support import ONE
 from protocol.errors import ChannelError, Uncertified
 
 NAT = exact.NANONATS

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from aggregator.design import support
 from protocol import codec, exact, notions
-from protocol.channels.subset import ONE, SubsetSelection
+from protocol.channels.subset import SubsetSelection
+from protocol.channels.support import ONE
 from protocol.errors import ChannelError, Uncertified
 
 NAT = exact.NANONATS

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from aggregator.design import support
 from protocol import channels, codec, exact, notions
-from protocol.channels.triples import MAX_INPUTS, ONE, Triples, ring_of
+from protocol.channels.support import ONE
+from protocol.channels.triples import MAX_INPUTS, Triples, ring_of
 from protocol.errors import ChannelError, Uncertified
 
 NAT = exact.NANONATS

@@ -1,0 +1,87 @@
+"""What the channels share that prefer a set of outputs: two weights over 2^128 (SPEC 5.4, 5.5, 5.10).
+
+One idea: every input has a set of outputs that are likelier than all others, by one and the same factor, so the outside
+weight says all: the inside weight is what it leaves. No set holds another, so all pairs of inputs lose alike.
+
+Which sets: projective, subset, triples.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from protocol import codec
+from protocol.channels.channel import Channel, Loss
+from protocol.errors import ChannelError
+
+SCALE = 128
+ONE = 1 << SCALE
+WEIGHT_BYTES = 16
+
+
+class SupportChannel(Channel):
+    """Q(y given x) = inside / 2^128 for the outputs that x prefers, outside / 2^128 for the others.
+
+    Attributes:
+        outside: the weight of an output that the input does not prefer; positive and below ``inside``.
+        inside: the weight of one that it prefers.
+    """
+
+    outside: int
+    inside: int
+
+    @property
+    def scale(self) -> int:
+        return SCALE
+
+    @property
+    def rand_bytes(self) -> int:
+        return SCALE // 8
+
+    def _derive(self, **numbers: int | tuple[int, ...]) -> None:
+        """Set what follows from the other attributes."""
+        for name, number in numbers.items():
+            object.__setattr__(self, name, number)  # frozen for everybody else
+
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        pair = next(((x, other) for x in first for other in second if x != other), None)
+        if pair is None:
+            return Loss(1, 1, first[0], second[0], 0)
+        return Loss(self.inside, self.outside, *pair, self._telling(*pair))
+
+    @abstractmethod
+    def _telling(self, x: int, other: int) -> int:
+        """An output that ``x`` prefers and for which ``other`` has the outside weight."""
+
+    def _outside_on_wire(self) -> codec.Value:
+        return self.outside.to_bytes(WEIGHT_BYTES, "big")
+
+
+def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[int, int]:
+    """The inside weight, as large as the others leave, and what is then left.
+
+    Where no two whole weights need fill a row exactly, the remainder goes to one output that the input does not prefer.
+
+    Args:
+        having, lacking: how many outputs an input prefers, and how many it does not.
+        output: what an output is called.
+    Raises:
+        ChannelError: the outside weight is not positive and below the inside one, or the remainder would lift an output
+            above those that the input prefers.
+    """
+    inside, remainder = divmod(ONE - lacking * outside, having)
+    if not 0 < outside < inside:
+        raise ChannelError("the outside weight is positive and below the inside weight")
+    if remainder > inside - outside:
+        raise ChannelError(f"the remainder would make a {output} without the own input likelier than one with it")
+    return inside, remainder
+
+
+def outside_from_wire(value: codec.Value) -> int:
+    """The outside weight of a wire form.
+
+    Raises:
+        ChannelError: not 16 bytes.
+    """
+    return int.from_bytes(codec.octets(value, "the outside weight", ChannelError, WEIGHT_BYTES), "big")
