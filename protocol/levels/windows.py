@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 
 from protocol.channels.windows import ONE, WINDOWS_SCALE, Type, Windows
@@ -33,14 +32,6 @@ class WindowsStructure(Structure):
     def _lift(self) -> int:
         return self.channel.scale - WINDOWS_SCALE
 
-    @cached_property
-    def _tail(self) -> list[int]:
-        return [x for x, arc in enumerate(self.channel.arcs) if arc]
-
-    @cached_property
-    def _single_of(self) -> dict[int, int]:
-        return {single.x: y for y, single in enumerate(self.channel.singles)}
-
     def _start(self, number: int, order: int) -> int:
         """The output of the first window of a type and order."""
         channel = self.channel
@@ -55,9 +46,9 @@ class WindowsStructure(Structure):
             masses = {single.other << self._lift: total - prior[single.x]}
             masses[single.own << self._lift] = masses.get(single.own << self._lift, 0) + prior[single.x]
             yield _column(y, masses)
-        rare = sum(map(prior.__getitem__, self._tail))
-        rests = {channel.rest(self._tail[0]) << self._lift: rare} if self._tail else {}
-        for x in (*channel.heavies, *self._single_of):
+        rare = sum(map(prior.__getitem__, channel.circle.rare))
+        rests = {channel.rest(channel.circle.rare[0]) << self._lift: rare} if channel.circle.rare else {}
+        for x in (*channel.heavies, *channel.single_of):
             weight = channel.rest(x) << self._lift
             rests[weight] = rests.get(weight, 0) + prior[x]
         yield _column(len(channel.singles), rests)
@@ -75,13 +66,13 @@ class WindowsStructure(Structure):
 
     def _laps(self, order: int, prior: Sequence[int]) -> list[int]:
         """The mass before each arc of an order, twice round the circle."""
-        masses = list(map(prior.__getitem__, self.channel.layout(order).sequence))
+        masses = list(map(prior.__getitem__, self.channel.circle.layout(order).sequence))
         return list(accumulate(masses + masses, initial=0))
 
     def _windows(
         self, start: int, each: Type, order: int, prior: Sequence[int], before: Sequence[int]
     ) -> Iterator[Column]:
-        channel, layout = self.channel, self.channel.layout(order)
+        channel, layout = self.channel, self.channel.circle.layout(order)
         named: dict[int, int] = {}
         flat = [(each.low, single.x) for single in channel.singles]
         for weight, x in [*zip(each.heavy, channel.heavies, strict=True), *flat]:
@@ -126,10 +117,10 @@ class WindowsStructure(Structure):
         channel = self.channel
         if not channel.types:
             return
-        layout = channel.layout(order)
+        layout = channel.circle.layout(order)
         for x, end in zip(layout.sequence, layout.ends, strict=True):
-            first = (end - channel.arcs[x]) * channel.cells // channel.circle
-            yield x, _Arc(first, (end * channel.cells - 1) // channel.circle)
+            first = (end - channel.arcs[x]) * channel.cells // channel.circle.length
+            yield x, _Arc(first, (end * channel.cells - 1) // channel.circle.length)
 
     def _covering(self, order: int, x: int, arc: _Arc, span: int) -> tuple[int, int, list[tuple[int, int]]]:
         """The first window that covers an arc whole, how many do, and (window, points) of those that may cut it."""
@@ -149,7 +140,7 @@ class WindowsStructure(Structure):
             cut = [window for window in range(arc.first - span + 1, arc.first - span + 1 + touching)
                    if window % cells not in whole]  # fmt: skip
         windows = [window % cells for window in cut]
-        return begin, full, [(window, self.channel.covered(order, x, window, span)) for window in windows]
+        return begin, full, [(window, self.channel.circle.covered(order, x, window, span)) for window in windows]
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         channel = self.channel

@@ -13,7 +13,8 @@ import pytest
 
 from protocol import codec
 from protocol.channels import Channel
-from protocol.channels.windows import ONE, Single, Type, Windows, _Kinds
+from protocol.channels.windows import ONE, Single, Type, Windows
+from protocol.channels.windows_loss import Kinds
 from protocol.errors import ChannelError
 from tests.protocol.test_channels import brute_prior_loss, check_loss, chi_square, weights
 
@@ -70,8 +71,8 @@ def test_weights_are_their_definition(channel: Windows) -> None:
     fractions, up to the one point that a border cuts."""
     for order in range(channel.orders):
         start = Fraction(0)
-        for x in channel.layout(order).sequence if channel.types else ():
-            end = start + Fraction(channel.arcs[x] * channel.cells, channel.circle)
+        for x in channel.circle.layout(order).sequence if channel.types else ():
+            end = start + Fraction(channel.arcs[x] * channel.cells, channel.circle.length)
             for number, each in enumerate(channel.types):
                 for window in range(channel.cells):
                     low, high = window, window + each.span
@@ -114,7 +115,7 @@ def test_sample_has_the_weights(name: str) -> None:
     for x in range(channel.inputs):
         law: Counter[int] = Counter()
         for order in range(channel.orders):
-            borders = sorted({0, ONE, *(channel._draws_before(order, x, j) if channel.arcs[x] else 0
+            borders = sorted({0, ONE, *(channel.circle.points_before(order, x, j) if channel.arcs[x] else 0
                                         for j in range(1, channel.cells))})  # fmt: skip
             for low, high in itertools.pairwise(borders):
                 tails = [point.to_bytes(8, "big") + bytes([order + 128]) for point in (low, high - 1)]
@@ -163,10 +164,11 @@ def test_what_a_window_covers_most_of_a_set(name: str) -> None:
     rare = [x for x, arc in enumerate(channel.arcs) if arc]
     for members in [rare, *([x] for x in rare), *(draw.sample(rare, draw.randint(1, len(rare))) for _ in rare)]:
         for order in range(channel.orders):
-            reach = channel._reach(order, _Kinds.of(channel, members))
+            reach = channel.circle.reach(order, Kinds.of(channel, members).rare)
             for span in range(channel.cells + 1):
                 assert reach.coverage(span) == [
-                    max(channel.covered(order, x, window, span) for x in members) for window in range(channel.cells)
+                    max(channel.circle.covered(order, x, window, span) for x in members)
+                    for window in range(channel.cells)
                 ]
 
 
@@ -188,7 +190,7 @@ def test_a_draw_is_whole(channel: Channel) -> None:
 def test_large_channels_draw_their_weights() -> None:
     """Chi-square of n = 20,000 draws, alpha = 10^-6 an input; a failure would mean outputs of another law."""
     channel = random_windows(1000, 5, 5, 16, 2, 3, SEED)
-    for x in (channel.heavies[0], channel.singles[0].x, channel.layout(0).sequence[0]):
+    for x in (channel.heavies[0], channel.singles[0].x, channel.circle.layout(0).sequence[0]):
         assert chi_square(channel, x, 20_000, SEED) > 1e-6
 
 
@@ -196,11 +198,11 @@ def test_orders_are_public_permutations() -> None:
     """Every order holds every rare input once; orders differ; the first one of four arcs is this one."""
     channel = random_windows(50, 3, 2, 7, 8, 1, SEED)
     rare = [x for x, arc in enumerate(channel.arcs) if arc]
-    sequences = [tuple(channel.layout(order).sequence) for order in range(8)]
+    sequences = [tuple(channel.circle.layout(order).sequence) for order in range(8)]
     assert all(sorted(sequence) == rare for sequence in sequences)
     assert len(set(sequences)) == 8
     small = Windows((1, 1, 1, 1), 2, 2, (), (), (Type(1, 2, 1, 0, ()),))
-    assert [list(small.layout(order).sequence) for order in range(2)] == [[1, 3, 0, 2], [2, 0, 1, 3]]
+    assert [list(small.circle.layout(order).sequence) for order in range(2)] == [[1, 3, 0, 2], [2, 0, 1, 3]]
 
 
 GOOD = Windows((0, 5, 6, 0), 4, 2, (0,), (Single(3, 9, 8),), (Type(1, 7, 6, 5, (4,)),))

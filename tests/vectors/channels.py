@@ -600,7 +600,7 @@ def _points(channel: Windows, x: int) -> list[bytes]:
     middle = (ONE // 3).to_bytes(8, "big")
     rands = [edge.to_bytes(8, "big") + middle + bytes([0xA5]) for edge in _edges(lengths, ONE)]
     for order in range(channel.orders if channel.types else 1):
-        borders = [channel._draws_before(order, x, cell) for cell in range(1, channel.cells)] if rare else []
+        borders = [channel.circle.points_before(order, x, cell) for cell in range(1, channel.cells)] if rare else []
         points = {0, ONE - 1} | {point for border in borders for point in (border - 1, border) if 0 <= point < ONE}
         # Bits of the last byte above the order's are not looked at.
         rands += [

@@ -46,7 +46,7 @@ class _Circle:
 
     @classmethod
     def of(cls, channel: Windows, order: int) -> _Circle:
-        layout = channel.layout(order)
+        layout = channel.circle.layout(order)
         cut = np.asarray(layout.cut, dtype=np.int64)
         before = np.array([part / ONE for part in layout.before])
         places = np.arange(len(layout.sequence))
