@@ -2,7 +2,7 @@
 
 One idea: atheris tells libFuzzer which branches an input took, so it finds what random mutation does not. It is no
 dependency of the tests: ``make fuzz`` installs it. New inputs, and one that breaks a law, are kept in the folder
-``fuzz-output``.
+``fuzz-output``; ``python -m tests.fuzz TARGET FILE`` shows again what one of them breaks.
 """
 
 from __future__ import annotations
@@ -16,18 +16,25 @@ OUTPUT = Path("fuzz-output")
 
 
 def main() -> None:
-    """Fuzz the target that the first argument names."""
+    """Fuzz the target that the first argument names, or throw files at it."""
     with atheris.instrument_imports(include=["protocol", "aggregator.intake"]):
         from tests.fuzz.targets import TARGETS, seeds_of
-    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    name, *options = sys.argv[1:] or [""]
     if name not in TARGETS:
-        sys.exit(f"usage: python -m tests.fuzz TARGET [-max_total_time=SECONDS ...]; a target is {', '.join(TARGETS)}")
+        sys.exit(
+            "usage: python -m tests.fuzz TARGET [-max_total_time=SECONDS ...] or TARGET FILE ...; "
+            f"a target is {', '.join(TARGETS)}"
+        )
+    if options and not any(option.startswith("-") for option in options):
+        for file in options:
+            TARGETS[name](Path(file).read_bytes())
+        return
     corpus = OUTPUT / name
     corpus.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds_of(name)):
         (corpus / f"seed-{number}").write_bytes(seed)
-    options = [f"-artifact_prefix={corpus}-", "-timeout=20", "-rss_limit_mb=2048", *sys.argv[2:]]
-    atheris.Setup([sys.argv[0], *options, str(corpus)], lambda data: TARGETS[name](bytes(data)))
+    kept = [f"-artifact_prefix={corpus}-", "-timeout=20", "-rss_limit_mb=2048"]
+    atheris.Setup([sys.argv[0], *kept, *options, str(corpus)], lambda data: TARGETS[name](bytes(data)))
     atheris.Fuzz()
 
 
