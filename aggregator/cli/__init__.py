@@ -8,11 +8,17 @@ What can go wrong ends in one line on stderr and an exit code: 0 done, 1 failed,
 
 from __future__ import annotations
 
-from aggregator.cli.shell import halftruth
+import sys
 
-__all__ = ["halftruth", "main"]
+__all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; say what to install where only a device's part of halftruth is."""
+    try:
+        from aggregator.cli.shell import halftruth
+    except ModuleNotFoundError as error:
+        if error.name not in ("click", "rich"):
+            raise
+        sys.exit("halftruth: the analyst's desk is not installed: pip install 'halftruth[aggregator]'")
     halftruth(prog_name="halftruth")

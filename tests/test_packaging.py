@@ -1,0 +1,62 @@
+"""What pip installs: each part's needs are declared, and a part that is not installed is asked for in one line."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import packages_distributions
+
+import pytest
+
+from tests.test_architecture import PACKAGES, ROOT, sources, tops
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = {
+    "protocol": (),
+    "edge_sdk": ("keyring",),
+    "aggregator": ("aggregator", "dask"),
+    "demo_app": ("demo",),
+}
+"""Extras that may be installed where a package is used, beside the dependencies of all."""
+OF_THE_PHONE = {"android", "certifi", "jnius"}
+"""What the phone's package brings: demo_app/buildozer.spec."""
+
+
+@cache
+def distributions() -> dict[str, list[str]]:
+    """The distributions that bring each importable name."""
+    return dict(packages_distributions())
+
+
+def declared(package: str) -> set[str]:
+    """The distributions that pyproject.toml names for a package."""
+    lines = [*PROJECT["dependencies"], *(line for extra in EXTRAS[package] for line in extra_of(extra))]
+    return {re.split(r"[\[<>=~! ]", line)[0].lower() for line in lines}
+
+
+def extra_of(name: str) -> list[str]:
+    return PROJECT["optional-dependencies"][name]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_is_imported_is_declared(package: str) -> None:
+    """Every foreign module that a package imports is of a distribution that it names, not one that came along."""
+    own = {*PACKAGES, *sys.stdlib_module_names, *OF_THE_PHONE}
+    for path in sources(package):
+        for name in tops(path) - own:
+            brought = {one.lower() for one in distributions().get(name, [])}
+            # distributed comes with dask[distributed]
+            assert brought & (declared(package) | {"distributed"}), f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_a_device_without_the_desk_is_told_what_to_install() -> None:
+    """Where click is missing, ``halftruth`` ends in one line that names the extra, and exit code 1."""
+    program = "import sys; sys.modules['click'] = None; from aggregator.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "halftruth: the analyst's desk is not installed: pip install 'halftruth[aggregator]'"
+    ]
