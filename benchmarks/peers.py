@@ -1,7 +1,8 @@
 """halftruth beside pure-LDP, multi-freq-ldpy and OpenDP: the same people, in one run.
 
 One idea: each library runs in a process of its own, the others' in an environment of their own under `.peers/`, by one
-measuring code; what does not install, does not run or takes too long is a row that says so.
+measuring code; what does not install, does not run or takes too long is a row that says so. The costs come first, one
+library after another; errors do not depend on what else runs, so they follow on all processors at once.
 
 `python -m benchmarks.peers` installs, measures and writes the tables into docs/BENCHMARKS.md; `install`, `measure` and
 `write` do one of these. How a survey is measured: peers/measure. What it is made of: peers/ways,
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +32,8 @@ PAGE = ROOT / "docs" / "BENCHMARKS.md"
 BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
 
 SIZES, LEVELS, PEOPLE, SURVEYS, SEED = (16, 128, 1024), (1, 4), (10_000, 100_000), 10, 1
-SECONDS = 0.8
-"""Processor time that one survey may take."""
+COST_SECONDS, SECONDS = 0.8, 2.0
+"""Processor time that one survey may take, of those that are timed and of the larger ones."""
 LIBRARIES = ("halftruth", "pure-ldp", "multi-freq-ldpy", "opendp")
 TRIALS = {
     "pure-ldp": "from pure_ldp.frequency_oracles import DEClient as C; C(1, 16).privatise(1)",
@@ -60,33 +62,54 @@ def install() -> None:
 def measure(seconds: float) -> None:
     """Draw the people, and let each library answer for them."""
     rng = np.random.default_rng(SEED)
-    plan = {"sizes": SIZES, "levels": LEVELS, "people": PEOPLE, "seconds": seconds}
+    plan = {"sizes": SIZES, "levels": LEVELS, "people": PEOPLE, "seconds": {"costs": COST_SECONDS, "errors": seconds}}
     (PLACE / "plan.json").write_text(json.dumps(plan))
     for k in SIZES:
         p = 1 / np.arange(1, k + 1)
         for n in PEOPLE:
             np.save(PLACE / f"{k}-{n}.npy", rng.choice(k, (SURVEYS, n), p=p / p.sum()).astype(np.int32))
-    alone = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    loads = []
     for library in LIBRARIES:
-        print(library, file=sys.stderr, flush=True)
-        python = sys.executable if library == "halftruth" else str(PYTHON)
-        run = ["nice", python, str(SIDE / "measure.py"), library, str(PLACE), str(seconds)]
-        with (PLACE / f"{library}.jsonl").open("w") as file:
-            done = subprocess.run(run, stdout=file, stderr=subprocess.PIPE, text=True, env=alone, cwd=ROOT)  # noqa: S603
-        if done.returncode:
-            (PLACE / f"{library}.jsonl").write_text(
-                json.dumps({"stopped": (done.stderr.strip().splitlines() or ["no reason"])[-1]})
-            )
+        run(library, "costs")
+        loads.append(os.getloadavg()[0])
+    (PLACE / "load.json").write_text(json.dumps(loads))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(run, LIBRARIES[::-1], ["errors"] * len(LIBRARIES)))  # the slowest library first
+
+
+def run(library: str, part: str) -> None:
+    """One library's costs or errors, in a process of its own."""
+    print(f"{library}: {part}", file=sys.stderr, flush=True)
+    python = sys.executable if library == "halftruth" else str(PYTHON)
+    alone = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    command = ["nice", python, str(SIDE / "measure.py"), library, part, str(PLACE)]
+    with told(library, part).open("w") as file:
+        done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, env=alone, cwd=ROOT)  # noqa: S603
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
+        told(library, part).write_text(json.dumps({"stopped": why}))
+
+
+def told(library: str, part: str) -> Path:
+    """Where a library's costs or errors are, a line of JSON for each mechanism, k and eps."""
+    return PLACE / f"{library}-{part}.jsonl"
+
+
+def rows_of(library: str) -> list[dict[str, Any]]:
+    """The rows of a library, each with its costs and its errors."""
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for part in ("costs", "errors"):
+        for line in told(library, part).read_text().splitlines():
+            row = json.loads(line)
+            rows.setdefault(tuple(map(row.get, ("mechanism", "k", "eps"))), {"library": library}).update(row)
+    return list(rows.values())
 
 
 def write() -> None:
     """Put the tables of the last run between the marks of the page."""
     plan = json.loads((PLACE / "plan.json").read_text())
-    rows = [
-        {"library": library} | json.loads(line)
-        for library in LIBRARIES
-        for line in (PLACE / f"{library}.jsonl").read_text().splitlines()
-    ]
+    loads = json.loads((PLACE / "load.json").read_text())
+    rows = [row for library in LIBRARIES for row in rows_of(library)]
     pip = [str(PYTHON), "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"]
     listed = subprocess.run(pip, check=True, capture_output=True, text=True).stdout  # noqa: S603  # our own command
     known = {one["name"].lower(): one["version"] for one in json.loads(listed)}
@@ -101,7 +124,11 @@ def write() -> None:
             sizes=" / ".join(map(str, plan["sizes"])),
             cost_people=f"{plan['people'][0]:,}",
             ingested="5,000",
-            seconds=plan["seconds"],
+            cost_seconds=plan["seconds"]["costs"],
+            seconds=plan["seconds"]["errors"],
+            processors=os.cpu_count(),
+            load=f"{min(loads):.1f} to {max(loads):.1f}",
+            more_people=", ".join(f"{n:,}" for n in plan["people"][1:]),
             costs="\n\n".join(f"eps = {eps}\n\n{costs(rows, eps)}" for eps in plan["levels"]),
             whole=whole(rows),
             errors="\n\n".join(
@@ -201,7 +228,9 @@ def main() -> None:
     """Do what is named, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", nargs="?", choices=("install", "measure", "write"), help="only this; if not given, all")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="processor time a survey may take [%(default)s]")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="processor time a larger survey may take [%(default)s]"
+    )
     asked = parser.parse_args()
     if asked.step == "install" or (asked.step is None and not (PLACE / "as-published.json").exists()):
         install()

@@ -1,10 +1,11 @@
-"""One library on the surveys that the driver drew: what each mechanism costs, and how far its estimates are off.
+"""One library on the surveys that the driver drew: what each mechanism costs, or how far its estimates are off.
 
 One idea: every library runs in a process of its own, by this same code, on the same people in the same order. Times are
 processor seconds of that process, the system's share included: drawing from the operating system is a system call.
 
-A survey that would take longer than is allowed, or more memory, is left out, and its row says why. Run by the driver:
-`measure.py LIBRARY INPUTS SECONDS`, which prints a line of JSON for each cell.
+A survey of more people than the fewest that would take longer than is allowed, or more memory, is left out, and its
+cell says why. Run by the driver: `measure.py LIBRARY costs|errors INPUTS`, which prints a line of JSON for each
+mechanism, k and eps.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,29 @@ SLOW = 0.02
 FEWEST = 3
 """Surveys that a standard error needs at least."""
 CELL_SECONDS = 0.5
+"""Processor time after which there are enough surveys of a cell."""
 MOST_MEMORY = 400 * 10**6
 """Bytes that the reports of one survey may take in the library's own form."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a few reports cost, before whole surveys are run.
+
+    Attributes:
+        reports: how many.
+        client, server: processor seconds of all of them.
+        slope: seconds that one more report adds.
+    """
+
+    reports: int
+    client: float
+    server: float
+    slope: float
+
+    def expected(self, people: int) -> float:
+        """About how many seconds a survey of so many people takes."""
+        return self.client + self.server + self.slope * (people - self.reports)
 
 
 def kinds(library: str) -> Iterable[type[Way]]:
@@ -48,67 +71,83 @@ def survey(way: Way, people: list[int]) -> tuple[float, float, dict[str, Any]]:
     return told - began, time.process_time() - told, estimates
 
 
-def errors(estimate: Any, people: Any, k: int) -> tuple[float, float]:
+def error(estimate: Any, people: Any, k: int) -> tuple[float, float]:
     """Mean squared error over the values, and half the sum of absolute errors, against the people's own shares."""
     off = np.asarray(estimate) - np.bincount(people, minlength=k) / len(people)
     return float((off**2).mean()), float(np.abs(off).sum() / 2)
 
 
-def measured(kind: type[Way], k: int, eps: float, surveys: dict[int, Any], seconds: float) -> list[dict[str, Any]]:
-    """The cells of one mechanism at k and eps: its cost, then its errors at each number of people."""
-    way = kind(k, eps)
-    first = next(iter(surveys.values()))[0].tolist()
-    survey(way, first[:10])  # what is compiled or built when first used
-    few = 20 if sum(survey(way, first[:20])[:2]) > SLOW else 200
+def tried(way: Way, people: list[int]) -> Trial:
+    """A first look, after what is compiled or built when it is first used."""
+    survey(way, people[:10])
+    few = 20 if sum(survey(way, people[:20])[:2]) > SLOW else 200
     many = 5 * few
-    before = sum(survey(way, first[:few])[:2])
-    told, read, _ = survey(way, first[:many])
-    slope = max(0.0, told + read - before) / (many - few)
-    client, server, at = told / many, read / many, many
+    before = sum(survey(way, people[:few])[:2])
+    client, server, _ = survey(way, people[:many])
+    return Trial(many, client, server, max(0.0, client + server - before) / (many - few))
+
+
+def surveys(way: Way, drawn: Any) -> Iterator[tuple[Any, float, float, dict[str, Any]]]:
+    """The people of one survey after another, and what it gave, until there are enough."""
+    spent = 0.0
+    for runs, people in enumerate(drawn, start=1):
+        client, server, estimates = survey(way, people.tolist())
+        yield people, client, server, estimates
+        spent += client + server
+        if runs >= FEWEST and spent * (1 + 1 / runs) > CELL_SECONDS:
+            return
+
+
+def costs(way: Way, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
+    """Microseconds of one report at the client and at the server, in surveys within ``seconds``, and its bytes."""
+    trial = tried(way, drawn[COST_REPORTS][0].tolist())
+    client, server, at = trial.client / trial.reports, trial.server / trial.reports, trial.reports
+    if trial.expected(COST_REPORTS) <= seconds:
+        spent = [(client, server) for _, client, server, _ in surveys(way, drawn[COST_REPORTS])]
+        client, server = (float(np.median(part)) / COST_REPORTS for part in zip(*spent, strict=True))
+        at = COST_REPORTS
+    cost = {"client": client * 1e6, "server": server * 1e6, "at": at, "wire": way.wire}
+    return {"cost": cost} | ({"whole": way.whole()} if hasattr(way, "whole") else {})
+
+
+def errors(way: Way, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
+    """The errors of each estimate at each number of people, in surveys within ``seconds``: of the fewest, in any."""
+    trial = tried(way, next(iter(drawn.values()))[0].tolist())
     cells: list[dict[str, Any]] = []
-    for n, drawn in surveys.items():
-        cell: dict[str, Any] = {"n": n, "runs": 0, "estimates": {}}
+    for n, of_n in drawn.items():
+        cell: dict[str, Any] = {"n": n, "estimates": {}}
         cells.append(cell)
-        expected = told + read + slope * (n - many)
-        if expected > seconds:
-            cell["why"] = f"a survey takes about {expected:.1f} s"
+        if n > min(drawn) and trial.expected(n) > seconds:
+            cell["why"] = f"a survey takes about {trial.expected(n):.1f} s"
             continue
         if way.report_memory * n > MOST_MEMORY:
             cell["why"] = f"its reports take {way.report_memory * n / 1e9:.1f} GB"
             continue
-        spent: list[tuple[float, float]] = []
-        for people in drawn:
-            asked, answered, estimates = survey(way, people.tolist())
-            spent.append((asked, answered))
+        for people, _, _, estimates in surveys(way, of_n):
             for name, estimate in estimates.items():
-                cell["estimates"].setdefault(name, []).append(errors(estimate, people, k))
-            cell["runs"] += 1
-            if cell["runs"] >= FEWEST and sum(map(sum, spent)) * (1 + 1 / cell["runs"]) > CELL_SECONDS:
-                break
-        if n == COST_REPORTS:
-            client, server = (float(np.median(part)) / n for part in zip(*spent, strict=True))
-            at = n
-    cost = {"client": client * 1e6, "server": server * 1e6, "at": at, "wire": way.wire}
-    extra = {"whole": way.whole()} if hasattr(way, "whole") else {}
-    return [{"mechanism": way.mechanism, "k": k, "eps": eps, "cost": cost, **extra, "cells": cells}]
+                cell["estimates"].setdefault(name, []).append(error(estimate, people, way.k))
+    return {"cells": cells}
+
+
+PARTS = {"costs": costs, "errors": errors}
 
 
 def main() -> None:
     """Print a line of JSON for each mechanism, k and eps."""
-    library, inputs, seconds = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
+    library, part, inputs = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     warnings.simplefilter("ignore")  # the libraries warn of small surveys and of their own deprecated calls
     plan = json.loads((inputs / "plan.json").read_text())
     for k in plan["sizes"]:
-        surveys = {n: np.load(inputs / f"{k}-{n}.npy") for n in plan["people"]}
+        drawn = {n: np.load(inputs / f"{k}-{n}.npy") for n in plan["people"]}
         for eps in plan["levels"]:
             for kind in kinds(library):
+                row: dict[str, Any] = {"mechanism": kind.mechanism, "k": k, "eps": eps}
                 try:
-                    found = measured(kind, k, float(eps), surveys, seconds)
-                except Exception as error:  # whatever a library raises is what its row says
-                    why = f"{type(error).__name__}: {error}"[:200]
-                    found = [{"mechanism": kind.mechanism, "k": k, "eps": eps, "failed": why}]
-                for one in found:
-                    print(json.dumps(one), flush=True)
+                    way = kind(k, float(eps))
+                    row |= {"mechanism": way.mechanism} | PARTS[part](way, drawn, plan["seconds"][part])
+                except Exception as failure:  # whatever a library raises is what its row says
+                    row["failed"] = f"{type(failure).__name__}: {failure}"[:200]
+                print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":
