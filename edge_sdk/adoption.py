@@ -4,7 +4,7 @@ One idea: whatever is not known counts against the person's budget and not again
 by the database or by its mark, whichever says more, counts as spent; everything joined is forgotten; and a store from
 which nothing can be told is not adopted. So adopting never lowers what was spent, however often it is done or killed.
 
-When a store is refused: store. What a mark is: mark.
+When a store is refused: identity. What a mark is: mark.
 """
 
 from __future__ import annotations
@@ -19,22 +19,14 @@ from pathlib import Path
 
 from edge_sdk.budget import Cap
 from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
+from edge_sdk.explain import explained, not_the_secret, not_written
+from edge_sdk.identity import checked, fingerprint, instance_of, keeper_given, settle
 from edge_sdk.instance import Machine
 from edge_sdk.keeper import Keeper, keeper_of, usual_keeper
 from edge_sdk.ledger import Kind
 from edge_sdk.mark import HEAD_BYTES, Mark, lowest
-from edge_sdk.store import (
-    DATABASE_FILE,
-    NOBODYS,
-    QUARANTINE,
-    SECRET_BYTES,
-    Store,
-    explained,
-    fingerprint,
-    not_the_secret,
-    not_written,
-    sync,
-)
+from edge_sdk.store import DATABASE_FILE, NOBODYS, QUARANTINE, SECRET_BYTES, Store, sync
+from edge_sdk.watch import counted
 
 STAYS = ("setting", "cap", "known", "used", "declared", "ledger")
 """The tables of which something outlasts everything that was joined."""
@@ -70,22 +62,22 @@ def _adopt(
     folder: Path, urandom: Callable[[int], bytes], now: int, given: Keeper | None, machine: Machine | None
 ) -> None:
     """Adopt a store whose database is whole, or is not there."""
-    store = Store._connect(folder)
+    store = Store.connect(folder)
     try:
         with store.transaction():
-            before = store._create_schema()
-            keeper = store._keeper_given(folder, given)
-            found = _secret_left(keeper, folder, store._setting("secret"))
+            before = store.bring_up()
+            keeper = keeper_given(store, folder, given)
+            found = _secret_left(keeper, folder, store.setting("secret"))
             secret = found or urandom(SECRET_BYTES)
             mark = replace(_take_over(store, before, keeper, found, now), store=fingerprint(secret))
             # A crash after the mark leaves a store behind it, and one after the commit a store without its secret:
             # both are to be adopted again.
             keeper.keep_mark(mark, alone=True)
-            store._settle(secret, mark, keeper, store._instance_of(secret, keeper, machine))
+            settle(store, secret, mark, keeper, instance_of(folder, secret, keeper, machine))
         if found is None:
             with explained(folder):
                 keeper.keep_secret(secret)
-        store._vacuum()
+        store.vacuum()
     finally:
         store.close()
 
@@ -96,15 +88,14 @@ def _take_over(store: Store, before: int, keeper: Keeper, secret: bytes | None, 
     Raises:
         StoreError: neither a database nor a mark says how much that is. StoreDamaged: the database does not.
     """
-
-    known: bytes | None = store._setting("secret") or (None if secret is None else fingerprint(secret))
+    known: bytes | None = store.setting("secret") or (None if secret is None else fingerprint(secret))
     marks = [mark for mark in keeper.marks().values() if mark and known in (None, mark.store)]
     here = 0
     if before:
         if known is None:
             raise not_written(store.folder)
-        store._require_whole("integrity_check")
-        marks.append(store._checked(known, before))
+        store.require_whole("integrity_check")
+        marks.append(checked(store, known, before))
         here = marks[-1].committed
     elif not marks:
         raise _not_known(store.folder)
@@ -134,7 +125,7 @@ def _take_over(store: Store, before: int, keeper: Keeper, secret: bytes | None, 
     for (table,) in store.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
         if table not in STAYS:
             store.execute(f"DELETE FROM {table}")  # noqa: S608  # a name of our own schema
-    return store._count(marks[0].store, max(mark.sequence for mark in marks) + 1)
+    return counted(store, marks[0].store, max(mark.sequence for mark in marks) + 1)
 
 
 def _secret_left(keeper: Keeper, folder: Path, written: bytes | None) -> bytes | None:
@@ -160,7 +151,6 @@ def _set_aside(folder: Path, given: Keeper | None) -> None:
     Raises:
         StoreError: what was spent cannot be read anywhere; nothing was moved.
     """
-
     read, address = _salvaged(folder)
     keeper = given or (keeper_of(address, folder) if address else usual_keeper(folder))
     secret = _secret_left(keeper, folder, None)
@@ -183,7 +173,6 @@ def _set_aside(folder: Path, given: Keeper | None) -> None:
 
 def _salvaged(folder: Path) -> tuple[Mark | None, str | None]:
     """The mark, and the keeper's address, as far as a damaged database can be read."""
-
     mark = address = None
     connection = sqlite3.connect(folder / DATABASE_FILE)
     with contextlib.closing(connection), contextlib.suppress(sqlite3.Error, ValueError, TypeError):

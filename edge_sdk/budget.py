@@ -5,7 +5,7 @@ is committed when the person consents, so whether a device answers later cannot 
 
     committed = reserved at consents - released by forgetting = spent + still reserved
 
-Pure: integers in nanonats in, a decision out. Where the numbers are kept: ledger, store.
+Pure: integers in nanonats in, a decision out. Where the numbers are kept: caps, consent, ledger.
 """
 
 from __future__ import annotations
@@ -98,6 +98,11 @@ class Commitment:
     answers_per_period: int
     period_seconds: int
     periods: int
+
+    @classmethod
+    def once(cls, cost: int) -> Commitment:
+        """What a single draw commits to."""
+        return cls(cost, 1, 1, 1, 1)
 
     @property
     def worst_case(self) -> int:

@@ -24,7 +24,7 @@
 One idea: a file that is not understood to its last key is refused, and the text names the key and what was expected; a
 misspelt cap would otherwise stand there and protect nobody. Paths are relative to the file.
 
-What a unit does with it: daemon. Whether a campaign fits the caps: budget.
+What a unit would do with it: plan. Whether a campaign fits the caps: budget.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def load(path: str | os.PathLike[str]) -> Configuration:
     try:
         with file.open("rb") as opened:
             found = tomllib.load(opened)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise ConfigurationRefused(f"{file} is not TOML: it is no UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
         raise ConfigurationRefused(f"{file} is not TOML: {error}") from None
     try:
         return _configuration(file, _Table("", found))

@@ -5,7 +5,7 @@ inode, with the generation that says which of its lives the inode is in. Both ar
 under a hash that the device's secret keys, so that they name nobody's machine. What a machine does not tell is left
 out and said, never guessed.
 
-When a store is refused for it: store.
+When a store is refused for it: identity.
 """
 
 from __future__ import annotations

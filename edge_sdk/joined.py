@@ -4,7 +4,7 @@ One idea: a joined campaign can turn an input and random bytes into a sealed rep
 clocks or budgets. It is made from signed bytes alone, so the channel is audited at every start of a process, on the
 integers that are then sampled.
 
-When a report may be made: device.
+When a report may be made: answering.
 """
 
 from __future__ import annotations

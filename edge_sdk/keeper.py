@@ -4,7 +4,7 @@ One idea: what makes a device one device, its secret, and what makes its past on
 other than the database, who may be as good as the machine has: a file, the desktop's keyring, the phone's Keystore.
 Every keeper says in one line what it does not protect from.
 
-When a secret is made and a mark moves on: store. The other two keepers: keyring_keeper, android_keeper.
+When a secret is made: identity. When a mark moves on: watch. The other two keepers: keyring_keeper, android_keeper.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ class Ledger:
     def add(self, campaign: int, kind: Kind, time: int, nanonats: int) -> None:
         """Add a row; part of the caller's transaction."""
         self.store.execute("INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?)", time, campaign, kind, nanonats)
-        self.store.follow((time, campaign, kind, nanonats))
+        if self.store.watch is not None:
+            self.store.watch.follow((time, campaign, kind, nanonats))
 
     def entries(self) -> list[Entry]:
         """All rows, oldest first."""
@@ -99,7 +100,8 @@ class Ledger:
             self.add(campaign, Kind.CARRY, time, carried)
         if unspent:
             self.add(campaign, Kind.RELEASE, time, unspent)
-        self.store.refollow()
+        if self.store.watch is not None:
+            self.store.watch.refollow()
 
     def _sum(self, query: str, campaign: int | None) -> int:
         one = () if campaign is None else (campaign, NOBODYS)  # what nobody knows the campaign of counts in each

@@ -7,7 +7,7 @@ record outside it that only ever moves on, and that is compared whenever the sto
     head         head[i] = SHA-256(head[i-1] || row[i]) over the rows that there are, beginning with 32 zero bytes
     committed, spent, caps      what must not be lost with the database
 
-Where it is kept: keeper. When it moves on: store.
+Where it is kept: keeper. When it moves on: watch.
 """
 
 from __future__ import annotations

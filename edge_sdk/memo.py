@@ -45,6 +45,11 @@ class Memo:
             kept.slot,
         )
 
+    def entries(self, campaign: int) -> list[tuple[int, Kept, int]]:
+        """(input, what was drawn for it, how many reports were of it) of each value given."""
+        rows = self.store.rows("SELECT x, y, period, slot, times FROM memo WHERE campaign = ?", campaign)
+        return [(int(x), Kept(bytes(packed), period, slot), int(times)) for x, packed, period, slot, times in rows]
+
     def counts(self, campaign: int) -> dict[int, int]:
         """How many reports were of each value; values never given are not there."""
         return dict(self.store.rows("SELECT x, times FROM memo WHERE campaign = ?", campaign))

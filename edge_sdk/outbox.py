@@ -6,8 +6,8 @@ that carried it has come. A crash in between lets it leave twice, and the study 
 An attempt is written down as failed before it is made, and a receipt strikes it off: so neither a crash nor a second
 process makes a device try again too early.
 
-What an envelope says: device. What goes over the network, and when again: send. Carrying a file to the study: whoever
-holds it.
+What an envelope says: answering. What goes over the network, and when again: send. Carrying a file to the study:
+whoever holds it.
 """
 
 from __future__ import annotations
@@ -160,6 +160,11 @@ class Outbox:
         """Delete what waits of a campaign; part of the caller's transaction."""
         self.store.execute("DELETE FROM outbox WHERE campaign = ?", campaign)
         self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
+
+    def waiting(self, campaign: int) -> list[Sealed]:
+        """What waits of a campaign, in order."""
+        rows = self.store.rows("SELECT envelope FROM outbox WHERE campaign = ? ORDER BY number", campaign)
+        return [Sealed(envelope) for (envelope,) in rows]
 
     # Uploads
 

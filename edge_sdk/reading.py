@@ -4,7 +4,7 @@ One idea: a reading is a slot. It is filled once and never given back, so how ma
 often it was asked, and nothing of the values. What filled the slots of the latest period is remembered, for a retry to
 get the same bytes; earlier ones are forgotten once they are sealed, so a year of hourly readings stays small.
 
-What was drawn for a value: memo. When a reading may be filled and what it costs: device.
+What was drawn for a value: memo. When a reading may be filled and what it costs: answering.
 """
 
 from __future__ import annotations
@@ -63,6 +63,12 @@ class Readings:
         """How many slots of all periods are filled or were passed over; public, whatever filled them."""
         row = self.store.row("SELECT coalesce(sum(slots), 0) FROM used WHERE campaign = ?", campaign)
         return 0 if row is None else int(row[0])
+
+    def latest(self, campaign: int) -> tuple[int, int]:
+        """(period, slot) of the latest slot that is filled or was passed over; (0, -1) before the first."""
+        query = "SELECT period, slots FROM used WHERE campaign = ? ORDER BY period DESC LIMIT 1"
+        row = self.store.row(query, campaign)
+        return (0, -1) if row is None else (int(row[0]), int(row[1]) - 1)
 
     def find(self, campaign: int, period: int, slot: int) -> Filled | None:
         """What fills a slot, where it is still remembered."""

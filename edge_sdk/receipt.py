@@ -2,7 +2,7 @@
 
 One idea: all are for the person and the app beside them. Levels are exact in nanonats, and in nats for print.
 
-How an answer is given: device.
+How an answer is given: answering.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 One idea: a role is public, and the answer may not decide it. It is a class that the campaign names, or a prior that
 the device declares for good; the law of a person's answers follows from it and from the signed campaign alone.
 
-How a class is chosen by what only the device knows, and charged: device.
+How a class is chosen by what only the device knows, and charged: consent.
 """
 
 from __future__ import annotations
@@ -34,21 +34,6 @@ class Role:
 
 NOBODY = Role()
 """Whoever has not agreed yet, and everybody in a campaign that treats all alike."""
-
-
-@dataclass(frozen=True)
-class Consent:
-    """What the person agreed to.
-
-    Attributes:
-        time: when, UTC seconds.
-        dither: of all their numbers in the campaign.
-        role: what they answer as.
-    """
-
-    time: int
-    dither: bytes
-    role: Role
 
 
 def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:

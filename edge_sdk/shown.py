@@ -3,7 +3,7 @@
 One idea: an app with a face needs data where the command line needs sentences, so that it can draw a map or say a
 promise in the person's language. Only reads; nothing here decides anything, and floats are for drawing.
 
-What the person agrees to, in English: terms. What happens on consent and answer: device.
+What the person agrees to, in English: terms. What happens on consent and answer: consent, answering.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 
 from edge_sdk.device import Device
 from edge_sdk.joined import Joined
+from edge_sdk.memo import Kept
+from edge_sdk.role import priors_of
 from protocol import exact, keys
 from protocol.domain import Grid, Items
 from protocol.envelope import Kind, decode
-from protocol.errors import EnvelopeError
+from protocol.errors import CampaignError, EnvelopeError
 from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES
 from protocol.notions import Graded, HighLow, Information, Notion
 from protocol.notions.classes import Classes
@@ -130,7 +132,7 @@ def question(device: Device, campaign_id: bytes) -> Question:
     Raises:
         UnknownCampaign
     """
-    domain = device._joined(campaign_id).campaign.domain
+    domain = device.campaign(campaign_id).domain
     if isinstance(domain, Grid):
         return Question(domain.kind, domain.size, (), domain.south, domain.north, domain.west, domain.east, domain.step)
     size = domain.count if isinstance(domain, Items) else domain.size
@@ -139,7 +141,7 @@ def question(device: Device, campaign_id: bytes) -> Question:
 
 def promise(device: Device, campaign_id: bytes) -> Promise:
     """What a joined campaign promises the person, in the role they agreed to."""
-    joined = device._member(campaign_id)
+    joined = device.records.member(campaign_id)
     notion: Notion = joined.campaign.notion
     if isinstance(notion, Classes) and joined.role.place is not None:
         notion = notion.notions[joined.role.place]
@@ -152,26 +154,34 @@ def promise(device: Device, campaign_id: bytes) -> Promise:
     return Promise(notion.name, factor, least, sensitive, radius, ball)
 
 
+def fits_classes(device: Device, campaign_id: bytes) -> bool:
+    """Whether ``Device.choose_class`` can choose in a joined campaign: it has classes, each with a prior."""
+    try:
+        return bool(priors_of(device.campaign(campaign_id)))
+    except CampaignError:
+        return False
+
+
 def given(device: Device, campaign_id: bytes) -> list[Given]:
     """The values that were answered in a joined campaign, the latest first. They never leave the device."""
-    joined, campaign = device._member(campaign_id), device._number(campaign_id)
-    rows = device._store.rows("SELECT x, y, period, slot, times FROM memo WHERE campaign = ?", campaign)
-    waiting = {bytes(one) for (one,) in device._store.rows("SELECT envelope FROM outbox WHERE campaign = ?", campaign)}
-    return sorted((_given(joined, waiting, *row) for row in rows), key=lambda one: (one.period, one.slot), reverse=True)
+    records = device.records
+    joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
+    queued = set(records.outbox.waiting(campaign))
+    values = [_given(joined, queued, *entry) for entry in records.memo.entries(campaign)]
+    return sorted(values, key=lambda one: (one.period, one.slot), reverse=True)
 
 
-def _given(joined: Joined, waiting: set[bytes], x: int, packed: bytes, period: int, slot: int, times: int) -> Given:
-    report = joined.report(period, slot, bytes(packed))
+def _given(joined: Joined, queued: set[bytes], x: int, kept: Kept, times: int) -> Given:
+    report = joined.report(kept.period, kept.slot, kept.packed)
     domain = joined.campaign.domain
     label = "" if isinstance(domain, Items) and x >= domain.count else domain.label(x)
-    return Given(label, times, period, slot, report, report in waiting)
+    return Given(label, times, kept.period, kept.slot, report, report in queued)
 
 
 def left(device: Device, campaign_id: bytes, period: int) -> int:
     """How many answers a period of a joined campaign still takes from this device."""
-    campaign = device._number(campaign_id)
-    row = device._store.row("SELECT slots FROM used WHERE campaign = ? AND period = ?", campaign, period)
-    return device._joined(campaign_id).campaign.answers_per_period - (0 if row is None else int(row[0]))
+    campaign = device.records.campaigns.number(campaign_id)
+    return device.campaign(campaign_id).answers_per_period - device.records.readings.following(campaign, period)
 
 
 def parts(report: bytes) -> list[Part]:
@@ -210,12 +220,12 @@ def waiting(device: Device) -> list[Waiting]:
 
 def author_of(device: Device, campaign_id: bytes) -> bytes:
     """The id of the key that a joined campaign was signed with."""
-    return author_id(device._joined(campaign_id).signed.author)
+    return author_id(device.records.campaigns.find(campaign_id).signed.author)
 
 
 def even_prior(device: Device, campaign_id: bytes) -> dict[str, int]:
     """The prior that tells nothing of a person: each answer of a joined campaign is equally likely."""
-    domain = device._joined(campaign_id).campaign.domain
+    domain = device.campaign(campaign_id).domain
     return {domain.label(x): 1 for x in range(domain.size)}
 
 

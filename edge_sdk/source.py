@@ -4,7 +4,7 @@ One idea: whether a unit reports must not depend on what it read. So a source ne
 it gives a text or says why there is none, and ``answer_of`` takes a number or a position outside of the question to the
 nearest one inside. What a program writes to standard error is dropped, because it may repeat a reading.
 
-When a source is read, and what becomes of the answer: daemon. What the keys mean: config.
+When a source is read, and what becomes of the answer: unit. What the keys mean: config.
 """
 
 from __future__ import annotations

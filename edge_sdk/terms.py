@@ -99,6 +99,32 @@ class Terms:
         """Nats of all answers together, at worst."""
         return exact.nats(self.worst_case_nanonats)
 
+    def as_json(self) -> dict[str, object]:
+        """All of it by name, for a script; nanonats as nats."""
+        return {
+            "campaign": self.campaign_id.hex(),
+            "title": self.title,
+            "question": self.question,
+            "purpose": self.purpose,
+            "organisation": self.organisation,
+            "opens": self.opens,
+            "closes": self.closes,
+            "period_seconds": self.period_seconds,
+            "answers_per_period": self.answers_per_period,
+            "enrolment": self.enrolment,
+            "level": self.level,
+            "cost": self.cost,
+            "worst_case": self.worst_case,
+            "notion": self.notion,
+            "answers": self.answers,
+            "values": list(self.values),
+            "classes": [
+                {"name": one.name, "level": one.level, "cost": one.cost, "worst_case": one.worst_case}
+                for one in self.classes
+            ],
+            "declares_prior": self.declares_prior,
+        }
+
     @classmethod
     def of(cls, signed: SignedCampaign, certificate: Certificate, place: int | None) -> Terms:
         """The terms of a verified campaign.

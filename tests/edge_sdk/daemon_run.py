@@ -8,6 +8,7 @@ Run in a process of its own, because it forks: ``python -m tests.edge_sdk.daemon
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from edge_sdk import Device
 from edge_sdk.config import load
-from edge_sdk.daemon import Unit
+from edge_sdk.unit import Unit
 from protocol import envelope
 from protocol.campaign import open_campaign
 from protocol.domain import Buckets
@@ -56,9 +57,8 @@ def live(folder: Path, seed: int, begins: float, pipe: int, dies_at: int | None)
     """The child: a unit whose clock leaps; ``pipe`` gets the time of each step that is over."""
     dice = random.Random(seed)
     now = [begins]
-    with Unit(
-        load(folder / "unit.toml"), lambda timeout: (str(dice.choice(EDGES)), ""), silent, clock=lambda: now[0]
-    ) as unit:
+    reading = load(folder / "unit.toml"), lambda timeout: (str(dice.choice(EDGES)), "")
+    with contextlib.closing(Unit(*reading, silent, clock=lambda: now[0])) as unit:
         if dies_at is not None:
             countdown = iter(range(dies_at, -1, -1))
 

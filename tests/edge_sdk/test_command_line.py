@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 
 import pytest
 
+from edge_sdk import Device
+from edge_sdk.__main__ import main
 from protocol import envelope
 from protocol.campaign import campaign_id
 from protocol.errors import BadData
@@ -101,7 +104,10 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (75, "opens in", ("answer", later, "none")),
         (65, "not one of the campaign's 6 values", ("answer", ident, "SECRETVALUE")),
         (1, "no joined campaign", ("answer", "ffff", "SECRETVALUE")),
-        (1, "more than one", ("answer", "", "SECRETVALUE")),
+        (1, "beginning of its id", ("answer", "", "SECRETVALUE")),
+        (1, "beginning of its id", ("consent", "")),
+        (1, "beginning of its id", ("forget", "")),
+        (1, "not overwritten", ("enrolment", ident, "c.campaign")),
         (2, "do not fit", ("answer", ident, "SECRETVALUE", "SECRETVALUE")),
         (2, "do not fit", ("answer", ident, "-SECRETVALUE")),
         (2, "do not fit", ("preview", ident, "SECRETVALUE", "-SECRETVALUE")),
@@ -122,6 +128,8 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (2, "", ("send",)),
         (2, "no such cap", ("budget", "--lifetime", "nan")),
         (2, "no such cap", ("budget", "--window", "0", "1")),
+        (2, "whole seconds and nats", ("budget", "--window", "a", "1")),
+        (2, "no UTF-8", ("run", "c.campaign")),
     ]
     for code, text, arguments in expected:
         found, out, err = run(*arguments)
@@ -167,3 +175,44 @@ def test_help_helps(run):
         "doctor",
     ):
         assert command in out
+
+
+def test_whoever_reads_may_have_had_enough(run, tmp_path):
+    """A reader that closes early ends nothing and earns no traceback: what was asked for is done."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-m", "edge_sdk", "--store", "store", "budget", "--lifetime", "3"]
+    done = subprocess.run(words, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(run("ledger", "--json")[1])["remaining"] == 3.0
+
+
+def test_what_cannot_be_printed_is_done_all_the_same(run, tmp_path):
+    """Where the output has no room, a line says that the rest was done."""
+    words = [sys.executable, "-m", "edge_sdk", "--store", "store", "budget", "--lifetime", "3"]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(words, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "is done, but cannot be printed: No space" in done.stderr
+    assert json.loads(run("ledger", "--json")[1])["remaining"] == 3.0
+
+
+def test_a_file_is_audited_without_a_store(tmp_path, capsys):
+    """Whoever only checks a campaign has no device."""
+    (tmp_path / "c.campaign").write_bytes(campaign())
+    assert main(["audit", str(tmp_path / "c.campaign"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["declared"] == 1.0
+    assert main(["audit", str(tmp_path / "nowhere")]) == 2
+    assert "no such file" in capsys.readouterr().err
+
+
+def test_an_interrupted_command_says_so_in_a_line(tmp_path, capsys, monkeypatch):
+    """Ctrl-C is one line and no traceback."""
+
+    def interrupted(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Device, "open", interrupted)
+    assert main(["--store", str(tmp_path / "store"), "ledger"]) == 1
+    assert capsys.readouterr().err == "edge_sdk: interrupted: what was not on the disk did not happen\n"

@@ -28,9 +28,11 @@ from edge_sdk import BudgetPolicy, Device
 from edge_sdk import source as sources
 from edge_sdk.__main__ import main
 from edge_sdk.config import Configuration, ConfigurationRefused, Source, load
-from edge_sdk.daemon import CLOCK_SECONDS, MOST_PAUSE, SETTLE_SECONDS, Unit
 from edge_sdk.errors import BudgetRefused, ConsentMissing
+from edge_sdk.plan import SETTLE_SECONDS
+from edge_sdk.printed import moment
 from edge_sdk.source import MOST_BYTES, NOTHING, Reader, Stopped, answer_of, field_of
+from edge_sdk.unit import CLOCK_SECONDS, MOST_PAUSE, Unit
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Buckets, Grid, Values
 from protocol.envelope import Kind, read_batch
@@ -551,8 +553,8 @@ def test_two_units_of_two_campaigns_share_a_store(world):
 
 
 def test_a_clock_that_is_not_set_yet_is_waited_for(world):
-    """Before the files were written, the consent, or the latest reading's period: nothing is read or joined; said once,
-    asked again every few seconds; then the unit goes on by itself."""
+    """Before the files were written, the consent, or the latest reading's period: nothing is read or joined; said once
+    and until when, asked again every few seconds; then the unit goes on by itself."""
     one = world()
     one.again(past=OPENS + 10)
     assert [one.unit.step() for _ in range(3)] == [CLOCK_SECONDS] * 3
@@ -571,9 +573,12 @@ def test_a_clock_that_is_not_set_yet_is_waited_for(world):
     assert one.unit.step() == CLOCK_SECONDS
     assert len(one.asked) == asked
     assert one.log.count("the clock shows a time before the configuration was written: waiting until it is set") == 2
-    assert one.log.count("the clock shows a time before the latest reading: waiting until it is set") == 1
+    silent = f"waiting until {moment(OPENS + PERIOD)}, or until it is set"
+    assert one.log.count(f"the clock shows a time before the latest reading: {silent}") == 1
+    assert one.device.doctor()["clock in 'Load'"].endswith(f"a unit answers again at {moment(OPENS + PERIOD)}")
     one.until(OPENS + PERIOD + EVERY + 1)
     assert one.log[-1] == "the clock is set"
+    assert not any("clock" in name for name in one.device.doctor())
     assert len(one.asked) == asked + 1
 
 
@@ -696,7 +701,7 @@ def test_an_upload_that_fails_is_said_and_holds_nothing_up(world):
 
 def test_an_upload_that_hangs_is_given_up(world, monkeypatch):
     """After a while its process is killed, and the next moment tries again; so is one on its way when the unit ends."""
-    monkeypatch.setattr("edge_sdk.daemon.SEND_SECONDS", 0)
+    monkeypatch.setattr("edge_sdk.unit.SEND_SECONDS", 0)
     one = world(PLAIN + '[send]\nurl = "http://127.0.0.1:9"\nevery = 1000\n')
     one.unit.step()
     for ends in (one.unit.step, one.unit.step, one.again):

@@ -211,8 +211,8 @@ STEPS = (
     (edge_sdk.adoption, "sync"),
     (edge_sdk.store.Path, "rename"),
     (edge_sdk.store.Path, "mkdir"),
-    (Store, "_set"),
-    (Store, "_vacuum"),
+    (Store, "set"),
+    (Store, "vacuum"),
     (Store, "close"),
 )
 

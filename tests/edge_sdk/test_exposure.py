@@ -175,7 +175,7 @@ def test_what_was_drawn_counts_and_what_was_repeated_does_not(open_device, clock
     device.answer(other, 5)
     found = device.exposure(plain)
     assert [(told.campaign_id, told.title, told.drawn) for told in found.told] == [(plain, "Plain", 2), (lip, "LIP", 1)]
-    channel = open_campaign(device._joined(lip).signed.data, [AUTHOR.public]).terms.channel
+    channel = open_campaign(device.records.campaigns.find(lip).signed.data, [AUTHOR.public]).terms.channel
     for x, label in enumerate(LABELS):
         levels = [2 * NAT + channel.loss([x], [y]).level for y in range(K) if y != x]
         assert found.about(label).nanonats == max(levels)

@@ -272,7 +272,7 @@ def test_forgetting_works_with_every_keeper(make, place, clock, ring, phone) -> 
     use(place, clock, keeper=make(place))
     with Device.open(place, clock=clock) as device:
         device.forget()
-        assert set(make(place).marks().values()) == {device._store._mark()}
+        assert set(make(place).marks().values()) == {device._store.watch.mark}
 
 
 def test_a_keeper_of_another_kind_is_refused(place, clock, ring, phone) -> None:

@@ -134,7 +134,7 @@ def test_a_year_of_hourly_readings_remembers_one_day(open_device, clock):
         device.bundle(campaign_id)
         assert device._store.rows("SELECT count(*) FROM reading") == [(24,)]
         with device._store.transaction():
-            device.outbox.forget(device._number(campaign_id))
+            device.outbox.forget(device.records.campaigns.number(campaign_id))
     assert device.budget.spent == 5
     assert sum(device.prior(campaign_id).values()) == 40 * 24
 
@@ -367,7 +367,7 @@ def test_what_the_outbox_has_no_room_for_stays_collected(open_device, clock, tmp
     campaign_id = agreed(device, wide(4000, 700))
     for _ in range(700):
         device.collect(campaign_id, "v7")
-    most = device._joined(campaign_id).most_outputs
+    most = device.records.campaigns.find(campaign_id).most_outputs
     assert device.bundle(campaign_id) == 3
     assert MOST_BYTES - 2**16 < device.outbox.bytes <= MOST_BYTES
     assert device.collected(campaign_id) == 700 - 3 * most

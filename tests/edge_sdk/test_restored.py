@@ -206,7 +206,7 @@ def test_another_machine_is_refused(place) -> None:
     """The same files under another machine's number are a copy, and under none; even before anything was counted."""
     Store.open(place, os.urandom, machine=lambda: b"one").close()
     store = Store.open(place, os.urandom, machine=lambda: b"one")
-    assert store.watch()["machine"].startswith("known")
+    assert store.doctor()["machine"].startswith("known")
     store.close()
     for other in (b"two", b""):
         with pytest.raises(StoreRestored, match="another machine"):
@@ -339,7 +339,7 @@ def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, 
                 (os, "fsync"),
                 (keeper_module, "write_durably"),
                 (Store, "execute"),
-                (Store, "_set"),
+                (Store, "set"),
             ):
                 patch.setattr(owner, name, counted(getattr(owner, name)))
             return in_a_child(lambda: Store.open(place, os.urandom).close())
@@ -381,9 +381,9 @@ def test_the_slots_are_written_in_turn(open_device, place) -> None:
             device.tighten(BudgetPolicy(lifetime=nats))
             data = (place / MARK_FILE).read_bytes()
             sequences = [Mark.decode(data[start:]).sequence for start in (0, SLOT_BYTES)]
-            latest = device._store._mark().sequence
+            latest = device._store.watch.mark.sequence
             assert sorted(sequences) == [latest - 1, latest]
-            FileKeeper(place).keep_mark(device._store._mark())  # again, as a second process may: nothing is written
+            FileKeeper(place).keep_mark(device._store.watch.mark)  # again, as a second process may: nothing is written
             assert (place / MARK_FILE).read_bytes() == data
 
 
@@ -447,7 +447,7 @@ def test_processes_never_leave_an_older_mark(answered, open_device, place) -> No
         for worker in workers:
             assert worker.communicate()[1] == b""
         [kept] = FileKeeper(place).marks().values()
-        assert kept == device._store._mark()
+        assert kept == device._store.watch.mark
         assert kept is not None
         assert kept.spent == device.budget.spent_nanonats
 
@@ -518,7 +518,7 @@ def test_forgetting_says_when_the_mark_could_not_be_cleared(answered, open_devic
                 device.forget()
         device.forget()
         data = (place / MARK_FILE).read_bytes()
-        assert data[:SLOT_BYTES] == data[SLOT_BYTES:] == device._store._mark().encode().ljust(SLOT_BYTES, b"\0")
+        assert data[:SLOT_BYTES] == data[SLOT_BYTES:] == device._store.watch.mark.encode().ljust(SLOT_BYTES, b"\0")
 
 
 # Adopting

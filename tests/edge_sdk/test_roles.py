@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 
 import pytest
 
 from edge_sdk import BudgetPolicy
 from edge_sdk.__main__ import main
-from edge_sdk.errors import BudgetRefused, ConsentMissing, StoreError
+from edge_sdk.errors import BudgetRefused, ConsentMissing
 from edge_sdk.joined import Joined
 from edge_sdk.ledger import Kind
-from edge_sdk.store import DATABASE_FILE, MIGRATIONS, VERSION
 from protocol import envelope, exact, keys, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks
@@ -335,49 +333,6 @@ def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
     tight.consent(tight.join(first).campaign_id)
     with pytest.raises(BudgetRefused):
         tight.join(second)
-
-
-# The store
-
-
-def test_a_store_of_the_first_format_is_brought_up(open_device, place) -> None:
-    """A store of format 1 opens with all that it held, its consents in no class, and answers on."""
-    data = campaign()
-    with open_device(place) as device:
-        joined = device.join(data).campaign_id
-        device.consent(joined)
-        before = device.answer(joined, LABELS[0])
-    connection = sqlite3.connect(place / DATABASE_FILE)
-    with connection:
-        connection.execute("ALTER TABLE consent DROP COLUMN place")
-        connection.execute("ALTER TABLE consent DROP COLUMN choice")
-        connection.execute("DROP TABLE declared")
-        connection.execute("DROP TABLE transcript")
-        connection.execute("DROP TABLE upload")
-        connection.execute("DROP TABLE reading")
-        connection.execute("ALTER TABLE consent DROP COLUMN latest")
-        connection.execute("PRAGMA user_version = 1")
-    connection.close()
-    with open_device(place) as device:
-        assert device.answer(joined, LABELS[0]).envelope == before.envelope
-        assert device._store.rows("PRAGMA user_version") == [(VERSION,)]
-        device.consent(device.join(of_classes()).campaign_id, as_class="others")
-        fresh = open_device()
-        columns = "SELECT sql FROM sqlite_master WHERE name NOT IN ('consent') ORDER BY name"
-        assert device._store.rows(columns) == fresh._store.rows(columns)
-        assert device._store.rows("PRAGMA table_info(consent)") == fresh._store.rows("PRAGMA table_info(consent)")
-
-
-@pytest.mark.parametrize("version", [VERSION + 1, 99])
-def test_a_store_of_a_later_format_is_refused(open_device, place, version: int) -> None:
-    """A store that a later release wrote is left alone."""
-    assert set(MIGRATIONS) == set(range(1, VERSION))
-    open_device(place).close()
-    connection = sqlite3.connect(place / DATABASE_FILE)
-    connection.execute(f"PRAGMA user_version = {version}")
-    connection.close()
-    with pytest.raises(StoreError, match=f"format {version}"):
-        open_device(place)
 
 
 # The command line

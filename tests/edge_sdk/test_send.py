@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import email.utils
 import hashlib
@@ -26,7 +27,7 @@ from edge_sdk.__main__ import main
 from edge_sdk.errors import AddressRefused, OutboxFull
 from edge_sdk.outbox import MOST_BYTES, MOST_ENVELOPES, Outbox
 from edge_sdk.send import MOST_SECONDS, Outcome, address, connect, delay, retry_after
-from edge_sdk.store import DATABASE_FILE, VERSION
+from edge_sdk.store import DATABASE_FILE
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
 from protocol.envelope import Kind, read_batch
@@ -34,7 +35,7 @@ from protocol.errors import NotYet
 from protocol.keys import public_line
 from tests.aggregator.fault_proxy import Fault, fault_proxy
 from tests.aggregator.test_receive import kept, served
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Dice, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Dice, campaign, old_store
 from tests.edge_sdk.test_roles import of_classes
 
 PERIOD = 60
@@ -161,7 +162,7 @@ def test_at_most_256_kib_wait(open_device, clock):
     """An answer whose report might not fit is refused, and so is any envelope; what fits is queued."""
     device = open_device()
     first = agreed(device)
-    longest = device._joined(first).longest_report
+    longest = device.records.campaigns.find(first).longest_report
     with pytest.raises(OutboxFull), device._store.transaction():
         device.outbox.enqueue(1, bytes(MOST_BYTES - device.outbox.bytes + 1))
     with device._store.transaction():
@@ -190,31 +191,20 @@ def test_a_class_is_not_drawn_where_the_device_cannot_be_introduced(open_device,
     assert (device.consented(chosen), device.consented(other)) == (False, True)
 
 
-def test_a_store_of_the_third_format_is_brought_up_and_loses_nothing(open_device, place):
+def test_a_store_of_before_the_caps_sends_all_that_waits(open_device, place):
     """A store of format 3 that holds more than the caps allow keeps it all, and sends it in uploads that fit."""
-    with open_device(place) as device:
-        agreed(device)
-    connection = sqlite3.connect(place / DATABASE_FILE)
-    with connection:
-        connection.execute("DROP TABLE upload")
-        connection.execute("DROP TABLE reading")
-        connection.execute("ALTER TABLE consent DROP COLUMN latest")
-        for number in range(299):
-            connection.execute("INSERT INTO outbox VALUES (NULL, 1, ?)", (number.to_bytes(2000, "big"),))
-        connection.execute("PRAGMA user_version = 3")
-    connection.close()
-    device = open_device(place)
-    assert device._store.rows("PRAGMA user_version") == [(VERSION,)]
-    assert device._store.rows("SELECT sql FROM sqlite_master WHERE name = 'upload'") == open_device()._store.rows(
-        "SELECT sql FROM sqlite_master WHERE name = 'upload'"
-    )
-    everything, network = waiting(device), Network()
-    assert len(everything) == 300
+    old_store(place, 3)
+    with contextlib.closing(sqlite3.connect(place / DATABASE_FILE)) as connection, connection:
+        for number in range(288):
+            connection.execute("INSERT INTO outbox VALUES (NULL, 2, ?)", (number.to_bytes(2000, "big"),))
+    device, network = open_device(place), Network()
+    everything = [sealed for campaign in device.outbox.campaigns() for sealed in device.outbox.waiting(campaign)]
+    assert len(everything) == len(device.outbox) == 300
     with pytest.raises(OutboxFull):
-        device.answer(campaign_id(DATA), "none")
+        device.answer(device.campaigns[0], "none")
     assert device.outbox.send(URL, now=OPENS, opener=network).envelopes == 300
     assert b"".join(network.bodies) == b"".join(everything)
-    assert len(network.bodies) == 3
+    assert len(network.bodies) == 3 + len(device.campaigns) - 1
     assert max(map(len, network.bodies)) <= MOST_BYTES
 
 

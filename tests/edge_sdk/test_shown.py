@@ -11,6 +11,7 @@ from edge_sdk.shown import (
     author_key,
     author_of,
     even_prior,
+    fits_classes,
     given,
     left,
     parts,
@@ -20,10 +21,10 @@ from edge_sdk.shown import (
     waiting,
 )
 from protocol.domain import Buckets, Grid, Items
-from protocol.errors import BadData, KeyRefused
+from protocol.errors import BadData, CampaignError, KeyRefused
 from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES, SigningKey, public_line
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
-from tests.edge_sdk.test_roles import of_classes, of_own
+from tests.edge_sdk.test_roles import of_classes, of_levels, of_own
 
 MICRO = 10**6
 
@@ -148,6 +149,17 @@ def test_a_promise_is_the_notion_in_numbers(open_device):
     assert promise(device, classes).notion == "lip"
     level = device.terms(classes).level
     assert promise(device, classes).factor == pytest.approx(math.exp(level))
+
+
+@pytest.mark.parametrize(("data", "fits"), [(of_classes(), True), (of_levels(), False), (of_own(), False)])
+def test_a_class_can_be_chosen_where_each_has_a_prior(open_device, data, fits):
+    """An app offers the choice exactly where the device can make it."""
+    device = open_device()
+    joined = device.join(data).campaign_id
+    assert fits_classes(device, joined) == fits
+    if not fits:
+        with pytest.raises(CampaignError, match="no classes with priors"):
+            device.choose_class(joined, 1.0)
 
 
 def test_the_even_prior_can_be_declared(open_device):

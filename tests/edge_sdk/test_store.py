@@ -6,15 +6,15 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
 from edge_sdk.keeper import MARK_FILE
-from edge_sdk.store import DATABASE_FILE, SECRET_FILE, VERSION, Store
-from tests.edge_sdk.conftest import LABELS, OPENS, WEEK, Dice, campaign
+from edge_sdk.schema import MIGRATIONS, VERSION
+from edge_sdk.store import DATABASE_FILE, SECRET_FILE
+from tests.edge_sdk.conftest import LABELS, OPENS, STORES, WEEK, Dice, campaign, old_store
 
 
 @pytest.fixture
@@ -170,27 +170,34 @@ def test_a_damaged_store_is_refused_with_advice(answering, place, damage):
         device.answer(campaign_id, "none")
 
 
-def test_a_store_of_another_version_or_program_is_refused(open_device, place, tmp_path):
-    """A store is read by the release that knows its format, and no other file is taken for one."""
+@pytest.mark.parametrize("version", [VERSION + 1, 99])
+def test_a_store_of_a_later_format_is_refused(open_device, place, version):
+    """A store that a later release wrote is left alone."""
     open_device(place).close()
     with sqlite3.connect(place / DATABASE_FILE) as connection:
-        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(StoreError, match=f"format {VERSION + 1}"):
+    with pytest.raises(StoreError, match=f"format {version}"):
         open_device(place)
-    (tmp_path / "other").mkdir()
-    with sqlite3.connect(tmp_path / "other" / DATABASE_FILE) as connection:
+
+
+def test_a_database_of_another_program_is_refused(open_device, place):
+    """No other file is taken for a store."""
+    place.mkdir(parents=True)
+    with sqlite3.connect(place / DATABASE_FILE) as connection:
         connection.execute("CREATE TABLE notes (text)")
     connection.close()
     with pytest.raises(StoreError, match="another program"):
-        open_device(tmp_path / "other")
+        open_device(place)
 
 
 def test_a_file_in_place_of_the_folder_is_refused(open_device, tmp_path):
     """The store is a folder."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match="is a file: a store is a folder"):
         open_device(tmp_path / "file")
+    with pytest.raises(StoreError, match="cannot be used: Not a directory"):
+        open_device(tmp_path / "file" / "store")
 
 
 def test_a_locked_store_waits_and_then_says_who_is_in_the_way(answering, open_device, place, monkeypatch):
@@ -263,21 +270,10 @@ def test_a_year_of_hourly_answers_is_small(open_device, clock, place):
     assert (place / DATABASE_FILE).stat().st_size < 16 * 1024 + 16 * 2000
 
 
-# Earlier formats: stores in tests/edge_sdk/stores that earlier releases wrote, with rows in every table they had. (The
-# campaigns in them are of today's wire format, because those of the first two are not taken any more.)
+# Earlier formats
 
-OLD = Path(__file__).parent / "stores"
+
 OLD_TIME = OPENS + WEEK  # the time of the latest row
-
-
-def old_store(place, version: int) -> None:
-    """Lay down a store as a release of format ``version`` left it."""
-    script = (OLD / f"format-{version}.sql").read_text(encoding="utf-8")
-    place.mkdir(mode=0o700, parents=True)
-    (place / SECRET_FILE).write_bytes(bytes.fromhex(script.splitlines()[0].split()[-1]))
-    connection = sqlite3.connect(place / DATABASE_FILE)
-    connection.executescript(script)
-    connection.close()
 
 
 def contents(place) -> dict[str, list[tuple[object, ...]]]:
@@ -332,6 +328,33 @@ def test_a_store_of_an_earlier_format_answers_on(open_device, clock, place, vers
         assert device.budget.spent_nanonats == forgotten
 
 
+def test_every_earlier_format_has_its_script_and_its_store():
+    """There is a script from each format to the next, and a store that a release of that format wrote."""
+    assert set(MIGRATIONS) == set(range(1, VERSION))
+    assert sorted(path.name for path in STORES.iterdir()) == [f"format-{version}.sql" for version in MIGRATIONS]
+
+
+@pytest.mark.parametrize("version", range(2, VERSION))
+def test_a_retry_in_a_store_of_an_earlier_format_is_the_same_report(open_device, clock, place, version):
+    """An answer of the period that it is, given before the store was brought up, is not given twice."""
+    old_store(place, version)
+    clock.now = OPENS
+    with open_device(place, budget=None) as device:
+        once = [one for one in device.campaigns if device.terms(one).answers_per_period == 1]
+        before, spent = device.outbox.bytes, device.budget.spent_nanonats
+        retried = 0
+        for campaign_id in once:
+            campaign = device.records.campaigns.number(campaign_id)
+            waiting = device.outbox.waiting(campaign)
+            for x, kept, _ in device.records.memo.entries(campaign):
+                if kept.period == 0:
+                    receipt = device.answer(campaign_id, LABELS[x])
+                    assert (receipt.repeated, receipt.envelope in waiting) == (True, True)
+                    retried += 1
+        assert retried > 0
+        assert (device.outbox.bytes, device.budget.spent_nanonats) == (before, spent)
+
+
 @pytest.mark.parametrize("version", range(1, VERSION))
 def test_a_damaged_store_of_an_earlier_format_is_adopted(clock, place, version):
     """A store that never had a mark is counted from its ledger, if that can be read."""
@@ -361,7 +384,7 @@ def test_a_killed_migration_is_done_again(clock, place, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "_settle", die)
+        patch.setattr("edge_sdk.identity.settle", die)
         with pytest.raises(KeyboardInterrupt):
             Device.open(place)
     assert (place / MARK_FILE).exists()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
 
 from edge_sdk import BudgetPolicy
 from edge_sdk.errors import BudgetRefused, QuotaReached
 from edge_sdk.ledger import Kind
-from edge_sdk.store import DATABASE_FILE, VERSION
 from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Values
@@ -203,25 +200,3 @@ def test_the_terms_tell_what_transcripts_promise(open_device) -> None:
     terms = open_device().join(made())
     assert "earlier ones" in terms.notion
     assert terms.cost_nanonats == NAT
-
-
-def test_a_store_of_the_second_format_is_brought_up(agreed, open_device, place) -> None:
-    """A store of format 2 opens with all that it held, and takes part in campaigns with transcripts."""
-    device, joined = agreed(campaign(), place)
-    before = device.answer(joined, LABELS[0])
-    device.close()
-    connection = sqlite3.connect(place / DATABASE_FILE)
-    with connection:
-        connection.execute("DROP TABLE transcript")
-        connection.execute("DROP TABLE upload")
-        connection.execute("DROP TABLE reading")
-        connection.execute("ALTER TABLE consent DROP COLUMN latest")
-        connection.execute("PRAGMA user_version = 2")
-    connection.close()
-    device = open_device(place)
-    assert device.answer(joined, LABELS[0]).envelope == before.envelope
-    assert device._store.rows("PRAGMA user_version") == [(VERSION,)]
-    other = device.join(made()).campaign_id
-    device.consent(other)
-    device.answer(other, LABELS[0])
-    assert device.transcript(other).periods == (0,)

@@ -1,0 +1,49 @@
+"""The records: all that one store holds, by what it is about.
+
+One idea: each kind of rows has one owner, which alone reads and writes them and knows their rules. What is to be on
+the disk together is done by several of them inside one transaction of the store.
+
+What an app may do with them: device. What is done with them: consent, answering, disclosure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edge_sdk.campaigns import Campaigns
+from edge_sdk.caps import Caps
+from edge_sdk.consent import Consents
+from edge_sdk.ledger import Ledger
+from edge_sdk.memo import Memo
+from edge_sdk.outbox import Outbox
+from edge_sdk.reading import Readings
+from edge_sdk.store import Store
+from edge_sdk.transcripts import Transcripts
+
+if TYPE_CHECKING:  # loaded with the first campaign
+    from edge_sdk.joined import Joined
+
+
+class Records:
+    """What one store holds. Campaigns go by their number in it, ``campaigns.number``."""
+
+    def __init__(self, store: Store, outbox: Outbox) -> None:
+        self.store = store
+        self.outbox = outbox
+        self.campaigns = Campaigns(store)
+        self.consents = Consents(store)
+        self.ledger = Ledger(store)
+        self.caps = Caps(store, self.ledger, self.consents)
+        self.memo = Memo(store)
+        self.readings = Readings(store)
+        self.transcripts = Transcripts(store)
+
+    def member(self, campaign_id: bytes) -> Joined:
+        """A joined campaign, in the role that the person agreed to.
+
+        Raises:
+            UnknownCampaign, StoreError
+        """
+        joined = self.campaigns.find(campaign_id)
+        consent = self.consents.find(self.campaigns.number(campaign_id))
+        return joined if consent is None else joined.of(consent.role)
