@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kivy.app import App
 from kivy.clock import Clock
@@ -24,7 +24,7 @@ from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.screenmanager import NoTransition, ScreenManager
 
 from demo_app import theme
-from demo_app.model import Delivery, Model
+from demo_app.model import Model
 from demo_app.notice import notice_of
 from demo_app.settings import Settings
 from demo_app.sweep import Sweep
@@ -32,6 +32,9 @@ from demo_app.texts import say, speak
 from demo_app.widgets.dialogs import ask, tell
 from demo_app.widgets.look import look
 from demo_app.worker import Worker
+
+if TYPE_CHECKING:  # loaded when something is sent
+    from demo_app.content.post import Delivery
 
 T = TypeVar("T")
 
@@ -45,7 +48,7 @@ PLACES = (
 )
 """(screen, sign) of the destinations in the bar."""
 
-LATER = ("terms", "consent", "question", "leaving", "add", "delivered", *(name for name, _ in PLACES[1:]))
+LATER = ("terms", "consent", "question", "leaving", "add", "delivered", *(name for name, _ in PLACES[1:]), "told")
 """The screens that are loaded once the first one stands, in the order in which they are likely to be come to."""
 
 BACK_KEY = 27

@@ -9,6 +9,7 @@
     leaving    what will leave this phone: the chances before, the bytes after
     delivered  what became of an attempt to send
     history    what was answered, whether it was counted, the ledger; forgetting
+    told       what all reports about the same told together
     outbox     what waits, and sending it
     budget     the gauge, and caps to lower
     settings   language, look, address, and forgetting everything

@@ -11,7 +11,7 @@ from functools import partial
 
 from kivy.uix.widget import Widget
 
-from demo_app.model import Agreement
+from demo_app.content.study import Agreement
 from demo_app.screens.view import PageView, action, card, entry, words
 from demo_app.texts import day, say
 from demo_app.widgets.boxes import Column

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kivy.metrics import dp
 
-from demo_app.model import Delivery
+from demo_app.content.post import Delivery
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import clock, day, say
 from demo_app.widgets.actions import Sign

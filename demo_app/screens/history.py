@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.model import Answers, History, Row
+from demo_app.content.answer import Answers, History, Row
 from demo_app.screens.spelling import spelled
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import day, number, say
@@ -67,8 +67,11 @@ class HistoryView(PageView):
             made.add_widget(words(told, "small", "muted"))
         if len(answers.given) > MOST_VALUES:
             made.add_widget(words(say("history.more", count=len(answers.given) - MOST_VALUES), "small", "muted"))
-        name = answers.card.title
+        name, campaign_id = answers.card.title, answers.card.campaign_id
         made.add_widget(action(f"counted:{name}", say("history.ask"), lambda: self._ask(made, answers), "outlined"))
+        made.add_widget(
+            action(f"told:{name}", say("history.told"), lambda: self.app.go("told", campaign_id), "outlined")
+        )
         made.add_widget(action(f"forget:{name}", say("forget.do"), lambda: self._forget(answers), "plain"))
         return made
 

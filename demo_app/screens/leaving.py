@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from kivy.metrics import dp
 from kivy.uix.widget import Widget
 
-from demo_app.model import Leaving
+from demo_app.content.answer import Leaving
 from demo_app.screens.spelling import spelled
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import say

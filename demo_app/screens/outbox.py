@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.model import Queue, Upload
+from demo_app.content.post import Queue, Upload
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import clock, day, say
 from demo_app.widgets.boxes import Card

@@ -15,7 +15,7 @@ from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.scrollview import ScrollView
 from kivy.uix.widget import Widget
 
-from demo_app.model import Asked
+from demo_app.content.study import Asked
 from demo_app.screens.spelling import ITEMS_BETWEEN
 from demo_app.screens.view import View, action, words
 from demo_app.texts import say
@@ -42,12 +42,15 @@ class QuestionView(View):
         self._asked: Asked | None = None
         self._more = Clock.create_trigger(self._continue, 0)
         self._box = BoxLayout(orientation="vertical", spacing=dp(12))
-        self._box.bind(width=self._fit)
+        self._above = ScrollView(size_hint_y=None, do_scroll_x=False, bar_width=dp(4))
+        self._box.bind(size=self._fit)
         self.add_widget(self._box)
 
     def _fit(self, *_: object) -> None:
+        """The column of text in the middle; of its height, the question takes a part at most."""
         side = max(dp(16), (self._box.width - dp(READABLE)) / 2)
         self._box.padding = [side, dp(8), side, dp(16)]
+        self._above.height = min(sum(text.height for text in self._above.children), self._box.height * 0.3)
 
     def come_back(self, campaign_id: bytes) -> None:
         """What was chosen stays chosen."""
@@ -64,17 +67,13 @@ class QuestionView(View):
         self._asked, self._value = asked, ""
         self._next = action("next", say("question.next"), partial(self._on, asked.card.campaign_id), disabled=True)
         text = words(asked.text, "headline" if len(asked.text) <= SHORT else "title", name="asked")
-        above = ScrollView(size_hint_y=None, do_scroll_x=False, bar_width=dp(4))
-        above.add_widget(text)
-
-        def fit(*_: object) -> None:
-            above.height = min(text.height, self._box.height * 0.3)
-
-        text.bind(height=fit)
-        self._box.bind(height=fit)
+        text.bind(height=self._fit)
+        self._above.clear_widgets()
+        self._above.add_widget(text)
+        self._above.scroll_y = 1
         self._box.clear_widgets()
-        self._box.add_widget(above)
-        fit()
+        self._box.add_widget(self._above)
+        self._fit()
         self.filled = False
         self._more()
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.model import ANSWERED, NEW, OPEN, OVER, Card, Overview
+from demo_app.content.study import ANSWERED, NEW, OPEN, OVER, Card, Overview
 from demo_app.screens.view import PageView, action, card, entry, words
 from demo_app.texts import day, say
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.model import NEW, OPEN, Agreement
+from demo_app.content.study import NEW, OPEN, Agreement
 from demo_app.screens.authors import spaced
 from demo_app.screens.studies import state
 from demo_app.screens.view import PageView, action, card, words
@@ -35,7 +35,7 @@ class TermsView(PageView):
         yield card(
             words(terms.title, "headline"),
             words(say("terms.who", organisation=terms.organisation), colour="muted"),
-            words(f"“{terms.question}”"),
+            words(say("terms.question", question=terms.question)),
             words(say("terms.why", purpose=terms.purpose)) if terms.purpose else None,
         )
         yield card(

@@ -482,6 +482,7 @@ def main() -> None:
     os.dup2(2, 1)
     Config.set("graphics", "width", width)
     Config.set("graphics", "height", height)
+    Config.set("graphics", "multisamples", "0")  # smoothing twice costs software GL a third of all its time
     Config.set("graphics", "position", "custom")
     Config.set("graphics", "left", "0")
     Config.set("graphics", "top", "0")

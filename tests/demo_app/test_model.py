@@ -15,7 +15,9 @@ import edge_sdk.errors
 import edge_sdk.fetch
 import protocol.errors
 from demo_app import notice
-from demo_app.model import ANSWERED, NEW, OPEN, OVER, UPCOMING, Leaving, Model
+from demo_app.content.answer import Leaving
+from demo_app.content.study import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
+from demo_app.model import Model
 from demo_app.notice import KEYS, NotAFile, NotTrusted, notice_of
 from demo_app.settings import FILE, Settings
 from demo_app.worker import Worker
@@ -26,10 +28,12 @@ from protocol.domain import Buckets, Grid, Items
 from protocol.envelope import Kind, read_batch
 from protocol.errors import BadData, NotInDomain
 from protocol.keys import SigningKey, public_line
+from protocol.notions import HighLow
 from tests.demo_app.screen import ROOT
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, Clock, Dice, campaign
-from tests.edge_sdk.test_roles import of_classes, of_own
+from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_levels, of_own
 from tests.test_architecture import sources, tops
+from tests.vectors.channels import high_low
 
 URL = "https://study.example"
 LINE = public_line(AUTHOR.public)
@@ -240,6 +244,79 @@ def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
     own = joined(model, tmp_path, of_own())
     assert own.terms.declares_prior
     assert model.consent(of(own)).card.state == OPEN
+
+
+def test_a_class_is_chosen_by_what_the_phone_knows(model, tmp_path):
+    """The choice is offered with what it costs, goes by earlier answers, and charges what was said at once."""
+    terms = joined(model, tmp_path, of_classes())
+    assert terms.fitting.known == 0
+    other = of(joined(model, tmp_path, campaign("The same, asked by others")))
+    model.consent(other)
+    model.answer(other, "none")
+    spent = model.gauge().spent
+    fitting = model.agreement(of(terms)).fitting
+    assert fitting.known == 1
+    assert [one.level for one in fitting.strengths] == list(LEVELS)
+    for one in fitting.strengths:
+        assert one.worst_case == pytest.approx(terms.terms.worst_case + one.level)
+        assert one.share == pytest.approx(1 / (1 + 2 * 2.718281828**-one.level))
+    asked = model.choose(of(terms), fitting.strengths[1].level)
+    assert asked.member_of in NAMES
+    assert asked.card.state == OPEN
+    assert model.gauge().spent == pytest.approx(spent + LEVELS[1])
+    assert model.agreement(of(terms)).terms.member_of == asked.member_of
+
+
+def test_a_choice_without_room_or_without_classes_is_not_offered(model, tmp_path):
+    """Only what fits under the caps is offered, and only where the study has classes that can be told apart."""
+    terms = joined(model, tmp_path, of_classes())
+    model.lower(lifetime=terms.terms.worst_case + 1.2)
+    assert [one.level for one in model.agreement(of(terms)).fitting.strengths] == [0.5, 1.0]
+    model.lower(lifetime=0.1)
+    assert model.agreement(of(terms)).fitting.strengths == ()
+    assert model.gauge().spent == 0
+
+
+@pytest.mark.parametrize("data", [DATA, of_levels(), of_own()])
+def test_nothing_is_chosen_where_there_is_nothing_to_choose_by(model, tmp_path, data):
+    """A study without classes, or whose classes have no priors, has none chosen, and looking costs nothing."""
+    terms = joined(model, tmp_path, data)
+    assert terms.fitting is None
+    assert (terms.card.state, model.gauge().spent, model.gauge().reserved) == (NEW, 0, 0)
+
+
+def test_what_all_studies_about_the_same_told_adds_up(model, tmp_path):
+    """Two studies about the same values add up, another question does not, and what was forgotten stands apart."""
+    ids = {}
+    for title, options in {"One": {}, "Two": {"level": 5 * 10**8}, "Hours": {"domain": Buckets.of([0, 10])}}.items():
+        ids[title] = of(joined(model, tmp_path, campaign(title, **options)))
+        model.consent(ids[title])
+    told = model.told(ids["One"])
+    assert (told.level, told.sure, [one.times for one in told.drawn]) == (0, 0.5, [0, 0])
+    model.answer(ids["One"], "none")
+    model.answer(ids["Two"], "none")
+    model.answer(ids["Hours"], "5")
+    told = model.told(ids["One"])
+    assert [(one.title, one.times) for one in told.drawn] == [("One", 1), ("Two", 1)]
+    assert [one.level for one in told.drawn] == pytest.approx([1.0, 0.5], abs=1e-6)
+    assert told.level == pytest.approx(1.5, abs=1e-6)
+    assert told.sure == pytest.approx(0.8176, abs=1e-4)
+    assert told.forgotten == 0
+    model.forget(ids["Two"])
+    told = model.told(ids["One"])
+    assert (told.level, told.forgotten) == (pytest.approx(1.0, abs=1e-6), pytest.approx(0.5, abs=1e-6))
+    for secret in (repr(told.level), repr(told.sure)):
+        assert secret not in repr(told)
+
+
+def test_what_nothing_bounds_is_said(model, tmp_path):
+    """Where one report may rule an answer out, there is no number, and somebody may be sure."""
+    notion, channel = HighLow(10**9, 6, (0, 3)), high_low(10**9, [1, 0, 0, 1, 0, 0])
+    terms = joined(model, tmp_path, made(notion=notion, channel=channel))
+    model.consent(of(terms))
+    model.answer(of(terms), "none")
+    told = model.told(of(terms))
+    assert (told.level, told.sure, told.drawn[0].level) == (None, 1.0, None)
 
 
 def test_a_cap_is_lowered_and_never_raised(model):

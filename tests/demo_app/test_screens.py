@@ -15,7 +15,7 @@ from protocol.keys import public_line
 from tests.demo_app.screen import DESKTOP, PHONE, SHOTS, Screen, display
 from tests.demo_app.test_session import settle, tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
-from tests.edge_sdk.test_roles import of_classes
+from tests.edge_sdk.test_roles import NAMES, of_classes
 
 MICRO = 10**6
 DAY = 86_400
@@ -57,9 +57,10 @@ def folder(tmp_path) -> Path:
     """A device that agreed to ``ASKED``, answered one of them, and has read the terms of one more."""
     place = tmp_path / "phone"
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=24.0)) as device:
-        for title, options in ASKED.items():
-            device.consent(device.join(one(title, **options)).campaign_id)
-        device.answer(device.join(one("Education")).campaign_id, "bachelor")
+        ids = {title: device.join(one(title, **options)).campaign_id for title, options in ASKED.items()}
+        for campaign_id in ids.values():
+            device.consent(campaign_id)
+        device.answer(ids["Education"], "bachelor")
         device.join(one("Not yet"))
     (tmp_path / "classes.campaign").write_bytes(of_classes(opens=now() - DAY, closes=now() + 9 * DAY))
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public), encoding="utf-8")
@@ -113,6 +114,10 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
         for name in ("history", "outbox", "budget", "settings"):
             tap(screen, f"place:{name}")
             seen(name)
+            if name == "history":
+                tap(screen, "told:Education")
+                seen("told")
+                tap(screen, "back")
         tap(screen, "authors")
         seen("authors")
         tap(screen, "back")
@@ -130,7 +135,28 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
         assert screen.read("agree", "disabled")
         tap(screen, "class:1")
         assert not screen.read("agree", "disabled")
+        tap(screen, "fit:0")
+        seen("consent-fit")
         assert "demo_app" not in screen.log()
+
+
+def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
+    """A class named and one chosen by the phone exclude each other on the screen; the one that was chosen is said."""
+    options = ["--store", folder, "--language", "en", "--trust", tmp_path / "analyst.pub"]
+    with Screen(number, "demo_app", *options) as screen:
+        screen.wait("studies:page")
+        tap(screen, "add")
+        screen.fill("file", str(tmp_path / "classes.campaign"))
+        tap(screen, "read")
+        tap(screen, "join")
+        assert screen.read("agree", "disabled")
+        for touched, other in (("class:1", "fit:1"), ("fit:1", "class:1"), ("class:2", "fit:1"), ("fit:2", "class:2")):
+            tap(screen, touched)
+            assert (screen.read(touched, "chosen"), screen.read(other, "chosen")) == (True, False)
+        tap(screen, "agree")
+        screen.wait("notice")
+        assert screen.read("notice", "text").removeprefix("You answer as: ").removesuffix(".") in NAMES
+        assert screen.call("app.root.ids.screens.current") == "question"
 
 
 def test_the_way_back_leads_home_and_then_out(number, folder):
@@ -173,6 +199,29 @@ def test_the_heap_is_searched_while_the_person_reads(number, folder):
         tap(screen, "place:budget")
         while screen.call(searches) == before:
             assert time.monotonic() < until + 60
+
+
+def test_what_was_left_is_gone(number, folder):
+    """However often each screen is come to, as many widgets live as when it was come to twice."""
+    widgets = (
+        "(__import__('gc').collect(), sum(issubclass(type(one), __import__('kivy.uix.widget').uix.widget.Widget)"
+        " for one in __import__('gc').get_objects()))[1]"
+    )
+    with Device.open(folder) as device:
+        asked = [campaign_id for campaign_id in device.campaigns if device.terms(campaign_id).title in ASKED]
+    ways = [f"app.visit('{name}')" for name in ("history", "outbox", "budget", "settings", "studies")]
+    ways += [f"app.go('{name}')" for name in ("add", "authors", "device")]
+    ways += [f"app.go('{name}', {asked[0]})" for name in ("terms", "told")]
+    ways += [f"app.go('question', {one})" for one in asked[:4]]
+    with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        screen.wait("studies:page")
+        living = []
+        for _ in range(3):
+            for way in ways:
+                screen.call(way)
+                settle(screen)
+            living.append(screen.call(widgets))
+        assert living[1] == living[2]
 
 
 def test_what_cannot_be_sent_waits_and_is_said(number, folder):

@@ -197,7 +197,7 @@ def test_a_cell_is_touched(gallery: Screen) -> None:
     assert told(gallery) == []
     gallery.tap("map", (0.51, 0.505))
     assert told(gallery) == [[9, 18]]
-    assert gallery.read("map:told", "text") == "5° north, 5° east, somewhere in a square 10 degrees wide."
+    assert gallery.read("map:told", "text") == "5° north, 5° east, somewhere in a square 10° wide."
     gallery.shot("gallery-phone-world-chosen")
 
 

@@ -1,0 +1,44 @@
+"""The budget as a screen shows it.
+
+One idea: the lifetime cap is the one that is drawn; the others are told beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edge_sdk import Device
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """The lifetime budget, in nats.
+
+    Attributes:
+        cap: the lifetime cap.
+        spent, reserved, remaining: what became of it; beside a lowered cap they may be more than it.
+        per_campaign: the cap on one campaign; None where there is none.
+        window: (seconds, nats) of the shortest window that has a cap; None where none has.
+    """
+
+    cap: float
+    spent: float
+    reserved: float
+    remaining: float
+    per_campaign: float | None
+    window: tuple[int, float] | None
+
+    @classmethod
+    def of(cls, device: Device) -> Gauge:
+        """The budget as it stands."""
+        budget = device.budget
+        caps = {(cap.kind, cap.seconds): cap.nanonats / 10**9 for cap in budget.caps}
+        windows = sorted((seconds, nats) for (_, seconds), nats in caps.items() if seconds)
+        return cls(
+            caps["lifetime", 0],
+            budget.spent,
+            budget.reserved,
+            budget.remaining,
+            caps.get(("campaign", 0)),
+            windows[0] if windows else None,
+        )

@@ -1,0 +1,205 @@
+"""A campaign as screens show it: in a list, by its terms, by its question, and by the classes it has.
+
+One idea: where a campaign stands follows from its dates, the consent and the answers given, and decides which screen it
+leads to.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from demo_app.content.budget import Gauge
+from edge_sdk import Device
+
+if TYPE_CHECKING:  # loaded with the first campaign
+    from edge_sdk.receipt import Preview
+    from edge_sdk.shown import Promise, Question
+    from edge_sdk.terms import Terms
+
+NEW, UPCOMING, OPEN, ANSWERED, OVER = "new", "upcoming", "open", "answered", "over"
+
+LEVELS = (0.5, 1.0, 2.0)
+"""Nats: how much the choice of a class may tell, from least to most."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A joined campaign in a list.
+
+    Attributes:
+        state: "new" (nobody agreed), "upcoming", "open" (an answer is wanted), "answered" (in this period) or "over".
+        following: when the next period begins; None after the last.
+        left: answers that this period still takes.
+    """
+
+    campaign_id: bytes
+    title: str
+    organisation: str
+    state: str
+    opens: int
+    closes: int
+    following: int | None
+    left: int
+
+    @classmethod
+    def of(cls, device: Device, campaign_id: bytes, now: int) -> Card:
+        """A joined campaign, as it stands at a time in UTC seconds."""
+        from edge_sdk.shown import left
+
+        terms = device.terms(campaign_id)
+        period = max(0, now - terms.opens) // terms.period_seconds
+        following = terms.opens + (period + (now >= terms.opens)) * terms.period_seconds
+        free = left(device, campaign_id, period) if terms.opens <= now < terms.closes else 0
+        if now >= terms.closes:
+            state = OVER
+        elif not device.consented(campaign_id):
+            state = NEW
+        elif now < terms.opens:
+            state = UPCOMING
+        else:
+            state = OPEN if free else ANSWERED
+        return cls(
+            campaign_id,
+            terms.title,
+            terms.organisation,
+            state,
+            terms.opens,
+            terms.closes,
+            following if following < terms.closes else None,
+            free,
+        )
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The first screen: what is joined, the budget, and how many reports wait."""
+
+    cards: tuple[Card, ...]
+    gauge: Gauge
+    waiting: int
+
+    @classmethod
+    def of(cls, device: Device, now: int) -> Overview:
+        """The joined campaigns: those that want an answer first, then those nobody agreed to, then the others."""
+        order = (OPEN, NEW, ANSWERED, UPCOMING, OVER)
+        cards = sorted(
+            (Card.of(device, campaign_id, now) for campaign_id in device.campaigns),
+            key=lambda card: (order.index(card.state), card.closes),
+        )
+        return cls(tuple(cards), Gauge.of(device), len(device.outbox))
+
+
+@dataclass(frozen=True)
+class Strength:
+    """How strictly a class can be chosen by what only the phone knows.
+
+    Attributes:
+        level: nats that the choice may tell, charged at once.
+        share: how likely the nearest class is the one that comes out.
+        worst_case: nats of the choice and of all answers together, at worst.
+    """
+
+    level: float
+    share: float
+    worst_case: float
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How a person's class can be chosen for them.
+
+    Attributes:
+        known: how many answers of theirs about the same the phone goes by.
+        strengths: those that the budget has room for, the least telling first.
+    """
+
+    known: int = field(repr=False)
+    strengths: tuple[Strength, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, device: Device, campaign_id: bytes) -> Fitting | None:
+        """How it can be chosen in a joined campaign; None where there are no classes that it could be chosen from."""
+        from edge_sdk.shown import fits_classes
+
+        if not fits_classes(device, campaign_id):
+            return None
+        terms, remaining = device.terms(campaign_id), device.budget.remaining
+        alike = [told.campaign_id for told in device.exposure(campaign_id).told]
+        known = sum(sum(device.prior(one).values()) for one in alike)
+        others = len(terms.classes) - 1
+        strengths = (
+            # As Device.choose_class says it: e^level / (e^level + C - 1).
+            Strength(level, 1 / (1 + others * math.exp(-level)), level + terms.worst_case)
+            for level in LEVELS
+        )
+        return cls(known, tuple(one for one in strengths if one.worst_case <= remaining))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The terms: who asks what, why, how long, and what it may cost.
+
+    Attributes:
+        card: the campaign in a list.
+        terms: what the device computed from the signed campaign.
+        promise: what is promised, in numbers.
+        preview: what one answer would tell; of the answer the audit found most exposed.
+        answers: how many may be given in all.
+        author: the id of the key that signed it, in hex.
+        gauge: the budget before agreeing.
+        fits: whether the worst case fits under the lifetime cap.
+        fitting: how the phone can choose the person's class; None where it cannot.
+    """
+
+    card: Card
+    terms: Terms
+    promise: Promise
+    preview: Preview
+    answers: int
+    author: str
+    gauge: Gauge
+    fits: bool
+    fitting: Fitting | None
+
+    @classmethod
+    def of(cls, device: Device, campaign_id: bytes, now: int) -> Agreement:
+        """The terms of a joined campaign."""
+        from edge_sdk.shown import author_of, promise
+
+        terms, gauge = device.terms(campaign_id), Gauge.of(device)
+        periods = -(-(terms.closes - terms.opens) // terms.period_seconds)
+        return cls(
+            Card.of(device, campaign_id, now),
+            terms,
+            promise(device, campaign_id),
+            device.preview(campaign_id),
+            periods * terms.answers_per_period,
+            author_of(device, campaign_id).hex(),
+            gauge,
+            terms.worst_case <= gauge.remaining,
+            Fitting.of(device, campaign_id),
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The question, and what it can be answered with.
+
+    Attributes:
+        member_of: the class that the person agreed as; None where there is none.
+    """
+
+    card: Card
+    text: str
+    question: Question
+    member_of: str | None
+
+    @classmethod
+    def of(cls, device: Device, campaign_id: bytes, now: int) -> Asked:
+        """The question of a joined campaign."""
+        from edge_sdk.shown import question
+
+        terms = device.terms(campaign_id)
+        return cls(Card.of(device, campaign_id, now), terms.question, question(device, campaign_id), terms.member_of)

@@ -1,0 +1,59 @@
+"""Told: what all reports about the same told together.
+
+One idea: the one number that holds for the person, whoever asked how often; and where it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kivy.uix.widget import Widget
+
+from demo_app.content.told import Drawn, Told
+from demo_app.screens.view import PageView, card, words
+from demo_app.texts import say
+from demo_app.widgets.boxes import Rule
+from demo_app.widgets.chances import Portion
+from demo_app.widgets.gauge import times
+
+
+class ToldView(PageView):
+    """The number, and the studies it adds up from."""
+
+    place = "history"
+
+    def come(self, campaign_id: bytes) -> None:
+        self.app.do(lambda model: model.told(campaign_id), self.show)
+
+    def show(self, told: Told) -> None:
+        """Fill the page."""
+        self.fill(self._parts(told))
+
+    def _parts(self, told: Told) -> Iterator[Widget]:
+        yield words(say("told.private"), "small", "muted")
+        yield card(
+            words(say("told.most"), "title"),
+            words(
+                say("told.unbounded") if told.level is None else say("told.factor", factor=times(told.level)),
+                colour="alert" if told.level is None else "text",
+                name="together",
+            ),
+            words(say("told.seen"), "small", "muted"),
+        )
+        yield card(
+            words(say("told.bet"), "small", "muted"),
+            Portion(label=say("told.before"), share=0.5),
+            Portion(label=say("told.after"), share=told.sure, strong=True, name="sure"),
+        )
+        yield card(
+            words(say("told.from"), "title"),
+            words(say("told.from_how"), "small", "muted"),
+            *(part for one in told.drawn for part in self._study(one)),
+            Rule() if told.forgotten else None,
+            words(say("told.forgotten", nats=told.forgotten), "small", "muted") if told.forgotten else None,
+        )
+
+    def _study(self, one: Drawn) -> tuple[Widget, ...]:
+        level = say("told.no_bound") if one.level is None else say("told.level", level=one.level)
+        drawn = say("told.draws", count=one.times)
+        return Rule(), words(one.title), words(f"{drawn} {level}", "small", "muted", name=f"drawn:{one.title}")
