@@ -98,18 +98,37 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
 
 @halftruth.command(short_help="Refuse reports under device keys from now on.")
 @click.argument("files", type=shell.existing, nargs=-1, required=True)
+@click.option(
+    "--from-period",
+    "since",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Refuse reports of period N and later ones only. [default: of all periods]",
+)
 @shell.as_json
 @click.pass_context
-def revoke(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
-    """Refuse reports under the device keys in FILES from now on; what was counted stays counted."""
+def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_json: bool) -> None:
+    """Refuse reports under the device keys in FILES from now on; what was counted stays counted.
+
+    With --from-period N, for example of a phone that was stolen in period N, reports of earlier periods still count,
+    late ones too. A key that is revoked again keeps the earliest period.
+    """
     study = Study.open(shell.study_folder(ctx))
-    revoked = sum(study.revoke(file.read_bytes()) for file in files)
+    batches = [file.read_bytes() for file in files]
+    revoked, counted = study.revoke(*batches, since=since or 0), study.counted_under(*batches, since=since or 0)
     if as_json:
-        shell.print_json({"revoked": revoked})
+        shell.print_json({"revoked": revoked, "from_period": since or 0, "counted": counted})
     else:
-        shell.say(f"{revoked} keys revoked")
+        shell.say(f"{revoked} keys revoked" + (f" from period {since} on" if since else ""))
+    if counted:
+        what = f"of period {since} and later ones" if since else "under these keys"
+        shell.warn(
+            f"{counted:,} outputs {what} were counted before, and stay; "
+            f"`halftruth --study {study.path} rebuild --afresh --out NEW` makes a study without them"
+        )
     if not revoked:
-        raise Failure("the study knows none of these keys, or had revoked them all", FAILED)
+        more = f" from period {since} or an earlier one on" if since else ""
+        raise Failure(f"the study knows none of these keys, or had revoked them all{more}", FAILED)
 
 
 @halftruth.command(short_help="Verify reports and count each once.")

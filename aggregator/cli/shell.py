@@ -64,7 +64,7 @@ EXAMPLES = {
     "anonymity": "anonymity people.csv --known age --known town --sensitive illness",
     "import": "--study lib import education.campaign --trust analyst.pub",
     "enrol": "--study lib enrol devices.pub",
-    "revoke": "--study lib revoke stolen.pub",
+    "revoke": "--study lib revoke stolen.pub --from-period 3",
     "receive": "--study lib receive --listen 127.0.0.1:8700",
     "ingest": "--study lib ingest uploads/ --json",
     "status": "--study lib status",

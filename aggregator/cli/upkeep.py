@@ -36,10 +36,9 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
     Tallies stay what they are, and others may ingest and estimate meanwhile.
     """
     study = Study.open(shell.study_folder(ctx))
+    now = compaction.clock_of(study)
     with shell.progress("compacting", len(SCHEMAS)) as advance:
-        done = compaction.compact(
-            study, now=time.time(), retention=retention_hours * HOUR, alone=alone, progress=advance
-        )
+        done = compaction.compact(study, now=now, retention=retention_hours * HOUR, alone=alone, progress=advance)
     for one in done:
         if one.left:
             shell.warn(f"Warning: others kept committing to {one.left} partitions of {one.table}: compact again later")
@@ -70,8 +69,12 @@ def _text(size: Size) -> str:
 @click.option("--campaign", "campaigns", type=shell.existing, multiple=True, help="A signed campaign.")
 @click.option("--trust", type=shell.existing, multiple=True, help="The public key of the author of a --campaign.")
 @click.option("--keys", "enrolments", type=shell.existing, multiple=True, help="Enrolments of devices.")
-@click.option("--afresh", is_flag=True, help="Take no report from the old tables: count the signed ones anew.")
-@click.option("--count-revoked", is_flag=True, help="Count reports of revoked keys, whenever they came.")
+@click.option(
+    "--afresh",
+    is_flag=True,
+    help="Take no report from the old tables: count the signed ones anew, but those of keys since revoked.",
+)
+@click.option("--count-revoked", is_flag=True, help="Count reports of revoked keys too, whenever they came.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads that verify. [default: one a core]")
 @shell.as_json
 @click.pass_context

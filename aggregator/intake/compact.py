@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.intake.tables import (
+    REPORTS,
     SCHEMAS,
     DataFile,
     StudyError,
@@ -35,7 +37,7 @@ from aggregator.intake.tables import (
 if TYPE_CHECKING:
     from aggregator.study import Study
 
-__all__ = ["Compacted", "Size", "compact"]
+__all__ = ["Compacted", "Size", "clock_of", "compact"]
 
 HOUR = 3600
 RETENTION = 168 * HOUR
@@ -98,6 +100,19 @@ class Compacted:
         }
 
 
+def clock_of(study: Study) -> float:
+    """UTC seconds, by the clock that dates the study's files.
+
+    That may be a file server's, and this computer's be weeks ahead: then the file that an ingest is about to commit
+    would look old.
+
+    Raises:
+        StudyError
+    """
+    with storage(study.path / REPORTS), tempfile.TemporaryFile(dir=study.path) as probe:
+        return os.fstat(probe.fileno()).st_mtime
+
+
 def compact(
     study: Study,
     *,
@@ -110,7 +125,7 @@ def compact(
     """Rewrite small files into large ones, and remove what nobody reads; tallies stay what they are.
 
     Args:
-        now: UTC seconds, by the clock that dates the files.
+        now: UTC seconds, by the clock that dates the files (``clock_of``).
         retention: seconds for which unread files are kept.
         alone: no other process has the study open, so that none needs them.
         file_bytes: what a file should hold.

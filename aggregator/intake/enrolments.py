@@ -1,15 +1,16 @@
-"""How keys come in: enrolments that verify under the very key they introduce.
+"""How keys come in, by enrolments that verify under the very key they introduce; and how they are revoked.
 
 One idea: a key id belongs to the first public key registered under it, in each campaign apart; keys that no signature
 should be trusted under are refused here, so that verification need not look at keys again.
 
-Who may enrol by sending a batch and who only by the analyst's hand: the campaign says, ingest asks.
+Who may enrol by sending a batch and who only by the analyst's hand: the campaign says, ingest asks. What a revoked key
+may still say: registry.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from aggregator.intake.chunk import Chunk, by_campaign
 from aggregator.intake.columns import Bytes, Integers, Mask, Words
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import Sealed, Verifier
-from aggregator.intake.tables import KEYS, SCHEMAS, append
+from aggregator.intake.tables import KEYS, SCHEMAS, StudyError, append
 from protocol import codec
 from protocol.campaign import Campaign
 from protocol.envelope import MAX_PAYLOAD, Kind
@@ -140,41 +141,81 @@ def admit(study: Study, one: Introduction) -> Enrolled:
     Raises:
         StudyError
     """
-    added, known = register(study, one.campaign, one.ids, one.public, one.prior, revoked=False)
+    added, known = register(study, one.campaign, one.ids, one.public, one.prior)
     taken = len(one.ids) - added - known
     return Enrolled(added, known, refused=Counter({(one.campaign, Reject.BAD_SIGNATURE): taken}))
 
 
-def revoke(study: Study, chunk: Chunk) -> int:
-    """Revoke the keys that a chunk's enrolments name; signatures are not looked at.
+@dataclass(frozen=True)
+class Named:
+    """Keys that enrolments name, whatever their signatures.
 
-    A key the study does not know is registered as revoked, so that it cannot come in later.
-
-    Returns:
-        Keys newly revoked.
-    Raises:
-        StudyError
+    Attributes:
+        ids: (n,) key ids.
+        public: (n, 32)
     """
-    fields, ids = _decoded(chunk, chunk.of(Kind.ENROLMENT), Enrolled())
+
+    ids: Integers
+    public: Bytes
+
+
+def named(study: Study, chunks: Iterable[Chunk]) -> dict[str, Named]:
+    """The keys that the enrolments of some chunks name, by campaign of the study, its id in hex."""
     names = study.ids()
-    which = by_campaign(fields.campaign, names)
-    revoked = 0
-    for number in np.unique(which[fields.valid & (which >= 0)]).tolist():
-        rows = np.flatnonzero(fields.valid & (which == number))
-        added, _ = register(study, names[number], ids[rows], fields.public[rows], revoked=True)
-        revoked += added
-    return revoked
+    found: dict[str, list[Named]] = {}
+    for chunk in chunks:
+        fields, ids = _decoded(chunk, chunk.of(Kind.ENROLMENT), Enrolled())
+        which = by_campaign(fields.campaign, names)
+        for number in np.unique(which[fields.valid & (which >= 0)]).tolist():
+            rows = np.flatnonzero(fields.valid & (which == number))
+            found.setdefault(names[number], []).append(Named(ids[rows], fields.public[rows]))
+    return {
+        campaign: Named(np.concatenate([one.ids for one in parts]), np.concatenate([one.public for one in parts]))
+        for campaign, parts in found.items()
+    }
+
+
+def revoke(study: Study, keys: Mapping[str, Named], since: int) -> int:
+    """Revoke keys from a period on.
+
+    A key the study does not know is revoked all the same. It is not enrolled by that, but may be later.
+
+    Args:
+        keys: by campaign.
+        since: a period that all these campaigns have.
+    Returns:
+        Keys that were not revoked before, or only from a later period on.
+    Raises:
+        StudyError: a campaign has no such period, and nothing was revoked; or the study cannot be written.
+    """
+    for campaign in keys:
+        known = study.known(campaign)
+        last = known.campaign.terms.periods - 1
+        if not 0 <= since <= last:
+            raise StudyError(f"{known.name!r} has periods 0 to {last}, and not {since}: no key was revoked")
+    return sum(register(study, campaign, one.ids, one.public, since=since)[0] for campaign, one in keys.items())
+
+
+def revoked_ids(study: Study, campaign: str, keys: Named) -> Integers:
+    """The sorted ids of those keys that are revoked in a campaign: all but those whose id is another key's."""
+    there = study.registry(campaign)
+    at, found = there.find(keys.ids)
+    at = at[found]
+    same = (there.public[at] == keys.public[found]).all(axis=1)
+    return np.unique(keys.ids[found][same & there.revoked[at]])
 
 
 def register(
-    study: Study, campaign: str, ids: Integers, public: Bytes, prior: Words | None = None, *, revoked: bool
+    study: Study, campaign: str, ids: Integers, public: Bytes, prior: Words | None = None, *, since: int | None = None
 ) -> tuple[int, int]:
-    """Write keys to the registry of a campaign, or revoke them.
+    """Enrol keys in a campaign, or revoke them.
 
     Args:
         prior: what each declares, as its enrolment wrote it; None where nobody declares anything.
+        since: the period from which on they are revoked; None to enrol them.
     Returns:
-        How many were new and how many were so before; the rest have the key id of another public key.
+        How many were new and how many were so before, revoked keys from that period on or an earlier one; the rest
+        have the key id of another public key.
     """
     added = known = 0
 
@@ -185,8 +226,10 @@ def register(
         same = found.copy()
         same[found] = (there.public[at[found]] == public[found]).all(axis=1)
         before = same.copy()
-        if revoked:
-            before[same] = there.revoked[at[same]]
+        if since is None:  # to enrol a key that may say nothing would change nothing
+            before[same] = there.enrolled[at[same]] | (there.since[at[same]] == 0)
+        else:
+            before[same] = there.since[at[same]] <= since
         new = np.flatnonzero((same | ~found) & ~before)
         _, first, inverse = np.unique(ids[new], return_index=True, return_inverse=True)
         repeated = (public[new] == public[new[first]][inverse]).all(axis=1) if len(new) else np.zeros(0, np.bool_)
@@ -196,7 +239,7 @@ def register(
             return SCHEMAS[KEYS].empty_table()
         chosen = new[first]
         declared = None if prior is None else prior[chosen]
-        return registry.rows(campaign, ids[chosen], public[chosen], declared, revoked=revoked)
+        return registry.rows(campaign, ids[chosen], public[chosen], declared, since=since)
 
     if len(ids):
         append(study.path / KEYS, rows)

@@ -190,7 +190,9 @@ class _Docket:
             at, found = registry.find(self.key[rows])
             self.refuse(rows, ~found, Reject.UNKNOWN_KEY)
             rows, at = rows[found], at[found]
-            self.refuse(rows, registry.revoked[at], Reject.REVOKED_KEY)
+            revoked = self.reports.period[rows] >= registry.since[at]
+            self.refuse(rows, ~revoked & ~registry.enrolled[at], Reject.UNKNOWN_KEY)
+            self.refuse(rows, revoked, Reject.REVOKED_KEY)
             public[rows] = registry.public[at]
         rows = self.undecided()
         self.under_way.append(verifier.ask(self.sealed.rows(rows), public[rows]))

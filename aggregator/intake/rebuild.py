@@ -94,8 +94,10 @@ def rebuild(
 
     Args:
         now: UTC seconds.
-        afresh: take nothing over from the tables of reports and refusals, whether they can be read or not.
-        count_revoked: count the reports of revoked keys that are in batches only; when they came is not kept.
+        afresh: take nothing over from the tables of reports and refusals, whether they can be read or not. So what
+            was counted before its key was revoked is not there any more, unless with count_revoked.
+        count_revoked: count also those reports that are in batches only and of a key that is revoked in their
+            period; when they came is not kept.
         threads, progress: as of ``ingest``.
     Raises:
         StudyError: there is something at ``new``, or no campaign; or the new study cannot be written.
@@ -199,7 +201,7 @@ class _Bench:
             self._warn("revocations that could not be read are lost: revoke those keys again")
 
     def revoke(self) -> None:
-        """Revoke the keys that were."""
+        """Revoke the keys that were, from the periods from which on they were."""
         tables.add(self.study.path / KEYS, self.revocations)
 
     def take_refusals(self, *, afresh: bool) -> None:
@@ -223,8 +225,8 @@ class _Bench:
             self.counted = result.outputs
             if revoked := result.rejected.get("revoked-key"):
                 self._warn(
-                    f"{revoked} reports of revoked keys are not counted: whether they came before is not known; "
-                    "--count-revoked counts them"
+                    f"{revoked} reports of revoked keys, of the periods from which on they are revoked, are not "
+                    "counted: whether they came before is not known; --count-revoked counts them"
                 )
         if REJECTS in anew and self.batches:
             self._warn("refusals are counted anew from the batches, in which no report is twice")
@@ -250,7 +252,9 @@ class _Bench:
         self._ingest(apart)
         for campaign in apart.ids():
             found = apart.registry(campaign)
-            enrolments.register(self.study, campaign, found.ids, found.public, found.prior, revoked=False)
+            brought = found.enrolled
+            priors = None if found.prior is None else found.prior[brought]
+            enrolments.register(self.study, campaign, found.ids[brought], found.public[brought], priors)
         if REJECTS in self.anew:
             self.refusals = [tables.query(tables.snapshot(apart.path / REJECTS), "SELECT * FROM rows")]
 
@@ -309,13 +313,13 @@ class _Bench:
             return
         for file in files:
             try:
-                yield _read(file, SCHEMAS[name])
+                yield _read(file, SCHEMAS[name], tables.LATER.get(name, ()))
             except (OSError, pa.ArrowException):
                 self._make_anew(name)
 
 
-def _read(file: tables.DataFile, schema: pa.Schema) -> pa.Table:
-    """The rows of one file.
+def _read(file: tables.DataFile, schema: pa.Schema, later: Sequence[str]) -> pa.Table:
+    """The rows of one file, which need not have the columns ``later``.
 
     Raises:
         OSError, pa.ArrowException: it is not what was written.
@@ -325,4 +329,6 @@ def _read(file: tables.DataFile, schema: pa.Schema) -> pa.Table:
         raise pa.ArrowInvalid(f"{file.path} holds {found.num_rows} rows, not {file.rows}")
     for column, value in file.partition.items():
         found = found.append_column(column, pa.repeat(value, found.num_rows))
+    for column in set(later) - set(found.column_names):  # a file that is older than the column
+        found = found.append_column(column, pa.nulls(found.num_rows, schema.field(column).type))
     return found.select(schema.names).cast(schema)

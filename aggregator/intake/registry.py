@@ -1,7 +1,8 @@
 """Which keys may speak in a campaign.
 
 One idea: the registered keys of a campaign are sorted columns in memory, so a whole batch of key ids is looked up at
-once. A key is never taken out: a row that revokes it is added.
+once. A key is never taken out: a row that revokes it from a period on is added. Of several such rows the earliest
+period holds, and whether a key was enrolled before or after it was revoked makes no difference.
 
 How keys come in: enrolments.
 """
@@ -15,8 +16,11 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from aggregator.intake.columns import Bytes, Integers, Mask, Words
-from aggregator.intake.tables import KEYS, SCHEMAS, storage
+from aggregator.intake.tables import KEYS, SCHEMAS, columns_of, storage
 from protocol.keys import PUBLIC_BYTES
+
+NEVER = 2**63 - 1
+"""In place of the period from which on a key is revoked: it is not. No report is of such a period."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +30,23 @@ class Registry:
     Attributes:
         ids: (n,) key ids.
         public: (n, 32) public keys.
-        revoked: (n,)
+        enrolled: (n,) whether the key was enrolled; the others were revoked, and may be enrolled yet.
+        since: (n,) the first period whose reports are refused, for the key is revoked; ``NEVER`` where it is not.
         prior: (n,) the prior that each declared, as its enrolment wrote it; None where it declared none, and None
             altogether where nobody did.
     """
 
     ids: Integers
     public: Bytes
-    revoked: Mask
+    enrolled: Mask
+    since: Integers
     prior: Words | None
+
+    @property
+    def revoked(self) -> Mask:
+        """(n,) Which keys are revoked, from whatever period on."""
+        revoked: Mask = self.since != NEVER
+        return revoked
 
     def find(self, ids: Integers) -> tuple[Integers, Mask]:
         """Where key ids stand in the registry, and whether they do."""
@@ -51,34 +63,47 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     """
     ids: list[Integers] = [np.zeros(0, dtype=np.int64)]
     public: list[Bytes] = [np.zeros((0, PUBLIC_BYTES), dtype=np.uint8)]
-    revoked: list[Mask] = [np.zeros(0, dtype=np.bool_)]
+    enrols: list[Mask] = [np.zeros(0, dtype=np.bool_)]
+    barred: list[Integers] = [np.zeros(0, dtype=np.int64)]  # of rows that revoke: the key, and since when
+    since: list[Integers] = [np.zeros(0, dtype=np.int64)]
     declared: Words | None = None
     declarations: dict[bytes, bytes] = {}
     # Batch by batch, because a table of all rows takes several times the memory of its numbers.
+    names = [name for name in columns_of(table) if name in SCHEMAS[KEYS].names and name != "campaign"]
     with storage(table):
-        for batch in table.scan(columns=["key", "public", "revoked", "prior"], predicate=f"campaign = '{campaign}'"):
+        for batch in table.scan(columns=names, predicate=f"campaign = '{campaign}'"):
             columns = pa.record_batch(batch)
             fixed = columns["public"].cast(pa.binary(PUBLIC_BYTES))
             raw = np.frombuffer(fixed.buffers()[1], dtype=np.uint8).reshape(-1, PUBLIC_BYTES)
             # Copied, so that Arrow has its memory back before the next batch.
             ids.append(columns["key"].to_numpy().copy())
             public.append(raw[fixed.offset : fixed.offset + len(fixed)].copy())
-            revoked.append(columns["revoked"].to_numpy(zero_copy_only=False))
+            revokes = columns["revoked"].to_numpy(zero_copy_only=False)
+            enrols.append(~revokes)
+            barred.append(ids[-1][revokes])
+            period = columns["since"].fill_null(0).to_numpy()[revokes] if "since" in names else 0
+            since.append(np.full(len(barred[-1]), period, dtype=np.int64))
             # A row that revokes says nothing.
             for place in np.flatnonzero(columns["prior"].is_valid().to_numpy(zero_copy_only=False)).tolist():
                 declarations[ids[-1][place].tobytes()] = columns["prior"][place].as_py()
     unique, first, inverse = np.unique(np.concatenate(ids), return_index=True, return_inverse=True)
-    anywhere = np.zeros(len(unique), dtype=np.bool_)
-    anywhere[inverse[np.concatenate(revoked)]] = True
+    enrolled = np.zeros(len(unique), dtype=np.bool_)
+    enrolled[inverse[np.concatenate(enrols)]] = True
+    earliest = np.full(len(unique), NEVER, dtype=np.int64)
+    np.minimum.at(earliest, np.searchsorted(unique, np.concatenate(barred)), np.concatenate(since))
     if declarations:
         declared = np.full(len(unique), None, dtype=np.object_)
         at = np.searchsorted(unique, np.frombuffer(b"".join(declarations), dtype=np.int64))
         declared[at] = list(declarations.values())
-    return Registry(unique, np.concatenate(public)[first], anywhere, declared)
+    return Registry(unique, np.concatenate(public)[first], enrolled, earliest, declared)
 
 
-def rows(campaign: str, ids: Integers, public: Bytes, prior: Words | None, *, revoked: bool) -> pa.Table:
-    """Rows of the ``keys`` table."""
+def rows(campaign: str, ids: Integers, public: Bytes, prior: Words | None, *, since: int | None) -> pa.Table:
+    """Rows of the ``keys`` table.
+
+    Args:
+        since: the period from which on they revoke the keys; None where they enrol them.
+    """
     blob = np.ascontiguousarray(public).tobytes()
     fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(PUBLIC_BYTES), len(ids), [None, pa.py_buffer(blob)])
     return pa.table(
@@ -86,8 +111,9 @@ def rows(campaign: str, ids: Integers, public: Bytes, prior: Words | None, *, re
             pa.repeat(campaign, len(ids)),
             pa.array(ids),
             fixed.cast(pa.binary()),
-            pa.repeat(revoked, len(ids)),
+            pa.repeat(since is not None, len(ids)),
             pa.nulls(len(ids), pa.binary()) if prior is None else pa.array(prior, pa.binary()),
+            pa.repeat(since, len(ids)).cast(pa.int32()) if since else pa.nulls(len(ids), pa.int32()),
         ],
         schema=SCHEMAS[KEYS],
     )

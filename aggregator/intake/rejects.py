@@ -19,7 +19,7 @@ class Reject(StrEnum):
     UNKNOWN_KEY = "unknown-key"
     """The key is not enrolled in the campaign."""
     REVOKED_KEY = "revoked-key"
-    """The key was enrolled, and revoked before the report arrived."""
+    """The key was revoked before the report arrived, from the report's period on or from an earlier one."""
     BAD_SIGNATURE = "bad-signature"
     """The signature does not verify under the key its envelope names, or nothing should under that key."""
     EARLY = "early"

@@ -51,12 +51,14 @@ SCHEMAS = {
     # A campaign's id is 32 hex digits throughout; a key id is its 8 bytes as a signed big-endian integer.
     CAMPAIGNS: _schema(campaign=pa.string(), name=pa.string(), author=pa.binary(), data=pa.binary()),
     # A declared prior is written as in its enrolment, one codec array; null where the campaign asks for none.
+    # A row that revokes has effect since a period; null: since the first.
     KEYS: _schema(
         campaign=pa.string(),
         key=pa.int64(),
         public=pa.binary(),
         revoked=pa.bool_(),
         prior=pa.field("prior", pa.binary()),
+        since=pa.field("since", pa.int32()),
     ),
     # An output is a number, or of unary channels a word: its bits from the most significant, zero-padded to bytes.
     REPORTS: _schema(
@@ -70,6 +72,9 @@ SCHEMAS = {
     REJECTS: _schema(campaign=pa.string(), reason=pa.string(), count=pa.int64(), at=pa.int64()),
 }
 PARTITIONS = {KEYS: ["campaign"], REPORTS: ["campaign", "period"]}
+LATER = {KEYS: ("since",)}
+"""Columns that a table gets with the first row that says something in them. So versions that do not know them read on
+where nothing is said, and refuse the study where something is."""
 
 # No retries inside the engine: it would retry an append without computing its rows again.
 _SWAP = CommitProperties(max_commit_retries=0)
@@ -156,7 +161,8 @@ def create(path: Path) -> None:
         if exists(path):
             return
         try:
-            DeltaTable.create(str(path), SCHEMAS[path.name], mode="ignore", partition_by=PARTITIONS.get(path.name, []))
+            first = pa.schema(field for field in SCHEMAS[path.name] if field.name not in LATER.get(path.name, ()))
+            DeltaTable.create(str(path), first, mode="ignore", partition_by=PARTITIONS.get(path.name, []))
         except DeltaError:
             if not exists(path):  # somebody else made it at the same moment
                 raise
@@ -306,11 +312,14 @@ def append(path: Path, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
             rows = rows_for(table)
             if not rows.num_rows:
                 return
+            there = columns_of(table)
+            rows = _without_silent(rows, set(LATER.get(path.name, ())) - set(there))
             try:
                 write_deltalake(
                     table,
                     rows,
                     mode="append",
+                    schema_mode="merge" if set(rows.column_names) - set(there) else None,
                     writer_properties=_LAYOUT,
                     commit_properties=_SWAP,
                     post_commithook_properties=_NO_HOOK,
@@ -325,6 +334,16 @@ def append(path: Path, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
     if table.version() % _CHECKPOINT_EVERY == 0:
         with suppress(DeltaError, OSError):  # it only saves the next reader time
             table.create_checkpoint()
+
+
+def columns_of(table: DeltaTable) -> list[str]:
+    """The names of a snapshot's columns, some of ``LATER`` perhaps not among them."""
+    return [field.name for field in table.schema().fields]
+
+
+def _without_silent(rows: pa.Table, names: set[str]) -> pa.Table:
+    """The rows without those of some columns that say nothing."""
+    return rows.drop_columns([name for name in names if rows[name].null_count == rows.num_rows])
 
 
 def pause(failures: int) -> None:
@@ -347,7 +366,7 @@ def rewrite(path: Path, table: DeltaTable, partition: Mapping[str, str | int], f
     """
     # Ids are hex digits and periods integers, so nothing from outside gets into a query.
     where = " AND ".join(f"{name} = {value!r}" for name, value in partition.items())
-    columns = ", ".join(SCHEMAS[path.name].names)
+    columns = ", ".join(columns_of(table))
     sql = f"SELECT {columns} FROM rows" + f" WHERE {where}" * bool(where)  # noqa: S608
     with storage(path):
         try:

@@ -197,11 +197,21 @@ def status_table(rows: Sequence[CampaignStatus]) -> Table:
     for name in ("campaign", "title", "open", "keys", "reports", "periods", "refused"):
         table.add_column(name, justify="right" if name in ("keys", "reports", "periods", "refused") else "left")
     for row in rows:
-        keys = f"{row.keys:,}" + (f" ({row.revoked:,} revoked)" if row.revoked else "")
+        keys = f"{row.keys:,}" + (f" ({_revoked(row.revoked_from)})" if row.revoked else "")
         refused = ", ".join(f"{count:,} {reject}" for reject, count in row.rejected.items() if count) or "none"
         dates = f"{_day(row.opens)} to {_day(row.closes)}"
         table.add_row(row.name, row.title, dates, keys, f"{row.reports:,}", str(len(row.periods)), refused)
     return table
+
+
+def _revoked(periods: Mapping[int, int]) -> str:
+    """How many keys are revoked, and from which periods on, where that is not from the first."""
+    later = [period for period in periods if period]
+    said = f"{sum(periods.values()):,} revoked"
+    if not later:
+        return said
+    span = f"period {later[0]}" if len(later) == 1 else f"periods {min(later)} to {max(later)}"
+    return f"{said}, {sum(periods[period] for period in later):,} from {span}"
 
 
 def batch_table(batch: BatchFile) -> Table:

@@ -14,11 +14,11 @@ from protocol.report import Enrolment, Report
 
 @dataclass
 class SlowStudy:
-    """Campaigns, keys and filled slots in dictionaries."""
+    """Campaigns, keys, the periods from which on keys are revoked, and filled slots, in dictionaries."""
 
     campaigns: dict[bytes, SignedCampaign]
     keys: dict[tuple[bytes, bytes], bytes] = field(default_factory=dict)
-    revoked: set[tuple[bytes, bytes]] = field(default_factory=set)
+    revoked: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
     slots: dict[tuple[bytes, int, bytes, int], int] = field(default_factory=dict)
 
     @classmethod
@@ -72,9 +72,10 @@ class SlowStudy:
         if signed is None:
             return "unknown-campaign"
         place = report.campaign_id, sealed.key_id
-        if place not in self.keys:
+        revoked = place in self.revoked and report.period >= self.revoked[place]
+        if place not in self.keys and not revoked:
             return "unknown-key"
-        if place in self.revoked:
+        if revoked:
             return "revoked-key"
         try:
             sealed.open(self.keys[place])

@@ -145,6 +145,37 @@ def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
     assert found["rejected"] == {"revoked-key": 400}
 
 
+def test_keys_are_revoked_from_a_period(session, tmp_path):
+    """revoke --from-period says what it did and what was counted, in words and in JSON; status tells it."""
+    study, keys, batch = ("--study", tmp_path / "lib"), tmp_path / "devices.pub", tmp_path / "batch.htr"
+    signed, draft = tmp_path / "weekly.campaign", tmp_path / "weekly.toml"
+    draft.write_text(DRAFT.replace("[limits]", "period_days = 7\n[limits]"), encoding="utf-8")
+    run("campaign", draft, "--key", session / "analyst.key", "--out", signed)
+    run(*study, "import", signed, "--trust", session / "analyst.pub")
+    run("simulate", signed, "--truth", session / "counts.csv", "--out", batch, "--keys", keys)
+    run(*study, "enrol", keys)
+    run(*study, "ingest", batch)
+    done = run(*study, "revoke", keys, "--from-period", 5000)
+    assert (done.stdout, done.stderr) == ("400 keys revoked from period 5000 on\n", "")
+    done = run(*study, "revoke", keys, "--from-period", 1)
+    assert done.stdout == "400 keys revoked from period 1 on\n"
+    assert "400 outputs of period 1 and later ones were counted before, and stay" in done.stderr
+    assert "400 (400 revoked, 400 from period 1)" in run(*study, "status").stdout
+    (row,) = json.loads(run(*study, "status", "--json").stdout)
+    assert (row["reports"], row["revoked"], row["revoked_from"]) == (400, 400, {"1": 400})
+    again = run(*study, "revoke", keys, "--from-period", 2, code=1)
+    assert "had revoked them all from period 2 or an earlier one on" in again.stderr
+    done = run(*study, "revoke", keys, keys, "--json")
+    assert json.loads(done.stdout) == {"revoked": 400, "from_period": 0, "counted": 400}
+    assert "400 outputs under these keys were counted before, and stay" in done.stderr
+    assert "400 (400 revoked)" in run(*study, "status").stdout
+    run(*study, "rebuild", "--afresh", "--from", batch, "--out", tmp_path / "new")
+    (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
+    assert (row["reports"], row["rejected"]) == (0, {"revoked-key": 400})
+    for period, code, words in ((9999, 1, "has periods 0 to 5217"), (-1, 2, "not in the range"), ("x", 2, "not a")):
+        assert words in run(*study, "revoke", keys, "--from-period", period, code=code).stderr
+
+
 def test_too_few_reports_are_not_yet(session, tmp_path):
     """Below the campaign's minimum, estimate ends with 75 and says how many are missing."""
     study = ("--study", tmp_path / "lib")

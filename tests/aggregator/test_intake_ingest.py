@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,9 +21,11 @@ from aggregator.intake.ingest import ingest
 from aggregator.intake.rejects import Reject
 from aggregator.intake.tables import StudyError
 from aggregator.study import Study
-from protocol import codec, envelope
+from protocol import codec, envelope, exact
+from protocol.campaign import open_campaign, seal_campaign
 from protocol.envelope import Kind
 from protocol.keys import SigningKey, key_id
+from protocol.notions.own import OwnPrior
 from protocol.report import Enrolment, Report
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, WEEK, campaign, device, enrolment, report
@@ -120,6 +123,79 @@ def test_the_first_failing_check_wins(study):
     ]
     for data, reject, now in cases:
         assert take(study, data, now).rejected == {reject: 1}
+
+
+def test_a_key_revoked_from_a_period_speaks_of_earlier_ones(study):
+    """Reports of earlier periods count, whenever they come; of that period and later ones none is looked at further."""
+    assert take(study, report(1, PLAIN, 1, period=0) + report(1, PLAIN, 2, period=1), NOW + 3 * WEEK).accepted == 2
+    assert study.revoke(enrolment(0, PLAIN), enrolment(1, PLAIN), since=2) == 2
+    for period, verdict in enumerate(["accepted", "accepted", "revoked-key", "revoked-key"]):
+        sealed = report(0, PLAIN, 7, period=period)
+        forged = bytes([*sealed[:-1], sealed[-1] ^ 1])
+        result = take(study, forged + sealed, NOW + 3 * WEEK)
+        if verdict == "accepted":
+            assert (result.accepted, result.rejected) == (1, {"bad-signature": 1})
+        else:
+            assert (result.accepted, result.rejected) == (0, {"revoked-key": 2})
+    assert take(study, report(0, PLAIN, period=2**32 - 1), NOW + 3 * WEEK).rejected == {"revoked-key": 1}
+    assert take(study, report(2, PLAIN, period=2**32 - 1), NOW + 3 * WEEK).rejected == {"early": 1}
+
+
+def test_the_earliest_revocation_holds(study):
+    """A later revocation lowers the period and never raises it, and says of how many keys it did; others' stay."""
+    named = enrolment(0, PLAIN) + enrolment(1, PLAIN)
+    for since, new, until in ((3, 2, 3), (3, 0, 3), (1, 2, 1), (2, 0, 1), (0, 2, 0), (1, 0, 0)):
+        assert study.revoke(named, since=since) == new
+        status = study.status(NOW)[0]
+        assert (status.keys, status.revoked, status.revoked_from) == (10, 2, {until: 2})
+        assert status.as_json()["revoked_from"] == {str(until): 2}
+    assert take(study, report(2, PLAIN)).accepted == 1
+
+
+def test_revocation_and_enrolment_come_in_either_order(study):
+    """A key that is revoked before it enrols is unknown until it does, and then speaks of earlier periods."""
+    named = enrolment(5, OPEN)
+    assert study.revoke(named, since=1) == 1
+    data = report(5, OPEN, 1) + report(5, OPEN, 2, period=1)
+    assert take(study, data).rejected == {"unknown-key": 1, "revoked-key": 1}
+    result = take(study, data + named)
+    assert (result.accepted, result.keys_added, result.rejected) == (1, 1, {"revoked-key": 1})
+    result = take(study, data + named)
+    assert (result.keys_added, result.rejected) == (0, {"replayed": 1, "revoked-key": 1})
+
+
+def test_a_prior_that_is_declared_after_a_revocation_is_known(study):
+    """The enrolment of a key that was revoked from a later period on brings its prior, which its reports need."""
+    notion = OwnPrior(exact.NANONATS, 16)
+    terms = replace(
+        OPEN.terms, notion=notion, channel=notion.channel_of(notion.uniform), mechanism="lip", answers_per_period=1
+    )
+    own = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    study.import_campaign(own.data, [AUTHOR.public], "own")
+    declared = tuple(range(1, 17))
+    named = Enrolment(own.id, device(0, own).public, declared).seal(device(0, own))
+    assert study.revoke(named, since=1) == 1
+    assert take(study, named + report(0, own, 3)).accepted == 1
+    assert study.tally(own).priors.tolist() == [list(declared)]
+
+
+@pytest.mark.parametrize("since", [-1, 4, 2**40])
+def test_a_key_is_revoked_from_a_period_of_its_campaign(study, since):
+    """Any other period is refused with a line that names those there are, and no key of any campaign is revoked."""
+    with pytest.raises(StudyError, match=rf"has periods 0 to 3, and not {since}: no key was revoked"):
+        study.revoke(enrolment(0, OPEN), enrolment(0, PLAIN), since=since)
+    assert not any(study.registry(signed.id.hex()).revoked.any() for signed in (PLAIN, OPEN))
+
+
+def test_counted_outputs_of_revoked_keys_are_told(study):
+    """Outputs of the period and later ones, under the keys that are named and revoked, and under no others."""
+    take(study, b"".join(report(n, PLAIN, n, period=p) for n in range(3) for p in range(2)))
+    take(study, enrolment(0, OPEN) + report(0, OPEN, 1, 2, period=1))
+    named = enrolment(0, PLAIN), enrolment(1, PLAIN) + enrolment(1, PLAIN), enrolment(0, OPEN)
+    assert study.counted_under(*named) == 0
+    study.revoke(*named, since=1)
+    assert [study.counted_under(*named, since=since) for since in range(3)] == [6, 4, 0]
+    assert study.counted_under(enrolment(1, PLAIN), enrolment(2, PLAIN)) == 2
 
 
 @pytest.mark.parametrize(
@@ -301,7 +377,13 @@ def batches(draw: st.DrawFn) -> bytes:
     numbers, outputs = st.integers(0, 3), st.lists(st.integers(0, 15), min_size=1, max_size=3)
     parts = st.one_of(
         st.builds(lambda n, y, p: report(n, PLAIN, y, period=p), numbers, st.integers(0, 15), st.integers(0, 2)),
-        st.builds(lambda n, ys, slot: report(n, OPEN, *ys, slot=slot), numbers, outputs, st.integers(0, 4)),
+        st.builds(
+            lambda n, ys, slot, p: report(n, OPEN, *ys, slot=slot, period=p),
+            numbers,
+            outputs,
+            st.integers(0, 4),
+            st.integers(0, 1),
+        ),
         st.builds(lambda n: enrolment(n, OPEN), numbers),
         st.builds(lambda n: enrolment(n, PLAIN), numbers),
         st.sampled_from([*faulty.values(), enrolment(0, FOREIGN), OPEN.data, b"\x95\x01", b"noise"]),
@@ -335,10 +417,11 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
-    """The folder of a study with keys 0, 1, 2 and the revoked 9, to be copied."""
+    """The folder of a study with keys 0, 1, 2 and 9, some of them revoked, and some that never enrolled."""
     made = crowd.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN, (0, 1, 2, 9))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
-    made.revoke(enrolment(9, PLAIN))
+    made.revoke(enrolment(9, PLAIN), enrolment(2, OPEN))
+    made.revoke(enrolment(2, PLAIN), enrolment(3, PLAIN), enrolment(3, OPEN), since=1)
     return made.path
 
 
@@ -349,7 +432,8 @@ def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
     study = Study.open(shutil.copytree(furnished, tmp_path_factory.mktemp("twin") / "study"))
     slow = SlowStudy.of([PLAIN, OPEN])
     slow.enrol(b"".join(enrolment(number, PLAIN) for number in (0, 1, 2, 9)))
-    slow.revoked.add((PLAIN.id, device(9, PLAIN).id))
+    for signed, number, since in ((PLAIN, 9, 0), (OPEN, 2, 0), (PLAIN, 2, 1), (PLAIN, 3, 1), (OPEN, 3, 1)):
+        slow.revoked[signed.id, device(number, signed).id] = since
     for data in datas:
         result = take(study, data)
         expected = slow.ingest(data, NOW)

@@ -1,8 +1,10 @@
-"""Each report counts at most once and none is lost: other processes, crashes, and any order of operations."""
+"""Each report counts at most once and none is lost, with other processes at work and others killed.
+
+Any order of operations: test_sequences. Kills at each step: test_killed.
+"""
 
 from __future__ import annotations
 
-import random
 import shutil
 import signal
 import subprocess
@@ -14,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.intake import ingest as intake
-from aggregator.intake import judge, tables
+from aggregator.intake import tables
 from aggregator.intake.ingest import IngestResult, ingest
 from aggregator.study import Study
 from tests.aggregator import crowd
@@ -119,95 +120,6 @@ def test_a_killed_ingest_is_completed_by_the_next(tmp_path):
 def test_an_ingest_killed_anywhere_is_completed_by_the_next(tmp_path):
     """kill -9 at 60 moments of an ingest: after a re-run every report is counted once."""
     killed_and_repeated(tmp_path, 60)
-
-
-class Stopped(Exception):
-    """A simulated crash."""
-
-
-def operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, rounds: int, worlds: int) -> None:
-    """Random ingests, duplicates, reorderings and crashes: no bucket above 1, and in the end every bucket 1.
-
-    A round runs so many sequences side by side, each of a dozen devices of its own.
-    """
-    rng = random.Random(seed)
-    people, buckets = 12 * worlds, 36 * worlds
-    furnished = crowd.study(tmp_path / "furnished", BUCKETS, range(people))
-    # Reports of one or more of a device's three slots; each slot has a bucket of its own.
-    shapes = [(n, slot, count) for n in range(people) for slot in range(3) for count in range(1, 4 - slot)]
-    sealed = {
-        shape: report(shape[0], BUCKETS, *(3 * shape[0] + shape[1] + place for place in range(shape[2])), slot=shape[1])
-        for shape in shapes
-    }
-    singles = [shape for shape in shapes if shape[2] == 1]
-    real_append, real_add = tables.append, tables.add
-    for number in range(rounds):
-        study = Study.open(shutil.copytree(furnished.path, tmp_path / f"study{number}"))
-        filled: set[tuple[int, int]] = set()
-        for step in range(rng.randrange(1, 5)):
-            chosen = []
-            for world in range(worlds):
-                chosen += rng.choices(shapes[72 * world : 72 * world + 72], k=rng.randrange(1, 30))
-            chosen += rng.choices(chosen, k=rng.randrange(5 * worlds))
-            rng.shuffle(chosen)
-            file = tmp_path / f"{number}-{step}.htr"
-            file.write_bytes(b"".join(sealed[shape] for shape in chosen))
-            crash = rng.choice([None, None, "before the commit", "after the commit", "before the rejects"])
-
-            def crashing(path, rows_for, crash=crash):
-                if path.name == "reports" and crash == "before the commit":
-                    raise Stopped
-                real_append(path, rows_for)
-                if path.name == "reports" and crash == "after the commit":
-                    raise Stopped
-
-            def crashing_add(path, rows, crash=crash):
-                if crash == "before the rejects":
-                    raise Stopped
-                real_add(path, rows)
-
-            monkeypatch.setattr(judge, "append", crashing)
-            monkeypatch.setattr(intake, "add", crashing_add)
-            try:
-                result = ingest(
-                    study,
-                    [file],
-                    now=NOW,
-                    threads=1,
-                    chunk_reports=len(chosen) // 3,
-                    piece_bytes=rng.choice([4_000, 10**6]),
-                )
-                assert result.read == len(chosen) == result.accepted + sum(result.rejected.values())
-            except Stopped:
-                pass
-            counts = study.tally(BUCKETS).counts
-            assert counts.max() <= 1
-            if crash is None:
-                for device, slot, count in chosen:
-                    places = {(device, slot + place) for place in range(count)}
-                    if filled.isdisjoint(places):
-                        filled |= places
-                assert set(counts.nonzero()[0].tolist()) == {3 * device + slot for device, slot in filled}
-            else:
-                filled = {divmod(bucket, 3) for bucket in counts.nonzero()[0].tolist()}
-        monkeypatch.setattr(judge, "append", real_append)
-        monkeypatch.setattr(intake, "add", real_add)
-        last = tmp_path / "last.htr"
-        last.write_bytes(b"".join(sealed[shape] for shape in singles))
-        assert ingest(study, [last], now=NOW, threads=1).accepted == buckets - len(filled)
-        assert study.tally(BUCKETS).counts[:buckets].tolist() == [1] * buckets
-        shutil.rmtree(study.path)
-
-
-def test_no_order_of_operations_counts_a_report_twice(tmp_path, monkeypatch):
-    """200 random sequences of ingest, duplicate, reorder and crash agree with a set of filled slots."""
-    operations(tmp_path, monkeypatch, 1, 10, 20)
-
-
-@pytest.mark.long
-def test_ten_thousand_orders_of_operations_count_no_report_twice(tmp_path, monkeypatch):
-    """10,000 random sequences of ingest, duplicate, reorder and crash agree with a set of filled slots."""
-    operations(tmp_path, monkeypatch, 2, 100, 100)
 
 
 def test_a_commit_that_comes_between_is_seen(tmp_path, monkeypatch):

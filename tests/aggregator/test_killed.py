@@ -197,6 +197,41 @@ def test_an_ingest_killed_at_every_write_is_completed_by_the_next(furnished, tmp
     ingest_killed(furnished, tmp_path, 100, 1000)
 
 
+def bar(path: Path) -> None:
+    """Revoke keys from a period on, in a study that has none such."""
+    Study.open(path).revoke(enrolment(1, OPEN), enrolment(2, OPEN), since=2)
+
+
+def revocation_killed(furnished: Path, folder: Path, calls: int) -> None:
+    """Kill a revocation at so many calls, and in four ways at its write; the next one completes it."""
+    undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
+    counted = run(bar, undisturbed)
+    assert counted is not None
+    assert counted[1] == 1
+    before, after = (Study.open(path).status(NOW) for path in (furnished, undisturbed))
+    assert after[0].revoked_from == {2: 2}
+    ways = [(AT_CALL, step) for step in spread(counted[0], calls)]
+    for how, step in [*ways, *((how, 0) for how in (BEFORE, HALF, UNCOMMITTED, AFTER))]:
+        copy = Path(shutil.copytree(furnished, folder / "copy"))
+        assert run(bar, copy, how, step) is None, (how, step)
+        found = Study.open(copy).status(NOW)
+        assert found == after if how == AFTER else found in (before, after)
+        bar(copy)
+        assert Study.open(copy).status(NOW) == after, (how, step)
+        shutil.rmtree(copy)
+
+
+def test_a_killed_revocation_is_whole_or_not_at_all(furnished, tmp_path):
+    """kill -9 at 2 calls and at the write in 4 ways: both keys are revoked from their period on, or neither."""
+    revocation_killed(furnished, tmp_path, 2)
+
+
+@pytest.mark.long
+def test_a_revocation_killed_anywhere_is_whole_or_not_at_all(furnished, tmp_path):
+    """kill -9 at 60 calls and at the write in 4 ways: both keys are revoked from their period on, or neither."""
+    revocation_killed(furnished, tmp_path, 60)
+
+
 def files_of(path: Path) -> dict[str, bytes]:
     """All bytes below a folder."""
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
@@ -237,6 +272,7 @@ WRITING: dict[str, Callable[[Path], object]] = {
     "import": lambda path: Study.open(path).import_campaign(OTHER.data, [AUTHOR.public], "other"),
     "enrol": lambda path: Study.open(path).enrol(b"".join(enrolment(n, OPEN) for n in range(90, 120))),
     "revoke": lambda path: Study.open(path).revoke(enrolment(1, OPEN)),
+    "revoke from a period": lambda path: Study.open(path).revoke(enrolment(1, OPEN), since=2),
     "ingest": lambda path: ingest(Study.open(path), inbox.waiting(path), now=NOW, threads=1),
     "compact": lambda path: compact(Study.open(path), now=time.time() + 3600, retention=0, alone=True, file_bytes=1),
 }

@@ -67,21 +67,35 @@ def reports(worlds: int) -> list[Sealed]:
 
 @dataclass
 class Model:
-    """What a study should hold."""
+    """What a study should hold.
+
+    Attributes:
+        revoked: devices, and the period from which on each is.
+    """
 
     enrolled: set[int] = field(default_factory=set)
-    revoked: set[int] = field(default_factory=set)
+    revoked: dict[int, int] = field(default_factory=dict)
     filled: set[tuple[int, int, int]] = field(default_factory=set)
     counted: set[int] = field(default_factory=set)
+
+    def refuses(self, device: int, period: int) -> bool:
+        """Whether the device is revoked in the period."""
+        return period >= self.revoked.get(device, period + 1)
+
+    def revoke(self, devices: Iterable[int], since: int) -> int:
+        """The earliest period holds; how many devices there is something new of."""
+        new = {device for device in devices if self.revoked.get(device, since + 1) > since}
+        self.revoked |= dict.fromkeys(new, since)
+        return len(new)
 
     def take(self, batch: Iterable[Sealed]) -> Counter[str]:
         """Counts by class, "accepted" among them."""
         verdicts: Counter[str] = Counter()
         for one in batch:
-            if one.device not in self.enrolled | self.revoked:
-                verdicts["unknown-key"] += 1
-            elif one.device in self.revoked:
+            if self.refuses(one.device, one.period):
                 verdicts["revoked-key"] += 1
+            elif one.device not in self.enrolled:
+                verdicts["unknown-key"] += 1
             elif self.filled & one.places:
                 verdicts["replayed"] += 1
             else:
@@ -160,7 +174,8 @@ class Bench:
         self.model.counted = found
         self.model.filled = set().union(*(self.everything[bucket].places for bucket in found))
         for one in (one for batch in offered for one in batch):
-            if one.device in (self.model.enrolled if known is None else known) - self.model.revoked:
+            enrolled = one.device in (self.model.enrolled if known is None else known)
+            if enrolled and not self.model.refuses(one.device, one.period):
                 assert self.model.filled & one.places
 
     # The operations.
@@ -196,10 +211,13 @@ class Bench:
         self.model.enrolled |= set(devices)
 
     def revoke(self) -> None:
-        """A few devices are revoked; what was counted of them stays."""
-        devices = self.some_devices(0.1)
-        self.study.revoke(b"".join(enrolment(number, BUCKETS) for number in devices))
-        self.model.revoked |= set(devices)
+        """A few devices are revoked from some period on, enrolled or not; what was counted of them stays."""
+        devices, since = self.some_devices(0.1), self.rng.choice(PERIODS)
+        named = b"".join(enrolment(number, BUCKETS) for number in devices)
+        assert self.study.revoke(named, since=since) == self.model.revoke(devices, since)
+        counted = [self.everything[bucket] for bucket in self.found()]
+        under = sum(one.count for one in counted if one.device in devices and one.period >= since)
+        assert self.study.counted_under(named, since=since) == under
 
     def compact(self) -> None:
         """The same rows in fewer files."""
@@ -208,7 +226,16 @@ class Bench:
 
     def crash(self) -> None:
         """An ingest stops at one of its writes: before it, with a file but no commit, or with a commit and no more."""
-        batch, left, how = self.chosen(), self.rng.randrange(4), self.rng.choice(["before", "half", "after"])
+        batch, left = self.chosen(), self.rng.randrange(4)
+        if self.crashing(lambda: self.ingest(batch), left):
+            self.broken.append(batch)
+            self.adopt([], None)
+        else:
+            self.adopt([batch], None)
+
+    def crashing(self, work: Callable[[], object], left: int) -> bool:
+        """Whether ``work`` stopped at its write of number ``left``, in one of these ways."""
+        how = self.rng.choice(["before", "half", "after"])
         real = tables.write_deltalake
 
         def crashing(table: DeltaTable, *args: object, **options: object) -> None:
@@ -220,7 +247,7 @@ class Bench:
             if how == "half" and table.version():
                 stale = DeltaTable(table.table_uri, version=table.version() - 1)
                 with pytest.raises(tables.CommitFailedError):  # the file is there by then
-                    real(stale, *args, **options)
+                    real(stale, *args, **options | {"schema_mode": "merge"})  # it may lack a column by then
             if how == "after":
                 real(table, *args, **options)
             raise Stopped
@@ -228,12 +255,19 @@ class Bench:
         with self.monkeypatch.context() as patch:
             patch.setattr(tables, "write_deltalake", crashing)
             try:
-                self.ingest(batch)
+                work()
             except Stopped:
-                self.broken.append(batch)
-                self.adopt([], None)
-            else:
-                self.adopt([batch], None)
+                return True
+        return False
+
+    def crash_revoking(self) -> None:
+        """A revocation from a period on stops at its write, and is said again."""
+        devices = self.some_devices(0.1)
+        named = b"".join(enrolment(number, BUCKETS) for number in devices)
+        self.crashing(lambda: self.study.revoke(named, since=1), 0)
+        self.study.revoke(named, since=1)
+        self.model.revoke(devices, 1)
+        assert not self.study.revoke(named, since=1)
 
     def between(self) -> None:
         """Something else is done, all of it, between an ingest's look and its commit."""
@@ -283,14 +317,14 @@ class Bench:
         self.adopt([first, second], sum(result.accepted for result in results))
 
     def finish(self) -> None:
-        """Everything by everybody: whoever is not revoked has every slot filled; the tally is one a bucket."""
+        """Everything by everybody: each has every slot filled where it is not revoked; the tally is one a bucket."""
         devices = range(len(self.everything) // OF_DEVICE)
         self.study.enrol(b"".join(enrolment(number, BUCKETS) for number in devices), threads=1)
         self.model.enrolled = set(devices)
         self.plain(self.rng.sample(self.everything, len(self.everything)))
         self.plain([one for one in self.everything if one.count == 1])
         whole = {(device, period, slot) for device in devices for period in PERIODS for slot in range(3)}
-        assert {place for place in whole - self.model.filled if place[0] not in self.model.revoked} == set()
+        assert all(self.model.refuses(device, period) for device, period, _ in whole - self.model.filled)
         for period in PERIODS:
             tally = self.study.tally(BUCKETS, period).counts
             expected = Counter({b: self.everything[b].count for b in self.model.counted})
@@ -299,7 +333,7 @@ class Bench:
             }
 
 
-ORDINARY = ("fresh", "duplicate", "reorder", "crash", "crash", "retry", "enrol", "revoke", "between")
+ORDINARY = ("fresh", "duplicate", "reorder", "crash", "crash", "retry", "enrol", "revoke", "crash_revoking", "between")
 COSTLY = ("compact", "together")
 
 

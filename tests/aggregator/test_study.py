@@ -125,8 +125,8 @@ def test_a_key_id_belongs_to_its_first_key(study, monkeypatch):
 
     ids = key_column(np.frombuffer(device(0, PLAIN).id + b"new id!!" * 2, dtype=np.uint8).reshape(-1, 8))
     public = np.frombuffer(device(8, PLAIN).public * 2 + device(9, PLAIN).public, dtype=np.uint8).reshape(-1, 32)
-    assert register(study, PLAIN.id.hex(), ids, public, revoked=False) == (1, 0)
-    assert register(study, PLAIN.id.hex(), ids, public, revoked=False) == (0, 1)
+    assert register(study, PLAIN.id.hex(), ids, public) == (1, 0)
+    assert register(study, PLAIN.id.hex(), ids, public) == (0, 1)
     registry = study.registry(PLAIN.id.hex())
     at, found = registry.find(ids)
     assert found.all()

@@ -249,6 +249,19 @@ def test_a_short_retention_is_for_those_who_are_alone(study):
     assert told(study) == before
 
 
+def test_the_age_of_a_file_is_by_the_clock_that_dated_it(study, monkeypatch):
+    """A compaction on a computer whose clock is a month ahead leaves the file that an ingest is about to commit."""
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 30 * DAY)
+    before = content(study.path)
+    assert abs(compaction.clock_of(study) - real()) < HOUR
+    assert content(study.path) == before
+    waiting = next(iter(live(study, "reports"))).parent / "part-0-waiting.parquet"
+    waiting.write_bytes(b"written, and not committed yet")
+    assert run(study.path, "compact").exit_code == 0
+    assert waiting.exists()
+
+
 def test_old_commits_go_once_a_checkpoint_holds_them(study):
     """Commits older than 30 days are removed behind a checkpoint, and the study reads the same."""
     before = told(study)
@@ -497,6 +510,61 @@ def test_reports_of_revoked_keys_are_counted_anew_only_if_asked(study, sources, 
     assert made.tally(PLAIN, 0).reports == 6
     assert made.status(NOW)[0].revoked == 1
     assert take(made, report(0, PLAIN, 0, period=1)).rejected == {"revoked-key": 1}
+
+
+@pytest.fixture
+def since(study):
+    """The study, in which a key of two counted reports is revoked from period 1 on, and another, twice, from 2 on."""
+    assert study.revoke(enrolment(1, PLAIN), since=1) == study.revoke(enrolment(2, PLAIN), since=3) == 1
+    assert study.revoke(enrolment(2, PLAIN), since=2) == 1
+    return study
+
+
+def test_revocations_from_a_period_survive_upkeep(since, sources, tmp_path):
+    """Compacted, taken over and, where reports are lost, counted anew, keys are revoked from the same periods on."""
+    compact(since, now=time.time())
+    expected = told(since)
+    assert expected[0][0].revoked_from == {1: 1, 2: 1}
+    done = rebuild(since.path, tmp_path / "taken", Sources(), now=NOW)
+    assert (done.anew, told(Study.open(done.path))) == ((), expected)
+    gone(since.path / "rejects")
+    done = rebuild(since.path, tmp_path / "refused", all_of(sources), now=NOW)
+    made = Study.open(done.path)
+    assert made.status(NOW)[0].revoked_from == {1: 1, 2: 1}
+    assert made.tally(PLAIN).counts.tolist() == expected[1]["education", None][0]
+
+
+def test_afresh_makes_a_study_without_what_revoked_keys_said(since, tmp_path):
+    """Counted outputs of the period and later ones are gone, earlier ones stay; and none is with count_revoked."""
+    named = enrolment(1, PLAIN)
+    before = {period: since.tally(PLAIN, period).counts.tolist() for period in (0, 1)}
+    assert since.counted_under(named, since=1) == 1
+    done = rebuild(since.path, tmp_path / "without", Sources(), now=NOW, afresh=True)
+    assert any("1 reports of revoked keys" in warning for warning in done.warnings)
+    made = Study.open(done.path)
+    assert made.counted_under(named, since=1) == 0
+    assert made.tally(PLAIN, 0).counts.tolist() == before[0]
+    assert sum(before[1]) - made.tally(PLAIN, 1).reports == 1
+    assert made.rejected(PLAIN)["revoked-key"] == 1
+    kept = rebuild(since.path, tmp_path / "kept", Sources(), now=NOW, afresh=True, count_revoked=True)
+    made = Study.open(kept.path)
+    assert {period: made.tally(PLAIN, period).counts.tolist() for period in (0, 1)} == before
+    assert made.status(NOW)[0].revoked_from == {1: 1, 2: 1}
+    assert take(made, report(1, PLAIN, 4, period=1), report(2, PLAIN, 4, period=1)).rejected == {
+        "revoked-key": 1,
+        "replayed": 1,
+    }
+
+
+def test_a_key_that_was_revoked_before_it_enrolled_is_not_enrolled_by_a_rebuild(study, tmp_path):
+    """Where refusals are counted anew, which brings keys from batches, a key that only a revocation named stays out."""
+    study.revoke(enrolment(9, OPEN), enrolment(99, PLAIN), since=1)
+    gone(study.path / "rejects")
+    made = Study.open(rebuild(study.path, tmp_path / "new", Sources(), now=NOW).path)
+    assert take(made, report(99, PLAIN)).rejected == {"unknown-key": 1}
+    assert take(made, report(9, OPEN), report(9, OPEN, period=1)).rejected == {"unknown-key": 1, "revoked-key": 1}
+    assert take(made, enrolment(9, OPEN)).keys_added == 1
+    assert take(made, report(9, OPEN, 1)).accepted == 1
 
 
 def test_rows_that_can_be_read_need_no_batches(study, tmp_path):

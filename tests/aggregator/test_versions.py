@@ -101,6 +101,50 @@ def test_a_study_of_the_first_version_goes_on(frozen):
     assert told(Study.open(rebuilt.path)) == before
 
 
+def columns_of(path: Path) -> dict[str, set[str]]:
+    """The columns of each table."""
+    return {name: set(tables.columns_of(tables.snapshot(path / name))) for name in SCHEMAS}
+
+
+def test_what_the_first_version_could_do_stays_readable_by_it(frozen, tmp_path):
+    """Enrolled, revoked, compacted and rebuilt, tables have a frozen study's columns, while nothing more is said."""
+    made = crowd.study(tmp_path / "made", PLAIN, range(5))
+    made.revoke(enrolment(3, PLAIN), enrolment(30, PLAIN))
+    compact(made, now=NOW)
+    rebuilt = rebuild(made.path, tmp_path / "rebuilt", Sources(), now=NOW)
+    expected = columns_of(frozen / "study")
+    assert columns_of(made.path) == columns_of(rebuilt.path) == expected
+    assert {name: set(SCHEMAS[name].names) - expected[name] for name in SCHEMAS if name != "keys"} == {
+        "campaigns": set(), "reports": set(), "rejects": set(),
+    }  # fmt: skip
+
+
+def test_a_study_of_the_first_version_learns_of_periods(frozen, tmp_path):
+    """Keys of a frozen study are revoked from a period on; earlier revocations are from the first; all are kept."""
+    study = Study.open(frozen / "study")
+    assert study.revoke(enrolment(10, PLAIN), enrolment(19, PLAIN), since=1) == 1
+    assert study.status(NOW)[0].revoked_from == {0: 1, 1: 1}
+    result = ingest(study, [frozen / "later.htr"], now=NOW + WEEK, threads=1)
+    assert (result.accepted, result.rejected) == (3, {"revoked-key": 1})
+    study.enrol(enrolment(60, PLAIN))
+    before = told(study), study.status(NOW)
+    compact(study, now=NOW)
+    assert (told(study), study.status(NOW)) == before
+    rebuilt = Study.open(rebuild(study.path, tmp_path / "rebuilt", Sources(), now=NOW).path)
+    assert (told(rebuilt), rebuilt.status(NOW)) == before
+
+
+def test_a_revocation_from_a_period_is_not_ignored_by_the_first_version(frozen, monkeypatch):
+    """Where a period is named, that version meets a column that it does not know, and says to update."""
+    study = frozen / "study"
+    Study.open(study).revoke(enrolment(10, PLAIN), since=1)
+    first = pa.schema(field for field in SCHEMAS["keys"] if field.name not in tables.LATER["keys"])
+    monkeypatch.setitem(tables.SCHEMAS, "keys", first)
+    monkeypatch.setattr(tables, "LATER", {})
+    with pytest.raises(Newer, match=r"table keys has columns that are not known here: since.*update halftruth here"):
+        Study.open(study)
+
+
 @pytest.fixture
 def study(tmp_path):
     """A study with two reports."""
