@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 
 from benchmarks import accuracy, app, daemon, device, estimate, ingest, rows, scale, size
 
@@ -17,7 +16,6 @@ BENCHMARKS = {
     "scale": scale.run,
     "rows": rows.run,
     "accuracy": accuracy.run,
-    "memory": partial(ingest.run, reports=1_000_000),
 }
 
 

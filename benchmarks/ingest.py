@@ -1,8 +1,8 @@
-"""Verified reports per second, beside the bare signature check, and the memory it takes.
+"""Reports a second, beside the bare signature check; the memory it takes; the same file again; bundles.
 
 One idea: the bare loop and the ingest run in the same process on the same reports and threads, so their ratio says
 what everything but libsodium costs. Processor time is given beside it, because others at work on the machine change
-that less.
+that less. The reports are sealed beforehand, elsewhere, so the process's peak memory is that of an ingest.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from typing import TypeVar
 import numpy as np
 from nacl.bindings import crypto_sign_open
 
+from aggregator.intake import tables
 from aggregator.intake.columns import key_column
 from aggregator.intake.enrolments import register
-from aggregator.intake.ingest import ingest
+from aggregator.intake.framing import frames
+from aggregator.intake.ingest import IngestResult, ingest
+from aggregator.intake.tables import REPORTS
 from aggregator.study import Study
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
 from protocol.channels import RandomizedResponse
 from protocol.domain import Grid
-from protocol.envelope import Kind, decode, signed_message
+from protocol.envelope import decode, signed_message
 from protocol.keys import SigningKey, key_id
 from protocol.notions import Ldp
 from protocol.report import Report
@@ -39,7 +42,10 @@ from protocol.report import Report
 US_GRID = Grid(25_000_000, 50_000_000, -130_000_000, -60_000_000, 200_000)
 OPENS, WEEK = 1_800_000_000, 604_800
 BLOCK = 5_000
+SINGLES = 1_000_000
 BUNDLE, BUNDLES = 64, 65_536
+SAMPLE = 2**24
+"""Bytes of the batch whose signatures the bare loop verifies."""
 
 T = TypeVar("T")
 
@@ -55,33 +61,25 @@ def campaign(answers: int = 1) -> SignedCampaign:
     return open_campaign(seal_campaign(terms, author), [author.public])
 
 
-def sealed_reports(
-    first: int, stop: int, campaign_id: bytes, prepared: bool, answers: int
-) -> tuple[list[bytes], list[bytes], bytes]:
-    """Envelopes, each of a device of its own; what a verifier is handed for each; the public keys."""
-    envelopes, messages, publics = [], [], []
+def sealed_reports(first: int, stop: int, campaign_id: bytes, answers: int) -> tuple[bytes, bytes]:
+    """Envelopes, each of a device of its own, of outputs that are noise; and the public keys."""
+    envelopes, publics = [], []
     for number in range(first, stop):
         key = SigningKey.for_campaign(number.to_bytes(32, "little"), campaign_id)
-        outputs = [(number * answers + place) * 7919 % US_GRID.size for place in range(answers)]
-        packed = b"".join(output.to_bytes(2, "big") for output in outputs)
-        envelope = Report(campaign_id, 0, 0, answers, packed).seal(key)
-        envelopes.append(envelope)
+        outputs = np.random.default_rng(number).integers(US_GRID.size, size=answers)
+        envelopes.append(Report(campaign_id, 0, 0, answers, outputs.astype(">u2").tobytes()).seal(key))
         publics.append(key.public)
-        if prepared:
-            opened = decode(envelope)
-            messages.append(opened.signature + signed_message(Kind.REPORT, key.id, opened.unverified))
-    return envelopes, messages, b"".join(publics)
+    return b"".join(envelopes), b"".join(publics)
 
 
-def prepare(folder: Path, reports: int, *, prepared: bool, answers: int = 1) -> tuple[Path, list[bytes], bytes]:
-    """A study that knows the devices, the file of their reports, and what a bare verifier needs.
+def prepare(folder: Path, reports: int, answers: int = 1) -> Path:
+    """A study that knows the devices, and the file of their reports.
 
     Args:
         reports: envelopes, of ``answers`` reports each.
     """
     signed = campaign(answers)
-    messages: list[bytes] = []
-    publics: list[bytes] = []
+    publics = []
     batch = folder / "batch.htr"
     with (
         batch.open("wb") as file,
@@ -89,10 +87,8 @@ def prepare(folder: Path, reports: int, *, prepared: bool, answers: int = 1) -> 
     ):
         starts = range(0, reports, BLOCK)
         stops = [min(start + BLOCK, reports) for start in starts]
-        blocks = pool.map(sealed_reports, starts, stops, repeat(signed.id), repeat(prepared), repeat(answers))
-        for envelopes, some, public in blocks:
-            file.write(b"".join(envelopes))
-            messages += some
+        for envelopes, public in pool.map(sealed_reports, starts, stops, repeat(signed.id), repeat(answers)):
+            file.write(envelopes)
             publics.append(public)
     blob = b"".join(publics)
     study = Study.create(folder / "study")
@@ -100,8 +96,8 @@ def prepare(folder: Path, reports: int, *, prepared: bool, answers: int = 1) -> 
     ids = b"".join(key_id(blob[at : at + 32]) for at in range(0, len(blob), 32))
     columns = (np.frombuffer(raw, dtype=np.uint8).reshape(-1, width) for raw, width in ((ids, 8), (blob, 32)))
     id_bytes, public_bytes = columns
-    register(study, signed.id.hex(), key_column(id_bytes), public_bytes, revoked=False)
-    return batch, messages, blob
+    register(study, signed.id.hex(), key_column(id_bytes), public_bytes)
+    return batch
 
 
 @dataclass(frozen=True)
@@ -111,9 +107,12 @@ class Took:
     wall: float
     cpu: float
 
+    def __str__(self) -> str:
+        return f"{self.wall:.2f} s; {self.cpu:.2f} s of processor time"
+
     def over(self, other: Took) -> str:
         """How often the other goes into this one."""
-        return f"{self.wall / other.wall:.2f} (processor time {self.cpu / other.cpu:.2f})"
+        return f"{self.wall / other.wall:.2f}; by processor time {self.cpu / other.cpu:.2f}"
 
 
 def timed(what: Callable[[], T]) -> tuple[Took, T]:
@@ -123,68 +122,80 @@ def timed(what: Callable[[], T]) -> tuple[Took, T]:
     return Took(time.perf_counter() - wall, time.process_time() - cpu), result
 
 
-def bare(messages: list[bytes], publics: bytes, threads: int) -> None:
-    """Nothing but libsodium."""
+def bare(folder: Path, threads: int) -> tuple[Took, int]:
+    """Nothing but libsodium, on the first signatures of a batch; and how many they are."""
+    with (folder / "batch.htr").open("rb") as file:
+        data = file.read(SAMPLE)
+    found = frames(data, final=False)
+    study = Study.open(folder / "study")
+    registry = study.registry(study.ids()[0])
+    work = []
+    for begin, end in zip(found.begin, found.end, strict=True):
+        one = decode(data[begin:end])
+        at, _ = registry.find(key_column(np.frombuffer(one.key_id, dtype=np.uint8)))
+        message = signed_message(one.kind, one.key_id, one.unverified)
+        work.append((one.signature + message, registry.public[at].tobytes()))
 
     def verify(start: int) -> None:
-        for row in range(start, min(start + BLOCK, len(messages))):
-            crypto_sign_open(messages[row], publics[32 * row : 32 * row + 32])
+        for message, public in work[start : start + BLOCK]:
+            crypto_sign_open(message, public)
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(verify, range(0, len(messages), BLOCK)))
+    def everything() -> None:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(verify, range(0, len(work), BLOCK)))
 
-
-def run(reports: int = 200_000) -> Iterator[tuple[str, str]]:
-    """Rates and ratios; from a million reports on, the memory of a process that ingests them instead."""
-    threads = os.cpu_count() or 1
-    with tempfile.TemporaryDirectory() as name:
-        if reports >= 1_000_000:
-            prepare(Path(name), reports, prepared=False)
-            command = [sys.executable, "-m", "benchmarks.ingest", name]
-            peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603  # this file
-            yield f"peak memory to ingest {reports:,} reports [below 800 MB]", peak
-            return
-        yield from _beside_libsodium(Path(name), reports, threads)
-    with tempfile.TemporaryDirectory() as name:
-        yield from _bundles(Path(name), threads)
+    return timed(everything)[0], len(work)
 
 
-def _beside_libsodium(folder: Path, reports: int, threads: int) -> Iterator[tuple[str, str]]:
-    batch, messages, publics = prepare(folder, reports, prepared=True)
-    before, _ = timed(lambda: bare(messages, publics, threads))
-    took, result = timed(lambda: ingest(Study.open(folder / "study"), [batch], now=OPENS, threads=threads))
-    after, _ = timed(lambda: bare(messages, publics, threads))
-    again, replayed = timed(lambda: ingest(Study.open(folder / "study"), [batch], now=OPENS, threads=threads))
-    if result.accepted != reports or replayed.rejected != {"replayed": reports}:
-        raise RuntimeError(f"{result.accepted} of {reports} accepted: {result.rejected}; again: {replayed.rejected}")
-    alone = Took((before.wall + after.wall) / 2, (before.cpu + after.cpu) / 2)
-    yield f"libsodium alone, {reports:,} signatures, {threads} threads", f"{reports / alone.wall:,.0f} a second"
-    yield f"ingest of {reports:,} reports, {threads} threads", f"{reports / took.wall:,.0f} a second"
-    yield "ingest beside libsodium alone [at least 0.9]", alone.over(took)
-    yield "the same file again, times faster [at least 20]", took.over(again)
-
-
-def _bundles(folder: Path, threads: int) -> Iterator[tuple[str, str]]:
-    batch, messages, publics = prepare(folder, BUNDLES, prepared=True, answers=BUNDLE)
-    before, _ = timed(lambda: bare(messages, publics, threads))
-    took, result = timed(lambda: ingest(Study.open(folder / "study"), [batch], now=OPENS, threads=threads))
-    after, _ = timed(lambda: bare(messages, publics, threads))
-    if result.outputs != BUNDLES * BUNDLE:
-        raise RuntimeError(f"{result.outputs} outputs accepted: {result.rejected}")
-    alone, cpu = (before.wall + after.wall) / 2, (before.cpu + after.cpu) / 2
-    rate = result.outputs / took.wall
-    yield f"bundles of {BUNDLE}, reports a second, {threads} threads [at least 1,000,000]", f"{rate:,.0f}"
-    yield "bundles beside libsodium alone", f"{alone / took.wall:.2f} (processor time {cpu / took.cpu:.2f})"
-    yield "bundles, reports a second of two idle processors", f"{2 * result.outputs / took.cpu:,.0f}"
-
-
-def _measure(folder: Path) -> None:
+def measured(folder: Path) -> Iterator[tuple[str, str]]:
+    """The figures of a prepared folder, its study empty yet."""
     import resource
 
-    took, result = timed(lambda: ingest(Study.open(folder / "study"), [folder / "batch.htr"], now=OPENS))
+    batch, threads = folder / "batch.htr", os.cpu_count() or 1
+
+    def once() -> IngestResult:
+        return ingest(Study.open(folder / "study"), [batch], now=OPENS, threads=threads)
+
+    first, result = timed(once)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{peak:.0f} MB, {result.accepted:,} accepted, {result.read / took.wall:,.0f} a second")
+    loops = [bare(folder, threads)]
+    again, replayed = timed(once)
+    loops.append(bare(folder, threads))
+    if result.rejected or replayed.rejected != {"replayed": result.read}:
+        raise RuntimeError(f"{result.accepted} of {result.read} accepted: {result.rejected}; again: {replayed}")
+    path = folder / "study" / REPORTS
+    table = sum(file.size for file in tables.data_files(path, tables.snapshot(path)))
+    each = result.read / sum(number for _, number in loops)
+    alone = Took(each * sum(took.wall for took, _ in loops), each * sum(took.cpu for took, _ in loops))
+    many, one = (" [at least 1,000,000]", "") if result.outputs > result.read else ("", " [at least {}]")
+    yield f"libsodium alone, signatures a second, {threads} threads", f"{result.read / alone.wall:,.0f}"
+    yield f"ingest of {result.read:,} envelopes, {result.outputs:,} reports", str(first)
+    yield f"reports a second{many}", f"{result.outputs / first.wall:,.0f}"
+    yield "reports a second of two processors, by processor time", f"{2 * result.outputs / first.cpu:,.0f}"
+    yield f"libsodium alone over ingest{one.format(0.9)}", alone.over(first)
+    yield f"the same file again, times faster{one.format(20)}", first.over(again)
+    yield "peak memory [below 800 MB]", f"{peak:.0f} MB"
+    yield "bytes a report in the table", f"{table / result.outputs:.1f}"
+
+
+def printed(*command: str) -> Iterator[tuple[str, str]]:
+    """What a benchmark prints that runs in a process of its own, line by line."""
+    with subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # the program's own
+        for line in running.stdout or ():
+            what, _, figure = line.rstrip("\n").partition("\t")
+            yield what, figure
+    if running.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed")
+
+
+def run(reports: int = SINGLES) -> Iterator[tuple[str, str]]:
+    """So many single reports, then bundles."""
+    for envelopes, answers in ((reports, 1), (BUNDLES, BUNDLE)):
+        with tempfile.TemporaryDirectory() as name:
+            prepare(Path(name), envelopes, answers)
+            yield from printed("benchmarks.ingest", name)
 
 
 if __name__ == "__main__":
-    _measure(Path(sys.argv[1]))
+    for what, figure in measured(Path(sys.argv[1])):
+        print(what, figure, sep="\t", flush=True)

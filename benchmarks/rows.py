@@ -2,18 +2,15 @@
 
 One idea: the rows are written to a study as an ingest writes them, but no device made them and nothing is verified, so
 what is measured is all that comes after the signatures. The process is one of its own, for its peak memory.
-
-    python -m benchmarks.rows [ROWS]
 """
 
 from __future__ import annotations
 
 import resource
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +21,7 @@ from aggregator.intake.deduplicate import Offer
 from aggregator.intake.slots import Slots
 from aggregator.intake.tables import REPORTS
 from aggregator.study import Study
-from benchmarks.ingest import US_GRID, campaign
+from benchmarks.ingest import US_GRID, campaign, printed, timed
 
 ROWS = 10_000_000
 COMMIT_ROWS = 200_000
@@ -32,11 +29,7 @@ COMMIT_ROWS = 200_000
 
 def run(rows: int = ROWS) -> Iterator[tuple[str, str]]:
     """In a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.rows", str(rows)]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603  # this file
-    for line in printed.splitlines():
-        what, _, measured = line.strip().rpartition("  ")
-        yield what.strip(), measured
+    return printed("benchmarks.rows", str(rows))
 
 
 def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
@@ -53,27 +46,22 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
         output = rng.zipf(1.5, size) % US_GRID.size
         offer = Offer((signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, output, None)
         table = tables.snapshot(path)
-        began = time.process_time()
-        free = offer.free(table, slots=slots)
-        seconds.append(time.process_time() - began)
+        took, free = timed(partial(offer.free, table, slots=slots))
+        seconds.append(took.cpu)
         tables.add(path, offer.rows(free))
     table = tables.snapshot(path)
-    began = time.process_time()
-    offer.free(table)
-    looked = time.process_time() - began
+    looked, _ = timed(lambda: offer.free(table))
     tenth = max(1, len(seconds) // 10)
     yield f"deduplication of {COMMIT_ROWS:,} reports, first tenth of {rows:,}", f"{sum(seconds[:tenth]) / tenth:.3f} s"
     yield f"deduplication of {COMMIT_ROWS:,} reports, last tenth of {rows:,}", f"{sum(seconds[-tenth:]) / tenth:.3f} s"
-    yield "the same by a look through all rows of the period", f"{looked:.3f} s"
-    began = time.perf_counter()
-    tally = study.tally(signed)
-    yield f"tally of {rows:,} rows", f"{time.perf_counter() - began:.2f} s"
+    yield "the same by a look through all rows of the period", f"{looked.cpu:.3f} s"
+    took, tally = timed(lambda: study.tally(signed))
+    yield f"tally of {rows:,} rows", str(took)
     if tally.reports != rows:
         raise RuntimeError(f"{tally.reports} of {rows} rows tallied")
     for method, aim in (("projection", 1), ("empirical-bayes", 5)):
-        began = time.perf_counter()
-        estimate(signed, tally, method=method)
-        yield f"estimate of {US_GRID.size:,} values, {method} [under {aim} s]", f"{time.perf_counter() - began:.2f} s"
+        took, _ = timed(partial(estimate, signed, tally, method=method))
+        yield f"estimate of {US_GRID.size:,} values, {method} [under {aim} s]", str(took)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     yield "peak memory of all this [below 1,500 MB]", f"{peak:.0f} MB"
 
@@ -81,4 +69,4 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         for what, figure in measured(Path(name), int(sys.argv[1]) if len(sys.argv) > 1 else ROWS):
-            print(f"  {what:<76}  {figure}", flush=True)
+            print(what, figure, sep="\t", flush=True)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.lib.stride_tricks import as_strided, sliding_window_view
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from protocol.campaign import CAMPAIGN_ID_BYTES, MAX_ANSWERS_PER_PERIOD
@@ -168,15 +168,19 @@ def outputs(
 
 
 def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
-    """(n, count) integers of ``bits`` bits each, from the first of each row on; ``_WORD`` more bytes follow them."""
-    values = np.zeros((len(raw), count), dtype=np.int64)
+    """(n, count) integers of ``bits`` bits each, from the first of each row on; ``_WORD`` more bytes follow them.
+
+    Args:
+        raw: contiguous.
+    """
+    values = np.empty((len(raw), count), dtype=np.int64)
     for place in range(min(8, count)):  # every eighth begins at the same bit of a byte
         begin, shift = divmod(place * bits, 8)
-        times = len(range(place, count, 8))
-        words = as_strided(raw[:, begin:], (len(raw), times, _WORD), (raw.strides[0], bits, 1), writeable=False)
-        number = np.ascontiguousarray(words).view(">u8")[..., 0]
-        number = number.astype(np.uint64) << np.uint64(shift) >> np.uint64(64 - bits)
-        values[:, place::8] = number.astype(np.int64)
+        each = len(raw), len(range(place, count, 8))
+        number: NDArray[np.uint64] = np.ndarray(each, ">u8", raw, begin, (raw.strides[0], bits)).astype(np.uint64)
+        number <<= np.uint64(shift)
+        number >>= np.uint64(64 - bits)
+        values[:, place::8] = number
     return values
 
 

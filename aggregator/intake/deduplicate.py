@@ -49,29 +49,29 @@ class Offer:
 
     def rows(self, free: Mask) -> pa.Table:
         """Rows of the ``reports`` table, of the reports that are ``free``."""
-        chosen = np.flatnonzero(free[self.report])
+        chosen = slice(None) if free.all() else np.flatnonzero(free[self.report])
         columns = [
-            self._names(chosen),
+            self._names(self.campaign[chosen]),
             pa.array(self.period[chosen].astype(np.int32)),
             pa.array(self.key[chosen]),
             pa.array(self.slot[chosen].astype(np.int32)),
-            *self._said(chosen),
+            *self._said(self.output[chosen], None if self.word is None else self.word[chosen]),
         ]
         return pa.table(columns, schema=SCHEMAS[REPORTS])
 
-    def _names(self, chosen: Integers) -> pa.Array:
+    def _names(self, campaign: Integers) -> pa.Array:
         """Column ``campaign`` of some rows."""
-        campaign = self.campaign[chosen]
         if len(campaign) and (campaign == campaign[0]).all():
             return pa.repeat(self.campaigns[int(campaign[0])], len(campaign))
         return pa.array(self.campaigns, pa.string()).take(pa.array(campaign))
 
-    def _said(self, chosen: Integers) -> tuple[pa.Array, pa.Array]:
+    @staticmethod
+    def _said(output: Integers, words: Words | None) -> tuple[pa.Array, pa.Array]:
         """Columns ``output`` and ``word`` of some rows: one of the two is null."""
-        if self.word is None:
-            return pa.array(self.output[chosen]), pa.nulls(len(chosen), pa.binary())
-        word = pa.array(self.word[chosen], pa.binary())
-        return pa.array(self.output[chosen], mask=word.is_valid().to_numpy(zero_copy_only=False)), word
+        if words is None:
+            return pa.array(output), pa.nulls(len(output), pa.binary())
+        word = pa.array(words, pa.binary())
+        return pa.array(output, mask=word.is_valid().to_numpy(zero_copy_only=False)), word
 
     @cached_property
     def _first(self) -> Integers:

@@ -39,7 +39,7 @@ PIECE_BYTES = 2**22
 ALONE_BYTES = 2**20
 """A file of so many bytes is worth a commit of its own."""
 CHUNK_REPORTS = 200_000
-CHUNK_OUTPUTS = 2**20
+CHUNK_OUTPUTS = 2**18
 """A commit carries about ``CHUNK_REPORTS`` reports, and at most so many outputs and the last report's."""
 
 

@@ -10,7 +10,9 @@ The classes: rejects. Which slots are free: deduplicate.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,8 +73,8 @@ class Hearing:
             StudyError
         """
         if self.docket is not None:
-            self.docket.hear()
-            self.docket.commit(slots, most_outputs)
+            for part in self.docket.parts(most_outputs):
+                self.docket.commit(part, slots)
         return _judged(self.docket, self.chunk)
 
 
@@ -101,7 +103,6 @@ def examine(study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outpu
     docket = _Docket.asked(study, chunk, verifier, now)
     offers: list[Offer] = []
     if docket is not None:
-        docket.hear()
         offers = [docket.offered(part)[1] for part in docket.parts(most_outputs)]
     return _judged(docket, chunk), offers
 
@@ -161,11 +162,6 @@ class _Docket:
         docket.check_keys(verifier)
         return docket
 
-    def hear(self) -> None:
-        """All other checks but those of outputs."""
-        self.check_signatures()
-        self.check_schedule()
-
     def undecided(self, campaign: int | None = None) -> Integers:
         """Rows without a verdict, of one campaign or of all."""
         undecided = self.verdict == _NONE
@@ -197,15 +193,25 @@ class _Docket:
         rows = self.undecided()
         self.under_way.append(verifier.ask(self.sealed.rows(rows), public[rows]))
 
-    def check_signatures(self) -> None:
-        """Bad signatures."""
-        self.refuse(self.undecided(), ~self.under_way.pop().verdicts(), Reject.BAD_SIGNATURE)
+    def parts(self, most_outputs: int) -> Iterator[Integers]:
+        """The rows asked about, of about ``most_outputs`` outputs at a time: bad signatures, and their schedule.
 
-    def check_schedule(self) -> None:
+        While one part is unpacked and committed, threads verify the next.
+        """
+        asked, everyone = self.under_way.pop(), self.undecided()
+        upto = np.cumsum(self.reports.count[everyone])
+        cuts = np.flatnonzero(np.diff(upto // most_outputs)) + 1
+        for start, stop in pairwise([0, *cuts.tolist(), len(everyone)]):
+            rows = everyone[start:stop]
+            self.refuse(rows, ~asked.verdicts(start, stop), Reject.BAD_SIGNATURE)
+            self.check_schedule(rows)
+            yield rows[self.verdict[rows] == _NONE]
+
+    def check_schedule(self, everyone: Integers) -> None:
         """Early, late, over quota."""
-        for campaign in self.present():
+        for campaign in np.unique(self.campaign[everyone]).tolist():
             terms = self.terms(campaign)
-            rows = self.undecided(campaign)
+            rows = everyone[self.campaign[everyone] == campaign]
             # Devices' clocks may run ahead; before the opening is the period before the first.
             current = max(-1, (self.now - terms.opens) // terms.period_seconds)
             period = self.reports.period[rows]
@@ -220,26 +226,27 @@ class _Docket:
         """The terms of a campaign by its number."""
         return self.study.known(self.names[campaign]).campaign.terms
 
-    def parts(self, most_outputs: int) -> list[Integers]:
-        """Rows without a verdict, about ``most_outputs`` outputs at a time."""
-        rows = self.undecided()
-        upto = np.cumsum(self.reports.count[rows])
-        return np.split(rows, np.flatnonzero(np.diff(upto // most_outputs)) + 1)
-
     def offered(self, part: Integers) -> tuple[Integers, Offer]:
         """Bad outputs; the rest of the rows, and what they say."""
-        row, slot, output, word = self._unpacked(part)
-        begins = np.diff(row, prepend=-1) != 0
-        reports, report = row[begins], np.cumsum(begins) - 1
-        where = self.campaign[row], self.reports.period[row], self.key[row], slot
-        return reports, Offer(self.names, len(reports), report, *where, output, word)
+        said = list(self._unpacked(part))
+        reports = part[self.verdict[part] == _NONE]
+        count = self.reports.count[reports]
+        begin = np.cumsum(count) - count
+        output = np.zeros(count.sum(), dtype=np.int64)
+        word = None if all(words is None for _, _, words in said) else np.full(len(output), None, dtype=np.object_)
+        for rows, numbers, words in said:
+            at = begin[np.searchsorted(reports, rows)][:, np.newaxis] + np.arange(numbers.shape[1])
+            output[at] = numbers
+            if word is not None and words is not None:
+                word[at] = words
+        slot = np.arange(len(output)) + np.repeat(self.reports.slot[reports] - begin, count)
+        report, campaign = np.repeat(np.arange(len(reports)), count), np.repeat(self.campaign[reports], count)
+        period, key = np.repeat(self.reports.period[reports], count), np.repeat(self.key[reports], count)
+        return reports, Offer(self.names, len(reports), report, campaign, period, key, slot, output, word)
 
-    def commit(self, slots: Slots, most_outputs: int) -> None:
+    def commit(self, part: Integers, slots: Slots) -> None:
         """Bad outputs and replays; what is left is accepted."""
-        for part in self.parts(most_outputs):
-            self._commit(*self.offered(part), slots)
-
-    def _commit(self, reports: Integers, offer: Offer, slots: Slots) -> None:
+        reports, offer = self.offered(part)
         free: Mask = np.zeros(0, dtype=np.bool_)
 
         def rows_for(table: DeltaTable) -> pa.Table:
@@ -252,34 +259,26 @@ class _Docket:
             self.refuse(reports, ~free, Reject.REPLAYED)
             self.verdict[reports[free]] = _ACCEPTED
 
-    def _unpacked(self, rows: Integers) -> tuple[Integers, Integers, Integers, Words | None]:
-        """Row, slot, number and word of every output of the reports in ``rows``; refuses reports with bad outputs."""
+    def _unpacked(self, rows: Integers) -> Iterator[tuple[Integers, Integers, Words | None]]:
+        """Those of ``rows`` whose outputs are right, their numbers and their words, a shape of reports at a time.
+
+        Refuses the others.
+        """
         alike = self.campaign[rows] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
-        parts = [(rows[:0], rows[:0], rows[:0])]
-        said: list[Words | int] = []  # words, or how many outputs have none: most studies hold no words at all
         for shape in np.unique(alike).tolist():
             campaign, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
             some = rows[alike == shape]
             channel = self.terms(campaign).channel
             packed = self.data, self.reports.packed[some], self.reports.packed_length[some], count, channel.output_bits
+            numbers: Integers
+            words: Words | None = None
             if channel.unary:
                 words, good = columns.words(*packed, channel.ones)
-                values = np.zeros(words.shape, dtype=np.int64)
-                said.append(words[good].reshape(-1))
+                numbers, words = np.zeros(words.shape, dtype=np.int64), words[good]
             else:
-                values, good = columns.outputs(*packed, channel.outputs)
-                said.append(int(good.sum()) * count)
+                numbers, good = columns.outputs(*packed, channel.outputs)
             self.refuse(some, ~good, Reject.BAD_OUTPUT)
-            slots = self.reports.slot[some[good]][:, np.newaxis] + np.arange(count)
-            each = np.repeat(some[good], count)
-            parts.append((each, slots.reshape(-1), values[good].reshape(-1)))
-        row, slot, output = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.argsort(row, kind="stable")
-        word = None
-        if not all(isinstance(one, int) for one in said):
-            some_words = [np.empty(one, dtype=np.object_) if isinstance(one, int) else one for one in said]
-            word = np.concatenate(some_words)[order]
-        return row[order], slot[order], output[order], word
+            yield some[good], numbers[good], words
 
     def judged(self) -> Judged:
         """The verdicts that there are, counted."""

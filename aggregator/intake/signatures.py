@@ -63,31 +63,48 @@ class Sealed:
 
 
 @dataclass(frozen=True)
+class Block:
+    """Envelopes ``start`` to ``stop`` of those asked about, which are remembered as one.
+
+    Attributes:
+        digest: what is remembered; None if they are too few.
+        futures: the verdicts that threads work at, a slice each.
+    """
+
+    start: int
+    stop: int
+    digest: bytes | None
+    futures: list[Future[Mask]]
+
+
+@dataclass(frozen=True)
 class Asked:
     """Signatures that threads are at.
 
     Attributes:
         number: of envelopes.
-        blocks: of them, for each its first envelope, its digest if it has one, and the verdicts that threads work at.
+        blocks: those of them that were not verified before.
         verified: takes down the digests of blocks of which all verify.
     """
 
     number: int
-    blocks: list[tuple[int, bytes | None, list[Future[Mask]]]]
+    blocks: list[Block]
     verified: Verified | None
 
-    def verdicts(self) -> Mask:
-        """Whether each envelope verifies; waits until that is known."""
+    def verdicts(self, start: int = 0, stop: int | None = None) -> Mask:
+        """Whether each envelope from ``start`` up to ``stop``, or up to the last, verifies; waits for their blocks."""
+        stop = self.number if stop is None else stop
         verdicts = np.ones(self.number, dtype=np.bool_)
         sound: list[bytes] = []
-        for start, digest, futures in self.blocks:
-            found = np.concatenate([future.result() for future in futures])
-            verdicts[start : start + len(found)] = found
-            if digest is not None and found.all():
-                sound.append(digest)
+        for block in self.blocks:
+            if block.start < stop and start < block.stop:
+                found = np.concatenate([future.result() for future in block.futures])
+                verdicts[block.start : block.stop] = found
+                if block.digest is not None and found.all():
+                    sound.append(block.digest)
         if self.verified is not None:
             self.verified.add(sound)
-        return verdicts
+        return verdicts[start:stop]
 
 
 @dataclass(frozen=True)
@@ -121,7 +138,7 @@ class Verifier:
             slices = [(first, min(first + SLICE, stop)) for first in range(start, stop, SLICE)]
             futures = [self.pool.submit(_verify_slice, sealed, publics, *one) for one in slices]
             if futures:
-                blocks.append((start, digest, futures))
+                blocks.append(Block(start, stop, digest, futures))
         return Asked(len(sealed), blocks, self.verified)
 
     def verify(self, sealed: Sealed, publics: Bytes) -> Mask:

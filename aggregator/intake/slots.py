@@ -1,4 +1,4 @@
-"""Which slots the study has filled, kept in memory by an ingest from one commit to the next.
+"""Which slots the study has filled, kept in memory from one commit to the next; by a worker, those of some keys.
 
 One idea: counted rows are never taken away, so a data file needs to be read once. A look at a newer snapshot reads
 only the files that came since, whoever wrote them, and the cost of deduplication grows with the rows and not with their
@@ -122,10 +122,13 @@ class Slots:
     Attributes:
         path: of the table of reports.
         most: see ``MOST_ROWS``.
+        low, high: the least and the greatest key that is looked for; rows of others are not kept.
     """
 
     path: Path
     most: int = MOST_ROWS
+    low: int = -(2**63)
+    high: int = 2**63 - 1
     _partitions: dict[tuple[str, int], _Partition] = field(default_factory=dict)
 
     def filled(
@@ -152,7 +155,8 @@ class Slots:
             at = str(file.partition["campaign"]), int(file.partition["period"])
             if at in wanted:
                 files.setdefault(at, []).append(file)
-        if sum(file.rows for some in files.values() for file in some) > self.most:
+        number = sum(file.rows for some in files.values() for file in some)
+        if number * (self.high - self.low + 1) >> 64 > self.most:  # keys are hashes: every range has its part of them
             self._partitions.clear()
             return None
         if any(at not in wanted for at in self._partitions) and self._held() > self.most:
@@ -180,10 +184,26 @@ class Slots:
         for path in sorted(paths - there.files):
             with storage(self.path):
                 try:
-                    read = pq.read_table(path, columns=["key", "slot"], partitioning=None, use_threads=False)
+                    key, slot = self._rows(path)
                 except (FileNotFoundError, pa.ArrowInvalid) as error:
                     raise Damaged(self.path, f"cannot be read ({str(error).partition(chr(10))[0]})") from error
-            slot = read["slot"].to_numpy().astype(np.int32)
-            there.add(Spans.of(read["key"].to_numpy(), slot, slot + np.int32(1)))
+            there.add(Spans.of(key, slot, slot + np.int32(1)))
             there.files.add(path)
         return there
+
+    def _rows(self, path: Path) -> tuple[Integers, Integers]:
+        """Keys and slots of a data file's rows; in a file that is sorted by key, other keys' rows are not read."""
+        with pq.ParquetFile(path) as file:
+            groups = [number for number in range(file.num_row_groups) if self._near(file.metadata.row_group(number))]
+            read = file.read_row_groups(groups, columns=["key", "slot"], use_threads=False)
+        key, slot = read["key"].to_numpy(), read["slot"].to_numpy().astype(np.int32)
+        mine = (self.low <= key) & (key <= self.high)
+        return (key, slot) if mine.all() else (key[mine], slot[mine])
+
+    def _near(self, group: pq.RowGroupMetaData) -> bool:
+        """Whether a row group may hold a key that is looked for."""
+        columns = (group.column(number) for number in range(group.num_columns))
+        told = next(column.statistics for column in columns if column.path_in_schema == "key")
+        if told is None or not told.has_min_max:
+            return True
+        return bool(told.min <= self.high and told.max >= self.low)

@@ -80,9 +80,14 @@ where nothing is said, and refuse the study where something is."""
 _SWAP = CommitProperties(max_commit_retries=0)
 # Checkpoints are made apart, because a failure to make one must not look like a failed commit.
 _NO_HOOK = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-# Keys are hashes: a dictionary of them is as long as they are; and whole row groups are held in memory when read.
-_PLAIN = ColumnProperties(dictionary_enabled=False)
-_LAYOUT = WriterProperties(max_row_group_size=2**16, column_properties={"key": _PLAIN, "public": _PLAIN})
+# Whole row groups are held in memory when read. Keys are hashes and outputs nearly noise: their dictionaries would cost
+# more than they save; what repeats, as the key of a bundle does, the lightest compression finds.
+_LAYOUT = WriterProperties(
+    max_row_group_size=2**16,
+    compression="ZSTD",
+    compression_level=1,
+    default_column_properties=ColumnProperties(dictionary_enabled=False),
+)
 _CHECKPOINT_EVERY = 50
 _PATIENCE = 8
 """Failed commits in a row, with nobody else committing, until the failure is not a conflict."""

@@ -1,0 +1,130 @@
+"""Judging a chunk: what reports say, all at once and a part at a time, is what the protocol reads one by one."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aggregator.design import unary
+from aggregator.intake import judge, signatures
+from aggregator.intake.chunk import Gathering
+from aggregator.intake.framing import frames
+from aggregator.intake.ingest import ingest
+from aggregator.intake.rejects import Reject
+from aggregator.intake.signatures import verifier
+from aggregator.study import Study
+from protocol.campaign import open_campaign, seal_campaign
+from protocol.errors import BadData
+from protocol.exact import NANONATS
+from protocol.report import Report, pack
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, campaign, device, enrolment, report
+
+PLAIN = campaign(5)
+BUNDLES = campaign(300, answers=64, title="Bundles")
+WORDS = open_campaign(
+    seal_campaign(
+        replace(campaign(11, answers=3, title="Words").terms, channel=unary.oue(11, NANONATS), mechanism="oue"), AUTHOR
+    ),
+    [AUTHOR.public],
+)
+PADDING = 16 - WORDS.terms.channel.output_bits
+CAMPAIGNS = {"education": PLAIN, "bundles": BUNDLES, "words": WORDS}
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory):
+    """The folder of a study of three campaigns whose reports have different shapes, and three devices in each."""
+    made = crowd.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN)
+    for name, signed in CAMPAIGNS.items():
+        if name != "education":
+            made.import_campaign(signed.data, [AUTHOR.public], name)
+        made.enrol(b"".join(enrolment(number, signed) for number in range(3)))
+    return made.path
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
+    """A report of any campaign, its outputs right or of any bits and length."""
+    signed = draw(st.sampled_from(list(CAMPAIGNS.values())))
+    terms = signed.terms
+    count = draw(st.integers(1, min(terms.answers_per_period, 9)) | st.just(terms.answers_per_period))
+    slot = draw(st.integers(0, terms.answers_per_period - count))
+    bits = terms.channel.output_bits
+    most = 2**bits if terms.channel.unary else terms.channel.outputs
+    packed = pack(draw(st.lists(st.integers(0, most - 1), min_size=count, max_size=count)), bits)
+    if draw(st.integers(0, 5)) == 0:
+        packed = draw(st.binary(min_size=len(packed), max_size=len(packed) + 1))
+    said = Report(signed.id, draw(st.integers(0, 1)), slot, count, packed)
+    return said.seal(device(draw(st.integers(0, 2)), signed)), said
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(reports(), max_size=12), st.sampled_from([1, 3, 70, 10**6]))
+def test_offers_are_the_reports_unpacked(furnished, sealed, most_outputs):
+    """Row by row and in order, offers hold the outputs that Report.outputs gives; where it gives none there is none."""
+    study = Study.open(furnished)
+    data = b"".join(envelope for envelope, _ in sealed)
+    gathering = Gathering()
+    gathering.add(data, frames(data, final=True))
+    with verifier(2) as threads:
+        judged, offers = judge.examine(study, gathering.done(), threads, NOW, most_outputs)
+    expected, refused = [], 0
+    for envelope, said in sealed:
+        signed = next(signed for signed in CAMPAIGNS.values() if signed.id == said.campaign_id)
+        try:
+            outputs = said.outputs(signed.terms)
+        except BadData:
+            refused += 1
+            continue
+        key = int.from_bytes(envelope[5:13], "big", signed=True)
+        expected.append([(signed.id.hex(), said.period, key, said.slot + n, y) for n, y in enumerate(outputs)])
+    found = []
+    for offer in offers:
+        mine: dict[int, list[tuple[object, ...]]] = {}
+        for row in range(len(offer.report)):
+            word = None if offer.word is None else offer.word[row]
+            y = int(offer.output[row]) if word is None else int.from_bytes(word, "big") >> PADDING
+            place = [int(column[row]) for column in (offer.period, offer.key, offer.slot)]
+            mine.setdefault(int(offer.report[row]), []).append((offer.campaigns[offer.campaign[row]], *place, y))
+        assert list(mine) == list(range(offer.reports))
+        found += mine.values()
+    assert found == expected
+    assert sum(judged.rejected[signed.id.hex(), Reject.BAD_OUTPUT] for signed in CAMPAIGNS.values()) == refused
+    assert judged.rejected.total() == refused
+
+
+def test_a_part_is_committed_while_the_next_is_verified(furnished, tmp_path, monkeypatch):
+    """A commit waits for the signatures of its own reports, and not for those of later ones."""
+    study = Study.open(shutil.copytree(furnished, tmp_path / "study"))
+    parts = [report(n, BUNDLES, *range(60), period=period) for period in range(2) for n in range(3)]
+    file = tmp_path / "batch.htr"
+    file.write_bytes(b"".join(parts))
+    committed, verified = threading.Event(), list[bytes]()
+    at_commits = []
+    real_append, real_open = judge.append, signatures.crypto_sign_open
+
+    def append(path, rows_for):
+        at_commits.append(set(verified))
+        real_append(path, rows_for)
+        committed.set()
+
+    def crypto_sign_open(signed, public):
+        if signed[:64] == parts[-1][-64:]:
+            assert committed.wait(20)
+        verified.append(signed[:64])
+        return real_open(signed, public)
+
+    monkeypatch.setattr(signatures, "BLOCK_BYTES", 2 * len(parts[0]))
+    monkeypatch.setattr(signatures, "crypto_sign_open", crypto_sign_open)
+    monkeypatch.setattr(judge, "append", append)
+    assert ingest(study, [file], now=NOW, threads=2, chunk_outputs=120).accepted == 6
+    signatures_of = [part[-64:] for part in parts]
+    assert signatures_of[-1] not in at_commits[0]
+    for commit, reports_in in zip(at_commits, [1, 3, 5, 6], strict=True):
+        assert commit >= set(signatures_of[:reports_in])
