@@ -10,7 +10,7 @@ compare-and-swap on the study's tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -41,6 +41,9 @@ class Engine(Protocol):
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
         """As ``aggregator.study.Study.tally``."""
+
+    def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
+        """As ``aggregator.study.Study.spans``."""
 
 
 def is_engine(name: str) -> bool:

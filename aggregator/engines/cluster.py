@@ -30,7 +30,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
@@ -45,13 +45,16 @@ from distributed.utils import silence_logging_cmgr
 
 from aggregator.engines import EngineError, steps, tallies
 from aggregator.engines.steps import Examined, Settled, Standing
+from aggregator.engines.tallies import Chosen
 from aggregator.estimate.tally import Tally
 from aggregator.intake import ranges, tables
 from aggregator.intake.enrolments import Introduction, admit
 from aggregator.intake.files import batch_files, size_of
-from aggregator.intake.ingest import Desk, IngestResult
+from aggregator.intake.ingest import ALONE_BYTES, Desk, IngestResult
 from aggregator.intake.ranges import Range, Surveyed
 from aggregator.intake.tables import CAMPAIGNS, KEYS, REPORTS, SCHEMAS
+from aggregator.intake.verified import Verified
+from aggregator.intake.verified import size_of as verified_bytes
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 from protocol.errors import HalftruthError
@@ -211,9 +214,10 @@ class Cluster:
         standing = self._require_shared(study)
         warnings: dict[Path, str] = {}
         pieces = self._pieces(study, files, warnings)
-        desk = Desk(study, now)
-        self._take_keys(desk, [piece for piece, enrolments in pieces if enrolments], standing)
-        self._take_reports(desk, [piece for piece, _ in pieces], _standing(study), warnings, progress)
+        desk, verified = Desk(study, now), Verified.of(study.path)
+        self._take_keys(desk, verified, [piece for piece, enrolments in pieces if enrolments], standing)
+        standing = replace(_standing(study), verified=standing.verified)
+        self._take_reports(desk, verified, [piece for piece, _ in pieces], standing, warnings, progress)
         return desk.result(len(files), tuple(_warnings(files, warnings)))
 
     def _require_shared(self, study: Study) -> Standing:
@@ -224,14 +228,19 @@ class Cluster:
         """
         standing = _standing(study)
         identity = str(tables.snapshot(standing.path / CAMPAIGNS).metadata().id)
-        try:
-            found: Mapping[str, tuple[str, str]] = self.client.run(steps.probe, standing.path, identity)
-        except (ImportError, AttributeError) as error:
-            raise EngineError(
-                f"a worker cannot run halftruth ({error}): install halftruth[aggregator,dask] where workers run"
-            ) from None
+        answers: Mapping[str, Any] = self.client.run(steps.probe, standing.path, identity, on_error="return")
+        # A worker that was lost meanwhile has not answered, and its work will be done by others.
+        found = {worker: answer for worker, answer in sorted(answers.items()) if not isinstance(answer, OSError)}
+        if not found:
+            raise EngineError("no worker answers. Start workers, and run it again")
         mine = metadata.version("halftruth")
-        for worker, (version, trouble) in sorted(found.items()):
+        for worker, answer in found.items():
+            if isinstance(answer, BaseException):
+                raise EngineError(
+                    f"worker {worker} cannot run halftruth ({answer}): install halftruth[aggregator,dask] where "
+                    "workers run"
+                )
+            version, trouble = answer
             if version != mine:
                 raise EngineError(f"worker {worker} runs halftruth {version}, this is {mine}: use one version")
             if trouble:
@@ -246,8 +255,9 @@ class Cluster:
     ) -> list[tuple[tuple[Range, ...], bool]]:
         """The files in pieces cut where envelopes end, and whether there are enrolments in each."""
         fair = max(size_of(files) // (PIECES_EACH * self._threads()), LEAST_BYTES)
-        size = min(self.piece_bytes, fair, _bytes_of(study, PIECE_OUTPUTS))
-        guesses = ranges.grouped(_guesses(files, size, warnings), size, PIECE_FILES)
+        # A power of two, so that a file is mostly cut as before when it comes again with others.
+        size = 1 << min(self.piece_bytes, fair, _bytes_of(study, PIECE_OUTPUTS)).bit_length() - 1
+        guesses = ranges.grouped(_guesses(files, size, warnings), size, PIECE_FILES, ALONE_BYTES)
         kept: deque[tuple[Range, ...]] = deque()
 
         def jobs() -> Iterator[tuple[Any, ...]]:
@@ -275,15 +285,18 @@ class Cluster:
                 warnings[where.path] = _unread(found.trouble, nothing=nothing)
             found_in.append((where, found.enrolments))
         there = (enrolments for _, enrolments in found_in)
-        pieces = ranges.grouped((where for where, _ in found_in), size, PIECE_FILES)
+        pieces = ranges.grouped((where for where, _ in found_in), size, PIECE_FILES, ALONE_BYTES)
         return [(piece, any(list(itertools.islice(there, len(piece))))) for piece in pieces]
 
-    def _take_keys(self, desk: Desk, pieces: Iterable[tuple[Range, ...]], standing: Standing) -> None:
+    def _take_keys(
+        self, desk: Desk, verified: Verified, pieces: Iterable[tuple[Range, ...]], standing: Standing
+    ) -> None:
         """Register the keys that enrolments introduce, in the order in which they were read."""
         waiting: dict[str, list[Introduction]] = {}
         jobs = ((piece, standing) for piece in pieces)
         for errand in self._in_order(steps.introduce, jobs):
             done: steps.Introduced = errand.future.result()
+            verified.add(done.verified)
             desk.take_keys(done.enrolled, done.envelopes)
             for one in done.keys:
                 waiting.setdefault(one.campaign, []).append(one)
@@ -295,6 +308,7 @@ class Cluster:
     def _take_reports(
         self,
         desk: Desk,
+        verified: Verified,
         pieces: Sequence[tuple[Range, ...]],
         standing: Standing,
         warnings: dict[Path, str],
@@ -308,8 +322,10 @@ class Cluster:
         kept = deque(pieces)
         jobs = ((piece, standing, desk.now, shards) for piece in pieces)
         held: list[tuple[Future[Any], Examined]] = []
+        homes: list[str | None] = [None] * shards
         for errand in self._in_order(steps.examine, jobs, digest=steps.summary):
             found: Examined = errand.digest.result()
+            verified.add(found.verified)
             self.travelled += found.travel
             for path, trouble in found.troubles.items():
                 warnings.setdefault(path, _unread(trouble, nothing=False))
@@ -317,14 +333,32 @@ class Cluster:
             if progress is not None:
                 progress(sum(where.size for where in kept.popleft()))
             if sum(one.outputs for _, one in held) >= most or len(held) >= ROUND_PIECES:
-                self._commit(desk, held, standing, shards)
+                homes = self._homes(homes)
+                self._commit(desk, held, standing, homes)
                 held = []
         if held:
-            self._commit(desk, held, standing, shards)
+            self._commit(desk, held, standing, self._homes(homes))
+
+    def _homes(self, before: Sequence[str | None]) -> list[str | None]:
+        """The worker at which each shard is settled: as before, if it is still there.
+
+        It keeps the shard's slots, which any other has to read anew. So it is asked first; it need not be the one.
+        """
+        threads: Mapping[str, int] = self.client.nthreads()
+        places = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
+        if not places:
+            return [None] * len(before)
+        anew = [places[shard * len(places) // len(before)] for shard in range(len(before))]
+        return [home if home in threads else other for home, other in zip(before, anew, strict=True)]
 
     def _commit(
-        self, desk: Desk, held: Sequence[tuple[Future[Any], Examined]], standing: Standing, shards: int
+        self,
+        desk: Desk,
+        held: Sequence[tuple[Future[Any], Examined]],
+        standing: Standing,
+        homes: Sequence[str | None],
     ) -> None:
+        shards = len(homes)
         parcels = [
             [self.client.submit(steps.parcel, future, shard, pure=False, priority=_URGENT) for future, _ in held]
             for shard in range(shards)
@@ -334,7 +368,7 @@ class Cluster:
         def rows_for(table: DeltaTable) -> pa.Table:
             nonlocal settled
             of_shards = ((standing, table.version(), shard, shards, parcels[shard]) for shard in range(shards))
-            errands = list(self._in_order(steps.settle, of_shards, priority=_URGENT, most=shards))
+            errands = list(self._in_order(steps.settle, of_shards, priority=_URGENT, most=shards, at=homes))
             settled = [errand.future.result() for errand in errands]
             return pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in settled])
 
@@ -351,14 +385,29 @@ class Cluster:
         Raises:
             EngineError, StudyError
         """
-        standing = self._require_shared(study)
+        return next(self._tallies(study, campaign, [period]))
+
+    def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
+        """As ``aggregator.study.Study.spans``, from the same integers.
+
+        Raises:
+            EngineError, StudyError
+        """
+        return self._tallies(study, campaign, spans)
+
+    def _tallies(self, study: Study, campaign: SignedCampaign, asked: Sequence[Chosen]) -> Iterator[Tally]:
+        """A tally of each that is asked, of one version of the table."""
+        standing, name = self._require_shared(study), campaign.id.hex()
         table = tables.snapshot(standing.path / REPORTS)
         files = tables.data_files(standing.path / REPORTS, table)
-        rows = sum(file.rows for file in files if file.partition["campaign"] == campaign.id.hex())
+        rows = sum(file.rows for file in files if file.partition["campaign"] == name)
         number = 1 << (max(rows // TALLY_ROWS, min(self._threads(), MOST_SHARDS)) - 1).bit_length()
-        shards = ((standing, table.version(), shard, number, campaign.id.hex(), period) for shard in range(number))
-        parts: list[Tally] = [errand.future.result() for errand in self._in_order(tallies.part, shards)]
-        return tallies.whole(parts, MappingProxyType(study.rejected(campaign)))
+        rejected = MappingProxyType(study.rejected(campaign))
+        jobs = ((standing, table.version(), shard, number, name, chosen) for chosen in asked for shard in range(number))
+        errands = self._in_order(tallies.part, jobs)
+        for _ in asked:
+            parts: list[Tally] = [errand.future.result() for errand in itertools.islice(errands, number)]
+            yield tallies.whole(parts, rejected)
 
     # Work on workers.
 
@@ -377,13 +426,19 @@ class Cluster:
         digest: Callable[..., Any] | None = None,
         priority: int = 0,
         most: int | None = None,
+        at: Iterable[str | None] = (),
     ) -> Iterator[_Errand]:
-        """Errands in the order of their arguments, each done; at most ``most`` are under way."""
+        """Errands in the order of their arguments, each done; at most ``most`` are under way.
+
+        Args:
+            at: the worker that is asked first, for each.
+        """
         under_way: deque[_Errand] = deque()
         most = most or AHEAD * self._threads()
+        homes = itertools.chain(at, itertools.repeat(None))
         while True:
             for arguments in itertools.islice(jobs, most - len(under_way)):
-                under_way.append(_Errand(self, step, arguments, digest, priority))
+                under_way.append(_Errand(self, step, arguments, digest, priority, next(homes)))
             if not under_way:
                 return
             first = under_way.popleft()
@@ -401,15 +456,18 @@ class _Errand:
         arguments: tuple[Any, ...],
         digest: Callable[..., Any] | None,
         priority: int,
+        at: str | None,
     ) -> None:
         self._cluster, self._step, self._arguments, self._priority = cluster, step, arguments, priority
         self._digest = digest
         self._runs: list[tuple[Future[Any], Future[Any]]] = []
-        self._run(None)
+        self._run([at] if at else None)
 
     def _run(self, workers: list[str] | None) -> None:
         client, options = self._cluster.client, {"pure": False, "priority": self._priority}
-        future = client.submit(self._step, *self._arguments, workers=workers, **options)
+        # A worker that is asked for may be gone before it hears of it.
+        anywhere = {"workers": workers, "allow_other_workers": workers is not None}
+        future = client.submit(self._step, *self._arguments, **anywhere, **options)
         small = future if self._digest is None else client.submit(self._digest, future, **options)
         self._runs.append((future, small))
 
@@ -456,8 +514,8 @@ class _Errand:
 
 def _standing(study: Study) -> Standing:
     path = study.path.resolve()
-    versions = (tables.snapshot(path / name).version() for name in (CAMPAIGNS, KEYS))
-    return Standing(path, *versions)
+    campaigns, keys = (tables.snapshot(path / name).version() for name in (CAMPAIGNS, KEYS))
+    return Standing(path, campaigns, keys, verified_bytes(path))
 
 
 def _bytes_of(study: Study, outputs: int) -> int:

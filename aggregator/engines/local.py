@@ -5,7 +5,7 @@ One idea: the library's own functions, with nothing between; what other engines 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,3 +35,7 @@ class Local:
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
         """As ``aggregator.study.Study.tally``."""
         return study.tally(campaign, period)
+
+    def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
+        """As ``aggregator.study.Study.spans``."""
+        return study.spans(campaign, spans)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -27,12 +27,16 @@ from aggregator.intake.registry import Registry, load
 from aggregator.intake.rejects import Reject
 from aggregator.intake.shards import Parcel
 from aggregator.intake.signatures import verifier
+from aggregator.intake.slots import Slots
 from aggregator.intake.tables import CAMPAIGNS, KEYS, REPORTS, StudyError
+from aggregator.intake.verified import Verified
 from aggregator.study import Listed, Study
 from protocol.envelope import Kind
 
 _OFFER_OUTPUTS = 2**20
 """Outputs that are unpacked at once."""
+SHARD_ROWS = 2**26
+"""Rows of the periods at hand for which slots are kept, of each shard."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,13 @@ class Standing:
     Attributes:
         path: of the study; the same on every machine.
         campaigns, keys: versions of these tables.
+        verified: bytes of what was written down as verified. Nothing but time depends on them.
     """
 
     path: Path
     campaigns: int
     keys: int
+    verified: int = field(compare=False)
 
 
 class Pinned(Study):
@@ -82,6 +88,28 @@ def pinned(standing: Standing) -> Pinned:
     return Pinned(standing)
 
 
+@lru_cache(maxsize=2)
+def verified(path: Path, size: int) -> Verified:
+    """What was verified before in the study at ``path``, as far as ``size`` bytes tell."""
+    return Verified.of(path, size)
+
+
+class Shelf:
+    """The filled slots of a shard, which a process keeps from one round to the next, whoever's round it is."""
+
+    def __init__(self, path: Path, shard: int, number: int) -> None:
+        """Keep nothing yet, of the study at ``path``."""
+        low, high = shards.bounds(shard, number)
+        self.slots = Slots(path / REPORTS, SHARD_ROWS, low, high)
+        self.lock = threading.Lock()
+
+
+@lru_cache(maxsize=32)
+def shelf(path: Path, shard: int, number: int) -> Shelf:
+    """Those of one of ``number`` shards."""
+    return Shelf(path, shard, number)
+
+
 def probe(path: Path, identity: str) -> tuple[str, str]:
     """The version of halftruth on this worker, and what keeps it from reading the study; empty if nothing does.
 
@@ -110,20 +138,23 @@ class Introduced:
         enrolled: those refused or ignored.
         envelopes: those that introduce no key.
         keys: those to admit.
+        verified: digests to write down.
     """
 
     enrolled: Enrolled
     envelopes: int
     keys: tuple[Introduction, ...]
+    verified: tuple[bytes, ...]
 
 
 def introduce(parts: Sequence[Range], standing: Standing) -> Introduced:
     """Check the enrolments of a piece."""
     chunk, _ = ranges.gather(parts)
-    with verifier(1) as verifying:
+    noting = verified(standing.path, standing.verified).noting()
+    with verifier(1, noting) as verifying:
         enrolled, keys = introduced(pinned(standing), chunk, verifying, uploaded=True)
     others = len(chunk.of(Kind.ENROLMENT)) - sum(len(one.ids) for one in keys)
-    return Introduced(enrolled, others, tuple(keys))
+    return Introduced(enrolled, others, tuple(keys), tuple(noting.noted))
 
 
 @dataclass(frozen=True)
@@ -135,23 +166,27 @@ class Examined:
         outputs: of the reports that passed.
         travel: bytes of the parcels they are in.
         troubles: what stopped reading, by file.
+        verified: digests to write down.
     """
 
     judged: Judged
     outputs: int
     travel: int
     troubles: Mapping[Path, str]
+    verified: tuple[bytes, ...]
 
 
 def examine(parts: Sequence[Range], standing: Standing, now: int, number: int) -> tuple[Examined, list[Parcel]]:
     """Check the reports of a piece, and sort those that pass into ``number`` shards."""
     chunk, troubles = ranges.gather(parts)
-    with verifier(1) as verifying:
+    noting = verified(standing.path, standing.verified).noting()
+    with verifier(1, noting) as verifying:
         judged, offers = judge.examine(pinned(standing), chunk, verifying, now, _OFFER_OUTPUTS)
     parcels = shards.split(offers, number)
     pa.default_memory_pool().release_unused()
     outputs = sum(len(offer.report) for offer in offers)
-    return Examined(judged, outputs, sum(parcel.__sizeof__() for parcel in parcels), troubles), parcels
+    travel = sum(parcel.__sizeof__() for parcel in parcels)
+    return Examined(judged, outputs, travel, troubles, tuple(noting.noted)), parcels
 
 
 def summary(examined: tuple[Examined, list[Parcel]]) -> Examined:
@@ -190,7 +225,9 @@ def settle(standing: Standing, version: int, shard: int, number: int, parcels: S
     if not offer.reports:
         return Settled(_narrow(tables.SCHEMAS[REPORTS].empty_table()), judged)
     table = tables.snapshot(standing.path / REPORTS, version)
-    free = offer.free(table, shards.condition(shard, number))
+    kept = shelf(standing.path, shard, number)
+    with kept.lock:
+        free = offer.free(table, shards.condition(shard, number), kept.slots)
     first = np.flatnonzero(np.diff(offer.report, prepend=-1))
     for campaign in np.unique(offer.campaign).tolist():
         of_campaign = offer.campaign[first] == campaign
@@ -202,7 +239,7 @@ def settle(standing: Standing, version: int, shard: int, number: int, parcels: S
 
 
 def _narrow(rows: pa.Table) -> pa.Table:
-    """The same rows with each campaign's name once, for the way; by key, so that later rounds read few row groups."""
+    """The same rows with each campaign's name once, for the way; by key, so that a shard reads few row groups."""
     rows = rows.set_column(0, "campaign", rows["campaign"].dictionary_encode())
     return rows.sort_by([("key", "ascending"), ("slot", "ascending")])
 

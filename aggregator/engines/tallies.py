@@ -1,6 +1,6 @@
 """Tallies in parts: a worker counts the rows of some keys, and parts become the whole.
 
-One idea: what belongs to a device is in one part, and a tally is integers that add. So a part is what ``Study.tally``
+One idea: what belongs to a device is in one part, and a tally is integers that add. So a part is what the study
 counts of the rows of its keys, by the same queries, and the whole is the sum: the very integers that it counts of all.
 
 What is done with a tally: estimate.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from deltalake import DeltaTable
@@ -55,16 +56,23 @@ class _Part(Study):
         return self._slice
 
 
-def part(standing: Standing, version: int, shard: int, number: int, campaign: str, period: int | None) -> Tally:
-    """The tally of one of ``number`` shards.
+Chosen: TypeAlias = int | tuple[int, int] | None
+"""What a tally is of: a period; a span of periods, by groups of devices; everybody's latest answer."""
+
+
+def part(standing: Standing, version: int, shard: int, number: int, campaign: str, chosen: Chosen) -> Tally:
+    """The tally of one of ``number`` shards, as ``Study.tally`` or ``Study.spans`` gives it.
 
     Args:
         version: of the table of reports.
         campaign: id in hex.
-        period: as of ``Study.tally``.
+    Raises:
+        StudyError
     """
     study = _Part(pinned(standing), Slice(standing.path / REPORTS, version, condition(shard, number)))
-    return replace(study.tally(study.known(campaign).campaign, period), rejected={})
+    signed = study.known(campaign).campaign
+    found = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
+    return replace(found, rejected={})
 
 
 def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:

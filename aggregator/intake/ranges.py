@@ -123,11 +123,21 @@ def stitched(
         at, inside, over = found.rest, found.inside_garbage, found.ends
 
 
-def grouped(ranges: Iterable[Range], size: int, most: int) -> Iterator[tuple[Range, ...]]:
-    """Ranges after one another in groups of about ``size`` bytes, and of ``most`` ranges at most."""
+def grouped(ranges: Iterable[Range], size: int, most: int, alone: int) -> Iterator[tuple[Range, ...]]:
+    """Ranges after one another in groups of about ``size`` bytes, and of ``most`` ranges at most.
+
+    Args:
+        alone: bytes of a file whose ranges are groups by themselves, and so the same in any company.
+    """
     group: list[Range] = []
     held = 0
     for one in ranges:
+        if one.begin or one.size >= min(size, alone):
+            if group:
+                yield tuple(group)
+            yield (one,)
+            group, held = [], 0
+            continue
         group.append(one)
         held += one.size
         if held >= size or len(group) >= most:

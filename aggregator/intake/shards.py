@@ -55,12 +55,16 @@ def shard_of(keys: Integers, shards: int) -> Integers:
     return (keys >> np.int64(width)) + np.int64(shards // 2)
 
 
+def bounds(shard: int, shards: int) -> tuple[int, int]:
+    """The least and the greatest key of a shard."""
+    width = 2**64 // shards
+    return shard * width - 2**63, (shard + 1) * width - 2**63 - 1
+
+
 def condition(shard: int, shards: int) -> str:
     """What the query engine is told of the keys of a shard; empty where that are all."""
-    width = 2**64 // shards
-    low, high = shard * width - 2**63, (shard + 1) * width - 2**63
-    bounds = [f"key >= {low}"] * (shard > 0) + [f"key < {high}"] * (shard < shards - 1)
-    return " AND ".join(bounds)
+    low, high = bounds(shard, shards)
+    return " AND ".join([f"key >= {low}"] * (shard > 0) + [f"key <= {high}"] * (shard < shards - 1))
 
 
 def split(offers: Sequence[Offer], shards: int) -> list[Parcel]:

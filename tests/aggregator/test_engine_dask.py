@@ -29,12 +29,13 @@ from aggregator.design import mechanisms, unary
 from aggregator.engines import EngineError, cluster, engine_of, steps, tallies
 from aggregator.engines.cluster import Cluster
 from aggregator.estimate.result import estimate
-from aggregator.intake import enrolments, ranges, shards, tables
+from aggregator.intake import enrolments, ranges, shards, signatures, slots, tables
 from aggregator.intake.deduplicate import Offer
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
 from aggregator.intake.tables import REPORTS, SCHEMAS
-from aggregator.study import Study
+from aggregator.intake.verified import NAME
+from aggregator.study import Study, StudyError
 from protocol import envelope, exact
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.domain import Values
@@ -43,6 +44,7 @@ from protocol.notions.transcript import TranscriptPrior
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, enrolment, report
 from tests.aggregator.test_intake_ingest import FOREIGN, OPEN, PLAIN, mutated, one_of_each, rows
+from tests.aggregator.test_intake_known import offer
 
 PIECE = 6_000
 """Bytes, about sixty reports."""
@@ -70,6 +72,13 @@ def study(tmp_path):
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     made.revoke(enrolment(9, PLAIN))
     return made
+
+
+CHANGES = {
+    "a key is revoked": lambda study: study.revoke(enrolment(3, PLAIN)),
+    "a key is enrolled": lambda study: study.enrol(enrolment(11, PLAIN)),
+    "a campaign is imported": lambda study: study.import_campaign(FOREIGN.data, [AUTHOR.public], "foreign"),
+}
 
 
 def copied(study, name):
@@ -153,6 +162,108 @@ def test_a_file_that_cannot_be_read_is_named(dask, study, tmp_path, monkeypatch)
     assert result.warnings == (f"{tmp_path / 'gone'} could not be read: No such file or directory",)
 
 
+# What is kept in mind.
+
+
+def watch(least, block):
+    """On a worker: remember so few envelopes as one, and note what is verified and which data files are read."""
+    if not hasattr(signatures, "sound_open"):
+        signatures.sound_open, slots.Slots.sound_rows = signatures.crypto_sign_open, slots.Slots._rows
+    signatures.LEAST, signatures.BLOCK_BYTES = least, block
+    seen = signatures.seen = Counter()
+
+    def opened(*arguments):
+        seen["verified"] += 1
+        return signatures.sound_open(*arguments)
+
+    def read(self, path):
+        seen[self.low, path.name] += 1
+        return self.sound_rows(path)
+
+    signatures.crypto_sign_open, slots.Slots._rows = opened, read
+
+
+def noted():
+    """On a worker: what was noted since the last time."""
+    seen = Counter(signatures.seen)
+    signatures.seen.clear()
+    return seen
+
+
+@pytest.fixture
+def watched(dask):
+    """The engine, and what its workers note, summed up and forgotten by every call."""
+    usual = signatures.LEAST, signatures.BLOCK_BYTES
+    dask.client.run(watch, 1, 500)
+    yield dask, lambda: sum(dask.client.run(noted).values(), Counter())
+    dask.client.run(watch, *usual)
+
+
+def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
+    """Of a file whose signatures were all good none is verified again, alone or with others; and all count."""
+    dask, seen = watched
+    one, other = tmp_path / "one.htr", tmp_path / "a.htr"
+    one.write_bytes(b"".join(report(n % 8, PLAIN, period=n // 8) for n in range(16)) + enrolment(1, OPEN))
+    other.write_bytes(report(8, PLAIN))
+    dask.ingest(study, [one], now=NOW)
+    assert seen()["verified"] == 17
+    again = dask.ingest(study, [one], now=NOW)
+    assert (seen()["verified"], again.rejected, again.enrolments) == (0, {"replayed": 16}, 1)
+    large = replace(dask, piece_bytes=1024)  # then ``one`` is a large file
+    large.ingest(study, [one], now=NOW)
+    seen()
+    assert large.ingest(study, [other, one], now=NOW).accepted == 1
+    assert seen()["verified"] == 1
+
+
+@pytest.mark.parametrize(
+    "change", ["a key is revoked", *(pytest.param(one, marks=pytest.mark.long) for one in list(CHANGES)[1:])]
+)
+def test_what_is_remembered_changes_no_verdict(watched, study, tmp_path, change):
+    """Whatever was enrolled, revoked or imported since, the result is that of the local engine without memory."""
+    dask, seen = watched
+    files = inbox(tmp_path / "inbox", messy(5))
+    dask.ingest(study, [files], now=NOW)
+    first = seen()["verified"]
+    CHANGES[change](study)
+    forgetful = copied(study, "forgetful")
+    (forgetful.path / NAME).unlink()
+    assert dask.ingest(study, [files], now=NOW) == ingest(forgetful, [files], now=NOW)
+    assert rows(study) == rows(forgetful)
+    assert 0 < seen()["verified"] < first  # what is near a forged report, or has changed
+
+
+def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
+    """However many rounds look for free slots, each data file is read once for each shard, where the shard is kept."""
+    dask, seen = watched
+    file = many(study, tmp_path)
+    replace(dask, piece_bytes=2000, round_outputs=40).ingest(study, [file], now=NOW)
+    written = len(tables.data_files(study.path / REPORTS, tables.snapshot(study.path / REPORTS)))
+    found = seen()
+    del found["verified"]
+    assert written >= 3
+    assert len(found) >= 2 * (written - 1)  # nobody had to look at what the last round wrote
+    assert max(found.values()) <= 2  # a settlement may be taken over by the other worker, who reads for itself
+
+
+@pytest.mark.parametrize("number", [1, 2, 8])
+def test_slots_of_a_shard_are_those_of_the_table(study, number):
+    """What is kept of a shard finds the free slots that a full look finds, in files sorted by key and in others."""
+    rng, path = np.random.default_rng(number), study.path / REPORTS
+    devices = rng.integers(-(2**63), 2**63 - 1, 60)
+    kept = [slots.Slots(path, 10**6, *shards.bounds(shard, number)) for shard in range(number)]
+    for step in range(6):
+        table = tables.snapshot(path)
+        for shard, parcel in enumerate(shards.split([offer(rng, devices, 40)], number)):
+            one = shards.joined((PLAIN.id.hex(),), [parcel])
+            free = one.free(table)
+            assert one.free(table, shards.condition(shard, number), kept[shard]).tolist() == free.tolist()
+            added = one.rows(free)
+            tables.add(path, added.sort_by("key") if step % 2 else added)
+    assert sum(one._held() for one in kept) > 60
+    assert all(one._partitions for one in kept)  # nobody looked at the whole table
+
+
 # Cutting files.
 
 
@@ -184,8 +295,8 @@ def around(payload):
     return envelope.seal(envelope.Kind.REPORT, crowd.device(0, PLAIN), payload)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.integers(0, 2**32), st.integers(1, 700))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 2**32), st.integers(8, 700))
 def test_many_readers_find_what_one_finds(tmp_path_factory, seed, size):
     """However a file is cut, and whatever is in it, its ranges have the envelopes and the garbage of the whole."""
     rng = random.Random(seed)
@@ -299,7 +410,7 @@ def counted(tmp_path, kind, devices=150):
         from protocol import codec
 
         prior[:] = [codec.encode([1 + n % 60, *range(2, SIZE + 1)]) for n in range(devices)]
-    enrolments.register(made, signed.id.hex(), ids, public, prior if kind.startswith("own") else None, revoked=False)
+    enrolments.register(made, signed.id.hex(), ids, public, prior if kind.startswith("own") else None)
     found = []
     for key in ids.tolist():
         periods = sorted(rng.choice(4, rng.integers(1, 4), replace=False).tolist())
@@ -336,15 +447,18 @@ def test_parts_of_a_tally_are_the_whole(tmp_path, kind):
     made, signed = counted(tmp_path, kind)
     standing = cluster._standing(made)
     version = tables.snapshot(made.path / REPORTS).version()
-    for period, number in ((None, 4), (2, 2), (9, 1)):
-        parts = [tallies.part(standing, version, one, number, signed.id.hex(), period) for one in range(number)]
-        whole, expected = tallies.whole(parts, made.rejected(signed)), made.tally(signed, period)
+    spans = [(1, 1)] if kind == "transcript" else [(1, 1), (0, 2)]
+    for chosen, number in ((None, 4), (2, 2), (9, 1), *((span, 4) for span in spans)):
+        parts = [tallies.part(standing, version, one, number, signed.id.hex(), chosen) for one in range(number)]
+        whole = tallies.whole(parts, made.rejected(signed))
+        expected = next(made.spans(signed, [chosen])) if isinstance(chosen, tuple) else made.tally(signed, chosen)
         assert told(whole) == told(expected)
+        assert (whole.groups is not None) >= isinstance(chosen, tuple)
         if expected.reports:
             one, two = (json.dumps(estimate(signed, tally).as_json()) for tally in (whole, expected))
             assert one == two
     if kind == "transcript":
-        assert expected.lost == 0 < made.tally(signed).lost
+        assert made.tally(signed, 9).lost == 0 < made.tally(signed).lost
 
 
 def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
@@ -352,6 +466,11 @@ def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
     made, signed = counted(tmp_path, "several")
     for period in (None, 1):
         assert told(dask.tally(made, signed, period)) == told(made.tally(signed, period))
+    spans = [(2, 2), (0, 1), (9, 9)]
+    assert list(map(told, dask.spans(made, signed, spans))) == list(map(told, made.spans(signed, spans)))
+    chained, transcripts = counted(tmp_path, "transcript", 10)
+    with pytest.raises(StudyError, match="name single periods"):
+        list(dask.spans(chained, transcripts, [(0, 1)]))
     empty = crowd.study(tmp_path / "empty", PLAIN)
     assert told(dask.tally(empty, PLAIN)) == told(empty.tally(PLAIN))
 
@@ -533,8 +652,14 @@ def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):
     assert "another study" in steps.probe(study.path, "somebody else")[1]
     assert "no study" in steps.probe(study.path / "nowhere", identity)[1]
     version = steps.probe(study.path, identity)[0]
-    for found, said in (((version, "there is no study"), "shared|storage"), (("0.0", ""), "use one version")):
-        client = SimpleNamespace(run=lambda *_, found=found: {"tcp://there": found})
+    cases = [
+        ((version, "there is no study"), "shared|storage"),
+        (("0.0", ""), "use one version"),
+        (ModuleNotFoundError("No module named 'aggregator'"), "cannot run halftruth"),
+        (OSError("in <TCP>: Stream is closed"), "no worker answers"),
+    ]
+    for found, said in cases:
+        client = SimpleNamespace(run=lambda *_, found=found, **__: {"tcp://there": found})
         with pytest.raises(EngineError, match=said):
             Cluster(client).ingest(study, [study.path / "campaigns"], now=NOW)
     assert rows(study) == {}
@@ -585,7 +710,7 @@ def test_the_local_engine_imports_no_dask(study, tmp_path):
     file.write_bytes(report(0, PLAIN, 3))
     program = f"""if True:
         import sys
-        from aggregator.cli import halftruth
+        from aggregator.cli.shell import halftruth
         halftruth(["--study", {str(study.path)!r}, "ingest", {str(file)!r}], standalone_mode=False)
         import aggregator.cli.desk, aggregator.cli.tools, aggregator.estimate.result
         print(sorted({{name.split(".")[0] for name in sys.modules}} & {{"dask", "distributed"}}))
