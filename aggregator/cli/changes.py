@@ -9,12 +9,13 @@ from pathlib import Path
 
 import click
 
-from aggregator.cli import shell
+from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import within
-from aggregator.estimate.result import METHODS, NotEnough
+from aggregator.estimate.enough import NotEnough
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Span, Trend, trend
 from aggregator.present.trends import change_csv, change_table, spans_table, trend_csv
@@ -58,6 +59,7 @@ class Spans(click.ParamType[list[Span]]):
 
 
 def show_trend(
+    engine: Engine,
     study: Study,
     signed: SignedCampaign,
     spans: Sequence[Span] | None,
@@ -68,13 +70,12 @@ def show_trend(
 ) -> Trend:
     """Print the estimates of some spans of periods and what has changed; of every period, if no span is named."""
     spans = _periods_of(study, signed) if spans is None else spans
-    late = [span.name for span in spans if span.last >= signed.terms.periods]
-    if late:
-        raise click.UsageError(f"{signed.terms.title!r} has periods 0 to {signed.terms.periods - 1}, and not {late[0]}")
+    for span in spans:
+        options.require_period(signed.terms, span.last)
     with shell.progress("periods", len(spans)) as advance:
 
         def counted() -> Iterator[Tally]:
-            for tally in study.spans(signed, [(span.first, span.last) for span in spans]):
+            for tally in engine.spans(study, signed, [(span.first, span.last) for span in spans]):
                 yield tally
                 advance(1)
 
@@ -114,7 +115,7 @@ def _warn(found: Trend) -> None:
     few = [point for point in found.points if point.estimate is None]
     if few:
         names = ", ".join(point.span.name for point in few[:5]) + (", ..." if len(few) > 5 else "")
-        shell.warn(f"Warning: fewer than {found.latest.terms.minimum_reports} reports in {names}: left out")
+        shell.warn(f"Warning: fewer than {found.latest.terms.minimum_reports:,} devices in {names}: left out")
     if found.change is None:
         shell.warn("Warning: one span only has enough reports, so nothing can be said of a change")
     for span, known in found.known:
@@ -125,20 +126,12 @@ def _warn(found: Trend) -> None:
 @halftruth.command(short_help="What differs between two campaigns, or two classes of people.")
 @click.argument("campaigns", nargs=-1, required=True, metavar="A [B]", type=CampaignName())
 @click.option("--classes", help="Two classes of campaign A, as x,y.", metavar="X,Y")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="How it is printed.",
-)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("--plot", type=shell.writable, help="Draw both sides and their differences, PNG.")
-@click.option("--method", type=click.Choice(METHODS), help="Of both estimates. [default: what suits each campaign]")
-@click.option(
-    "--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals."
-)
+@options.form
+@options.as_json
+@options.plot("Draw both sides and their differences")
+@options.method
+@options.confidence
+@options.engine
 @click.pass_context
 def compare(
     ctx: click.Context,
@@ -149,6 +142,7 @@ def compare(
     plot: Path | None,
     method: str | None,
     confidence: float,
+    engine_name: str,
 ) -> Difference:
     """What differs between the shares of campaigns A and B, or between two classes of people of campaign A.
 
@@ -158,15 +152,22 @@ def compare(
     """
     study = Study.open(shell.study_folder(ctx))
     form = "json" if as_json else form
-    if classes is not None:
-        if len(campaigns) != 1:
-            raise click.UsageError("--classes are of one campaign: name one")
-        found = _between_classes(study, campaigns[0], classes, method, confidence)
-    else:
-        if len(campaigns) != 2:
-            raise click.UsageError("name two campaigns, or one and its --classes")
-        sides = [_whole(study, name) for name in campaigns]
-        found = difference(sides[0], sides[1], level=confidence, method=method)
+    if classes is not None and len(campaigns) != 1:
+        raise click.UsageError("--classes are of one campaign: name one")
+    if classes is None and len(campaigns) != 2:
+        raise click.UsageError("name two campaigns, or one and its --classes")
+    asked = [study.campaign(name) for name in campaigns]
+    if len({signed.id for signed in asked}) < len(asked):
+        raise click.UsageError("both are the same campaign: name two, or one and its --classes")
+    named = None if classes is None else _two_of(classes, asked[0].terms)
+    with engine_of(engine_name) as engine:
+        tallies = [engine.tally(study, signed) for signed in asked]
+    sides = (
+        [Side(*entry) for entry in zip(campaigns, asked, tallies, strict=True)]
+        if named is None
+        else [_side_of(asked[0], tallies[0], one) for one in named]
+    )
+    found = difference(sides[0], sides[1], level=confidence, method=method)
     if form == "json":
         shell.print_json(found.as_json() | {"sides": [side.as_json() for side in (found.before, found.after)]})
     elif form == "csv":
@@ -184,20 +185,10 @@ def compare(
     return found
 
 
-def _whole(study: Study, name: str) -> Side:
-    signed = study.campaign(name)
-    return Side(name, signed, study.tally(signed))
-
-
-def _between_classes(study: Study, name: str, classes: str, method: str | None, level: float) -> Difference:
-    signed = study.campaign(name)
-    names = _two_of(classes, signed.terms)
-    tally = study.tally(signed)
-    sides = []
-    for one in names:
-        terms, part = within(signed.terms, tally, one)
-        sides.append(Side(one, replace(signed, terms=terms), part, one))
-    return difference(sides[0], sides[1], level=level, method=method)
+def _side_of(signed: SignedCampaign, tally: Tally, name: str) -> Side:
+    """One class of a campaign."""
+    terms, part = within(signed.terms, tally, name)
+    return Side(name, replace(signed, terms=terms), part, name)
 
 
 def _two_of(text: str, terms: Campaign) -> tuple[str, str]:

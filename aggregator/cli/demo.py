@@ -77,7 +77,7 @@ def _attack() -> None:
         raise Failure(f"the attack was to be counted as {attack.expected}, not {result.rejected}", FAILED)
     if (before.counts != after.counts).any():
         raise Failure("the attack moved the estimate", FAILED)
-    _tell(f"All {result.read} are refused, each in its class; the tally, and so the estimate, has not moved.")
+    shell.say(f"\nAll {result.read:,} are refused, each in its class; the tally, and so the estimate, has not moved.")
 
 
 def _again_with_a_prior() -> None:
@@ -93,8 +93,8 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
     domain = without.terms.domain
     truth = read_truth(Path("counts.csv"), domain).shares(domain)
     before, after = (f"{total_variation(found.share, truth):.2%}" for found in (without, with_prior))
-    _tell(
-        f"Away from the truth (total variation): {before} without a prior, {after} with one. The prior does most of\n"
+    shell.say(
+        f"\nAway from the truth (total variation): {before} without a prior, {after} with one. The prior does most of\n"
         "that: it is nearly right here. A wrong one is not mended by more reports, and a warning says when they\n"
         "contradict it."
     )

@@ -23,14 +23,21 @@ from aggregator.study import Study
 def export(ctx: click.Context, campaign: str, out: Path, as_json: bool) -> None:
     """Write the tallies of CAMPAIGN to a file: how often each output came, by period (and class).
 
-    Keys, and rows of single devices, are never in it. A period (or class) with fewer reports than the campaign's
-    minimum is left out; where all are, the command ends with exit code 75.
+    Keys, and rows of single devices, are never in it. A period (or class) with fewer devices than the campaign waits
+    for is left out; where all are, the command ends with exit code 75.
     """
     if out.suffix not in WRITERS:
         raise Failure(f"{out.name} ends in none of: {', '.join(WRITERS)}", BAD_DATA)
+    shell.require_new(out)
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
-    found = tallies_table(signed, study.counts(signed))
+    counted = study.counts(signed)
+    tallies = {}
+    if signed.terms.answers_per_period > 1:
+        periods = list(counted.reports)
+        spans = study.spans(signed, [(period, period) for period in periods])
+        tallies = dict(zip(periods, spans, strict=True))
+    found = tallies_table(signed, counted, tallies)
     with shell.new_file(out) as file:
         WRITERS[out.suffix](found.table, file)
     if as_json:
@@ -38,4 +45,4 @@ def export(ctx: click.Context, campaign: str, out: Path, as_json: bool) -> None:
     else:
         shell.say(f"{out}  {found.table.num_rows:,} rows, {found.reports:,} reports in {found.periods:,} periods")
     if found.withheld:
-        shell.warn(f"Warning: {found.withheld:,} reports are left out, in periods or classes with too few of them")
+        shell.warn(f"Warning: {found.withheld:,} reports are left out, in periods or classes of too few devices")

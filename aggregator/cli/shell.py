@@ -42,7 +42,7 @@ COMMANDS = {
     "receive": "receive",
     "ingest": "desk",
     "status": "desk",
-    "estimate": "desk",
+    "estimate": "estimate",
     "compare": "changes",
     "export": "export",
     "compact": "upkeep",
@@ -143,7 +143,19 @@ def halftruth(ctx: click.Context, study: Path | None) -> None:
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 existing = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 existing_or_folder = click.Path(exists=True, readable=True, path_type=Path)
-writable = click.Path(dir_okay=False, path_type=Path)
+
+
+class _InFolder(click.Path):
+    """A file to be written, in a folder that is there."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.parent.is_dir():
+            self.fail(f"{path.parent} is no folder: make it first", param, ctx)
+        return path
+
+
+writable = _InFolder(dir_okay=False, path_type=Path)
 
 
 def study_folder(ctx: click.Context) -> Path:
@@ -191,6 +203,16 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         yield lambda amount: bar.advance(task, amount)
 
 
+def require_new(path: Path) -> None:
+    """Refuse to write in place of a file.
+
+    Raises:
+        Failure: ``path`` exists.
+    """
+    if path.exists():
+        raise Failure(f"{path} exists; it is not overwritten. Name another file, or move it away", FAILED)
+
+
 @contextlib.contextmanager
 def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """A file that appears whole or not at all, and never in place of another.
@@ -198,11 +220,14 @@ def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     Raises:
         Failure: ``path`` exists.
     """
-    if path.exists():
-        raise Failure(f"{path} exists; it is not overwritten. Name another file, or move it away", FAILED)
+    require_new(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(path)) from None
+    try:
+        with os.fdopen(opened, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -122,7 +122,7 @@ def difference(
             nobody can tell.
     Raises:
         NotComparable: the sides have other values.
-        NotEnough: fewer reports on a side than its campaign's minimum.
+        NotEnough: fewer devices on a side than its campaign waits for.
         NotInvertible: no unbiased estimate exists, so no difference does.
     """
     if before.terms.domain != after.terms.domain:

@@ -37,6 +37,7 @@ class Groups:
         reports: (GROUPS,) outputs of each group.
         devices: how many sent them; of a part of a tally, at most.
         most: outputs of the device that sent most.
+        part: whether it is of a part of a tally.
     """
 
     group: Integers
@@ -45,6 +46,7 @@ class Groups:
     reports: Integers
     devices: int
     most: int
+    part: bool = False
 
     @classmethod
     def of(cls, group: Integers, feature: Integers, count: Integers, devices: int, most: int) -> Groups:
@@ -66,11 +68,20 @@ class Groups:
         """Whether any device has more than one output."""
         return self.most > 1
 
+    @property
+    def least(self) -> int:
+        """How many devices there are at least: of a part of a tally, a group with reports has one, and none has more
+        than the most."""
+        if not self.part:
+            return self.devices
+        reports = int(self.reports.sum())
+        return max(int(np.count_nonzero(self.reports)), -(-reports // max(self.most, 1)))
+
     def within(self, first: int, past: int) -> Groups:
         """The groups of the features from ``first`` to before ``past``, which is a part of the tally."""
         mine = (first <= self.feature) & (self.feature < past)
         found = Groups.of(self.group[mine], self.feature[mine] - first, self.count[mine], 0, self.most)
-        return replace(found, devices=min(self.devices, int(found.reports.sum())))
+        return replace(found, devices=min(self.devices, int(found.reports.sum())), part=True)
 
     def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
         """(k,) for each group: what its reports add to n times ``raw``, beyond their part of it."""

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.estimate import distribution, interval
-from aggregator.estimate.classes import pooled
-from aggregator.estimate.decoders import Decoder, NotInvertible, decoder_of
+from aggregator.estimate import interval
+from aggregator.estimate.decoders import Decoder, NotInvertible
 from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.groups import spread_of
-from aggregator.estimate.result import estimate, prior_of, require_enough
+from aggregator.estimate.method import consistent
+from aggregator.estimate.result import estimate, reader_of
 from aggregator.estimate.tally import Tally
 from protocol.campaign import Campaign
 from protocol.domain import Buckets, Items
@@ -85,24 +85,21 @@ def weighted(
     Args:
         weights: one number for each value.
     Raises:
-        NotEnough: fewer reports than the campaign's minimum.
+        NotEnough: fewer devices than the campaign waits for.
         NotInvertible: no unbiased estimate exists, and the campaign has no prior.
     """
-    require_enough(terms, tally)
+    decoder, prior = reader_of(terms, tally)
     a = np.asarray(weights, dtype=np.float64)
     size = terms.domain.count if isinstance(terms.domain, Items) else terms.domain.size
     if a.shape != (size,):
         raise ValueError(f"one weight for each of {size} values is expected, not {a.shape}")
     if isinstance(terms.domain, Items):
         a = np.concatenate([a * terms.domain.padding, np.zeros(terms.domain.padding)])
-    classes = pooled(terms, tally)
-    prior = prior_of(terms) if classes is None else classes.prior
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
-    decoder = classes or decoder_of(terms.channel, reference.tolist())
     share = tally.counts / tally.reports
     mmse = None
     if prior is not None and decoder.one_hot:
-        shares = classes.posterior_mean(share) if classes else distribution.posterior_mean(decoder, share, prior)
+        shares = consistent("mmse", decoder, share, tally.reports, None, prior, [])
         mmse = float(a @ shares) + offset
     try:
         shift = _steady_shift(decoder, a, reference)

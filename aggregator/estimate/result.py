@@ -17,35 +17,21 @@ from typing import Any
 import numpy as np
 
 from aggregator.estimate import distribution, interval, likelihood
-from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.classes import Pooled, pooled
 from aggregator.estimate.decoders import Decoder, NotInvertible, decoder_of
 from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.enough import require_enough
 from aggregator.estimate.linear import solve
+from aggregator.estimate.method import WITHOUT_INVERSE, consistent, default_method, require_method
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.robust import LARGEST, robust
 from aggregator.estimate.screen import screen
 from aggregator.estimate.tally import Tally
-from aggregator.estimate.transcript import TranscriptDecoder, TranscriptTally
+from aggregator.estimate.transcript import TranscriptTally
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Items
-from protocol.errors import HalftruthError, NotYet
 from protocol.notions import Information
-
-METHODS = ("projection", "empirical-bayes", "em", "mmse", "map", "linear")
-"""How the consistent distribution is made: see ``distribution``, ``bayes`` and ``likelihood``.
-
-"linear" leaves the raw estimate as it is.
-"""
-
-WITHOUT_INVERSE = ("em", "mmse", "map")
-"""These need a channel's outputs one by one, and no unbiased estimate."""
-
-CROWD = 16
-NOISY = 0.25
-"""Empirical Bayes is the default from ``CROWD`` values on where noise is this part of an even share: see
-``default_method``."""
 
 MOVED = 5e-4
 """Shares that differ by less are told as the same."""
@@ -54,14 +40,6 @@ ONE_DEVICE = (
     "all reports come from one device, or from very few: they do not say how far other people are from it, so there "
     "are no errors and no intervals"
 )
-
-
-class NotEnough(NotYet):
-    """Fewer reports than the campaign promised to wait for."""
-
-
-class MethodRefused(HalftruthError, ValueError):
-    """The estimator asked for does not go with the campaign."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +89,7 @@ class Estimate:
         terms: the campaign.
         campaign_id: its id; empty where the campaign was not signed.
         reports: n, the outputs counted.
-        method: one of ``METHODS``.
+        method: one of ``method.METHODS``.
         level: of the intervals, such as 0.95.
         share: the consistent distribution.
         raw: the unbiased estimate; may be negative or above one.
@@ -197,18 +175,17 @@ def estimate(
     """The shares of ``campaign``'s values from a tally of its reports.
 
     Args:
-        method: one of ``METHODS``; None takes ``default_method``.
+        method: one of ``method.METHODS``; None takes ``default_method``.
         level: of the intervals.
         forged: a number of forged reports to state the influence of, beside the usual ones.
         where: the class that ``classes.within`` has cut campaign and tally down to, if it has.
     Raises:
-        NotEnough: fewer reports than the campaign's minimum.
+        NotEnough: fewer devices than the campaign waits for.
         MethodRefused: an unknown method, or one that the campaign does not have what it takes for.
         NotInvertible: no unbiased estimate exists and the method is made of one.
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
-    require_enough(terms, tally)
     decoder, prior = reader_of(terms, tally)
     if not 0 < level < 1:
         raise ValueError("the level of an interval lies between 0 and 1")
@@ -293,30 +270,6 @@ def holders(domain: Items, column: Floats) -> Floats:
     return people
 
 
-def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None) -> str:
-    """The method that is best where nothing is known but the campaign and its noise.
-
-    - "mmse" where a prior is declared and outputs are counted: its prior makes it best.
-    - "em" where no unbiased estimate exists, and no prior either.
-    - "empirical-bayes" from 16 values on, where the standard errors are a quarter of an even share 1/k or more.
-    - "projection" for the rest.
-
-    Measured over k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4, five laws: where the noise is above a quarter of an
-    even share, empirical Bayes has 0.45 to 0.79 of the projection's total variation in the mean of the logarithms;
-    below it, .89 to .99, and up to 1.15 in the worst case. Where it loses most, few values hold everything and few of
-    them stand out: 1.5 times the total variation at k = 32.
-
-    Args:
-        se: (k,) standard errors of the raw estimates; None where there are none.
-    """
-    if prior is not None and decoder.one_hot:
-        return "mmse"
-    if se is None:
-        return "em"
-    crowded = decoder.inputs >= CROWD and math.sqrt(float(np.mean(se**2))) * decoder.inputs >= NOISY
-    return "empirical-bayes" if crowded else "projection"
-
-
 def _as_far_as_told(
     decoder: Decoder, share: Floats, n: float, prior: Floats | None, reason: str
 ) -> tuple[Floats, Floats, float, str]:
@@ -341,50 +294,17 @@ def _possible(low: Floats, high: Floats, se: Floats) -> tuple[Floats, Floats]:
     return np.clip(np.minimum(low, 1 - se), 0, 1), np.clip(np.maximum(high, se), 0, 1)
 
 
-def consistent(
-    method: str,
-    decoder: Decoder,
-    share: Floats,
-    reports: int,
-    linear: tuple[Floats, Floats] | None,
-    prior: Floats | None,
-    warnings: list[str],
-) -> Floats:
-    """The distribution that ``method`` makes.
-
-    Args:
-        share: (m,) of the features.
-        linear: (k,) raw estimates and (k,) standard errors; None where there are none, and the method needs none.
-        warnings: where a search that has not settled is told.
-    """
-    if isinstance(decoder, Pooled) and method in ("mmse", "map"):  # each person's own prior, not the mean of all
-        return decoder.posterior_mean(share) if method == "mmse" else decoder.posterior_mode(share)
-    if method == "mmse" and prior is not None:
-        return distribution.posterior_mean(decoder, share, prior)
-    if method == "map" and prior is not None:
-        return _settled(likelihood.posterior_mode(decoder, share, reports, prior), warnings)
-    if method == "em":
-        even = np.full(decoder.inputs, 1 / decoder.inputs)
-        start = empirical_bayes(*linear) if linear else even if prior is None else prior
-        return _settled(likelihood.em(decoder, share, reports, start), warnings)
-    if linear is None:
-        raise ValueError(f"method {method!r} needs an unbiased estimate")
-    if method == "empirical-bayes":
-        return empirical_bayes(*linear)
-    return linear[0] if method == "linear" else distribution.project(linear[0])
-
-
-def _settled(fit: likelihood.Fit, warnings: list[str]) -> Floats:
-    if not fit.settled:
-        warnings.append(
-            f"the search for the most likely shares was stopped after {fit.steps:,} steps, at most {fit.gap:.3g} nats "
-            "of log-likelihood from its end: other shares explain the reports slightly better"
-        )
-    return fit.share
-
-
 def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
-    """What reads a campaign's tally; and the prior of a person of whom nothing is known, where there is one."""
+    """What reads a campaign's tally; and the prior of a person of whom nothing is known, where there is one.
+
+    Raises:
+        NotEnough: too few devices for the campaign.
+    """
+    features = tally.priors.size if isinstance(tally, PersonalTally) else terms.channel.features
+    features = len(tally.chains) if isinstance(tally, TranscriptTally) else features
+    if tally.counts.shape != (features,):
+        raise ValueError(f"the tally has {tally.counts.shape} counts, the channel {features} features")
+    require_enough(terms, tally)
     classes = pooled(terms, tally)
     prior = prior_of(terms) if classes is None else classes.prior
     return classes or decoder_of(terms.channel, None if prior is None else prior.tolist()), prior
@@ -397,44 +317,6 @@ def prior_of(terms: Campaign) -> Floats | None:
     weights: Floats = np.array(terms.notion.prior, dtype=np.float64)
     weights /= weights.sum()
     return weights
-
-
-def require_enough(terms: Campaign, tally: Tally) -> None:
-    """Refuse a tally that is too small, or of another campaign.
-
-    Raises:
-        NotEnough
-    """
-    features = tally.priors.size if isinstance(tally, PersonalTally) else terms.channel.features
-    features = len(tally.chains) if isinstance(tally, TranscriptTally) else features
-    if tally.counts.shape != (features,):
-        raise ValueError(f"the tally has {tally.counts.shape} counts, the channel {features} features")
-    if tally.reports < terms.minimum_reports:
-        raise NotEnough(
-            f"{terms.title!r} waits for {terms.minimum_reports} reports and has {tally.reports}: "
-            "ingest more, nothing is estimated before"
-        )
-
-
-def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
-    """Refuse a method that does not exist or lacks what it needs.
-
-    Raises:
-        MethodRefused
-    """
-    if method not in METHODS:
-        raise MethodRefused(f"a method is {', '.join(METHODS)}, not {method[:40]!r}")
-    if method in ("mmse", "map") and prior is None:
-        raise MethodRefused(f"method {method!r} needs the prior of a LIP campaign: use 'projection'")
-    if method == "em" and isinstance(decoder, Pooled):
-        raise MethodRefused("method 'em' takes all people to be alike, and this campaign's are not: use 'projection'")
-    if method == "map" and isinstance(decoder, TranscriptDecoder) and decoder.drift:
-        raise MethodRefused("method 'map' takes people's values to stay, and this campaign's drift: use 'mmse'")
-    if method in WITHOUT_INVERSE and not decoder.one_hot:
-        raise MethodRefused(
-            f"method {method!r} needs whole outputs, and this channel's reports are counted bit by bit: "
-            "use 'projection' or 'empirical-bayes'"
-        )
 
 
 def _number(value: float) -> float | None:

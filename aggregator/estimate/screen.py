@@ -3,18 +3,18 @@
 One idea: all tests hold whatever the true shares are, so an alarm never means "an unlikely population".
 
     an output comes more often than from the input that makes it likeliest     count[y] <= n max over x of Q(y|x)
-    an output comes more often than the unbiased shares explain                E[share - raw @ R] = 0
+    an output comes more often than the others let one expect                  E[share . w] = 0 where R w = 0
     the unbiased shares do not sum to one                                      E[sum over x of raw[x]] = 1
 
 A device repeats the output it once drew, so where devices have several reports, the tests are of devices, each of which
 weighs as much as it has reports, and are no sharper than if all had as many as the one that has most.
 
 They see floods that repeat few outputs and attacks that raise many values at once (maximal gain: Cao, Jia, Gong 2021).
-The second, of the goodness of the fit, sees the smallest of these, where a channel has more outputs than inputs; where
-classes or people have channels of their own it is not made.
-Of unary channels each bit is an output of its own. They do not see forgeries that look like honest people with one
-value, which nothing in the counts can tell, nor words of bits forged to have as many ones as an honest one; how far
-those reach is the influence. The screen is shown, and never drops a report.
+The second sees the smallest of these, where a channel has more outputs than inputs, by the direction that tells best of
+each output (unexplained); where classes or people have channels of their own it is not made. Of unary channels each bit
+is an output of its own. They do not see forgeries that look like honest people with one value, which nothing in the
+counts can tell, nor words of bits forged to have as many ones as an honest one; how far those reach is the influence.
+The screen is shown, and never drops a report.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from scipy import special
 from aggregator.estimate.classes import Pooled
 from aggregator.estimate.decoders import Decoder, NotInvertible
 from aggregator.estimate.decoders.decoder import Floats, Integers
+from aggregator.estimate.unexplained import direction, scores
 
 FALSE_ALARM = 1e-4
 """Probability at most, for each test, that honest reports raise it."""
@@ -34,9 +35,11 @@ FALSE_ALARM = 1e-4
 EVEN = 1e-9
 """Raw shares that sum to one this closely do so by construction, as in randomised response."""
 
+CANDIDATES = 4
+"""Outputs looked at alone, those that stand out most; each by a limit that holds for all outputs together."""
 
-CANDIDATES = 8
-"""Outputs looked at by the fit, those that stand out most; each by a limit that holds for all outputs together."""
+LARGEST = 2**12
+"""Outputs up to which that is done. Of more, each is so rare that the first test sees a few hundred forged ones."""
 
 
 def screen(
@@ -80,33 +83,51 @@ def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest:
 
 
 def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str | None:
-    if not decoder.one_hot or isinstance(decoder, Pooled):
+    if not decoder.one_hot or decoder.features > LARGEST or isinstance(decoder, Pooled):
         return None
     share = counts / n
-    explained = decoder.forward(decoder.invert(share))
-    rest = share - explained
-    for y in np.argsort(-rest / np.sqrt(np.maximum(explained, 1 / n)), kind="stable")[:CANDIDATES].tolist():
-        one = np.zeros(decoder.features)
-        one[y] = 1
-        # What one report adds to the rest of y: in the mean zero, whatever its input.
-        adds = one - decoder.adjoint(decoder.backward(one))
-        furthest = float(np.abs(adds).max())
-        doubt = math.log(decoder.features / FALSE_ALARM) * most / n
-        if furthest < EVEN or rest[y] <= _limit(furthest, float(decoder.backward(adds**2).max()), doubt):
+    for y in np.argsort(-scores(decoder, share), kind="stable")[:CANDIDATES].tolist():
+        one = direction(decoder, y)
+        if one.forged <= one.mean:  # rounding: some shares explain the output, however often it comes
             continue
-        forged = float(rest[y] / adds[y])
+        beyond = float(share @ one.adds)
+        limit = _limit(one.adds, one.variance, share, n, most, FALSE_ALARM / decoder.features)
+        if beyond <= one.mean + limit:
+            continue
+        forged = beyond / one.forged
         return (
             f"output {y} came {int(counts[y]):,} times where the other outputs explain "
-            f"{round(counts[y] - forged * n):,}, whatever the shares: about {forged:.1%} of the reports look forged"
+            f"{max(round(counts[y] - forged * n), 0):,}, whatever the shares: about {forged:.1%} of the reports look "
+            "forged"
         )
     return None
 
 
-def _limit(furthest: float, variance: float, doubt: float) -> float:
-    """How far a mean goes, of reports that add at most ``furthest``; ``doubt`` is - ln(chance to go further) / n.
+def _limit(adds: Floats, variance: float, share: Floats, n: int, most: int, alpha: float) -> float:
+    """How far above its expectation the mean of what reports add goes, but with probability ``alpha`` at most.
 
-    Source: Bernstein's inequality. Few columns weigh heavily, so the normal law would not do for few reports.
+    The lesser of two bounds, each for half of ``alpha``: one knows the largest variance that any population has, the
+    other finds it in the counts, which is less where most people are of the kind that varies little. Of devices with
+    several reports only the first holds. Few columns weigh heavily, so the normal law would not do for few reports.
+
+    Args:
+        adds: (m,) by the report's output.
+        variance: the largest mean square of what an honest report adds beyond its expectation.
+    Source: Bernstein's inequality; Maurer, Pontil 2009, Theorem 4, of independent reports with equal expectations.
     """
+    if most > 1:
+        return _bernstein(float(np.abs(adds).max()), variance, math.log(1 / alpha) * most / n)
+    doubt = math.log(2 / alpha) / n
+    found = max(float(share @ adds**2) - float(share @ adds) ** 2, 0.0)
+    again = math.log(4 / alpha)
+    seen = (
+        math.sqrt(2 * found * again / (n - 1)) + 7 * float(np.ptp(adds)) * again / (3 * (n - 1)) if n > 1 else math.inf
+    )
+    return min(_bernstein(float(np.abs(adds).max()), variance, doubt), seen)
+
+
+def _bernstein(furthest: float, variance: float, doubt: float) -> float:
+    """The same by Bernstein's inequality; ``doubt`` is - ln(probability) / n."""
     linear = furthest * doubt / 3
     return linear + math.sqrt(linear**2 + 2 * variance * doubt)
 
@@ -124,7 +145,11 @@ def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | 
         return None
     mean = float(counts @ adds) / n + excess
     # With the largest variance that any population has.
-    limit = _limit(float(furthest), _largest_variance(decoder, adds), math.log(2 / FALSE_ALARM) * most / n)
+    variance = _largest_variance(decoder, adds)
+    if decoder.one_hot:
+        limit = _limit(adds + excess, variance, counts / n, n, most, FALSE_ALARM / 2)
+    else:  # how often bits come together is not counted
+        limit = _bernstein(float(furthest), variance, math.log(2 / FALSE_ALARM) * most / n)
     if abs(mean) <= limit:
         return None
     return (

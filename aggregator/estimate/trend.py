@@ -12,7 +12,8 @@ from typing import Any
 
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import within
-from aggregator.estimate.result import Estimate, NotEnough, estimate
+from aggregator.estimate.enough import NotEnough, devices_of, is_enough
+from aggregator.estimate.result import Estimate, estimate
 from aggregator.estimate.tally import Tally
 from protocol.campaign import SignedCampaign
 
@@ -41,7 +42,7 @@ class Point:
 
     Attributes:
         reports: outputs counted in it.
-        estimate: None where they are fewer than the campaign's minimum.
+        estimate: None where they come from fewer devices than the campaign waits for.
     """
 
     span: Span
@@ -120,26 +121,27 @@ def trend(
         level, method: as of ``estimate``.
         where: a class of people, or None for everybody.
     Raises:
-        NotEnough: no span has the campaign's minimum of reports.
+        NotEnough: no span has as many devices as the campaign waits for.
         NoSuchClass, MethodRefused, NotInvertible
     """
     points: list[Point] = []
     ends: list[Side] = []
+    most = 0
     for span, tally in zip(spans, tallies, strict=True):
         asked: SignedCampaign = campaign
         if where is not None:
             terms, tally = within(campaign.terms, tally, where)
             asked = SignedCampaign(terms, campaign.id, campaign.author, campaign.data)
-        if tally.reports < campaign.terms.minimum_reports:
+        if not is_enough(asked.terms, tally):
             points.append(Point(span, tally.reports, None))
+            most = max(most, devices_of(tally))
             continue
         points.append(Point(span, tally.reports, estimate(asked, tally, level=level, method=method, where=where)))
         ends = [*ends[:1], Side(span.words, asked, tally, where)]
     if not ends:
-        most = max((point.reports for point in points), default=0)
         raise NotEnough(
-            f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports} reports in a period, and the one "
-            f"that has most has {most}: ingest more, or take periods together with --periods"
+            f"{campaign.terms.title!r} waits for reports of {campaign.terms.minimum_reports:,} devices in a period, "
+            f"and the one that has most has those of {most:,}: ingest more, or take periods together with --periods"
         )
     change = difference(ends[0], ends[1], level=level, method=method, paired=True) if len(ends) > 1 else None
     return Trend(tuple(points), change)

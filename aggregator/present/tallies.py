@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from aggregator.estimate.classes import within
 from aggregator.estimate.decoders.decoder import Integers
-from aggregator.estimate.result import NotEnough
+from aggregator.estimate.enough import NotEnough, devices_of
+from aggregator.estimate.tally import Tally
 from aggregator.study import Counts
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.notions.classes import class_channels
@@ -38,7 +40,7 @@ class Exported:
             of bits; ``count``, the reports that have it; and ``reports``, all reports of that period (and class). An
             output that did not come has no row.
         reports, periods: what is in it.
-        withheld: reports that are not, in periods or classes with fewer than the campaign's minimum.
+        withheld: reports that are not, in periods or classes with fewer devices than the campaign waits for.
         version: of the study's table.
     """
 
@@ -60,14 +62,16 @@ class Exported:
         }
 
 
-def tallies_table(campaign: SignedCampaign, counted: Counts) -> Exported:
+def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[int, Tally]) -> Exported:
     """The tallies of a campaign by period, and by class where it has classes.
 
     The schema's metadata has the campaign's id and title and the version of the study's table, as JSON under
     ``halftruth``.
 
+    Args:
+        tallies: of each period, by groups of devices, where a device may have several reports in one; else empty.
     Raises:
-        NotEnough: no period (and class) has the campaign's minimum of reports.
+        NotEnough: no period (and class) has as many devices as the campaign waits for.
     """
     terms = campaign.terms
     place, first = _places(terms, counted.feature)
@@ -76,12 +80,15 @@ def tallies_table(campaign: SignedCampaign, counted: Counts) -> Exported:
         reports = np.array([counted.reports[int(period)] for period in cells[0]], dtype=np.int64)
     else:
         reports = np.bincount(which, weights=counted.count, minlength=cells.shape[1]).astype(np.int64)
-    enough = reports >= terms.minimum_reports
+    devices = reports
+    if tallies:
+        devices = np.array([_devices(terms, tallies[period], place) for period, place in cells.T.tolist()])
+    enough = devices >= terms.minimum_reports
     whole = sum(counted.reports.values())
     if not enough.any():
         raise NotEnough(
-            f"{terms.title!r} waits for {terms.minimum_reports} reports in a period, and none has as many: ingest "
-            "more. Nothing was written"
+            f"{terms.title!r} waits for {terms.minimum_reports:,} devices in a period, and none has as many: "
+            "ingest more. Nothing was written"
         )
     kept = enough[which]
     columns: dict[str, Any] = {"period": counted.period[kept]}
@@ -93,6 +100,11 @@ def tallies_table(campaign: SignedCampaign, counted: Counts) -> Exported:
     table = pa.table(columns).replace_schema_metadata({"halftruth": json.dumps(about)})
     inside = int(reports[enough].sum())
     return Exported(table, inside, len(np.unique(cells[0][enough])), whole - inside, counted.version)
+
+
+def _devices(terms: Campaign, tally: Tally, place: int) -> int:
+    """How many devices there are at least in a period, and in the class at ``place``, where there are classes."""
+    return devices_of(within(terms, tally, terms.classes[place])[1] if terms.classes else tally)
 
 
 def _places(terms: Campaign, feature: Integers) -> tuple[Integers, Integers]:

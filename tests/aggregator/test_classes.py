@@ -15,9 +15,10 @@ from aggregator.design import mechanisms
 from aggregator.estimate import interval
 from aggregator.estimate.classes import ClassesDecoder, Pooled, _levels_of, pooled
 from aggregator.estimate.decoders import Staircase, decoder_of
+from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally
 from aggregator.estimate.query import weighted
-from aggregator.estimate.result import MethodRefused, estimate
+from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.intake import columns, enrolments
 from aggregator.intake.ingest import ingest

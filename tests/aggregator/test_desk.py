@@ -195,32 +195,6 @@ def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
     assert estimate(signed, tally).devices == 30
 
 
-def test_a_tally_from_elsewhere_gets_its_groups(tmp_path):
-    """A tally that was counted without groups has the same ones added, of the version of the table that it names."""
-    signed, _ = OUTPUTS["response"]
-    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
-    for device in range(10):
-        crowd.send(device, 0, device % 4, 1)
-    crowd.into(study, tmp_path)
-    whole = study.tally(signed)
-    bare = type(whole)(whole.counts, whole.reports, whole.rejected, whole.version)
-    crowd.envelopes, crowd.rows, crowd.sent = [], [], 0
-    crowd.send(11, 0, 2)
-    crowd.into(study, tmp_path)
-    found = study.grouped(signed, bare)
-    for name in ("group", "feature", "count", "reports"):
-        np.testing.assert_array_equal(getattr(found.groups, name), getattr(whole.groups, name))
-    assert study.grouped(signed, whole) is whole
-    assert study.tally(campaign_in(tmp_path / "one")).groups is None
-
-
-def campaign_in(path):
-    """A campaign of one answer a period, in the study of ``test_a_tally_from_elsewhere``'s folder."""
-    signed = campaign()
-    study_of(path.parent / "lib", ("plain", signed))
-    return signed
-
-
 def test_spans_take_the_latest_answer_in_them(desk):
     """A span counts of each device the outputs of its latest period in it, by the groups of all other spans."""
     study = Study.open(desk / "lib")
@@ -277,7 +251,7 @@ def test_a_period_with_too_few_reports_is_left_out_and_said(desk):
     """A period below the minimum shows how many reports it has and no shares, in every form."""
     for form in ("table", "csv", "json"):
         result = in_study(desk, "estimate", "education", "--by", "period", "--format", form)
-        assert "fewer than 20 reports in 3" in result.stderr
+        assert "fewer than 20 devices in 3" in result.stderr
     assert "too few" in in_study(desk, "estimate", "education", "--by", "period").stdout
     rows = list(
         csv.DictReader(io.StringIO(in_study(desk, "estimate", "education", "--by", "period", "--format", "csv").stdout))
@@ -330,16 +304,18 @@ DOMAINS = {
 def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
     """Items, long lists and grids have a table, a picture and a page of those that changed most."""
     signed = campaign(domain=domain, channel=mechanisms.hadamard(domain.size, NANONATS))
-    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
-    for device in range(40):
-        for period in range(2):
-            crowd.send(device, period, int(crowd.rng.integers(signed.terms.channel.outputs)))
-    crowd.into(study, tmp_path)
+    other = campaign(domain=domain, channel=signed.terms.channel, title="Other")
+    study = study_of(tmp_path / "lib", ("it", signed), ("other", other))
+    for crowd, periods in ((Crowd(signed), 2), (Crowd(other), 1)):
+        for device in range(40):
+            for period in range(periods):
+                crowd.send(device, period, int(crowd.rng.integers(signed.terms.channel.outputs)))
+        crowd.into(study, tmp_path)
     words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--report", tmp_path / "t.html")
     result = run("--study", tmp_path / "lib", *words)
     assert (tmp_path / "t.png").read_bytes().startswith(PNG)
     assert ("25 of" in result.stdout) == (domain.size > 25)
-    run("--study", tmp_path / "lib", "compare", "it", "it", "--plot", tmp_path / "c.png")
+    run("--study", tmp_path / "lib", "compare", "it", "other", "--plot", tmp_path / "c.png")
 
 
 def test_a_course_is_drawn_in_characters():
@@ -534,6 +510,87 @@ def test_too_few_reports_are_not_exported(tmp_path):
     assert not (tmp_path / "t.csv").exists()
 
 
+# Enough devices
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory):
+    """A study of 25 devices with 3 readings a period each, and in period 1 of one of them alone; two classes."""
+    folder = tmp_path_factory.mktemp("units")
+    two = classes()
+    many = replace(two.terms, answers_per_period=4, minimum_reports=20)
+    signed = open_campaign(seal_campaign(many, AUTHOR), [AUTHOR.public])
+    study, crowd = study_of(folder / "lib", ("units", signed)), Crowd(signed)
+    for device in range(25):
+        crowd.send(device, 0, *([device % 4] * 3 if device < 24 else [4, 5, 6]))
+        crowd.send(device, 2, *([(device + 1) % 4] * 2 if device < 24 else [4]))
+    for slot in range(0, 4, 2):
+        crowd.send(3, 1, 1, 2, slot=slot)
+    crowd.into(study, folder)
+    return folder
+
+
+def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
+    """However many readings a device sends, it is one: 4 or 75 readings of too few are not told of, anywhere."""
+    found = in_study(units, "estimate", "units", "--json").stdout
+    assert (json.loads(found)["reports"], json.loads(found)["devices"]) == (49, 25)
+    few = in_study(units, "estimate", "units", "--period", "1", code=75).stderr
+    assert "waits for reports of 20 devices, and its 4 come from 1" in few
+    in_study(units, "estimate", "units", "--period", "1", "--value", "none", code=75)
+    trend = in_study(units, "estimate", "units", "--by", "period", "--json")
+    assert [row["values"] is None for row in json.loads(trend.stdout)["spans"]] == [False, True, False]
+    assert "fewer than 20 devices in 1" in trend.stderr
+    one = in_study(units, "estimate", "units", "--where", "class=village", code=75).stderr
+    assert "its 1 come from 1" in one or "has 1" in one
+    in_study(units, "compare", "units", "--classes", "town, north,village", code=75)
+    result = in_study(units, "export", "units", "--to", tmp_path / "t.csv", "--json")
+    told = json.loads(result.stdout)
+    assert (told["periods"], told["reports"], told["withheld"]) == (2, 72 + 48, 4 + 3 + 1)
+    assert {row["class"] for row in csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text()))} == {"town, north"}
+
+
+def test_devices_of_a_class_are_counted_from_below():
+    """Of a part of a tally, filled groups and the largest device say how many devices there are at least."""
+    group = np.array([0, 0, 5, 9])
+    whole = Groups.of(group, np.array([0, 4, 0, 4]), np.array([6, 2, 3, 1]), 9, 4)
+    assert whole.least == 9
+    assert (whole.within(0, 4).least, whole.within(4, 8).least) == (3, 2)
+
+
+# Engines
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """A scheduler with a worker process."""
+    cluster = pytest.importorskip("aggregator.engines.cluster")
+    with cluster.processes(1, security=None, protocol="tcp") as started:
+        yield started.scheduler_address.replace("tcp", "dask")
+
+
+COUNTED = [
+    ("desk", "estimate", "education", "--by", "period"),
+    ("desk", "estimate", "education", "--by", "period", "--periods", "0-1,2-4"),
+    ("desk", "estimate", "classes", "--where", "class=village"),
+    ("desk", "compare", "education", "again"),
+    ("desk", "compare", "classes", "--classes", "town, north,village"),
+    ("units", "estimate", "units"),
+    ("units", "estimate", "units", "--by", "period", "--where", "class=town, north"),
+]
+
+
+@pytest.mark.parametrize(("where", "words"), [(one, words) for one, *words in COUNTED])
+def test_every_engine_prints_the_same(request, scheduler, where, words):
+    """Trends, comparisons and classes come out the same, byte for byte, whichever engine has counted."""
+    folder = request.getfixturevalue(where)
+    for form in ("json", "csv"):
+        local, other = (
+            in_study(folder, *words, "--format", form, "--engine", engine) for engine in ("local", scheduler)
+        )
+        assert other.stdout == local.stdout
+        assert other.stderr == local.stderr
+
+
 # Completion
 
 
@@ -640,7 +697,7 @@ def test_commands_that_had_no_json_say_what_they_said(tmp_path):
     sent = json.loads(run(*words, "--json").stdout)
     assert (sent["reports"], sent["bytes"]) == (12, (tmp_path / "b.htr").stat().st_size)
     run(*study, "enrol", tmp_path / "k.pub")
-    assert json.loads(run(*study, "revoke", tmp_path / "k.pub", "--json").stdout) == {"revoked": 12}
+    assert json.loads(run(*study, "revoke", tmp_path / "k.pub", "--json").stdout)["revoked"] == 12
 
 
 WRONG = [
@@ -653,6 +710,32 @@ WRONG = [
     (("estimate", "education", "--by", "period", "--period", "1"), 2),
     (("estimate", "education", "--by", "period", "--mean"), 2),
     (("estimate", "education", "--by", "period", "--forged", "3"), 2),
+    (("estimate", "education", "--period", "6"), 2),
+    (("estimate", "education", "--period", "3"), 75),
+    (("estimate", "education", "--period", "5"), 75),
+    (("estimate", "education", "--confidence", "nan"), 2),
+    (("estimate", "education", "--mean"), 1),
+    (("estimate", "education", "--value", ""), 65),
+    (("estimate", "education", "--value", "nursery"), 65),
+    (("estimate", "education", "--value", "none", "--sum"), 2),
+    (("estimate", "education", "--value", "none", "--truth", "{there}"), 2),
+    (("estimate", "education", "--population", "7"), 2),
+    (("estimate", "education", "--offset", "7"), 2),
+    (("estimate", "education", "--weights", "{there}"), 65),
+    (("estimate", "education", "--weights", "{there}", "--offset", "nan"), 2),
+    (("estimate", "education", "--truth", "{there}"), 65),
+    (("estimate", "education", "--forged", "9999"), 2),
+    (("estimate", "education", "--plot", "{new}.jpg"), 2),
+    (("estimate", "education", "--plot", "{new}/missing/one.png"), 2),
+    (("estimate", "education", "--report", "{there}"), 1),
+    (("estimate", "education", "--engine", "spark"), 2),
+    (("estimate", "education", "--method", "map"), 1),
+    (("estimate", "unanswered"), 75),
+    (("estimate", "unanswered", "--by", "period"), 75),
+    (("estimate", "unanswered", "--mean"), 1),
+    (("compare", "education", "unanswered"), 75),
+    (("compare", "education", "education"), 2),
+    (("export", "unanswered", "--to", "{new}.csv"), 75),
     (("estimate", "education", "--where", "class=town"), 1),
     (("estimate", "education", "--where", "town"), 2),
     (("estimate", "classes", "--where", "class=city"), 1),
@@ -679,6 +762,8 @@ WRONG = [
 def test_wrong_input_is_one_clear_line(desk, tmp_path, words, code):
     """Wrong input at the desk ends with its exit code, one line that helps, and no file."""
     study = Study.open(desk / "lib")
+    if "unanswered" in words:
+        study.import_campaign(campaign(title="Not yet").data, [AUTHOR.public], "unanswered")
     if "other" in words:
         other = campaign(domain=Values(("p", "q", "r", "s")), title="Other", minimum_reports=1)
         study.import_campaign(other.data, [AUTHOR.public], "other")

@@ -15,10 +15,11 @@ from aggregator.design import mechanisms, unary
 from aggregator.estimate import query
 from aggregator.estimate.change import NotComparable, Side, difference
 from aggregator.estimate.decoders import decoder_of
+from aggregator.estimate.enough import NotEnough
 from aggregator.estimate.groups import GROUPS, Groups, Spread, spread, spread_of
 from aggregator.estimate.interval import clopper_pearson
 from aggregator.estimate.linear import design_effect, solve
-from aggregator.estimate.result import NotEnough, estimate
+from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from protocol.campaign import Campaign
 from protocol.channels.bits import Bits

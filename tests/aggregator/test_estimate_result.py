@@ -8,7 +8,9 @@ import pytest
 from aggregator.design import mechanisms, unary
 from aggregator.estimate import bayes, distribution, likelihood, query
 from aggregator.estimate.decoders import NotInvertible, decoder_of
-from aggregator.estimate.result import MethodRefused, NotEnough, default_method, estimate, require_method
+from aggregator.estimate.enough import NotEnough
+from aggregator.estimate.method import MethodRefused, default_method, require_method
+from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Table

@@ -15,8 +15,9 @@ from aggregator.estimate.decoders.projective import LIMB
 from aggregator.estimate.decoders.subset import SubsetDecoder
 from aggregator.estimate.error import expected_mse
 from aggregator.estimate.interval import intervals, standard_errors
-from protocol.channels.projective import ONE, ProjectiveGeometry, is_prime
+from protocol.channels.projective import ProjectiveGeometry, is_prime
 from protocol.channels.subset import SubsetSelection
+from protocol.channels.support import ONE
 from protocol.channels.triples import MAX_INPUTS, Triples, ring_of
 from protocol.errors import ChannelError
 from protocol.exact import NANONATS

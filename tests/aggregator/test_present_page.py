@@ -21,7 +21,8 @@ from aggregator.cli.shell import halftruth
 from aggregator.design import mechanisms
 from aggregator.design.draft import campaign_of
 from aggregator.estimate.decoders import decoder_of
-from aggregator.estimate.result import METHODS, estimate
+from aggregator.estimate.method import METHODS
+from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.intake.rejects import Reject
 from aggregator.present import page as pages

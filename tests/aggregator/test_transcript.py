@@ -11,8 +11,9 @@ from aggregator import simulate
 from aggregator.design.draft import campaign_of
 from aggregator.design.entries import DraftError
 from aggregator.estimate import interval
+from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.query import weighted
-from aggregator.estimate.result import MethodRefused, estimate
+from aggregator.estimate.result import estimate
 from aggregator.estimate.transcript import SILENT, TranscriptDecoder, TranscriptTally, transcripts
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study

@@ -1,0 +1,247 @@
+"""The command estimate: the distribution behind a campaign's reports, or one number of it.
+
+One idea: what does not go together is refused before anything is counted; then one tally is made, by whatever engine,
+and every form of the result is of that tally.
+
+Over the periods, and what has changed: changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import numpy as np
+
+from aggregator.audit import ask, audit_campaign
+from aggregator.cli import options, shell
+from aggregator.cli.changes import Form, Spans, show_trend
+from aggregator.cli.completion import CampaignName
+from aggregator.cli.shell import BAD_DATA, Failure, halftruth
+from aggregator.engines import engine_of
+from aggregator.estimate import query
+from aggregator.estimate.classes import within
+from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.result import Estimate
+from aggregator.estimate.result import estimate as estimate_shares
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.trend import Span, Trend
+from aggregator.present.document import answer_csv, estimate_csv
+from aggregator.present.page import page
+from aggregator.present.table import answer_table, estimate_table
+from aggregator.sheet import read_sheet
+from aggregator.simulate import read_truth
+from aggregator.study import Study
+from protocol.campaign import Campaign
+from protocol.domain import DITHER_BYTES, Answer, Domain, Items
+
+
+@halftruth.command(short_help="The distribution behind a campaign's reports.")
+@click.argument("campaign", type=CampaignName())
+@options.form
+@options.as_json
+@options.plot("Draw the shares with their intervals (a map for grids)")
+@click.option("--report", type=shell.writable, help="Write the page to hand on: one HTML file that stands alone.")
+@click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
+@click.option("--by", type=click.Choice(["period"]), help="An estimate of each period, and what has changed.")
+@click.option("--periods", type=Spans(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS")
+@click.option("--where", help="One class of people only, as class=NAME.", metavar="class=NAME")
+@options.method
+@options.confidence
+@click.option("--truth", "truth_file", type=shell.existing, help="CSV value,count to set beside it, in rehearsals.")
+@click.option("--value", help="Only this value: its share, and people with --population.")
+@click.option("--mean", is_flag=True, help="The mean of a campaign that asks for a number.")
+@click.option("--sum", "total", is_flag=True, help="Its sum, over the reports or --population.")
+@click.option("--weights", type=shell.existing, help="CSV value,weight: the sum of everybody's weight.")
+@click.option("--offset", type=options.Number(-1e15, 1e15), default=0.0, help="Added to every weight.")
+@click.option("--population", type=click.IntRange(min=1), help="How many people the reports stand for.")
+@click.option("--forged", type=click.IntRange(min=1), help="State the influence of this many forged reports.")
+@options.engine
+@click.pass_context
+def estimate(
+    ctx: click.Context,
+    campaign: str,
+    form: str,
+    as_json: bool,
+    plot: Path | None,
+    report: Path | None,
+    period: int | None,
+    by: str | None,
+    periods: list[Span] | None,
+    where: str | None,
+    method: str | None,
+    confidence: float,
+    truth_file: Path | None,
+    value: str | None,
+    mean: bool,
+    total: bool,
+    weights: Path | None,
+    offset: float,
+    population: int | None,
+    forged: int | None,
+    engine_name: str,
+) -> Estimate | Trend | query.Answer:
+    """The distribution behind the reports of CAMPAIGN (its name in the study, or its id).
+
+    Shares come with intervals for each value by itself, and for all values together. With --value, --mean, --sum or
+    --weights, one number instead. With --by period, the course over the periods, and the change from the first to the
+    last. Where fewer devices have answered than the campaign waits for, it ends with exit code 75.
+    """
+    form = "json" if as_json else form
+    numbers = (("value", value is not None), ("mean", mean), ("sum", total), ("weights", weights is not None))
+    queries = [word for word, asked in numbers if asked]
+    _require_one_number(queries, [("plot", plot), ("report", report), ("truth", truth_file), ("forged", forged)])
+    if population is not None and queries not in (["value"], ["sum"], ["weights"]):
+        raise click.UsageError("--population goes with --value, --sum or --weights")
+    if offset and queries != ["weights"]:
+        raise click.UsageError("--offset goes with --weights")
+    if by is None and periods is not None:
+        raise click.UsageError("--periods goes with --by period")
+    if by is not None:
+        _require_alone_by_period(queries, period, truth_file, forged)
+    if report is not None:
+        shell.require_new(report)
+    name = _class_of(where)
+    study = Study.open(shell.study_folder(ctx))
+    signed = study.campaign(campaign)
+    if period is not None:
+        options.require_period(signed.terms, period)
+    course: Trend | None = None
+    with engine_of(engine_name) as engine:
+        if by is not None:
+            course = show_trend(engine, study, signed, periods, name, method, confidence, Form(form, plot))
+            if report is None:
+                return course
+        tally = engine.tally(study, signed, period)
+    if name is not None:
+        cut, tally = within(signed.terms, tally, name)
+        signed = replace(signed, terms=cut)
+    terms = signed.terms
+    if queries:
+        answer = _asked(terms, tally, value, mean, total, weights, offset, population, confidence)
+        _print_answer(answer, form, terms, name, tally.reports)
+        return answer
+    if forged is not None and forged > tally.reports:
+        raise click.UsageError(f"--forged: there are {tally.reports:,} reports")
+    found = estimate_shares(signed, tally, method=method, level=confidence, forged=forged, where=name)
+    truth = read_truth(truth_file, terms.domain, terms.classes).shares(terms.domain) if truth_file else None
+    if course is None:
+        _print_shares(found, form, plot, truth)
+    if report:
+        _write_page(report, found, tally, period, truth, course)
+    return course or found
+
+
+def _asked(
+    terms: Campaign,
+    tally: Tally,
+    value: str | None,
+    mean: bool,
+    total: bool,
+    weights: Path | None,
+    offset: float,
+    population: int | None,
+    level: float,
+) -> query.Answer:
+    """The one number that --value, --mean, --sum or --weights asks for."""
+    if value is not None:
+        x = _value(terms.domain, terms.domain.parse(value))
+        answer = query.survey(terms, tally, x, level=level)
+        return answer.times(population, f"people with {terms.domain.label(x)}") if population else answer
+    if mean:
+        return query.mean(terms, tally, level=level)
+    if total:
+        return query.total(terms, tally, population=population, level=level)
+    if weights is None:
+        raise ValueError("nothing is asked")
+    numbers = _weights(weights, terms.domain)
+    return query.weighted_sum(terms, tally, numbers, offset=offset, population=population, level=level)
+
+
+def _print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | None, reports: int) -> None:
+    if form == "json":
+        shell.print_json({"campaign": terms.title, "class": name, "reports": reports} | answer.as_json())
+    elif form == "csv":
+        shell.say(answer_csv(answer).rstrip())
+    else:
+        shell.console().print(answer_table(answer, terms, reports))
+
+
+def _print_shares(found: Estimate, form: str, plot: Path | None, truth: Floats | None) -> None:
+    if form == "json":
+        shell.print_json(found.as_json())
+    elif form == "csv":
+        shell.say(estimate_csv(found).rstrip())
+    else:
+        shell.console().print(estimate_table(found, truth))
+    for warning in found.warnings:
+        shell.warn(f"Warning: {warning}")
+    if plot:
+        from aggregator.present.plot import draw  # matplotlib takes a second to load
+
+        draw(found, plot, truth)
+        shell.warn(f"{plot}  drawn")
+
+
+def _class_of(where: str | None) -> str | None:
+    """The class in ``class=NAME``."""
+    if where is None:
+        return None
+    kind, sign, name = where.partition("=")
+    if kind.strip() != "class" or not sign or not name:
+        raise click.UsageError("--where is of one class, as --where class=NAME")
+    return name
+
+
+def _require_one_number(queries: list[str], of_all: list[tuple[str, object]]) -> None:
+    if len(queries) > 1:
+        raise click.UsageError(f"--{queries[0]} and --{queries[1]} ask for two numbers: ask twice")
+    given = [word for word, value in of_all if value is not None]
+    if queries and given:
+        raise click.UsageError(f"--{given[0]} is of the distribution, --{queries[0]} asks for one number: ask twice")
+
+
+def _require_alone_by_period(
+    queries: list[str], period: int | None, truth_file: Path | None, forged: int | None
+) -> None:
+    given = [("period", period), ("truth", truth_file), ("forged", forged)]
+    others = queries + [name for name, value in given if value is not None]
+    if others:
+        raise click.UsageError(f"--by period gives whole distributions, and takes no --{others[0]}: ask twice")
+
+
+def _write_page(
+    path: Path, found: Estimate, tally: Tally, period: int | None, truth: Floats | None, course: Trend | None
+) -> None:
+    terms = found.terms
+    with shell.progress("auditing", None):
+        # Levels under other notions are of one law for all people, which classes do not have.
+        audit = audit_campaign(terms, None if terms.classes else replace(ask(terms), epsilons=()))
+    with shell.new_file(path) as file:
+        file.write(page(found, audit, tally, period=period, truth=truth, trend=course).encode("utf-8"))
+    shell.warn(f"{path}  written")
+
+
+def _value(domain: Domain, answer: Answer) -> int:
+    """The input that ``answer`` names, whatever the dither: of numbers, only the edges are values."""
+    if isinstance(domain, Items):
+        members = [x for x in domain.members(answer) if x < domain.count]
+        if len(members) != 1:
+            raise Failure("shares are of one item each: name one", BAD_DATA)
+        return members[0]
+    x = domain.index(answer, bytes(DITHER_BYTES))
+    if x != domain.index(answer, b"\xff" * DITHER_BYTES):
+        edges = ", ".join(map(domain.label, range(domain.size)))
+        raise Failure(f"a number between two edges is counted at both; ask for an edge: {edges}", BAD_DATA)
+    return x
+
+
+def _weights(path: Path, domain: Domain) -> Floats:
+    """A weight for each value, from a sheet."""
+    found = {_value(domain, answer): float(weight) for answer, weight, _ in read_sheet(path, domain, "weight")}
+    size = domain.count if isinstance(domain, Items) else domain.size
+    missing = next((x for x in range(size) if x not in found), None)
+    if missing is not None:
+        raise Failure(f"{path.name} has no weight for {domain.label(missing)!r}", BAD_DATA)
+    return np.array([found[x] for x in range(size)])

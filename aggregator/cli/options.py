@@ -1,0 +1,77 @@
+"""Options that several commands have, each declared once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from aggregator.cli import shell
+from aggregator.engines import is_engine
+from aggregator.estimate.method import METHODS
+from protocol.campaign import Campaign
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FORMS = ("table", "json", "csv")
+
+
+class Number(click.FloatRange):
+    """A number in a range, and never NaN, which every range would take."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found: float = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail("a number is expected", param, ctx)
+        return found
+
+
+def _engine_name(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
+    if not is_engine(name):
+        raise click.BadParameter("local, dask, dask://HOST:PORT or dask+tls://HOST:PORT")
+    return name
+
+
+engine = click.option(
+    "--engine",
+    "engine_name",
+    default="local",
+    show_default=True,
+    callback=_engine_name,
+    metavar="ENGINE",
+    help="Where the work is done: local (threads), dask (processes on this machine), or a scheduler, dask://HOST:PORT.",
+)
+
+form = click.option(
+    "--format", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True, help="How it is printed."
+)
+
+as_json = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+
+method = click.option("--method", type=click.Choice(METHODS), help="The estimator. [default: what suits the campaign]")
+
+confidence = click.option(
+    "--confidence", type=Number(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals."
+)
+
+
+def require_period(terms: Campaign, period: int) -> None:
+    """Refuse a period that a campaign does not have."""
+    if period >= terms.periods:
+        has = "period 0 only" if terms.periods == 1 else f"periods 0 to {terms.periods - 1:,}"
+        raise click.UsageError(f"{terms.title!r} has {has}, and not {period:,}")
+
+
+def require_picture(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a name that promises another picture than the PNG that is drawn."""
+    if path is not None and path.suffix.lower() != ".png":
+        raise click.BadParameter(f"pictures are PNG files: name one that ends in .png, not {path.name}", ctx, param)
+    return path
+
+
+def plot(words: str) -> Callable[[Command], Command]:
+    """The option of a picture, with what is drawn in words."""
+    return click.option("--plot", type=shell.writable, callback=require_picture, help=f"{words}, PNG.")

@@ -1,0 +1,126 @@
+"""How a distribution is made of what a tally says: the methods, which suits a campaign, and which it cannot have.
+
+One idea: every method is a way to a distribution from the same unbiased estimate or the same counts, and whoever asks
+for none gets the one that was measured to be best for such a campaign.
+
+The methods themselves: distribution, bayes, likelihood. What an estimate says besides: result.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aggregator.estimate import distribution, likelihood
+from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.classes import Pooled
+from aggregator.estimate.decoders import Decoder
+from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.transcript import TranscriptDecoder
+from protocol.errors import HalftruthError
+
+METHODS = ("projection", "empirical-bayes", "em", "mmse", "map", "linear")
+"""How the consistent distribution is made: see ``distribution``, ``bayes`` and ``likelihood``.
+
+"linear" leaves the raw estimate as it is.
+"""
+
+WITHOUT_INVERSE = ("em", "mmse", "map")
+"""These need a channel's outputs one by one, and no unbiased estimate."""
+
+CROWD = 16
+NOISY = 0.25
+"""Empirical Bayes is the default from ``CROWD`` values on where noise is this part of an even share: see
+``default_method``."""
+
+
+class MethodRefused(HalftruthError, ValueError):
+    """The estimator asked for does not go with the campaign."""
+
+
+def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
+    """Refuse a method that does not exist or lacks what it needs.
+
+    Raises:
+        MethodRefused
+    """
+    if method not in METHODS:
+        raise MethodRefused(f"a method is {', '.join(METHODS)}, not {method[:40]!r}")
+    if method in ("mmse", "map") and prior is None:
+        raise MethodRefused(f"method {method!r} needs the prior of a LIP campaign: use 'projection'")
+    if method == "em" and isinstance(decoder, Pooled):
+        raise MethodRefused("method 'em' takes all people to be alike, and this campaign's are not: use 'projection'")
+    if method == "map" and isinstance(decoder, TranscriptDecoder) and decoder.drift:
+        raise MethodRefused("method 'map' takes people's values to stay, and this campaign's drift: use 'mmse'")
+    if method in WITHOUT_INVERSE and not decoder.one_hot:
+        raise MethodRefused(
+            f"method {method!r} needs whole outputs, and this channel's reports are counted bit by bit: "
+            "use 'projection' or 'empirical-bayes'"
+        )
+
+
+def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None) -> str:
+    """The method that is best where nothing is known but the campaign and its noise.
+
+    - "mmse" where a prior is declared and outputs are counted: its prior makes it best.
+    - "em" where no unbiased estimate exists, and no prior either.
+    - "empirical-bayes" from 16 values on, where the standard errors are a quarter of an even share 1/k or more.
+    - "projection" for the rest.
+
+    Measured over k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4, five laws: where the noise is above a quarter of an
+    even share, empirical Bayes has 0.45 to 0.79 of the projection's total variation in the mean of the logarithms;
+    below it, .89 to .99, and up to 1.15 in the worst case. Where it loses most, few values hold everything and few of
+    them stand out: 1.5 times the total variation at k = 32.
+
+    Args:
+        se: (k,) standard errors of the raw estimates; None where there are none.
+    """
+    if prior is not None and decoder.one_hot:
+        return "mmse"
+    if se is None:
+        return "em"
+    crowded = decoder.inputs >= CROWD and math.sqrt(float(np.mean(se**2))) * decoder.inputs >= NOISY
+    return "empirical-bayes" if crowded else "projection"
+
+
+def consistent(
+    method: str,
+    decoder: Decoder,
+    share: Floats,
+    reports: int,
+    linear: tuple[Floats, Floats] | None,
+    prior: Floats | None,
+    warnings: list[str],
+) -> Floats:
+    """The distribution that ``method`` makes.
+
+    Args:
+        share: (m,) of the features.
+        linear: (k,) raw estimates and (k,) standard errors; None where there are none, and the method needs none.
+        warnings: where a search that has not settled is told.
+    """
+    if isinstance(decoder, Pooled) and method in ("mmse", "map"):  # each person's own prior, not the mean of all
+        return decoder.posterior_mean(share) if method == "mmse" else decoder.posterior_mode(share)
+    if method == "mmse" and prior is not None:
+        return distribution.posterior_mean(decoder, share, prior)
+    if method == "map" and prior is not None:
+        return _settled(likelihood.posterior_mode(decoder, share, reports, prior), warnings)
+    if method == "em":
+        even = np.full(decoder.inputs, 1 / decoder.inputs)
+        start = empirical_bayes(*linear) if linear else even if prior is None else prior
+        return _settled(likelihood.em(decoder, share, reports, start), warnings)
+    if linear is None:
+        raise ValueError(f"method {method!r} needs an unbiased estimate")
+    if method == "empirical-bayes":
+        return empirical_bayes(*linear)
+    return linear[0] if method == "linear" else distribution.project(linear[0])
+
+
+def _settled(fit: likelihood.Fit, warnings: list[str]) -> Floats:
+    if not fit.settled:
+        warnings.append(
+            f"the search for the most likely shares was stopped after {fit.steps:,} steps, at most {fit.gap:.3g} nats "
+            "of log-likelihood from its end: other shares explain the reports slightly better"
+        )
+    return fit.share
