@@ -46,15 +46,30 @@ class Question:
     Attributes:
         domain: what can be answered.
         notion: what must be kept, of as many values as the domain has.
+        part: of the people who hold a sensitive value, of a high-low notion; None where nobody says.
     """
 
     domain: Domain
     notion: Notion
+    part: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.part is not None and not (isinstance(self.notion, HighLow) and 0 < self.part < 1):
+            raise ValueError("a part of the people holds sensitive values: notion high-low, above 0 and below 1")
 
     @property
     def size(self) -> int:
         """k, the number of the channel's inputs."""
         return self.notion.inputs or self.domain.size
+
+    @property
+    def shares(self) -> list[float] | None:
+        """The shares to expect where a part is said: even among the sensitive values, and among the others."""
+        if self.part is None or not isinstance(self.notion, HighLow):  # the second says it to the type checker
+            return None
+        sensitive = frozenset(self.notion.sensitive)
+        each, other = self.part / len(sensitive), (1 - self.part) / (self.size - len(sensitive))
+        return [each if x in sensitive else other for x in range(self.size)]
 
 
 Recipe: TypeAlias = Callable[[], Channel]
@@ -111,6 +126,18 @@ def _everywhere(build: mechanisms.Build, most: int = MAX_VALUES) -> Callable[[Qu
         return _plain(build, most)(question)
 
     return recipe
+
+
+def _projective(question: Question) -> Recipe | str:
+    """Projective geometry everywhere; the order that is best alone is not the one that others hide among best."""
+    notion = question.notion
+    if not isinstance(notion, HighLow):
+        return _everywhere(support.projective)(question)
+
+    def inner(sensitive: int, level: int) -> Channel:
+        return support.projective_for_high_low(notion.size, sensitive, level, question.part)
+
+    return lambda: mechanisms.high_low(notion.size, notion.sensitive, notion.level, inner)
 
 
 def _plain(build: mechanisms.Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Question], Recipe | str]:
@@ -276,7 +303,7 @@ CATALOGUE = (
         "a point of a projective space, log2 k bits",
         "Feldman et al. 2022",
         _POINTS,
-        _everywhere(support.projective),
+        _projective,
     ),
     Mechanism(
         "subset",

@@ -20,7 +20,7 @@ from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
 from protocol import notions
 from protocol.channels import Channel
 from protocol.errors import BadData, HalftruthError
-from protocol.notions import Certificate, Information, Notion
+from protocol.notions import Certificate, HighLow, Information, Notion
 
 AUTO = "auto"
 """The name of a choice among all."""
@@ -82,7 +82,12 @@ class Candidate:
 def candidates(
     question: Question, p: Sequence[float] | Floats | None = None, mechanisms: Sequence[Mechanism] | None = None
 ) -> Iterator[tuple[Mechanism, Candidate | str]]:
-    """The channel of every one of ``mechanisms``, all if not given, for ``question``; or why it has none."""
+    """The channel of every one of ``mechanisms``, all if not given, for ``question``; or why it has none.
+
+    Args:
+        p: the shares to expect; where not given the question's, else the prior of a LIP notion, else even.
+    """
+    p = question.shares if p is None else p
     for mechanism in CATALOGUE if mechanisms is None else mechanisms:
         recipe = mechanism.recipe(question)
         if isinstance(recipe, str):
@@ -159,6 +164,9 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
 def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -> str:
     if len(short) == 1:
         return "the only one that serves"
+    if isinstance(question.notion, HighLow):
+        said = "all values equally common" if question.part is None else f"{question.part:g} of the people protected"
+        return f"least exact error of {len(short)} that serve, {said}"
     if not isinstance(question.notion, Information):
         return f"least exact error of {len(short)} that serve"
     reason = f"tells most of a person under the prior, of {len(short)} that serve"

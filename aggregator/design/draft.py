@@ -23,7 +23,7 @@ from aggregator.design.classes import class_channel, classes_of
 from aggregator.design.entries import DraftError, Section, count, finite
 from aggregator.design.noise import discrete_gaussian
 from aggregator.design.padding import choose_padding, read_sets
-from aggregator.design.promised import notion_of
+from aggregator.design.promised import notion_of, part_of
 from aggregator.estimate.decoders import Decoder, decoder_of
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Table
@@ -57,7 +57,8 @@ def read_question(path: Path) -> Question:
         Section(name, top.take(name, dict, "a table of its own", {})) for name in ("domain", "privacy", "prior")
     ]
     domain = domain_of(sections[0])
-    question = Question(domain, notion_of(sections[1], sections[2], domain, path.parent))
+    notion = notion_of(sections[1], sections[2], domain, path.parent)
+    question = Question(domain, notion, part_of(sections[1]))
     for section in sections:
         section.done()
     return question
@@ -101,7 +102,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         mechanism, channel = class_channel(name, domain, notion)
     else:
         notion = notion_of(sections["privacy"], sections["prior"], domain, folder)
-        mechanism, channel = _mechanism(sections["mechanism"], Question(domain, notion))
+        mechanism, channel = _mechanism(sections["mechanism"], Question(domain, notion, part_of(sections["privacy"])))
     schedule, limits = sections["schedule"], sections["limits"]
     opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
     if closes <= opens:
@@ -147,7 +148,7 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
         names = ("domain", "privacy", "prior", "mechanism")
         sections = [Section(name, top.take(name, dict, "a table of its own", {})) for name in names]
         domain = domain_of(sections[0])
-        question = Question(domain, notion_of(sections[1], sections[2], domain, folder))
+        question = Question(domain, notion_of(sections[1], sections[2], domain, folder), part_of(sections[1]))
         return decoder_of(_mechanism(sections[3], question)[1])
 
     domain = domain_of(Section("domain", rest | {"padding": 1}))

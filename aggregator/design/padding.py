@@ -1,9 +1,14 @@
-"""How far to pad sets of items: the padding with the least expected error.
+"""How far to pad sets of items: the padding with the least expected error of the estimate that will be made.
 
-One idea: padding to l multiplies every estimate by l, so the variance grows with l^2; and of a set larger than l each
-item counts for l over the size, so what is cut off is a bias that falls with l. From a sample of sets both are known
-before anybody has answered, for every channel; which l is best depends on the level and on the crowd as much as on the
-sets, so no fixed percentile of the sizes will do (Gu et al. 2020, sec. VII-B, leave this open).
+One idea: padding to l multiplies every estimate by l, so the noise grows with l; and of a set larger than l each item
+counts for l over the size, so what is cut off is a bias that falls with l. From a sample of sets both are known before
+anybody has answered, for every channel; which l is best depends on the level, on the crowd and on the estimate as much
+as on the sets, so no fixed percentile of the sizes will do (Gu et al. 2020, sec. VII-B, leave this open).
+
+What decides is the error of what a reader gets, the default estimate: the projection, or empirical Bayes where values
+are many and noise is large. That takes away most of the noise of rare items, so it bears a larger l than the unbiased
+estimate. Its error has no closed form and is simulated from the exact law of the raw estimates, with the same draws for
+every l and every author. The unbiased estimate's is exact.
 
 The sample is the author's: public baskets, or those of an earlier campaign. What the padding does: protocol.items.
 """
@@ -16,30 +21,31 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.estimate.decoders.decoder import Decoder, Floats, Integers
+from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.decoders.decoder import Decoder, Floats
+from aggregator.estimate.distribution import project
+from aggregator.estimate.method import default_method
 from aggregator.sheet import SheetError
 from protocol.domain import Items
 from protocol.errors import NotInDomain
 
+LEAST_SURVEYS, MOST_SURVEYS, DRAWS = 2, 8, 2**15
+"""A padding's error is the mean over so many simulated surveys, of so many raw estimates together in between."""
+
 
 @dataclass(frozen=True)
 class Padding:
-    """What padding to ``length`` is expected to cost, in squared shares of people, summed over the items.
+    """What padding to ``length`` is expected to cost.
 
     Attributes:
         length: l.
-        variance: l^2 times the variance of the inputs' shares.
-        bias: the squared error of what sets larger than l hide.
+        method: of the estimate that the error is of, a name of ``aggregator.estimate.method.METHODS``.
+        error: the expected squared error of the shares of people who hold each item, summed over the items.
     """
 
     length: int
-    variance: float
-    bias: float
-
-    @property
-    def error(self) -> float:
-        """The expected squared error of the shares of people who hold each item, summed over the items."""
-        return self.variance + self.bias
+    method: str
+    error: float
 
 
 def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
@@ -69,6 +75,8 @@ def choose_padding(
     decoder: Callable[[int], Decoder],
     reports: int,
     lengths: Iterable[int] | None = None,
+    *,
+    unbiased: bool = False,
 ) -> Padding:
     """The padding of least expected error.
 
@@ -78,6 +86,7 @@ def choose_padding(
         decoder: of the channel on m + l inputs, for each l.
         reports: n, how many people will answer.
         lengths: the paddings to try; where not given, all to 16 and then by fifths up to the largest set.
+        unbiased: whether the error is that of the unbiased estimate, method "linear", instead of the default one's.
     Raises:
         ValueError: no sets, or no lengths.
     """
@@ -87,26 +96,35 @@ def choose_padding(
     held = np.fromiter((x for basket in baskets for x in basket), dtype=np.int64, count=int(sizes.sum()))
     among = np.repeat(sizes, sizes)  # the size of the set that each held item is in
     shares = np.bincount(held, minlength=items) / len(baskets)
-    tried = _lengths(int(sizes.max())) if lengths is None else lengths
-    return min(
-        (_expected(length, shares, held, among, sizes, decoder(length), reports) for length in tried),
-        key=lambda found: found.error,
-    )
+
+    def expected(length: int) -> Padding:
+        chosen = np.bincount(held, weights=1 / np.maximum(among, length), minlength=items) / len(sizes)
+        dummies = float(np.maximum(length - sizes, 0).mean()) / length**2
+        law = np.concatenate([chosen, np.full(length, dummies)])
+        reader = decoder(length)
+        variances = reader.variances(reader.forward(law)) / reports
+        if unbiased:
+            bias = float(((length * chosen - shares) ** 2).sum())
+            return Padding(length, "linear", float(variances[:items].sum()) * length**2 + bias)
+        se = np.sqrt(np.maximum(variances, 0))
+        method = default_method(reader, None, se)
+        return Padding(length, method, _simulated(length, shares, law, se, method))
+
+    return min(map(expected, _lengths(int(sizes.max())) if lengths is None else lengths), key=lambda one: one.error)
 
 
-def _expected(
-    length: int, shares: Floats, held: Integers, among: Integers, sizes: Integers, decoder: Decoder, reports: int
-) -> Padding:
-    items = len(shares)
-    chosen = np.bincount(held, weights=1 / np.maximum(among, length), minlength=items) / len(sizes)
-    dummies = float(np.maximum(length - sizes, 0).mean()) / length**2
-    law = np.concatenate([chosen, np.full(length, dummies)])
-    spread = decoder.variances(decoder.forward(law))[:items]
-    return Padding(
-        length,
-        float(spread.sum()) * length**2 / reports,
-        float(((length * chosen - shares) ** 2).sum()),
-    )
+def _simulated(length: int, shares: Floats, law: Floats, se: Floats, method: str) -> float:
+    """The mean squared error of ``method``'s estimate from raw estimates that are nearly normal."""
+    generator, items = np.random.default_rng(0), len(shares)
+    surveys = max(LEAST_SURVEYS, min(MOST_SURVEYS, DRAWS // items))
+    noise = generator.standard_normal((surveys, items))  # before the dummies', so the same for every length
+    among_dummies = generator.standard_normal((surveys, length))
+    errors = []
+    for draws in np.hstack([noise, among_dummies]):
+        raw = law + se * draws
+        estimate = empirical_bayes(raw, se) if method == "empirical-bayes" else project(raw)
+        errors.append(float(((length * estimate[:items] - shares) ** 2).sum()))
+    return float(np.mean(errors))
 
 
 def _lengths(largest: int) -> list[int]:

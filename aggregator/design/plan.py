@@ -80,7 +80,7 @@ def plan(
         reports: n.
         most_bits: an output may have; None leaves ``auto``'s own limit.
         wanted: standard errors of one share.
-        p: the shares to expect; the prior of a LIP notion, else even, where not given.
+        p: the shares to expect; where not given the question's, else the prior of a LIP notion, else even.
         tried: told of each mechanism.
     Raises:
         Unsuited: nothing serves within the limits; the text says what would.
@@ -120,7 +120,7 @@ def curve(
     """
     for level in levels:
         errors = {}
-        asked = Question(question.domain, at_level(question.notion, exact.level_from(level)))
+        asked = dataclasses.replace(question, notion=at_level(question.notion, exact.level_from(level)))
         for mechanism, one in candidates(asked):
             if not isinstance(one, str):
                 errors[mechanism.name] = one.error

@@ -6,9 +6,9 @@ the set S_x is equally likely. Then two probabilities say all about the error,
     p* = P(Y in S_x | x),   q* = P(Y in S_x | x'),
     n MSE = sum over x of th (1 - th) / (p* - q*)^2,   th = q* + p[x] (p* - q*)                        (MATH 4.1)
 
-so a recipe computes it for every size there is and takes the least. That comparison is in floats and decides nothing
-about privacy: the integers are then made of the rational lower bound of e^eps, rounding the weight of the outputs that
-tell less up.
+so a recipe computes it for every size there is and takes the least. Where other values hide among the sensitive ones,
+how often they do is a part of the error. These comparisons are in floats and decide nothing about privacy: the integers
+are then made of the rational lower bound of e^eps, rounding the weight of the outputs that tell less up.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from itertools import accumulate
 
 from protocol import exact
 from protocol.channels.projective import MAX_DIMENSION, MAX_ORDER, MAX_POINTS, ProjectiveGeometry, is_prime
-from protocol.channels.projective import ONE as PROJECTIVE_ONE
-from protocol.channels.subset import ONE as SUBSET_ONE
 from protocol.channels.subset import SubsetSelection
-from protocol.channels.triples import ONE as TRIPLES_ONE
+from protocol.channels.support import ONE
 from protocol.channels.triples import Triples, ring_of
 from protocol.errors import ChannelError
 from protocol.exact import EXP_BITS, exp_lower
@@ -31,6 +29,9 @@ D = 1 << EXP_BITS
 
 AS_GOOD = 1.001
 """Errors within a thousandth are as good as each other: the fewer bits win."""
+
+USUAL_PARTS = (0.1, 0.5)
+"""Where nobody says which part of the people hold a sensitive value: an even part of them, a tenth or half."""
 
 
 def support_error(size: int, inside: float, outside: float) -> float:
@@ -55,7 +56,7 @@ def projective_error(size: int, order: int, dimension: int, level: int) -> float
         level: nanonats.
     """
     E = math.exp(exact.nats(level))
-    shared, support, points = list(accumulate((order**f for f in range(dimension)), initial=0))[-3:]
+    shared, support, points = _sizes(order, dimension)
     Z = E * support + points - support
     return support_error(size, E * support / Z, (E * shared + support - shared) / Z)
 
@@ -104,17 +105,80 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
         ChannelError: no field has so few points.
     """
     offers = [
-        (bits, projective_error(size, order, dimension, level), order, dimension)
+        (projective_error(size, order, dimension, level), bits, order, dimension)
         for order, dimension, bits in _geometries(size)
         if max_bits is None or bits <= max_bits
     ]
     if not offers:
         raise ChannelError(f"no projective space of at most 2^{max_bits} points holds {size} values")
-    enough = AS_GOOD * min(error for _, error, _, _ in offers)
-    _, _, order, dimension = min(offer for offer in offers if offer[1] <= enough)
-    support = (order ** (dimension - 1) - 1) // (order - 1)
-    others = order ** (dimension - 1)
-    return ProjectiveGeometry(size, order, dimension, _outside(PROJECTIVE_ONE, support, others, level))
+    return _geometry(size, level, offers)
+
+
+def projective_high_low_error(size: int, sensitive: int, part: float, order: int, dimension: int, level: int) -> float:
+    """Expected squared error of one report by projective geometry response for the sensitive values of a high-low
+    channel, summed over all values, shares being even among the sensitive ones and among the others  (MATH 5.2).
+
+        a report counts al 1[Y in S_x] + be 1[Y in K] + ga for a sensitive x,
+        al = 1 / (p* - q*),   be = -al (q* - qB) / (1 - tau),   ga = -al q* - be,
+        tau = K c,   qB = cs c,   c = 1 / (E cs + K - cs)
+
+    Args:
+        size: k.
+        sensitive: s, below k.
+        part: of the people who hold a sensitive value.
+        order, dimension: q and t; other than primes are fine here.
+        level: nanonats.
+    """
+    E = math.exp(exact.nats(level))
+    shared, support, points = _sizes(order, dimension)
+    c = 1 / (E * support + points - support)
+    own, other, hidden, tau = E * support * c, (E * shared + support - shared) * c, support * c, points * c
+    al = 1 / (own - other)
+    be = -al * (other - hidden) / (1 - tau)
+    ga = -al * other - be
+    p, open_share = part / sensitive, (1 - part) / (size - sensitive)
+    inside = part + (1 - part) * tau
+    hit = p * own + (part - p) * other + (1 - part) * hidden
+    of_sensitive = hit * (al + be + ga) ** 2 + (inside - hit) * (be + ga) ** 2 + (1 - inside) * ga**2 - p**2
+    of_open = open_share / (1 - tau) - open_share**2
+    return sensitive * of_sensitive + (size - sensitive) * of_open
+
+
+def projective_for_high_low(size: int, sensitive: int, level: int, part: float | None = None) -> ProjectiveGeometry:
+    """Projective geometry response of the sensitive values whose order is the best for a high-low channel of all.
+
+    A large order tells more of a sensitive value and hides the others more often, so the best one depends on the part
+    of the people who hold a sensitive value. Where that is not said, it is the order that at worst loses least, in
+    times the error of the best one, if that part is even, s / k, or one of ``USUAL_PARTS``.
+
+    Args:
+        size: k, of all values.
+        sensitive: s, 2 .. k - 1.
+        level: nanonats.
+        part: of the people who hold a sensitive value, above 0 and below 1; None where it is not known.
+    """
+    geometries = list(_geometries(sensitive))
+    losses = [0.0] * len(geometries)
+    for assumed in (sensitive / size, *USUAL_PARTS) if part is None else (part,):
+        errors = [projective_high_low_error(size, sensitive, assumed, q, t, level) for q, t, _ in geometries]
+        losses = [max(loss, error / min(errors)) for loss, error in zip(losses, errors, strict=True)]
+    return _geometry(
+        sensitive, level, [(loss, bits, q, t) for loss, (q, t, bits) in zip(losses, geometries, strict=True)]
+    )
+
+
+def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) -> ProjectiveGeometry:
+    """The channel of the least of (error, bits, q, t)."""
+    enough = AS_GOOD * min(error for error, _, _, _ in offers)
+    _, _, order, dimension = min((bits, error, q, t) for error, bits, q, t in offers if error <= enough)
+    _, support, points = _sizes(order, dimension)
+    return ProjectiveGeometry(size, order, dimension, _outside(ONE, support, points - support, level))
+
+
+def _sizes(order: int, dimension: int) -> tuple[int, int, int]:
+    """ci, cs and K: the points that two planes share, of a plane, and all."""
+    shared, support, points = list(accumulate((order**f for f in range(dimension)), initial=0))[-3:]
+    return shared, support, points
 
 
 def subset_selection(size: int, level: int) -> SubsetSelection:
@@ -133,8 +197,8 @@ def subset_selection(size: int, level: int) -> SubsetSelection:
     ones = min(range(2, size), key=lambda d: subset_error(size, d, level))
     having, lacking = math.comb(size - 1, ones - 1), math.comb(size - 1, ones)
     if lacking == 1:  # no other outside set could take a remainder
-        return SubsetSelection(size, ones, _outside(SUBSET_ONE, having, lacking, level))
-    return SubsetSelection(size, ones, _ceil(D * SUBSET_ONE, exp_lower(level) * having + D * lacking))
+        return SubsetSelection(size, ones, _outside(ONE, having, lacking, level))
+    return SubsetSelection(size, ones, _ceil(D * ONE, exp_lower(level) * having + D * lacking))
 
 
 def triples(size: int, level: int) -> Triples:
@@ -152,7 +216,7 @@ def triples(size: int, level: int) -> Triples:
         ChannelError: another size.
     """
     support, others = _triples_with(size)
-    return Triples(size, _ceil(D * TRIPLES_ONE, exp_lower(level) * support + D * others))
+    return Triples(size, _ceil(D * ONE, exp_lower(level) * support + D * others))
 
 
 def _triples_with(size: int) -> tuple[int, int]:

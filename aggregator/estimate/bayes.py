@@ -11,7 +11,9 @@ octave of them has a law of its own, which leans on the common one where the oct
 estimated too, and grows with its own raw estimate: octaves begin where fewest lie, so that values which are alike are
 not parted by their noise.
 
-Values that stand out of the noise keep their raw estimate: they need no help, and a common law would bend them.
+A value is drawn to a share only so far as others have it: what is like no other keeps its raw estimate, however near
+to the noise, and what is like a hundred others is told by all of them, however far above it.
+
 What the reports themselves make most likely is in ``likelihood``.
 """
 
@@ -23,35 +25,50 @@ from numpy.typing import NDArray
 from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.distribution import project
 
-STANDS_OUT = 4.0
-"""A raw estimate of more than this many standard errors is kept."""
-
 GRID = 64
-"""Points of the law of the shares, beside 0."""
+"""Points of the law of the shares near the noise, beside 0."""
 
-FINEST, WIDEST = 0.02, 10.0
-"""The grid spans these parts of the least and of the largest standard error: a share below cannot be told from 0, and
-one above stands out."""
+FINEST, NEAR = 0.02, 5.0
+"""They span these parts of the least and of the largest standard error: a share below cannot be told from 0. Above, the
+law has points only where raw estimates lie ..."""
+
+APART = 0.5
+"""... this part of a standard error from each other, or up to twice as near."""
+
+FAR = 64.0
+"""A raw estimate of more than this many standard errors is kept: there is little left to learn."""
+
+CROWD = 5.0
+"""So many values within about a standard error of a share are believed half that it is the share of each."""
 
 ROUNDS = 300
 LEANING = 1.0
 """The common law counts for as many values in the law of an octave."""
 
 BIN = 1 / 16
-"""A law is fitted to the raw estimates in bins of this many standard errors ..."""
+"""A law is fitted to the raw estimates in bins of this many standard errors, ..."""
+
+COARSER = 4
+"""... as many times wider beyond ``NEAR`` ..."""
 
 BINS_PER_OCTAVE = 4
 """... and these parts of an octave of standard errors."""
+
+LEAST = -10.0
+"""Raw estimates lower by more standard errors are binned with those that have as many."""
 
 PHASES = 16
 """Where octaves may begin; the fewest values lie within one such part on either side."""
 
 CHUNK = 8192
-"""Values whose means are taken at once: bounds the memory at CHUNK x GRID numbers."""
+"""Values whose means are taken at once: bounds the memory at CHUNK times the points of a law."""
 
 
 def empirical_bayes(raw: Floats, se: Floats) -> Floats:
     """The distribution of posterior means under the law of the shares that fits the raw estimates best.
+
+    What is missing to one, or too much, is shared out over the values in proportion to their means, and less to those
+    that stand out of their noise.
 
     Args:
         raw: (k,) unbiased estimates.
@@ -59,23 +76,52 @@ def empirical_bayes(raw: Floats, se: Floats) -> Floats:
     Returns:
         (k,) not negative, sums to one. O(k * GRID).
     """
-    kept = raw > STANDS_OUT * se
-    left = 1 - raw[kept].sum()
-    unsure = np.flatnonzero(~kept & (se > 0))
-    if left <= 0 or not len(unsure):
+    unsure = np.flatnonzero((se > 0) & (raw <= FAR * se))
+    if not len(unsure):
         return project(raw)
-    shares: Floats = np.where(kept, raw, 0.0)
-    grid = np.concatenate([[0.0], np.geomspace(FINEST * se[unsure].min(), WIDEST * se[unsure].max(), GRID)])
-    phase = _phase(se[se > 0])
-    octave = np.floor(np.log2(se[unsure]) + phase).astype(np.int64)
-    for of, law in _laws(raw[se > 0], se[se > 0], grid, phase).items():
-        members = unsure[octave == of]
-        shares[members] = _means(raw[members], se[members], grid, law)
-    small = shares[unsure].sum()
-    if small == 0:
+    shares: Floats = np.maximum(raw, 0)
+    shares[unsure] = _drawn(raw[unsure], se[unsure])
+    noise = se**2
+    loose = shares * np.divide(noise, noise + shares**2, out=np.zeros_like(noise), where=noise > 0)
+    missing = 1 - shares.sum()
+    if missing <= -loose.sum() or not loose.any():
         return project(shares)
-    shares[unsure] *= left / small
+    shares += loose * (missing / loose.sum())
     return shares
+
+
+def _drawn(raw: Floats, se: Floats) -> Floats:
+    """The posterior mean of each value, drawn to a share of the law only so far as the law's crowd there is large.
+
+        crowd(g) = sum over h of members * law(h) * exp(-((g - h) / se)^2 / 2)
+        belief(g) = 1 / (1 + (CROWD / crowd(g))^4)
+
+    Without it, the most likely law has a point at nearly every large raw estimate, and neighbours of different shares
+    are taken for one.
+    """
+    grid = _grid(raw, se)
+    phase = _phase(se)
+    octave = np.floor(np.log2(se) + phase).astype(np.int64)
+    drawn = np.empty(len(raw))
+    for of, law in _laws(raw, se, grid, phase).items():
+        members = np.flatnonzero(octave == of)
+        typical = np.full(len(grid), np.exp(np.log(se[members]).mean()))
+        crowd = len(members) * (_likelihood(grid, typical, grid) @ law)
+        belief = crowd**4 / (crowd**4 + CROWD**4)
+        for begin in range(0, len(members), CHUNK):
+            some = members[begin : begin + CHUNK]
+            weighted = _likelihood(raw[some], se[some], grid) * law
+            own = np.maximum(raw[some], 0)
+            drawn[some] = (weighted @ (belief * grid) + weighted @ (1 - belief) * own) / weighted.sum(axis=1)
+    return drawn
+
+
+def _grid(raw: Floats, se: Floats) -> Floats:
+    """The shares that a law may give weight to, rising from 0."""
+    above = raw > NEAR * se
+    step = APART * np.exp2(np.floor(np.log2(se[above])))
+    own = np.round(raw[above] / step) * step
+    return np.unique(np.concatenate([[0.0], np.geomspace(FINEST * se.min(), NEAR * se.max(), GRID), own]))
 
 
 def _phase(se: Floats) -> float:
@@ -89,10 +135,12 @@ def _phase(se: Floats) -> float:
 def _laws(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[int, Floats]:
     """The weights of ``grid`` in each octave of the standard errors."""
     # Bins lie within octaves, so the mean of a bin's standard errors lies in the octave of each.
-    heights = round(2 * WIDEST / BIN) + 1
-    height = np.round(np.clip(raw / se, -WIDEST, WIDEST) / BIN).astype(np.int64)
+    above = np.maximum(raw / se, LEAST) - LEAST
+    near = np.minimum(above, NEAR - LEAST)
+    height = np.round((near + (above - near) / COARSER) / BIN).astype(np.int64)
+    heights = int(height.max()) + 1
     width = np.floor((np.log2(se) + phase) * BINS_PER_OCTAVE).astype(np.int64)
-    bins, place, count = np.unique(width * heights + height + heights // 2, return_inverse=True, return_counts=True)
+    bins, place, count = np.unique(width * heights + height, return_inverse=True, return_counts=True)
     octave = bins // heights // BINS_PER_OCTAVE
     likelihood = _likelihood(np.bincount(place, raw) / count, np.bincount(place, se) / count, grid)
     even = np.full(len(grid), 1 / len(grid))
@@ -119,12 +167,3 @@ def _likelihood(raw: Floats, se: Floats, grid: Floats) -> Floats:
     z = ((raw[:, np.newaxis] - grid) / se[:, np.newaxis]) ** 2 / 2
     relative: Floats = np.exp(z.min(axis=1, keepdims=True) - z)
     return relative
-
-
-def _means(raw: Floats, se: Floats, grid: Floats, law: Floats) -> Floats:
-    means = np.empty(len(raw))
-    for begin in range(0, len(raw), CHUNK):
-        some = slice(begin, begin + CHUNK)
-        weighted = _likelihood(raw[some], se[some], grid) * law
-        means[some] = weighted @ grid / weighted.sum(axis=1)
-    return means

@@ -34,13 +34,14 @@ def values(size: int) -> Values:
     return Values(tuple(f"v{x}" for x in range(size)))
 
 
-def campaign(domain: Domain, notion: Notion, mechanism: str) -> Campaign:
+def campaign(domain: Domain, notion: Notion, mechanism: str, part: float | None = None) -> Campaign:
     """The campaign of a question: its channel made, certified, and chosen where ``mechanism`` is a choice.
 
     Args:
         mechanism: as drafts name it, such as "auto", "lip" or "hadamard".
+        part: of the people who hold a sensitive value, where it is said.
     """
-    name, channel = chosen(mechanism, Question(domain, notion))
+    name, channel = chosen(mechanism, Question(domain, notion, part))
     return Campaign("Reproduction", "Which?", "", "A paper", domain, notion, name, channel, 0, 1, 1, 1, 1, "open")
 
 

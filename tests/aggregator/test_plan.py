@@ -6,7 +6,7 @@ import math
 import pytest
 from click.testing import CliRunner
 
-from aggregator.cli import halftruth
+from aggregator.cli.shell import halftruth
 from aggregator.design.catalogue import CATALOGUE, Question
 from aggregator.design.choice import AS_GOOD, Unsuited, best, candidates, chosen, most_bits_of
 from aggregator.design.plan import at_level, curve, plan

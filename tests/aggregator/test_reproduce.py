@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from aggregator.cli import halftruth
+from aggregator.cli.shell import halftruth
 from aggregator.design import mechanisms, noise, support, unary
 from aggregator.design.windows import windows
 from aggregator.estimate.result import estimate
