@@ -102,7 +102,7 @@ def nearest(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:
         apart = sum(abs(count * total - weight * whole) for count, weight in zip(counts, prior, strict=True))
         return Fraction(apart, total)
 
-    return min(range(len(priors)), key=lambda place: distance(priors[place])) if whole else 0
+    return min(range(len(priors)), key=lambda place: distance(priors[place]))
 
 
 def declared(weights: Sequence[int]) -> tuple[int, ...]:

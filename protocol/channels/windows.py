@@ -42,7 +42,8 @@ MAX_ORDERS = 256
 MAX_OUTPUTS = 2**24
 
 _RARE, _LOW = -1, -2
-"""Kinds of inputs beside the heavy ones, which are known by their place."""
+"""Kinds of inputs beside the heavy ones, which are known by their place; singles are low. What there is one of for each
+kind ends with those of the low and the rare ones."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,11 @@ class Type:
     outside: int
     low: int
     heavy: tuple[int, ...]
+
+    @cached_property
+    def by_kind(self) -> tuple[tuple[int, int], ...]:
+        """For each kind of inputs, the weight of a window that covers one and of a window that does not."""
+        return *((flat, flat) for flat in (*self.heavy, self.low)), (self.inside, self.outside)
 
 
 @dataclass(frozen=True)
@@ -153,32 +159,23 @@ class Windows(Channel):
         """The output of each single."""
         return {single.x: y for y, single in enumerate(self.singles)}
 
+    @cached_property
+    def bonus_of(self) -> dict[int, int]:
+        """What each single has more on its own output than others."""
+        return {single.x: single.own - single.other for single in self.singles}
+
     def _kind_of(self, x: int) -> int:
-        return _RARE if self.arcs[x] else self.place_of.get(x, _LOW)
-
-    def _of_type(self, each: Type, kind: int) -> tuple[int, int]:
-        """Weight of a window that covers an input of this kind, and of one that does not."""
-        if kind == _RARE:
-            return each.inside, each.outside
-        flat = each.low if kind == _LOW else each.heavy[kind]
-        return flat, flat
-
-    def _ends_of(self, kind: int) -> tuple[int, ...]:
-        """Where the types end, of 2^64, for an input of this kind."""
-        known = self._ends
-        if kind not in known:
-            pairs = (self._of_type(each, kind) for each in self.types)
-            known[kind] = tuple(
-                accumulate(
-                    each.span * inside + (self.cells - each.span) * outside
-                    for each, (inside, outside) in zip(self.types, pairs, strict=True)
-                )
-            )
-        return known[kind]
+        return (self.place_of.get(x, _LOW), _RARE)[self.arcs[x] > 0]
 
     @cached_property
-    def _ends(self) -> dict[int, tuple[int, ...]]:
-        return {}
+    def _ends(self) -> tuple[tuple[int, ...], ...]:
+        """Where the types end, of 2^64, for each kind of inputs."""
+        taken = [
+            [each.span * inside + (self.cells - each.span) * outside for inside, outside in each.by_kind]
+            for each in self.types
+        ]
+        kinds = len(self.heavies) + 2
+        return tuple(tuple(accumulate(parts[kind] for parts in taken)) for kind in range(kinds))
 
     @cached_property
     def _others(self) -> tuple[int, ...]:
@@ -187,7 +184,7 @@ class Windows(Channel):
 
     def _rest_of(self, kind: int) -> int:
         """The weight of the output ``rest`` over 2^64; for singles before what they have more on their own output."""
-        return ONE - (self._ends_of(kind) or (0,))[-1] - (self._others or (0,))[-1]
+        return ONE - (self._ends[kind] or (0,))[-1] - (self._others or (0,))[-1]
 
     def weight(self, x: int, y: int) -> int:
         singles = len(self.singles)
@@ -201,19 +198,13 @@ class Windows(Channel):
         number, window = divmod(y - singles - 1, self.cells)
         number, order = divmod(number, self.orders)
         each = self.types[number]
-        inside, outside = self._of_type(each, kind)
+        inside, outside = each.by_kind[kind]
         points = self.circle.covered(order, x, window, each.span) if kind == _RARE else 0
         return (outside << POINT_BITS) + (inside - outside) * points
 
     def rest(self, x: int) -> int:
         """The weight over 2^64 of the output that holds what is left."""
-        kind = self._kind_of(x)
-        return self._rest_of(kind) - (self._bonus(x) if kind == _LOW else 0)
-
-    def _bonus(self, x: int) -> int:
-        """What a single has more on its own output than others; 0 for every other input."""
-        y = self.single_of.get(x)
-        return 0 if y is None else self.singles[y].own - self.singles[y].other
+        return self._rest_of(self._kind_of(x)) - self.bonus_of.get(x, 0)
 
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
@@ -222,20 +213,21 @@ class Windows(Channel):
         order = rand[16] & (self.orders - 1)
         singles = len(self.singles)
         kind = self._kind_of(x)
-        ends = self._ends_of(kind)
-        # All inputs go the same way: those without an arc have one of length 0, and windows that weigh the same.
+        ends = self._ends[kind]
+        # All inputs go the same way: those without an arc have one of length 0, and windows that weigh the same. What
+        # the first draw makes, it makes for all kinds at once.
         cell = self.circle.cell(order, x, point)
         number = bisect_right(ends, draw)
         if number < len(ends):
             each = self.types[number]
-            inside, outside = self._of_type(each, kind)
+            inside, outside = each.by_kind[kind]
             offset = draw - (ends[number - 1] if number else 0)
             beyond = offset - each.span * inside
             covering = cell - offset // max(inside, 1)
             window = (covering, cell + 1 + beyond // max(outside, 1))[beyond >= 0] % self.cells
             return singles + 1 + (number * self.orders + order) * self.cells + window
         left = draw - (ends[-1] if ends else 0)
-        bonus = self._bonus(x)
+        bonus = self.bonus_of.get(x, 0)
         return (bisect_right(self._others, left - bonus), self.single_of.get(x, 0))[left < bonus]
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:

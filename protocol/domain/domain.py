@@ -46,8 +46,8 @@ class Domain(ABC):
         """The input for ``answer``.
 
         Args:
-            dither: ``DITHER_BYTES`` random bytes, drawn once per device and campaign and never again, so that
-                the same answer is always the same input. Only ``Buckets`` looks at them.
+            dither: ``DITHER_BYTES`` random bytes, drawn once with each consent, so that the same answer is always the
+                same input. Only ``Buckets`` and ``Items`` look at them.
         Raises:
             NotInDomain: the domain has no such answer.
         """
@@ -196,7 +196,7 @@ class Buckets(Domain):
 
     A number between two edges is rounded to one of them, up with the probability that keeps its expectation:
     means and sums over many devices are unbiased, which fixed buckets with midpoints are not. The random
-    threshold is drawn once per device and campaign, so an unchanged number gives an unchanged input
+    threshold is drawn once with each consent, so an unchanged number gives an unchanged input
     (alpha-point rounding: Ding, Kulkarni, Yekhanin 2017, sec. 4).
 
     Attributes:

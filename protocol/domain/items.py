@@ -4,8 +4,8 @@ One idea: a person's set is padded with dummies to l inputs, and one of the padd
 set of at most l items gives each of them with probability 1/l, so l times the share of an input estimates the share of
 people who hold the item, without bias; of a larger set, each of its s items has 1/s, and its holders count for l/s.
 
-Which item is told is decided by the dither alone, drawn once per device and campaign, so an unchanged set is an
-unchanged input. The law of the choice is ``draws``, exact: 2^64 dithers fall on the choices in numbers that differ by
+Which item is told is decided by the dither alone, drawn once with each consent, so an unchanged set is an unchanged
+input. The law of the choice is ``draws``, exact: 2^64 dithers fall on the choices in numbers that differ by
 one at most, so a probability is off by less than 2^-64. For plain LDP this is nothing: a mixture of a channel's rows,
 whatever the mixture, keeps every level that holds between all rows. Where the level depends on the items, ``set_level``
 takes the numbers of dithers as they are.

@@ -146,15 +146,6 @@ def test_draws_follow_the_weights() -> None:
 
 
 @grid
-def test_a_draw_is_whole(channel: Bits) -> None:
-    """Another number of random bytes, or an input that is none, is refused."""
-    rand = bytes(channel.rand_bytes)
-    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
-        with pytest.raises(ValueError, match=r"random bytes|input"):
-            channel.sample(x, given_rand)
-
-
-@grid
 def test_wire_round_trip(channel: Bits) -> None:
     """A channel decodes to itself; an output has a bit for each input."""
     again = Bits.from_wire(codec.decode(codec.encode(channel.encode()), limit=2**20))

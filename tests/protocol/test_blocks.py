@@ -129,23 +129,6 @@ def test_an_input_of_a_block_draws_as_its_inner_channel(channel: Blocks) -> None
             assert channel.sample(x, rand) == told == channel.sample(x, bytes(16) + rand[16:])
 
 
-@grid
-def test_a_draw_is_whole(channel: Blocks) -> None:
-    """Another number of random bytes, or an input that is none, is refused."""
-    rand = bytes(channel.rand_bytes)
-    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
-        with pytest.raises(ValueError, match=r"random bytes|input"):
-            channel.sample(x, given_rand)
-
-
-@grid
-def test_wire_round_trip(channel: Blocks) -> None:
-    """A channel decodes to itself, with the same weights."""
-    again = channels.decode(codec.decode(codec.encode(channel.encode()), limit=2**16))
-    assert again == channel
-    assert weights(again) == weights(channel)
-
-
 @settings(deadline=None)
 @given(
     st.lists(st.integers(0, 4), min_size=2, max_size=20),

@@ -7,15 +7,19 @@ is a law of one family, such as how several random numbers make a draw, is in th
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import protocol
 from protocol import channels, codec, exact, notions
 from protocol.channels import (
     FAMILIES,
@@ -39,6 +43,7 @@ from tests.vectors.generate import CHANNELS, ONE, cover_of, high_low, in_blocks,
 
 NAT = exact.NANONATS
 SEED = 20260101
+PROTOCOL = str(Path(protocol.__file__).parent)
 
 
 def random_table(inputs: int, outputs: int, seed: int) -> Table:
@@ -314,6 +319,38 @@ def test_every_input_takes_the_same_random_bytes(channel: Channel) -> None:
     for x in range(channel.inputs):
         for rand in tries:
             assert channel.weight(x, channel.sample(x, rand)) > 0
+
+
+def steps_of_a_draw(channel: Channel, x: int, rand: bytes) -> tuple[int, list[tuple[str, int]]]:
+    """An output, and every line of the protocol that led to it: (file, number) in order."""
+    steps: list[tuple[str, int]] = []
+
+    def follow(frame: FrameType, event: str, _: object) -> object:
+        place = frame.f_code.co_filename
+        if event == "line" and place.startswith(PROTOCOL):  # a collection of garbage may call what others hung on it
+            steps.append((place, frame.f_lineno))
+        return follow
+
+    before = sys.gettrace()
+    sys.settrace(follow)
+    try:
+        y = channel.sample(x, rand)
+    finally:
+        sys.settrace(before)
+    return y, steps
+
+
+@grid
+def test_the_steps_of_a_draw_tell_no_more_than_the_output(channel: Channel) -> None:
+    """The first draw from a channel, which makes the tables of later ones, takes the same lines for the same output,
+    whatever input and random bytes led to it."""
+    dice = random.Random(SEED)
+    of_output: dict[int, list[tuple[str, int]]] = {}
+    for _ in range(6):
+        rand = dice.randbytes(channel.rand_bytes)
+        for x in range(channel.inputs):
+            y, steps = steps_of_a_draw(channels.decode(channel.encode()), x, rand)
+            assert steps == of_output.setdefault(y, steps)
 
 
 @grid

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import pytest
 
-from protocol import codec
 from protocol.channels.noise import MAX_POINTS, Noise
 from protocol.errors import ChannelError
 
@@ -138,12 +137,6 @@ def test_sample_has_the_weights(channel: Noise) -> None:
         assert law == [channel.weight(x, y) for y in range(channel.outputs)]
 
 
-@grid
-def test_wire_round_trip(channel: Noise) -> None:
-    """A channel decodes to itself."""
-    assert Noise.from_wire(codec.decode(codec.encode(channel.encode()), limit=2**20)) == channel
-
-
 def test_a_law_has_one_form() -> None:
     """A law that is alike in all directions is refused in its long form, on a line and on a grid."""
     with pytest.raises(ChannelError, match="distinct"):
@@ -169,11 +162,3 @@ def test_what_is_no_law_is_refused(rows: int, columns: int, law: tuple[int, ...]
     """One point, a column, too many points, another number of weights, or weights that are no law: stage channel."""
     with pytest.raises(ChannelError):
         Noise(rows, columns, law)
-
-
-def test_a_draw_is_whole() -> None:
-    """Another number of random bytes, or an input that is none, is refused."""
-    channel = GRID["2 x 4"]
-    for x, rand in ((0, bytes(7)), (0, bytes(9)), (-1, bytes(8)), (8, bytes(8))):
-        with pytest.raises(ValueError, match=r"random bytes|input"):
-            channel.sample(x, rand)

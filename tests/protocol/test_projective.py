@@ -209,15 +209,6 @@ def test_the_outside_weight_is_the_least(channel: ProjectiveGeometry) -> None:
 
 
 @grid
-def test_a_draw_is_whole(channel: ProjectiveGeometry) -> None:
-    """Another number of random bytes, or an input that is none, is refused."""
-    rand = bytes(16)
-    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
-        with pytest.raises(ValueError, match=r"random bytes|input"):
-            channel.sample(x, given_rand)
-
-
-@grid
 def test_wire_round_trip(channel: ProjectiveGeometry) -> None:
     """A channel decodes to itself, with the same derived numbers, from about 25 bytes."""
     data = codec.encode(channel.encode())

@@ -180,23 +180,6 @@ def test_large_channels_set_their_bits_as_often_as_they_should(size: int, level:
         assert abs(votes[i] - n * p) < 5 * (n * p * (1 - p)) ** 0.5
 
 
-@grid
-def test_a_draw_is_whole(channel: SubsetSelection) -> None:
-    """Another number of random bytes, or an input that is none, is refused."""
-    rand = bytes(16)
-    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
-        with pytest.raises(ValueError, match=r"random bytes|input"):
-            channel.sample(x, given_rand)
-
-
-@grid
-def test_wire_round_trip(channel: SubsetSelection) -> None:
-    """A channel decodes to itself, with the same derived numbers."""
-    again = SubsetSelection.from_wire(codec.decode(codec.encode(channel.encode()), limit=100))
-    assert again == channel
-    assert weights(again) == weights(channel)
-
-
 OUTSIDE = subset(5, 2, NAT).outside.to_bytes(16, "big")
 
 

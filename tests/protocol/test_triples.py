@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.design import support
-from protocol import channels, codec, exact, notions
+from protocol import codec, exact, notions
 from protocol.channels.support import ONE
 from protocol.channels.triples import MAX_INPUTS, Triples, ring_of
 from protocol.errors import ChannelError, Uncertified
@@ -220,24 +220,6 @@ def test_large_channels_name_the_own_input_as_often_as_they_should(size: int, le
     theirs = (channel.inside + (channel.support - 1) * channel.outside) / ONE
     for i, p in ((x, mine), (0, theirs), (size - 1, theirs)):
         assert abs(votes[i] - n * p) < 5 * (n * p * (1 - p)) ** 0.5 + 5
-
-
-@grid
-def test_a_draw_is_whole(channel: Triples) -> None:
-    """Another number of random bytes, or an input that is none, is refused."""
-    rand = bytes(16)
-    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
-        with pytest.raises(ValueError, match=r"random bytes|input"):
-            channel.sample(x, given_rand)
-
-
-@grid
-def test_wire_round_trip(channel: Triples) -> None:
-    """A channel decodes to itself, with the same derived numbers."""
-    again = channels.decode(codec.decode(codec.encode(channel.encode()), limit=100))
-    assert isinstance(again, Triples)
-    assert again == channel
-    assert weights(again) == weights(channel)
 
 
 OUTSIDE = support.triples(10, NAT).outside.to_bytes(16, "big")

@@ -11,8 +11,6 @@ from fractions import Fraction
 
 import pytest
 
-from protocol import codec
-from protocol.channels import Channel
 from protocol.channels.windows import ONE, Single, Type, Windows
 from protocol.channels.windows_loss import Kinds
 from protocol.errors import ChannelError
@@ -89,7 +87,7 @@ def runs(channel: Windows, x: int, rest_of_rand: bytes) -> Iterator[tuple[int, i
     """(output, draws) for runs of first draws with one output, by bisection. An output has one run, but that of a
     single, which has two for its own input: there the draws are cut in between."""
     own = {single.x: single.own - single.other for single in channel.singles}
-    types = channel._ends_of(channel._kind_of(x))
+    types = channel._ends[channel._kind_of(x)]
     low = 0
     for stop in ((types or (0,))[-1] + own.get(x, 0), ONE):
         while low < stop:
@@ -170,21 +168,6 @@ def test_what_a_window_covers_most_of_a_set(name: str) -> None:
                     max(channel.circle.covered(order, x, window, span) for x in members)
                     for window in range(channel.cells)
                 ]
-
-
-@grid
-def test_wire_round_trip(channel: Windows) -> None:
-    """A channel decodes to itself."""
-    assert Windows.from_wire(codec.decode(codec.encode(channel.encode()), limit=2**20)) == channel
-
-
-@grid
-def test_a_draw_is_whole(channel: Channel) -> None:
-    """Another number of random bytes, or an input that is none, is refused."""
-    rand = bytes(channel.rand_bytes)
-    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
-        with pytest.raises(ValueError, match=r"random bytes|input"):
-            channel.sample(x, given_rand)
 
 
 def test_large_channels_draw_their_weights() -> None:
