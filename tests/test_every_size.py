@@ -1,0 +1,76 @@
+"""What is designed keeps what is declared, whatever the mechanism and the number of values (promise 5).
+
+One idea: a catalogue's recipe and the protocol's audit know nothing of each other, so that they agree to the nanonat
+over every size is evidence for both. That the audit is brute force: tests/protocol.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from aggregator.design.catalogue import CATALOGUE, Question
+from protocol import exact
+from protocol.domain import Buckets, Values
+from protocol.errors import Uncertified
+from protocol.notions import Ldp, certify
+
+MOST = 1024
+SOME = (2, 3, 4, 5, 7, 8, 9, 16, 17, 61, 62, 63, 100, 255, 256, 257, 1000, 1023, MOST)
+
+
+def question(k: int, level: int, numbers: bool) -> Question:
+    domain = Buckets.of(range(k)) if numbers else Values(tuple(f"v{x}" for x in range(k)))
+    return Question(domain, Ldp(level))
+
+
+SERVING = [
+    (mechanism, numbers)
+    for mechanism in CATALOGUE
+    for numbers in (False, True)
+    if any(callable(mechanism.recipe(question(k, exact.NANONATS, numbers))) for k in SOME)
+    and (not numbers or mechanism.name == "geometric")
+]
+each = pytest.mark.parametrize(("mechanism", "numbers"), SERVING, ids=[mechanism.name for mechanism, _ in SERVING])
+
+
+def kept(mechanism, numbers: bool, sizes) -> int:
+    """Certify the mechanism's channel for each size that it serves, at a level by chance; how many there were."""
+    found = 0
+    for k in sizes:
+        level = random.Random(k).randrange(10**7, 8 * exact.NANONATS)
+        recipe = mechanism.recipe(question(k, level, numbers))
+        if isinstance(recipe, str):
+            continue
+        found += 1
+        certificate = certify(recipe(), Ldp(level))
+        assert certificate.audited == certificate.ldp == certificate.cost
+        # Numbers take k - 1 steps of whole nanonats, and bits have probabilities over 2^32.
+        assert level - max(k, 1000) <= certificate.audited <= level, (k, level)
+        more = mechanism.recipe(question(k, level + level // 1000, numbers))
+        with pytest.raises(Uncertified):
+            certify(more(), Ldp(level))
+    return found
+
+
+def test_all_that_serve_values_without_a_prior_are_here() -> None:
+    """Nine mechanisms keep plain LDP; one that joins the catalogue is audited at every size as well."""
+    assert {mechanism.name for mechanism, _ in SERVING} == {
+        "randomized-response", "hadamard", "projective", "subset", "triples", "rappor", "oue", "binary-optimum",
+        "geometric",
+    }  # fmt: skip
+
+
+@each
+def test_the_declared_level_is_the_audited_one(mechanism, numbers) -> None:
+    """At sizes next to every border of a mechanism, and random levels: the audited level is the declared one to a
+    millionth of a nat and never above it, and the channel of a level 0.1% higher is refused."""
+    assert kept(mechanism, numbers, SOME)
+
+
+@pytest.mark.long
+@each
+def test_the_declared_level_is_the_audited_one_at_every_size(mechanism, numbers) -> None:
+    """The same for every k up to 1,024."""
+    assert kept(mechanism, numbers, range(2, MOST + 1))
