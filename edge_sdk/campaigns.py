@@ -88,6 +88,9 @@ class Campaigns:
     def add(self, campaign: int, joined: Joined) -> None:
         """Keep one that is not joined yet."""
         self.store.execute("INSERT INTO joined VALUES (?, ?, ?)", campaign, joined.signed.author, joined.signed.data)
+
+    def keep_open(self, joined: Joined) -> None:
+        """Use one that is joined, as it was verified and audited, for the rest of the process."""
         self._opened[joined.signed.id] = joined
 
     def forget(self, campaign_id: bytes) -> None:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from edge_sdk.device import Device
 from edge_sdk.errors import UnknownCampaign
 from edge_sdk.printed import FAILED, NOT_YET, Printed, Undone, Usage, moment
-from protocol import exact, keys
+from protocol import envelope, exact, keys
 from protocol.campaign import unverified_campaign
-from protocol.errors import HalftruthError
+from protocol.errors import BadData, CampaignError, HalftruthError
 
 if TYPE_CHECKING:  # loaded when needed
     from edge_sdk.send import Sent
@@ -31,8 +31,7 @@ MOST_CAMPAIGN_BYTES = 4 * 2**20 + 1024
 def join(options: argparse.Namespace) -> Printed:
     """``join FILE``: its terms."""
     trust = [keys.public_from_line(path.read_bytes()[:1024].decode("ascii", "replace")) for path in options.trust]
-    with options.file.open("rb") as file:
-        data = file.read(MOST_CAMPAIGN_BYTES)
+    data = _campaign_file(options.file)
     with Device.open(options.store, trust) as device:
         return device.join(data).as_json()
 
@@ -214,8 +213,7 @@ def audit(options: argparse.Namespace) -> Printed:
 
     file = Path(options.campaign)
     if file.is_file():
-        with file.open("rb") as opened:
-            found = own.audit(unverified_campaign(opened.read(MOST_CAMPAIGN_BYTES)))
+        found = own.audit(unverified_campaign(_campaign_file(file)))
     else:
         if options.store is None:
             raise Usage("there is no such file; for the id of a joined campaign, name the device's --store")
@@ -285,6 +283,25 @@ def _find(device: Device, beginning: str) -> bytes:
         what = "more than one joined campaign begins" if found else "no joined campaign begins"
         raise UnknownCampaign(f"{what} with the given id: the ledger command lists them")
     return found[0]
+
+
+def _campaign_file(path: Path) -> bytes:
+    """The bytes of a file that is to hold a campaign.
+
+    Raises:
+        CampaignError: what it begins with is an envelope of another kind, as in a batch of reports.
+    """
+    with path.open("rb") as file:
+        data = file.read(MOST_CAMPAIGN_BYTES)
+    try:
+        first, _ = envelope.decode_first(data, 0)
+    except BadData:  # whoever parses it says what is wrong
+        return data
+    if first.kind is not envelope.Kind.CAMPAIGN:
+        raise CampaignError(
+            f"{path} holds an envelope of kind {first.kind.name.lower()}, not a campaign: name the campaign's file"
+        )
+    return data
 
 
 def _value(text: str) -> str:

@@ -46,10 +46,6 @@ class Consent:
     choice: int
     latest: int
 
-    def told_at_most(self, answers: int) -> int:
-        """Nanonats that so many answers would have cost had each been another one."""
-        return self.choice + self.commitment.cost * min(self.commitment.inputs, answers)
-
 
 class Consents:
     """The consents of one store, and the priors declared in it, which hold for good. ``campaign`` is the store's number
@@ -98,6 +94,15 @@ class Consents:
     def answered(self, campaign: int, now: int) -> None:
         """An answer is given at ``now``."""
         self.store.execute("UPDATE consent SET latest = max(latest, ?) WHERE campaign = ?", now, campaign)
+
+    def told_at_most(self, campaign: int, answers: int) -> tuple[int, int]:
+        """(the time of the latest answer, the nanonats that so many answers would have cost had each been another one);
+        (0, 0) where nobody agreed."""
+        row = self.store.row("SELECT latest, choice, cost, inputs FROM consent WHERE campaign = ?", campaign)
+        if row is None:
+            return 0, 0
+        latest, choice, cost, inputs = map(int, row)
+        return latest, choice + cost * min(inputs, answers)
 
     def forget(self, campaign: int) -> None:
         """Delete a consent; what was declared stays."""

@@ -190,6 +190,7 @@ class Device:
             if not campaigns.is_joined(campaign):
                 self.records.caps.require_room(campaign, joined.commitment, now)
                 campaigns.add(campaign, joined)
+        campaigns.keep_open(joined)
         return joined.terms
 
     @property
@@ -391,12 +392,8 @@ class Device:
         with self._store.transaction():
             for known in records.campaigns.ids() if campaign_id is None else [campaign_id]:
                 campaign = records.campaigns.number(known)
-                consent = records.consents.find(campaign)
-                if consent is None:
-                    records.ledger.fold(campaign, now, 0)
-                else:
-                    told = consent.told_at_most(records.readings.used(campaign))
-                    records.ledger.fold(campaign, max(now, consent.latest), told)
+                latest, told = records.consents.told_at_most(campaign, records.readings.used(campaign))
+                records.ledger.fold(campaign, max(now, latest), told)
                 records.memo.forget(campaign)
                 records.readings.forget(campaign)
                 records.transcripts.forget(campaign)

@@ -17,7 +17,7 @@ from edge_sdk.memo import Kept
 from edge_sdk.role import priors_of
 from protocol import exact, keys
 from protocol.domain import Grid, Items
-from protocol.envelope import Kind, decode
+from protocol.envelope import Kind, decode, decode_first
 from protocol.errors import CampaignError, EnvelopeError
 from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES
 from protocol.notions import Graded, HighLow, Information, Notion
@@ -249,10 +249,12 @@ def signer(data: bytes) -> bytes:
     Raises:
         BadData: not a campaign's bytes.
     """
-    sealed = decode(data)
-    if sealed.kind is not Kind.CAMPAIGN:
-        raise EnvelopeError(f"the file holds a {sealed.kind.name.lower()}, not a campaign: ask for the campaign file")
-    return sealed.key_id
+    first, _ = decode_first(data, 0)
+    if first.kind is not Kind.CAMPAIGN:  # before what follows it: a batch is many envelopes
+        raise EnvelopeError(
+            f"the file holds an envelope of kind {first.kind.name.lower()}, not a campaign: ask for the campaign file"
+        )
+    return decode(data).key_id
 
 
 def _times(level: int) -> float:

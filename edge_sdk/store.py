@@ -227,7 +227,7 @@ class Store:
         """
         with explained(folder):
             if folder is not None:
-                if folder.is_file():
+                if folder.exists() and not folder.is_dir():
                     raise StoreError(f"{folder} is a file: a store is a folder of its own, so name one")
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 # SQLite gives its other files the mode of this one. A database that is there is never opened by hand:

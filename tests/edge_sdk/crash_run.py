@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from edge_sdk import BudgetPolicy, Device
+from edge_sdk.joined import Joined
 from edge_sdk.outbox import MOST_ENVELOPES
 from protocol import envelope
 from protocol.domain import Grid
@@ -34,10 +35,12 @@ BUNDLED = 5
 
 
 def answer_until_killed(
-    place: Path, campaign_id: bytes, first: int, now: int, pipe: int, dies_at: int | None, collects: bool
+    place: Path, joined: Joined, first: int, now: int, pipe: int, dies_at: int | None, collects: bool
 ) -> None:
     """The child: hand each envelope, or each collected slot, out as soon as the device returns it."""
+    campaign_id = joined.signed.id
     with Device.open(place, clock=lambda: now) as device:
+        device.records.campaigns.keep_open(joined)  # audited before the fork, and not by a thousand children again
         if dies_at is not None:
             countdown = iter(range(dies_at, -1, -1))
 
@@ -79,6 +82,7 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=10**6), clock=lambda: OPENS) as device:
         campaign_id = device.join(data).campaign_id
         device.consent(campaign_id)
+        joined = device.records.campaigns.find(campaign_id)
     left = charged = killed = lost = undercharged = overcharged = 0
     everything: list[envelope.Envelope] = []
     collected: list[tuple[int, int]] = []
@@ -90,7 +94,7 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
         if child == 0:
             os.close(reading)
             try:
-                answer_until_killed(place, campaign_id, charged, OPENS + turn * PERIOD, writing, dies_at, collects)
+                answer_until_killed(place, joined, charged, OPENS + turn * PERIOD, writing, dies_at, collects)
             finally:
                 os._exit(0)
         os.close(writing)

@@ -145,14 +145,15 @@ def test_the_measured_level_never_exceeds_the_declared_one(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_measured_level_comes_near_the_declared_one(name: str) -> None:
-    """With a hundred times as many reports, the bound stays below the declared level and comes within a tenth of it.
+    """With sixty times as many reports, the bound stays below the declared level and comes within a quarter of it.
 
-    n: 100,000 reports of each of two inputs; alpha = 1e-6.
+    n: 40,000 reports of each of two inputs; alpha = 1e-6. A right device's bound is five standard errors above
+    the lower end.
     """
     terms = campaign(name)
     pair = exposed(terms)
-    found, limit = measured(terms, pair, 100_000), declared(terms.channel, pair)
-    assert 0.9 * limit - 0.03 <= found <= limit
+    found, limit = measured(terms, pair, 40_000), declared(terms.channel, pair)
+    assert 0.8 * limit - 0.05 <= found <= limit
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from edge_sdk import Device
 from edge_sdk.__main__ import main
 from protocol import envelope
 from protocol.campaign import campaign_id
+from protocol.envelope import Kind, seal
 from protocol.errors import BadData
 from protocol.keys import SigningKey, public_line
 from tests.edge_sdk.conftest import AUTHOR, campaign
@@ -29,6 +30,8 @@ def run(tmp_path):
     (tmp_path / "dear.campaign").write_bytes(campaign("Dear", opens=now - 60, level=2 * 10**9))
     (tmp_path / "invited.campaign").write_bytes(campaign("Invited", opens=now - 60, level=10**8, enrolment="enrolled"))
     (tmp_path / "empty.campaign").write_bytes(b"")
+    report = seal(Kind.REPORT, AUTHOR, b"a report")
+    (tmp_path / "batch.htr").write_bytes(2 * report)
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
     (tmp_path / "stranger.pub").write_text(public_line(SigningKey(bytes(32)).public))
 
@@ -118,6 +121,8 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (1, "closed", ("join", "over.campaign", *trust)),
         (65, "not a campaign", ("join", "empty.campaign", *trust)),
         (65, "", ("join", "analyst.pub", *trust)),
+        (65, "batch.htr holds an envelope of kind report, not a campaign", ("join", "batch.htr", *trust)),
+        (65, "batch.htr holds an envelope of kind report, not a campaign", ("audit", "batch.htr")),
         (65, "public key file", ("join", "c.campaign", "--trust", "c.campaign")),
         (1, "No such file", ("join", "missing.campaign", *trust)),
         (1, "directory", ("join", ".", *trust)),
@@ -162,19 +167,9 @@ def test_help_helps(run):
     """Every command is listed with what it does."""
     code, out, _ = run("--help")
     assert code == 0
-    for command in (
-        "join",
-        "consent",
-        "answer",
-        "outbox",
-        "ledger",
-        "preview",
-        "forget",
-        "enrolment",
-        "budget",
-        "doctor",
-    ):
-        assert command in out
+    commands = "join consent answer outbox ledger preview exposure audit forget enrolment budget adopt doctor run"
+    for command in commands.split():
+        assert f"\n    {command} " in out, command
 
 
 def test_whoever_reads_may_have_had_enough(run, tmp_path):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from contextlib import contextmanager
 
 import pytest
 
-from edge_sdk.errors import BudgetRefused, StoreError, UnknownCampaign
+from edge_sdk.errors import BudgetRefused, ConsentMissing, StoreError, UnknownCampaign
 from protocol import codec, envelope
 from protocol.campaign import campaign_id, open_campaign
 from protocol.envelope import Kind
@@ -63,6 +64,27 @@ def test_every_altered_bit_is_refused(open_device, clock):
     assert device.campaigns == []
 
 
+def test_what_is_not_on_the_disk_is_not_joined(open_device, monkeypatch):
+    """A campaign whose row could not be written is not joined in this process either."""
+    device, data = open_device(), campaign()
+    transaction = device._store.transaction
+
+    @contextmanager
+    def full():
+        with transaction():
+            yield
+            raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(device._store, "transaction", full)
+        with pytest.raises(StoreError, match="full"):
+            device.join(data)
+    assert device.campaigns == []
+    with pytest.raises(UnknownCampaign):
+        device.campaign(campaign_id(data))
+    assert device.join(data).campaign_id in device.campaigns
+
+
 @pytest.mark.parametrize("data", [b"", b"\x95", b"not a campaign", bytes(1000)])
 def test_what_is_no_campaign_is_refused(open_device, clock, data):
     """Other bytes are bad data, not a crash."""
@@ -100,6 +122,24 @@ def test_a_campaign_that_is_over_is_not_joined_and_one_to_come_is(open_device, c
     with pytest.raises(OutsideSchedule):
         device.consent(terms.campaign_id)
     assert not device.consented(terms.campaign_id)
+
+
+def test_another_edition_of_a_campaign_takes_nothing_over(open_device, clock):
+    """An author who signs the campaign anew, as it was before or for longer, has another campaign: the terms that were
+    agreed to stay, nobody has agreed to the other, and its worst case is reserved beside the first one's."""
+    device = open_device(lifetime=13.0)
+    agreed = device.join(campaign(level=10**9))
+    device.consent(agreed.campaign_id)
+    for edition in (campaign(level=2 * 10**9, periods=1), campaign(level=10**8, periods=20)):
+        other = device.join(edition)
+        assert other.campaign_id != agreed.campaign_id
+        assert not device.consented(other.campaign_id)
+        with pytest.raises(ConsentMissing):
+            device.answer(other.campaign_id, LABELS[0])
+    assert device.join(campaign(level=10**9)) == agreed
+    with pytest.raises(BudgetRefused):
+        device.join(campaign(level=2 * 10**9))
+    assert device.consented(agreed.campaign_id)
 
 
 def test_a_worst_case_that_does_not_fit_is_refused_with_both_numbers(open_device, clock):

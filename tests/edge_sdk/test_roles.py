@@ -307,6 +307,20 @@ def test_a_declaration_holds_for_good(open_device, place) -> None:
         device.answer(joined, "none")
 
 
+def test_a_damaged_declaration_keeps_nobody_from_forgetting(open_device) -> None:
+    """What was declared is not read to delete an answer."""
+    device = open_device()
+    joined = device.join(of_own()).campaign_id
+    device.consent(joined, prior=PRIOR)
+    device.answer(joined, "none")
+    with device._store.transaction():
+        device._store.execute("UPDATE declared SET prior = x'ff'")
+    device.forget(joined)
+    assert device.campaigns == []
+    assert device.budget.spent > 0
+    assert device.budget.reserved == 0
+
+
 def test_a_refused_consent_declares_nothing(open_device) -> None:
     """A prior is kept together with the consent, or not at all."""
     device = open_device(lifetime=4.5)

@@ -181,6 +181,10 @@ def test_an_author_is_known_by_the_key(open_device):
     with pytest.raises(KeyRefused):
         author_key("halftruth-public-key:00")
     device.consent(joined)
-    for data in (b"", b"no campaign", device.enrolment(joined)):
+    for wrong in (b"", b"no campaign", data + b"!"):
         with pytest.raises(BadData):
-            signer(data)
+            signer(wrong)
+    report = device.answer(joined, "none").envelope
+    for wrong, what in ((device.enrolment(joined), "enrolment"), (report, "report"), (2 * report, "report")):
+        with pytest.raises(BadData, match=f"of kind {what}, not a campaign"):
+            signer(wrong)

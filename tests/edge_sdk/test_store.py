@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -198,6 +199,8 @@ def test_a_file_in_place_of_the_folder_is_refused(open_device, tmp_path):
         open_device(tmp_path / "file")
     with pytest.raises(StoreError, match="cannot be used: Not a directory"):
         open_device(tmp_path / "file" / "store")
+    with pytest.raises(StoreError, match="is a file: a store is a folder"):
+        open_device(os.devnull)
 
 
 def test_a_locked_store_waits_and_then_says_who_is_in_the_way(answering, open_device, place, monkeypatch):
