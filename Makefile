@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: setup demo app test test-long fuzz bench bench-accuracy bench-peers tables results vectors apk clean
+.PHONY: setup demo app test test-long fuzz bench bench-accuracy bench-peers tables results pictures vectors apk clean
 
 # Made again when what is installed changes; reused otherwise.
 $(READY): pyproject.toml
@@ -56,6 +56,10 @@ tables: $(READY)
 # Run the papers' experiments quickly and write docs/RESULTS.md anew: make results DATA=folder-of-data-sets
 results: $(READY)
 	$(BIN)/python -m aggregator.reproduce "$(DATA)"
+
+# Draw the pictures in README anew, by running what they show; the app's screens need Xvfb, as its tests do.
+pictures: $(READY)
+	$(BIN)/python -m tests.demo_app.pictures
 
 # Write the test vectors anew; `make test` only checks that they are current.
 vectors: $(READY)

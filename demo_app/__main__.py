@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import logging
 import os
 import sys
@@ -17,18 +18,23 @@ from pathlib import Path
 TRUST = Path(__file__).parent / "trust"
 """Keys of authors that come with the app: one line in each file."""
 
-USAGE = 2
+FAILED, USAGE = 1, 2
 NOISE = ("Cutbuffer", "xclip", "xsel")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the app; its exit code."""
     options = _parser().parse_args(arguments)
-    try:
-        brought = [path.read_text(encoding="utf-8").strip() for path in (*sorted(TRUST.glob("*.pub")), *options.trust)]
-    except (OSError, UnicodeDecodeError) as error:
-        print(f"demo_app: a key cannot be read: {error}", file=sys.stderr)
-        return USAGE
+    if importlib.util.find_spec("kivy") is None:
+        return _told("Kivy is not installed: pip install 'halftruth[demo]'", FAILED)
+    brought = []
+    for path in (*sorted(TRUST.glob("*.pub")), *options.trust):
+        try:
+            brought.append(path.read_text(encoding="utf-8").strip())
+        except OSError as error:
+            return _told(f"the key file {path} cannot be read: {error.strerror}", USAGE)
+        except UnicodeDecodeError:
+            return _told(f"the key file {path} cannot be read: it is not text", USAGE)
     # Kivy reads these when it is imported: our options are not Kivy's, and it writes no log of what a person does.
     os.environ.setdefault("KIVY_NO_ARGS", "1")
     os.environ.setdefault("KIVY_NO_FILELOG", "1")
@@ -49,6 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     app = HalftruthApp(options.store, options.server, options.language, options.dark, brought, options.ready)
     app.run()
     return 0
+
+
+def _told(why: str, code: int) -> int:
+    print(f"demo_app: {why}", file=sys.stderr)
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -291,6 +291,7 @@ class HalftruthApp(App):
             Window.remove_widget(self.root)
             self.root = self._shell()
             Window.add_widget(self.root)
+            self._swept.replaced()
             self._show()
 
     def serve(self, server: str) -> None:

@@ -30,13 +30,21 @@ class Sweep:
 
     def __init__(self, quiet: Callable[[], bool]) -> None:
         self._quiet = quiet
+        self._replaced = False
         self._due = Clock.create_trigger(self._sweep, REST_SECONDS)
         gc.set_threshold(YOUNG, MIDDLE, OLD)
 
     def spare(self) -> None:
-        """What lives now lives as long as the app, and is walked no more."""
+        """What lives now lives as long as the app, and is walked no more; what was spared before is walked once."""
+        self._replaced = False
+        gc.unfreeze()
         gc.collect()
         gc.freeze()
+
+    def replaced(self) -> None:
+        """What was spared was replaced, and would never be let go of: spare anew after a rest."""
+        self._replaced = True
+        self.later()
 
     def later(self, *_: object) -> None:
         """Something was touched or shown: sweep after a rest from now."""
@@ -44,7 +52,9 @@ class Sweep:
         self._due()
 
     def _sweep(self, _: float) -> None:
-        if self._quiet():
-            gc.collect()
-        else:
+        if not self._quiet():
             self._due()
+        elif self._replaced:
+            self.spare()
+        else:
+            gc.collect()

@@ -78,3 +78,4 @@ class Worker:
     def _run(self) -> None:
         while (work := self._asked.get()) is not None:
             work()
+            del work  # it knows the screen that asked, which may be gone before the next is asked for

@@ -1,0 +1,72 @@
+"""The pictures in README: four screens of the app, and the estimate that ``make demo`` draws.
+
+One idea: a picture of a program is made by running the program, so it shows what is.
+
+    python -m tests.demo_app.pictures
+
+Whether the screens are whole is tested elsewhere: test_screens.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from PIL import Image
+
+from edge_sdk import BudgetPolicy, Device
+from protocol.keys import public_line
+from tests.demo_app.screen import PHONE, ROOT, Screen, display
+from tests.demo_app.test_session import tap
+from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
+
+PICTURES = ROOT / "docs" / "pictures"
+COLOURS = 64
+"""Few are in them; with a palette of so many they are half as long."""
+BETWEEN, GROUND = 20, "#cbd0cc"
+"""Pixels between two screens, and what is seen there."""
+
+
+def app(folder: Path) -> None:
+    """A person answers on a phone: the answer, what it could tell, the bytes that leave, the budget."""
+    trusted = folder / "analyst.pub"
+    trusted.write_text(public_line(AUTHOR.public), encoding="utf-8")
+    with Device.open(folder / "phone", [AUTHOR.public], BudgetPolicy(lifetime=8.0)) as device:
+        device.consent(device.join(campaign(opens=int(time.time()) - WEEK // 7, periods=2)).campaign_id)
+    options = ["--store", folder / "phone", "--trust", trusted, "--language", "en"]
+    with display() as number, Screen(number, "demo_app", *options, size=PHONE, shots=folder) as screen:
+        screen.wait("studies:page")
+        tap(screen, "study:Highest education")
+        tap(screen, "choice:secondary")
+        shots = [screen.shot("answer")]
+        for touched in ("next", "make", "place:budget"):
+            tap(screen, touched)
+            shots.append(screen.shot(touched))
+        side_by_side(shots).save(PICTURES / "app.png", optimize=True)
+
+
+def side_by_side(shots: list[Path]) -> Image.Image:
+    """Pictures of one size in a row."""
+    screens = [Image.open(path).convert("RGB") for path in shots]
+    width, height = screens[0].size
+    row = Image.new("RGB", (BETWEEN + len(screens) * (width + BETWEEN), height + 2 * BETWEEN), GROUND)
+    for place, screen in enumerate(screens):
+        row.paste(screen, (BETWEEN + place * (width + BETWEEN), BETWEEN))
+    return row.quantize(COLOURS)
+
+
+def estimate(folder: Path) -> None:
+    """48,842 people answer, and the desk estimates."""
+    subprocess.run([Path(sys.executable).with_name("halftruth"), "demo", "--out", folder], check=True)
+    (drawn,) = folder.glob("*/education.png")
+    Image.open(drawn).convert("RGB").quantize(COLOURS).save(PICTURES / "estimate.png", optimize=True)
+
+
+if __name__ == "__main__":
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as made:
+        app(Path(made))
+        estimate(Path(made) / "demo")

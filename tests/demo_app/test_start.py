@@ -1,0 +1,35 @@
+"""Laws of the start: what cannot begin ends in one line that says why, and what to do next."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.demo_app.screen import ROOT
+
+
+def started(*arguments: str | Path, program: str = "") -> subprocess.CompletedProcess[str]:
+    """``python -m demo_app`` with these, after ``program``; it must end by itself."""
+    code = f"import runpy, sys; {program}runpy.run_module('demo_app', run_name='__main__', alter_sys=True)"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_without_kivy_it_says_what_to_install() -> None:
+    """Where Kivy is missing, the app ends in one line that names the extra, and exit code 1."""
+    done = started(program="sys.modules['kivy'] = None; ")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == ["demo_app: Kivy is not installed: pip install 'halftruth[demo]'"]
+
+
+def test_a_key_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """A key file that is not there, or is not text, ends it with exit code 2 before there is a window or a store."""
+    binary = tmp_path / "binary.pub"
+    binary.write_bytes(b"\xff\xfe")
+    for path in (tmp_path / "none.pub", binary):
+        done = started("--trust", path, "--store", tmp_path / "store")
+        assert (done.returncode, done.stdout) == (2, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"demo_app: the key file {path} cannot be read: ")
+    assert not (tmp_path / "store").exists()
