@@ -33,11 +33,13 @@ def read_sheet(path: Path, domain: Domain, column: str) -> Iterator[tuple[Answer
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = csv.reader(file)
             if next(lines, None) != ["value", column]:
-                raise SheetError(f"{path.name} begins with the header value,{column}")
+                raise SheetError(f"{path.name} must begin with the header value,{column}")
             for row in lines:
                 where = f"{path.name}, line {lines.line_num}"
                 yield *_row(row, domain, column, where), where
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError:
+        raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
+    except csv.Error as error:
         raise SheetError(f"{path.name} is not a CSV file: {error}") from None
 
 

@@ -11,10 +11,11 @@ import click
 
 from aggregator import simulate as simulation
 from aggregator.audit import ask, audit_campaign, read_prior
-from aggregator.cli import shell
+from aggregator.cli import options, shell
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.design.draft import read_draft
 from aggregator.design.lint import lint
+from aggregator.inspection import require_campaign
 from aggregator.present.listing import audit_table
 from aggregator.scenarios import read_scenarios
 from protocol import exact, keys
@@ -72,9 +73,11 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
 
 @halftruth.command(short_help="Recompute a campaign's privacy claims from its integers.")
 @click.argument("file", type=shell.existing)
-@click.option("--epsilon", type=float, multiple=True, help="Nats at which deltas are computed; may be repeated.")
+@click.option(
+    "--epsilon", type=options.Number(), multiple=True, help="Nats at which deltas are computed; may be repeated."
+)
 @click.option("--prior", help="CSV value,count, or uniform. [default: the campaign's for LIP, else uniform]")
-@click.option("--ball", type=click.FloatRange(0, 1), help="Also LIP for priors this far away, in total variation.")
+@click.option("--ball", type=options.Number(0, 1), help="Also LIP for priors this far away, in total variation.")
 @click.option("--pufferfish", type=shell.existing, help="JSON with secrets, pairs and scenarios.")
 @click.option("--metric", help="Of geo-indistinguishability: steps or degrees; numbers or steps.")
 @shell.as_json
@@ -91,8 +94,10 @@ def audit(
 
     A campaign whose channel exceeds its declared level, by however little, ends with exit code 65.
     """
+    data = file.read_bytes()
     try:
-        terms = unverified_campaign(file.read_bytes())
+        require_campaign(data)
+        terms = unverified_campaign(data)
     except HalftruthError as error:
         if as_json:
             shell.print_json({"certified": False, "error": str(error)})
@@ -135,6 +140,7 @@ def simulate(
     of --keys to `halftruth enrol`.
     """
     data = file.read_bytes()
+    require_campaign(data)
     terms = unverified_campaign(data)
     truth = simulation.read_truth(truth_file, terms.domain, terms.classes)
     if terms.enrolment == "enrolled" and keys_file is None:

@@ -16,7 +16,9 @@ import click
 from aggregator.cli import options, shell
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
+from aggregator.inspection import require_campaign
 from aggregator.intake import ingest as intake
+from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import IngestResult
 from aggregator.present.listing import ingest_table, status_table
 from aggregator.receive import inbox
@@ -34,9 +36,11 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
 
     The signature is verified under a key named by --trust, and the channel audited again.
     """
+    data = file.read_bytes()
+    require_campaign(data)
     study = Study.create(shell.study_folder(ctx))
     name = name or file.stem
-    signed = study.import_campaign(file.read_bytes(), [shell.public_key(path) for path in trust], name)
+    signed = study.import_campaign(data, [shell.public_key(path) for path in trust], name)
     if as_json:
         shell.print_json({"name": name, "title": signed.terms.title, "id": signed.id.hex()})
     else:
@@ -53,7 +57,10 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     added, known = 0, 0
     refused: Counter[str] = Counter()
     for file in files:
-        result = study.enrol(file.read_bytes())
+        data = file.read_bytes()
+        if not data:
+            shell.warn(f"Warning: {file} is empty")
+        result = study.enrol(data)
         added, known = added + result.added, known + result.known
         refused.update(result.refused)
     if as_json:
@@ -119,6 +126,9 @@ def ingest(
     files = list(paths) or inbox.waiting(study.path)
     if not files:
         shell.warn(f"nothing waits in {inbox.inbox_of(study.path)}; name files or folders to read others")
+    for path in paths:
+        if path.is_dir() and not batch_files([path]):
+            shell.warn(f"Warning: {path} holds no files")
     if threads and "://" in engine_name:
         raise click.UsageError("--threads: a scheduler has the workers that it has")
     with engine_of(engine_name, threads) as engine, shell.progress("verifying", intake.size_of(files)) as advance:

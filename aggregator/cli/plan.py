@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from aggregator.cli import shell
+from aggregator.cli import options, shell
 from aggregator.cli.shell import halftruth
 from aggregator.design.catalogue import CATALOGUE, Question
 from aggregator.design.draft import read_question
@@ -18,7 +18,7 @@ from protocol import exact
 from protocol.domain import MAX_VALUES, Values
 from protocol.notions import Block, HighLow, Information, Ldp, Notion
 
-Epsilon = click.FloatRange(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
+Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
 
 
 @halftruth.command(short_help="Which mechanism, how sure, how many people.")
@@ -31,10 +31,10 @@ Epsilon = click.FloatRange(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact
 @click.option("--prior", type=shell.existing, help="CSV value,count: what is known beforehand; asks for LIP.")
 @click.option("--bits", type=click.IntRange(min=1), help="Bits of an output. [default: log2 of the values, and 8]")
 @click.option(
-    "--error", "wanted", type=click.FloatRange(min=0, min_open=True), multiple=True, default=(0.01,), show_default=True,
+    "--error", "wanted", type=options.Number(min=0, min_open=True), multiple=True, default=(0.01,), show_default=True,
     help="A standard error of one share to reach; may be given several times.",
 )  # fmt: skip
-@click.option("--plot", type=shell.writable, help="Draw the error of each mechanism against epsilon, PNG.")
+@options.plot("Draw the error of each mechanism against epsilon")
 @shell.as_json
 def plan(
     draft: Path | None,

@@ -12,7 +12,7 @@ from aggregator.cli import shell
 from aggregator.cli.shell import halftruth
 from aggregator.receive import inbox
 from aggregator.receive.app import MAX_BYTES, PER_MINUTE, application
-from aggregator.receive.server import Tls, bind, is_loopback, serve, server, url
+from aggregator.receive.server import BadAddress, Tls, bind, is_loopback, serve, server, url
 from aggregator.study import Study
 
 
@@ -46,19 +46,21 @@ def receive(
     An upload is answered with a receipt once it is on the disk. No addresses, and no times of uploads, are written
     down.
     """
-    folder = folder or ctx.obj
-    if folder is None:
-        raise click.UsageError("which study? Name its folder: halftruth receive --study DIR")
+    ctx.obj = folder or ctx.obj
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
     if forwarded_for is not None:
         _require_address(forwarded_for)
-    study = Study.open(folder)
+    study = Study.open(shell.study_folder(ctx))
     inbox.prepare(study.path)
     inbox.sweep(study.path, time.time())
     tls = Tls(tls_cert, tls_key) if tls_cert and tls_key else None
     running = server(application(study, max_bytes=max_bytes, per_minute=per_minute), tls, forwarded_for)
-    with bind(listen) as listening:
+    try:
+        taken = bind(listen)
+    except BadAddress as error:
+        raise click.UsageError(f"--listen: {error}") from None
+    with taken as listening:
         if tls is None and not is_loopback(listening):
             shell.warn("Warning: without TLS the network sees who sends; put a proxy with TLS in front, or --tls-cert.")
         where, uploads = url(listening, tls), inbox.inbox_of(study.path)

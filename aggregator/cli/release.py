@@ -37,8 +37,8 @@ def anonymity(
     """
     if known:
         found = judge_sheet(Path(what), known, sensitive)
-    elif isinstance(ctx.obj, Path):
-        study = Study.open(ctx.obj)
+    elif ctx.obj is not None:
+        study = Study.open(shell.study_folder(ctx))
         signed = study.campaign(what)
         found = judge_reports(signed.terms.channel, study.tally(signed))
     else:

@@ -163,6 +163,8 @@ def study_folder(ctx: click.Context) -> Path:
     folder = ctx.obj
     if not isinstance(folder, Path):
         raise click.UsageError("which study? Name its folder: halftruth --study DIR ...")
+    if folder.exists() and not folder.is_dir():
+        raise click.UsageError(f"{folder} is a file, not a study's folder: name another")
     return folder
 
 

@@ -43,9 +43,9 @@ def _findings(terms: Campaign) -> Iterator[str]:
         if error > 1 / size:
             needed = mse * size
             yield (
-                f"with {terms.minimum_reports:,} reports, the least you wait for, a share is off by {error:.2%} where "
+                f"with {terms.minimum_reports:,} devices, the least you wait for, a share is off by {error:.2%} where "
                 f"{size:,} even shares are {1 / size:.2%} each: expect only values well above that to be seen. "
-                f"Wait for {_rounded(needed):,} reports, or ask for fewer values"
+                f"Wait for {_rounded(needed):,} devices, or ask for fewer values"
             )
     if terms.certificate.ldp is None:
         yield (

@@ -26,16 +26,6 @@ def is_enough(terms: Campaign, tally: Tally) -> bool:
     return devices_of(tally) >= terms.minimum_reports
 
 
-def shortage(terms: Campaign, tally: Tally) -> str:
-    """What is missing, in words, of a tally that is not enough."""
-    if tally.groups is None or not tally.groups.dependent:
-        return f"{terms.title!r} waits for {terms.minimum_reports:,} reports and has {tally.reports:,}"
-    return (
-        f"{terms.title!r} waits for reports of {terms.minimum_reports:,} devices, and its {tally.reports:,} come from "
-        f"{devices_of(tally):,}"
-    )
-
-
 def require_enough(terms: Campaign, tally: Tally) -> None:
     """Refuse a tally of too few devices.
 
@@ -43,4 +33,7 @@ def require_enough(terms: Campaign, tally: Tally) -> None:
         NotEnough
     """
     if not is_enough(terms, tally):
-        raise NotEnough(f"{shortage(terms, tally)}: ingest more, nothing is estimated before")
+        raise NotEnough(
+            f"{terms.title!r} waits for {terms.minimum_reports:,} devices and has reports of {devices_of(tally):,}: "
+            "ingest more, nothing is estimated before"
+        )

@@ -140,8 +140,8 @@ def trend(
         ends = [*ends[:1], Side(span.words, asked, tally, where)]
     if not ends:
         raise NotEnough(
-            f"{campaign.terms.title!r} waits for reports of {campaign.terms.minimum_reports:,} devices in a period, "
-            f"and the one that has most has those of {most:,}: ingest more, or take periods together with --periods"
+            f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices in a period, and the one "
+            f"that has most has reports of {most:,}: ingest more, or take periods together with --periods"
         )
     change = difference(ends[0], ends[1], level=level, method=method, paired=True) if len(ends) > 1 else None
     return Trend(tuple(points), change)

@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from aggregator.design.catalogue import Question
 from aggregator.design.plan import Row
+from aggregator.present.picture import DOTS_PER_INCH, save
 from protocol import exact
+
+OTHERS = [f"C{colour}" for colour in range(10) if colour != 3]
+"""Matplotlib's own, without its red, which is like the chosen one's."""
 
 
 def draw_curve(
     points: Sequence[tuple[float, dict[str, float]]], rows: Sequence[Row], question: Question, path: Path
 ) -> None:
     """Draw the errors of ``plan.curve`` to a PNG file."""
-    figure = Figure(figsize=(9, 5.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = Figure(figsize=(9, 5.5), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     names = [row.mechanism for row in rows if any(row.mechanism in errors for _, errors in points)]
     for place, name in enumerate(names):
@@ -34,9 +36,9 @@ def draw_curve(
         axes.plot(
             *zip(*known, strict=True),
             label=f"{name} (chosen)" if chosen else name,
-            color="#b3303c" if chosen else f"C{place % 10}",
+            color="#b3303c" if chosen else OTHERS[place % len(OTHERS)],
             linewidth=3 if chosen else 1.4,
-            linestyle=("-", "--", ":", "-.")[place // 10 % 4] if not chosen else "-",
+            linestyle=("-", "--", ":", "-.")[place // len(OTHERS) % 4] if not chosen else "-",
             marker="o",
             markersize=5 if chosen else 3,
             zorder=3 if chosen else 2,
@@ -56,4 +58,4 @@ def draw_curve(
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
-    figure.savefig(path, dpi=150)
+    save(figure, path)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from aggregator.audit import Audit
 from aggregator.checkup import Finding
@@ -139,7 +140,7 @@ def plan_table(rows: Sequence[Row], question: Question, reports: int) -> Table:
         title=f"{question.size:,} values, {question.notion.name} at {exact.nats(question.notion.level):g} nats, "
         f"{reports:,} reports",
         title_justify="left",
-        caption=_unsuited(rows),
+        caption=Text(_unsuited(rows)),
         caption_justify="left",
     )
     for name in headings:
@@ -148,13 +149,13 @@ def plan_table(rows: Sequence[Row], question: Question, reports: int) -> Table:
         one = row.candidate
         if one is None:
             continue
-        cells = [f"[bold]{row.mechanism}[/bold]" if row.chosen else row.mechanism, f"{one.channel.output_bits:,}"]
+        cells = [row.mechanism, f"{one.channel.output_bits:,}"]
         cells.append("-" if math.isnan(row.se) else f"{row.se:.3g}")
         cells += [f"{row.people_for[error]:,}" if error in row.people_for else "-" for error in wanted]
         if lip:
             cells.append("-" if one.person_mse is None else f"{one.person_mse:.5f}")
         cells.append("-" if math.isnan(one.weight) else f"{one.weight:.3g}")
-        table.add_row(*cells, row.reason)
+        table.add_row(Text(cells[0], "bold" if row.chosen else ""), *map(Text, [*cells[1:], row.reason]))
     return table
 
 
@@ -200,7 +201,8 @@ def status_table(rows: Sequence[CampaignStatus]) -> Table:
         keys = f"{row.keys:,}" + (f" ({_revoked(row.revoked_from)})" if row.revoked else "")
         refused = ", ".join(f"{count:,} {reject}" for reject, count in row.rejected.items() if count) or "none"
         dates = f"{_day(row.opens)} to {_day(row.closes)}"
-        table.add_row(row.name, row.title, dates, keys, f"{row.reports:,}", str(len(row.periods)), refused)
+        cells = (row.name, row.title, dates, keys, f"{row.reports:,}", str(len(row.periods)), refused)
+        table.add_row(*map(Text, cells))
     return table
 
 
@@ -255,7 +257,7 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in rows:
-        table.add_row(name, text)
+        table.add_row(Text(name), Text(text))
     return table
 
 

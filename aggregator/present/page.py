@@ -470,7 +470,7 @@ def _campaign(found: Estimate, period: int | None) -> list[Html]:
             ("periods", schedule),
             ("counted", f"{found.reports:,} reports: {counted}{of_class}"),
             ("may answer", who),
-            ("at least", f"{terms.minimum_reports:,} reports, or nothing is estimated"),
+            ("at least", f"{terms.minimum_reports:,} devices, or nothing is estimated"),
             ("answers", _answers(terms.domain)),
             ("mechanism", f"{terms.mechanism}, {terms.channel.output_bits:,} bits a report"),
         ])

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-import warnings
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
@@ -23,6 +21,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.interval import quantile
 from aggregator.estimate.result import Estimate
+from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.table import decimals, ends, interval_name, largest, percent, subtitle
 from protocol.domain import MICRODEGREES, Grid
 
@@ -34,7 +33,6 @@ UNEVEN = 1.2
 
 LABEL = 34
 FADED = 0.3
-DOTS_PER_INCH = 150
 INK, SHARE, TRUTH, FAINT = "#1f2933", "#8fb8de", "#c2410c", "#d9dee4"
 
 
@@ -46,10 +44,7 @@ def draw(found: Estimate, path: Path, truth: Floats | None = None) -> None:
     """
     grid = found.terms.domain
     figure = _map(found, grid, truth) if isinstance(grid, Grid) else _bars(found, truth)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
-        FigureCanvasAgg(figure)
-        figure.savefig(path, format="png")
+    save(figure, path)
 
 
 def _bars(found: Estimate, truth: Floats | None) -> Figure:
@@ -71,7 +66,7 @@ def _bars(found: Estimate, truth: Floats | None) -> Figure:
     if truth is not None:
         axes.plot(truth[shown], places, "D", ms=5.5, mfc="none", mec=TRUTH, mew=1.5, ls="none", label="truth")
     _write_shares(axes, found, shown, truth)
-    axes.set_yticks(places, [_shorten(found.label(x)) for x in shown])
+    axes.set_yticks(places, [plain(found.label(x), LABEL) for x in shown])
     axes.invert_yaxis()
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.axvline(0, color=INK, lw=0.8)
@@ -94,8 +89,9 @@ def _write_shares(axes: Axes, found: Estimate, shown: list[int], truth: Floats |
     right = np.nanmax([row[shown] for row in rows], axis=0)
     left = float(np.nanmin([0.0, *found.raw[shown]]))
     span = float(right.max()) - left or 1.0
+    gap = (0.012 if truth is None else 0.018) * span  # a diamond takes more room than the end of an interval
     for place, x in enumerate(shown):
-        axes.text(right[place] + 0.012 * span, place, percent(found.share[x], places), va="center", size=8.5, color=INK)
+        axes.text(right[place] + gap, place, percent(found.share[x], places), va="center", size=8.5, color=INK)
     axes.set_xlim(left - 0.02 * span, right.max() + 0.11 * span)
 
 
@@ -146,17 +142,8 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
 
 
 def _entitle(figure: Figure, found: Estimate, shown: int, note: str) -> None:
-    title = textwrap.fill(_plain(found.terms.title), 80)
+    title = textwrap.fill(found.terms.title, 80).replace("$", r"\$")
     figure.suptitle(f"{title}\n{subtitle(found, shown)}{note}", size=11, x=0.01, ha="left", color=INK)
-
-
-def _shorten(label: str) -> str:
-    return _plain(label if len(label) <= LABEL else label[: LABEL - 1] + "…")
-
-
-def _plain(text: str) -> str:
-    """Text that matplotlib does not read as a formula."""
-    return text.replace("$", r"\$")
 
 
 def _percent_tick(share: float, place: int | None) -> str:

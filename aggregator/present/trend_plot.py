@@ -7,18 +7,17 @@ period; a difference has a panel of its own, since the intervals of two periods 
 from __future__ import annotations
 
 import textwrap
-import warnings
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from aggregator.estimate.change import Difference
 from aggregator.estimate.trend import Trend
-from aggregator.present.plot import BARS, DOTS_PER_INCH, FAINT, INK, SHARE, TRUTH
+from aggregator.present.picture import DOTS_PER_INCH, plain, save
+from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
 from aggregator.present.table import largest
 from aggregator.present.trends import between, ends, entitled, foremost, heading, interval_name, places_of, points
 
@@ -52,7 +51,7 @@ def draw_trend(trend: Trend, path: Path) -> None:
         parts.append(f"the {len(shown)} of {latest.size:,} values that changed most")
     figure.supxlabel("period", size=9, color=INK)
     _entitle(figure, entitled(latest), f"epsilon {latest.epsilon:g} ({latest.terms.notion.name})", *parts)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _course(axes: Axes, trend: Trend, x: int) -> None:
@@ -71,7 +70,7 @@ def _course(axes: Axes, trend: Trend, x: int) -> None:
     axes.set_ylim(least - room if least < 0 else 0.0, top + room)
     for place, (span, _) in enumerate(known):
         axes.hlines(share[place], span.first, span.last, color=SHARE, lw=2)
-    axes.set_title(_shorten(trend.latest.label(x)), size=9.5, loc="left", color=INK, pad=16)
+    axes.set_title(plain(trend.latest.label(x), LABEL), size=9.5, loc="left", color=INK, pad=16)
     if trend.change is not None:
         change = trend.change
         places = places_of(change, range(len(change.raw)))
@@ -104,11 +103,11 @@ def draw_difference(found: Difference, path: Path) -> None:
         (-0.2, found.before, found.names[0], SHARE),
         (0.2, found.after, found.names[1], LATER),
     ):
-        left.barh(places + shift, side.share[shown], height=0.36, color=colour, label=_shorten(name))
+        left.barh(places + shift, side.share[shown], height=0.36, color=colour, label=plain(name, LABEL))
         low, high = (side.low, side.high) if len(shown) == side.size else (side.all_low, side.all_high)
         known = ~np.isnan(low[shown])
         left.hlines((places + shift)[known], low[shown][known], high[shown][known], color=INK, lw=1.0)
-    left.set_yticks(places, [_shorten(found.after.label(x)) for x in shown])
+    left.set_yticks(places, [plain(found.after.label(x), LABEL) for x in shown])
     left.set_ylim(len(shown) - 0.4, -0.6)
     left.set_title("shares", size=9.5, loc="left", color=INK)
     left.xaxis.set_major_formatter(FuncFormatter(lambda part, _: f"{100 * part:.4g}%"))
@@ -143,21 +142,10 @@ def draw_difference(found: Difference, path: Path) -> None:
     if len(shown) < len(found.raw):
         parts.append(f"the {len(shown)} of {len(found.raw):,} values that differ most")
     _entitle(figure, heading(found), f"{found.before.reports:,} and {found.after.reports:,} reports", *parts)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _entitle(figure: Figure, title: str, *parts: str) -> None:
     letters = int(12.5 * figure.get_figwidth())
     lines = [*textwrap.wrap(title, letters), *textwrap.wrap(" · ".join(parts), letters)]
     figure.suptitle("\n".join(lines).replace("$", r"\$"), size=10, x=0.01, ha="left", color=INK)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
-        FigureCanvasAgg(figure)
-        figure.savefig(path, format="png")
-
-
-def _shorten(label: str) -> str:
-    return (label if len(label) <= LABEL else label[: LABEL - 1] + "…").replace("$", r"\$")

@@ -209,7 +209,7 @@ WRONG = [
     (("campaign", "{draft}", "--key", "{noise}", "--out", "{new}"), 65),
     (("campaign", "{draft}", "--key", "{pub}", "--out", "{new}"), 65),
     (("campaign", "{draft}", "--key", "{key}", "--out", "{draft}"), 1),
-    (("campaign", "{draft}", "--key", "{key}", "--out", "{folder}/no/such/x"), 1),
+    (("campaign", "{draft}", "--key", "{key}", "--out", "{folder}/no/such/x"), 2),
     (("--study", "{lib}", "import", "{campaign}", "--trust", "{other}"), 65),
     (("--study", "{lib}", "import", "{campaign}", "--trust", "{noise}"), 65),
     (("--study", "{lib}", "import", "{campaign}"), 2),
@@ -222,8 +222,23 @@ WRONG = [
     (("--study", "{lib}", "estimate", "education", "--mean", "--sum"), 2),
     (("--study", "{lib}", "estimate", "education", "--value", "mauve"), 65),
     (("--study", "{lib}", "estimate", "education", "--method", "mmse"), 1),
-    (("--study", "{lib}", "estimate", "education", "--period", "7"), 75),
+    (("--study", "{lib}", "estimate", "education", "--period", "7"), 2),
     (("--study", "{lib}", "estimate", "education", "--weights", "{noise}"), 65),
+    (("--study", "{lib}", "estimate", "education", "--confidence", "nan"), 2),
+    (("--study", "{lib}", "estimate", "education", "--plot", "{folder}/x.pdf"), 2),
+    (("--study", "{lib}", "estimate", "education", "--plot", "{folder}/no/x.png"), 2),
+    (("--study", "{lib}", "compare", "education", "education"), 2),
+    (("--study", "{draft}", "status"), 2),
+    (("--study", "{draft}", "receive"), 2),
+    (("--study", "{lib}", "receive", "--listen", "nothing"), 2),
+    (("--study", "{new}", "import", "{batch}", "--trust", "{pub}"), 65),
+    (("plan", "--values", "10", "--epsilon", "nan"), 2),
+    (("plan", "--values", "10", "--epsilon", "1", "--error", "nan"), 2),
+    (("plan", "--values", "10", "--epsilon", "1", "--plot", "{folder}/x.pdf"), 2),
+    (("audit", "{campaign}", "--ball", "nan"), 2),
+    (("audit", "{campaign}", "--epsilon", "nan"), 2),
+    (("simulate", "{batch}", "--truth", "{counts}", "--out", "{new}"), 65),
+    (("simulate", "{campaign}", "--truth", "{batch}", "--out", "{new}", "--keys", "{new}2"), 65),
     (("--study", "{lib}", "estimate", "education", "--truth", "{draft}"), 65),
     (("simulate", "{campaign}", "--truth", "{draft}", "--out", "{new}", "--keys", "{new}2"), 65),
     (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}"), 1),
@@ -271,6 +286,46 @@ def test_an_unreadable_batch_is_named(session, tmp_path):
     assert found["rejected"]["malformed"] == 1
 
 
+def test_nothing_to_read_is_said(session, tmp_path):
+    """An enrolment without a byte and a folder without a file are no errors, and are named in a warning."""
+    study = ("--study", session / "lib")
+    (tmp_path / "empty").write_bytes(b"")
+    assert f"{tmp_path / 'empty'} is empty" in run(*study, "enrol", tmp_path / "empty").stderr
+    assert f"{tmp_path} holds no files" not in run(*study, "ingest", tmp_path).stderr
+    (tmp_path / "empty").unlink()
+    assert f"{tmp_path} holds no files" in run(*study, "ingest", tmp_path).stderr
+
+
+def test_a_batch_is_told_from_a_campaign(session):
+    """Where a campaign is expected, a batch is refused for what it is."""
+    assert "holds a report, not a campaign" in run("audit", session / "batch.htr", code=65).stderr
+    found = json.loads(run("audit", session / "batch.htr", "--json", code=65).stdout)
+    assert found["certified"] is False
+
+
+def test_what_an_author_wrote_is_never_markup(session, tmp_path):
+    """Brackets in titles, labels and names come out in every table as they were written."""
+    title, label, name = "[red]Highest[/red]", "[bold]none[/]", "[/x]it"
+    draft = DRAFT.replace("Highest education", title).replace('"none"', f'"{label}"').replace("enrolled", "open")
+    (tmp_path / "it.toml").write_text(draft, encoding="utf-8")
+    (tmp_path / "it.csv").write_text(COUNTS.replace("none", label), encoding="utf-8")
+    signed, batch, study = tmp_path / "it.campaign", tmp_path / "it.htr", ("--study", tmp_path / "lib")
+    assert title in run("campaign", tmp_path / "it.toml", "--key", session / "analyst.key", "--out", signed).stdout
+    assert title in run("audit", signed).stdout
+    assert name in run(*study, "import", signed, "--trust", session / "analyst.pub", "--name", name).stdout
+    run("simulate", signed, "--truth", tmp_path / "it.csv", "--out", batch)
+    run(*study, "ingest", batch)
+    shown = run(*study, "status").stdout
+    assert name in shown
+    assert title in shown
+    for words in ((), ("--value", label), ("--by", "period")):
+        assert title in run(*study, "estimate", name, *words).stdout
+    assert label in run(*study, "estimate", name).stdout
+    (tmp_path / "people.csv").write_text("[red]town,illness\n[/y],1\n[/y],2\n", encoding="utf-8")
+    told = run("anonymity", tmp_path / "people.csv", "--known", "[red]town", "--sensitive", "illness").stdout
+    assert "[red]town '[/y]'" in told
+
+
 def test_a_number_between_edges_is_not_a_value(session, tmp_path):
     """Of a campaign that asks for numbers, mean and sum are answered, and only edges have a share."""
     draft = DRAFT.replace('kind = "values"', 'kind = "buckets"').replace('"enrolled"', '"open"')
@@ -303,6 +358,24 @@ def test_a_full_disk_is_said(session, tmp_path, monkeypatch):
     )
     assert "disk is full" in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_keeps_the_older_picture(session, tmp_path, monkeypatch):
+    """A picture that cannot be written leaves the one that has its name as it was, and nothing beside it."""
+    picture, words = tmp_path / "x.png", ("--study", session / "lib", "estimate", "education", "--plot")
+    run(*words, picture)
+    before = picture.read_bytes()
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", full)
+        assert f"{picture}: the disk is full" in run(*words, picture, "--confidence", 0.5, code=1).stderr
+    assert picture.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [picture]
+    run(*words, picture, "--confidence", 0.5)
+    assert picture.read_bytes() != before
 
 
 def test_the_machine_is_fit():

@@ -35,7 +35,7 @@ def test_too_few_reports_are_told_with_the_number_that_would_do():
     """Where the error of a share is above an even share, the warning names a number of reports at which it is not."""
     channel = mechanisms.hadamard(100, NANONATS)
     (found,) = lint(terms(channel, Ldp(NANONATS), 1000))
-    needed = int(found.split("Wait for ")[1].split(" reports")[0].replace(",", ""))
+    needed = int(found.split("Wait for ")[1].split(" devices")[0].replace(",", ""))
     share = np.full(100, 0.01)
     variance = decoder_of(channel).variances(decoder_of(channel).forward(share)).mean()
     assert np.sqrt(variance / 1000) > 0.01

@@ -149,7 +149,7 @@ def test_below_the_minimum_nothing_is_estimated():
     """One report short of the campaign's minimum is refused, the minimum itself is not; queries do the same."""
     few, enough = (Tally.of(np.array([n, 0, 0, 0])) for n in (99, 100))
     for ask in (estimate, lambda *given: query.weighted(*given, [1, 2, 3, 4])):
-        with pytest.raises(NotEnough, match="waits for 100 reports and has 99"):
+        with pytest.raises(NotEnough, match="waits for 100 devices and has reports of 99"):
             ask(LDP, few)
         ask(LDP, enough)
 

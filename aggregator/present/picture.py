@@ -1,0 +1,50 @@
+"""A picture's file: whole, or as it was before.
+
+One idea: a picture is made in memory and written aside, and takes its name when it is on the disk. So a disk that is
+full costs nobody an older picture.
+
+What is drawn: plot, trend_plot, curve.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from pathlib import Path
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+DOTS_PER_INCH = 150
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure to a PNG file, in place of an older one.
+
+    Raises:
+        OSError: it could not be written, and ``path`` is as it was.
+    """
+    drawn = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
+        FigureCanvasAgg(figure)
+        figure.savefig(drawn, format="png")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            file.write(drawn.getbuffer())
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(path)) from None
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def plain(text: str, most: int) -> str:
+    """Text that matplotlib does not read as a formula, of ``most`` characters."""
+    return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
