@@ -226,8 +226,9 @@ def register(
         same = found.copy()
         same[found] = (there.public[at[found]] == public[found]).all(axis=1)
         before = same.copy()
-        if since is None:  # to enrol a key that may say nothing would change nothing
-            before[same] = there.enrolled[at[same]] | (there.since[at[same]] == 0)
+        if since is None:  # to enrol a key that may say nothing changes nothing, but for the prior of what it said
+            declares = np.zeros(len(ids), np.bool_) if prior is None else np.array([one is not None for one in prior])
+            before[same] = there.enrolled[at[same]] | ((there.since[at[same]] == 0) & ~declares[same])
         else:
             before[same] = there.since[at[same]] <= since
         new = np.flatnonzero((same | ~found) & ~before)

@@ -40,7 +40,7 @@ ALONE_BYTES = 2**20
 """A file of so many bytes is worth a commit of its own."""
 CHUNK_REPORTS = 200_000
 CHUNK_OUTPUTS = 2**18
-"""A commit carries about ``CHUNK_REPORTS`` reports, and at most so many outputs and the last report's."""
+"""A commit carries at most about ``CHUNK_REPORTS`` reports, and ``CHUNK_OUTPUTS`` outputs and the last report's."""
 
 
 @dataclass(frozen=True)
@@ -138,21 +138,24 @@ def ingest(
             desk.take_keys(enrol(study, chunk, threads_verifying, uploaded=True), len(chunk.of(Kind.ENROLMENT)))
         slots = Slots(study.path / REPORTS)
         chunks = _chunks(files, warnings, piece_bytes, chunk_reports)
-        # While a chunk is committed, the signatures of the next are verified: there are two in memory, and no more.
-        for hearing in _ahead(judge.begin(study, chunk, threads_verifying, now) for chunk in chunks):
-            desk.take_reports(hearing.finish(slots, chunk_outputs))
+        hearings = (judge.begin(study, chunk, threads_verifying, now) for chunk in chunks)
+        for judged, size in _finished(hearings, slots, chunk_outputs):
+            desk.take_reports(judged)
             pa.default_memory_pool().release_unused()  # what a commit took, Arrow would keep
             if progress is not None:
-                progress(len(hearing.chunk.data))
+                progress(size)
     return desk.result(len(files), tuple(warnings))
 
 
-def _ahead(hearings: Iterator[Hearing]) -> Iterator[Hearing]:
-    """The same, each once the next has begun."""
+def _finished(hearings: Iterator[Hearing], slots: Slots, most_outputs: int) -> Iterator[tuple[Judged, int]]:
+    """What each came to, and the bytes of its chunk.
+
+    While a chunk is committed, the signatures of the next are verified: there are two in memory, and no more.
+    """
     before = next(hearings, None)
     while before is not None:
         following = next(hearings, None)
-        yield before
+        yield before.finish(slots, most_outputs), len(before.chunk.data)
         before = following
 
 

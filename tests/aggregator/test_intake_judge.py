@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from aggregator.design import unary
 from aggregator.intake import judge, signatures
-from aggregator.intake.chunk import Gathering
+from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
 from aggregator.intake.rejects import Reject
@@ -128,3 +129,23 @@ def test_a_part_is_committed_while_the_next_is_verified(furnished, tmp_path, mon
     assert signatures_of[-1] not in at_commits[0]
     for commit, reports_in in zip(at_commits, [1, 3, 5, 6], strict=True):
         assert commit >= set(signatures_of[:reports_in])
+
+
+def test_no_more_than_two_chunks_are_in_memory(furnished, tmp_path, monkeypatch):
+    """When the checks of a chunk begin, only the chunk before it is still there."""
+    study = Study.open(shutil.copytree(furnished, tmp_path / "study"))
+    file = tmp_path / "batch.htr"
+    file.write_bytes(b"".join(report(n, PLAIN, period=period) for period in range(2) for n in range(3)))
+    begun: list[weakref.ref[Chunk]] = []
+    there = []
+    real = judge.begin
+
+    def begin(study, chunk, *arguments):
+        there.append(sum(one() is not None for one in begun))
+        begun.append(weakref.ref(chunk))
+        return real(study, chunk, *arguments)
+
+    monkeypatch.setattr(judge, "begin", begin)
+    assert ingest(study, [file], now=NOW, piece_bytes=150, chunk_reports=1).accepted == 6
+    assert len(there) >= 4
+    assert max(there) == 1

@@ -654,23 +654,47 @@ def test_a_study_that_lost_nothing_is_taken_over(study, tmp_path):
     assert told(Study.open(done.path)) == told(study)
 
 
-def test_declared_priors_that_are_lost_stop_a_rebuild(tmp_path):
-    """Reports are taken over without their keys' priors only if batches or enrolments bring these; or else an error."""
+@pytest.fixture
+def own(tmp_path):
+    """A study with a report of a device that declared its prior; the campaign, and the enrolment."""
     notion = OwnPrior(exact.NANONATS, 16)
     terms = replace(
         PLAIN.terms, notion=notion, channel=notion.channel_of(notion.uniform), mechanism="lip", enrolment="open"
     )
-    own = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
     study = Study.create(tmp_path / "lib")
-    study.import_campaign(own.data, [AUTHOR.public], "own")
-    declared = tuple(range(1, 17))
-    take(study, Enrolment(own.id, device(0, own).public, declared).seal(device(0, own)) + report(0, own, 3))
-    expected = study.tally(own)
-    assert expected.reports == 1
+    study.import_campaign(signed.data, [AUTHOR.public], "own")
+    named = Enrolment(signed.id, device(0, signed).public, tuple(range(1, 17))).seal(device(0, signed))
+    take(study, named + report(0, signed, 3))
+    return study, signed, named
+
+
+def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
+    """Reports are taken over without their keys' priors only if batches or enrolments bring these; or else an error."""
+    study, signed, _ = own
+    expected = study.tally(signed)
+    assert (expected.reports, expected.priors.tolist()) == (1, [list(range(1, 17))])
     gone(study.path / "keys")
     done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
-    tally = Study.open(done.path).tally(own)
-    assert (tally.counts.tolist(), tally.priors.tolist()) == (expected.counts.tolist(), [list(declared)])
+    tally = Study.open(done.path).tally(signed)
+    assert (tally.counts.tolist(), tally.priors.tolist()) == (expected.counts.tolist(), expected.priors.tolist())
     shutil.rmtree(inbox.done_of(study.path))
     with pytest.raises(StudyError, match=r"priors that 1 devices declared are lost.*--keys"):
         rebuild(study.path, tmp_path / "newer", Sources(), now=NOW)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["batches", "enrolments"])
+def test_the_prior_of_a_key_that_is_revoked_altogether_comes_back(own, tmp_path, kept):
+    """Where its enrolment is lost and its revocation is not, what it said before is decoded as it was."""
+    study, signed, named = own
+    expected = study.tally(signed)
+    (enrolling,) = live(study, "keys")
+    study.revoke(named)
+    enrolling.unlink()
+    file = tmp_path / "devices.pub"
+    file.write_bytes(named)
+    sources = Sources() if kept else Sources(batches=[], keys=[file])
+    made = Study.open(rebuild(study.path, tmp_path / "new", sources, now=NOW).path)
+    assert made.tally(signed).priors.tolist() == expected.priors.tolist()
+    assert made.status(NOW)[0].revoked == 1
+    assert take(made, report(0, signed, 3, period=1)).rejected == {"revoked-key": 1}
