@@ -188,7 +188,11 @@ class Study:
 
     def listed(self) -> list[Listed]:
         """All campaigns in order of their names, not opened."""
-        return sorted(_listed(tables.snapshot(self.path / CAMPAIGNS)), key=lambda listed: listed.name)
+        return sorted(_listed(self._campaigns()), key=lambda listed: listed.name)
+
+    def _campaigns(self) -> DeltaTable:
+        """The campaigns that are known."""
+        return tables.snapshot(self.path / CAMPAIGNS)
 
     def ids(self) -> tuple[str, ...]:
         """Ids of all campaigns, in hex."""
@@ -320,7 +324,7 @@ class Study:
 
     def periods(self, campaign: SignedCampaign) -> dict[int, int]:
         """The outputs counted in each period that has any."""
-        return periods(tables.snapshot(self.path / REPORTS), campaign.id.hex())
+        return periods(self._reports(), campaign.id.hex())
 
     def counts(self, campaign: SignedCampaign) -> Counts:
         """The counted outputs by period: all reports of all devices, whatever they said in other periods."""
@@ -335,7 +339,7 @@ class Study:
 
     def status(self, now: int) -> list[CampaignStatus]:
         """How each campaign stands at ``now`` (UTC seconds), in order of their names."""
-        reports = tables.snapshot(self.path / REPORTS)
+        reports = self._reports()
         found = []
         for known in self.campaigns():
             terms, name = known.campaign.terms, known.campaign.id.hex()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import shutil
 import sys
 import tempfile
@@ -38,7 +39,7 @@ from benchmarks.ingest import OPENS, US_GRID, campaign, prepare
 from protocol.campaign import SignedCampaign, open_campaign, seal_campaign
 from protocol.keys import SigningKey
 
-REPORTS_VERIFIED = 300_000
+REPORTS_VERIFIED = 200_000
 WARM_UP = 20_000
 ROUNDS = 2
 """Of the workers; the local engine, which is measured elsewhere, has one."""
@@ -232,6 +233,16 @@ def aggregate(rows: int) -> Iterator[tuple[str, str]]:
                 same = all(counts == found["local"] for counts in found.values())
                 yield f"tally, {what}, all engines", "the same integers" if same else "DIFFERENT"
             yield from deduplicated(study, signed, two)
+            most = [*two.client.run(peak).values(), *one.client.run(peak).values()]
+            yield (
+                "peak memory: this process; each of two workers; one alone",
+                "; ".join(f"{megabytes:,.0f} MB" for megabytes in (peak(), max(most[:2]), most[2])),
+            )
+
+
+def peak() -> float:
+    """Megabytes of memory that this process has had at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Iterator[tuple[str, str]]:
@@ -241,7 +252,7 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
     known = tables.query(table, f"SELECT key FROM rows WHERE period = 0 LIMIT {size // 2}")["key"].to_numpy()  # noqa: S608
     standing, rng = cluster._standing(study), np.random.default_rng(2)
     zeros = np.zeros(size, dtype=np.int64)
-    for what in ("first round, which reads the period", "next round"):
+    for what in ("first round, reads the period", "next round"):
         fresh = rng.integers(-(2**63), 2**63 - 1, size - len(known))
         key = np.concatenate([known, fresh])
         offer = deduplicate.Offer((signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, zeros, None)
@@ -254,7 +265,7 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
             raise RuntimeError(f"not the {len(fresh)} fresh reports settled")
         tables.add(study.path / REPORTS, pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in settled]))
         table = tables.snapshot(study.path / REPORTS)
-        yield f"deduplication of {size:,} outputs, 2 workers: {what}", f"{took:.1f} s"
+        yield f"slots of {size:,} outputs, {what}", f"{took:.1f} s"
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ from aggregator.intake.enrolments import Introduction, admit
 from aggregator.intake.files import batch_files, size_of
 from aggregator.intake.ingest import ALONE_BYTES, Desk, IngestResult
 from aggregator.intake.ranges import Range, Surveyed
+from aggregator.intake.signatures import BLOCK_BYTES
 from aggregator.intake.tables import CAMPAIGNS, KEYS, REPORTS, SCHEMAS
 from aggregator.intake.verified import Verified
 from aggregator.intake.verified import size_of as verified_bytes
@@ -62,8 +63,9 @@ from protocol.errors import HalftruthError
 PIECE_BYTES = 2**22
 PIECE_OUTPUTS = 2**22
 """A piece is so many bytes of envelopes, or fewer where so many could carry more outputs."""
-PIECES_EACH, LEAST_BYTES = 8, 2**18
-"""Or fewer bytes, so that each of the workers' threads has so many pieces, and none waits long for the last."""
+PIECES_EACH = 8
+"""Or fewer bytes, so that each of the workers' threads has so many pieces, and none waits long for the last; but not
+fewer than signatures are remembered by, so that a file is known to any number of workers."""
 PIECE_FILES = 1000
 ROUND_OUTPUTS = 2**20
 """A commit carries about so many outputs; more where there are more workers, so that they need not wait for it."""
@@ -254,8 +256,8 @@ class Cluster:
         self, study: Study, files: Sequence[Path], warnings: dict[Path, str]
     ) -> list[tuple[tuple[Range, ...], bool]]:
         """The files in pieces cut where envelopes end, and whether there are enrolments in each."""
-        fair = max(size_of(files) // (PIECES_EACH * self._threads()), LEAST_BYTES)
-        # A power of two, so that a file is mostly cut as before when it comes again with others.
+        fair = max(size_of(files) // (PIECES_EACH * self._threads()), BLOCK_BYTES)
+        # A power of two, so that every cut of one size is one of the smaller sizes too.
         size = 1 << min(self.piece_bytes, fair, _bytes_of(study, PIECE_OUTPUTS)).bit_length() - 1
         guesses = ranges.grouped(_guesses(files, size, warnings), size, PIECE_FILES, ALONE_BYTES)
         kept: deque[tuple[Range, ...]] = deque()

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from aggregator.intake import judge, ranges, shards, tables
 from aggregator.intake.enrolments import Enrolled, Introduction, introduced
@@ -66,13 +67,14 @@ class Pinned(Study):
 
     @cached_property
     def _as_listed(self) -> list[Listed]:
-        table = tables.snapshot(self.path / CAMPAIGNS, self.standing.campaigns)
-        rows = tables.query(table, "SELECT name, campaign AS id, author, data FROM rows").to_pylist()
-        return sorted((Listed(**row) for row in rows), key=lambda listed: listed.name)
+        return super().listed()
 
     def listed(self) -> list[Listed]:
         """All campaigns in order of their names, not opened."""
         return self._as_listed
+
+    def _campaigns(self) -> DeltaTable:
+        return tables.snapshot(self.path / CAMPAIGNS, self.standing.campaigns)
 
     def registry(self, campaign: str) -> Registry:
         """The keys registered in a campaign: read once in a process, whatever number of its threads ask."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from aggregator.intake import signatures
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.files import part
 from aggregator.intake.framing import Frames, frames
@@ -25,6 +26,7 @@ _LOOKAHEAD = 2**16 + 2**8
 _LONGEST = max(MAX_PAYLOAD.values()) + 2**8
 _WITNESSES = 16
 """Envelopes at the beginning of a range, at one of which a guess must meet the truth."""
+_NOTHING = frames(b"", final=True)
 
 
 @dataclass(frozen=True)
@@ -155,5 +157,8 @@ def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Path, str]]:
         data, found, _, error = read(where)
         if error is not None:
             troubles[where.path] = error.strerror or str(error)
+        if not gathering.size:
+            # Signatures are remembered by place in the chunk: so it is the place in the file, however that was cut.
+            gathering.add(bytes(where.begin % signatures.BLOCK_BYTES), _NOTHING)
         gathering.add(data[: found.rest], found)
     return gathering.done(), troubles

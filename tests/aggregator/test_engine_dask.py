@@ -194,7 +194,7 @@ def noted():
 def watched(dask):
     """The engine, and what its workers note, summed up and forgotten by every call."""
     usual = signatures.LEAST, signatures.BLOCK_BYTES
-    dask.client.run(watch, 1, 500)
+    dask.client.run(watch, 1, 512)
     yield dask, lambda: sum(dask.client.run(noted).values(), Counter())
     dask.client.run(watch, *usual)
 
@@ -214,6 +214,16 @@ def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
     seen()
     assert large.ingest(study, [other, one], now=NOW).accepted == 1
     assert seen()["verified"] == 1
+
+
+def test_a_known_file_is_known_however_it_is_cut(watched, study, tmp_path):
+    """A file that other pieces, for another number of workers, were verified of is not verified again."""
+    dask, seen = watched
+    file = tmp_path / "one.htr"
+    file.write_bytes(b"".join(report(n % 8, PLAIN, period=n // 8) for n in range(48)))
+    for size, verified in ((1024, 48), (2048, 0), (512, 0)):
+        again = replace(dask, piece_bytes=size).ingest(study, [file], now=NOW)
+        assert (seen()["verified"], again.read) == (verified, 48)
 
 
 @pytest.mark.parametrize(
@@ -546,11 +556,18 @@ def test_a_hanging_worker_is_not_waited_for(dask, study, tmp_path):
 
 @pytest.mark.long
 def test_a_silent_worker_is_given_up(study, tmp_path):
-    """A worker that is stopped, with results that others need: these are computed again; every report counts once."""
+    """A worker that is stopped, with results that others need: these are computed again; every report counts once. One
+    that is stopped at the end is killed with the others."""
     with cluster.processes(2, silent=3, security=None, protocol="tcp") as started, Client(started) as client, (
         client.as_current()
     ):  # fmt: skip
         struck(Cluster(client, piece_bytes=PIECE, round_outputs=150), study, tmp_path, "stop")
+        client.wait_for_workers(2, timeout=60)
+        workers = list(client.run(os.getpid).values())
+        os.kill(workers[0], signal.SIGSTOP)
+        began = time.monotonic()
+    assert time.monotonic() - began < 30
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 
 def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
