@@ -16,6 +16,7 @@ from aggregator.reproduce import PAPERS, experiments
 
 if TYPE_CHECKING:
     from aggregator.reproduce.document import Document
+    from aggregator.reproduce.experiment import Experiment
 
 
 @halftruth.command(short_help="The experiments of a paper, beside what it says.")
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, writable=True, path_type=Path),
     default="reproduce-output",
     show_default=True,
     help="The folder for figures, tables and numbers. Files of an earlier run are replaced.",
@@ -57,10 +58,17 @@ def reproduce(
     unknown = sorted(set(only) - set(names))
     if unknown:
         raise click.UsageError(f"{paper} has no experiment {unknown[0]!r}: {', '.join(names)}")
+
+    def begun(_: Experiment) -> None:
+        """Where the folder cannot be made, better to know before the minutes of an experiment than after."""
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OSError(error.errno, f"the folder cannot be made: {error.strerror}", str(out)) from None
+
     with shell.progress(paper, STEPS * len(only or names)) as advance:
-        document = run(paper, DataFolder(data), seed, quick=quick, only=only, advance=advance)
+        document = run(paper, DataFolder(data), seed, quick=quick, only=only, begun=begun, advance=advance)
     if document.found:
-        out.mkdir(parents=True, exist_ok=True)
         (out / f"{paper}.json").write_text(document.as_text(), encoding="utf-8")
         (out / f"{paper}.md").write_text(part(document, ".") + "\n", encoding="utf-8")
         for found in document.found:

@@ -27,7 +27,7 @@ from aggregator.design.promised import notion_of, part_of
 from aggregator.estimate.decoders import Decoder, decoder_of
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Table
-from protocol.domain import Buckets, Items
+from protocol.domain import Buckets, Domain, Items
 from protocol.notions import Ldp, Notion, OwnPrior, TranscriptPrior
 
 DAY = 86_400
@@ -57,8 +57,7 @@ def read_question(path: Path) -> Question:
         Section(name, top.take(name, dict, "a table of its own", {})) for name in ("domain", "privacy", "prior")
     ]
     domain = domain_of(sections[0])
-    notion = notion_of(sections[1], sections[2], domain, path.parent)
-    question = Question(domain, notion, part_of(sections[1]))
+    question = _question(sections[1], sections[2], domain, path.parent)
     for section in sections:
         section.done()
     return question
@@ -101,8 +100,9 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         name = sections["mechanism"].take("name", str, "a mechanism's name, or auto", AUTO)
         mechanism, channel = class_channel(name, domain, notion)
     else:
-        notion = notion_of(sections["privacy"], sections["prior"], domain, folder)
-        mechanism, channel = _mechanism(sections["mechanism"], Question(domain, notion, part_of(sections["privacy"])))
+        question = _question(sections["privacy"], sections["prior"], domain, folder)
+        notion = question.notion
+        mechanism, channel = _mechanism(sections["mechanism"], question)
     schedule, limits = sections["schedule"], sections["limits"]
     opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
     if closes <= opens:
@@ -148,14 +148,18 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
         names = ("domain", "privacy", "prior", "mechanism")
         sections = [Section(name, top.take(name, dict, "a table of its own", {})) for name in names]
         domain = domain_of(sections[0])
-        question = Question(domain, notion_of(sections[1], sections[2], domain, folder), part_of(sections[1]))
-        return decoder_of(_mechanism(sections[3], question)[1])
+        return decoder_of(_mechanism(sections[3], _question(sections[1], sections[2], domain, folder))[1])
 
     domain = domain_of(Section("domain", rest | {"padding": 1}))
     if not isinstance(domain, Items):
         return document
     baskets = read_sets(file, domain)
     return padded(choose_padding(baskets, domain.count, decoder, count(limits, "minimum_reports", 100)).length)
+
+
+def _question(privacy: Section, prior: Section, domain: Domain, folder: Path) -> Question:
+    notion = notion_of(privacy, prior, domain, folder)
+    return Question(domain, notion, part_of(privacy, notion))
 
 
 def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:

@@ -82,17 +82,19 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
     return Ldp(level)
 
 
-def part_of(section: Section) -> float | None:
+def part_of(section: Section, notion: Notion) -> float | None:
     """The part of the people who hold a sensitive value, where ``[privacy]`` says it: a channel is chosen by it, and
     what is promised does not depend on it."""
     if "sensitive_share" not in section:
         return None
-    part = finite("privacy", "sensitive_share", section.take("sensitive_share", (int, Decimal), "a share such as 0.1"))
-    if not 0 < part < 1:
-        raise DraftError("[privacy] sensitive_share is the part of the people who hold a sensitive value: such as 0.1")
-    if section.take("notion", str, "a notion") != "high-low":
+    if not isinstance(notion, HighLow):
         raise DraftError('[privacy] sensitive_share goes with sensitive values: notion = "high-low"')
-    return float(part)
+    what = "the part of the people who hold a sensitive value, above 0 and below 1, such as 0.1"
+    said = section.take("sensitive_share", (int, Decimal), what)
+    part = float(finite("privacy", "sensitive_share", said))
+    if not 0 < part < 1:
+        raise DraftError(f"[privacy] sensitive_share is {what}, not {shown(said)}")
+    return part
 
 
 def _sensitive(section: Section, domain: Domain) -> tuple[int, ...]:

@@ -41,6 +41,9 @@ FAR = 64.0
 CROWD = 5.0
 """So many values within about a standard error of a share are believed half that it is the share of each."""
 
+SURE = 2.0
+"""Of what is missing to one, a value with a share of so many standard errors takes half the part of an unsure one."""
+
 ROUNDS = 300
 LEANING = 1.0
 """The common law counts for as many values in the law of an octave."""
@@ -67,8 +70,8 @@ CHUNK = 8192
 def empirical_bayes(raw: Floats, se: Floats) -> Floats:
     """The distribution of posterior means under the law of the shares that fits the raw estimates best.
 
-    What is missing to one, or too much, is shared out over the values in proportion to their means, and less to those
-    that stand out of their noise.
+    What is missing to one, or too much, is shared out over the values in proportion to their means, and hardly any to
+    those that stand out of their noise:  m(x) / (1 + (m(x) / (SURE se(x)))^4)  for a mean of m.
 
     Args:
         raw: (k,) unbiased estimates.
@@ -81,8 +84,8 @@ def empirical_bayes(raw: Floats, se: Floats) -> Floats:
         return project(raw)
     shares: Floats = np.maximum(raw, 0)
     shares[unsure] = _drawn(raw[unsure], se[unsure])
-    noise = se**2
-    loose = shares * np.divide(noise, noise + shares**2, out=np.zeros_like(noise), where=noise > 0)
+    noise = (SURE * se) ** 4
+    loose = shares * np.divide(noise, noise + shares**4, out=np.zeros_like(noise), where=noise > 0)
     missing = 1 - shares.sum()
     if missing <= -loose.sum() or not loose.any():
         return project(shares)

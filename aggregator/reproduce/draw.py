@@ -51,7 +51,7 @@ MARKS = ("o", "s", "^", "D", "v")
 def draw(found: Found, path: Path) -> None:
     """Draw the figure of an experiment to a PNG file."""
     panels = found.outcome.panels
-    columns = min(len(panels), 3)
+    columns = 2 if len(panels) == 4 else min(len(panels), 3)
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(max(WIDTH * columns, 6.2), HEIGHT * rows + 0.9), dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.design import mechanisms
-from aggregator.design.draft import DraftError, campaign_of, read_draft
+from aggregator.design.draft import DraftError, campaign_of, read_draft, read_question
 from protocol import exact
 from protocol.channels import Blocks, Channel, Noise, RandomizedResponse, Table
 from protocol.errors import BadData, Uncertified
@@ -173,6 +173,22 @@ def test_every_notion_has_a_recipe(entries, family):
     assert isinstance(drafted(changed('notion = "ldp"\nepsilon = 1.0', entries)).channel, family)
 
 
+def test_a_said_share_of_sensitive_answers_chooses_the_channel_and_promises_nothing(tmp_path):
+    """`sensitive_share` changes the channel, and is what a plan of the draft asks with; the notion stays the same."""
+    labels = json.dumps([f"v{x}" for x in range(100)])
+    draft = changed('["none", "primary", "secondary", "bachelor"]', labels).replace("epsilon = 1.0", "epsilon = 2.0")
+    draft = draft.replace('"ldp"', '"high-low"\nsensitive = ["v0","v1","v2","v3","v4","v5","v6","v7","v8","v9"]')
+    draft += '[mechanism]\nname = "projective"\n'
+    made = {}
+    for share in (None, "0.1", "0.9"):
+        said = draft if share is None else draft.replace("[schedule]", f"sensitive_share = {share}\n[schedule]")
+        (tmp_path / "d.toml").write_text(said, encoding="utf-8")
+        assert read_question(tmp_path / "d.toml").part == (None if share is None else float(share))
+        made[share] = read_draft(tmp_path / "d.toml")
+    assert len({each.notion for each in made.values()}) == 1
+    assert made["0.1"].channel != made["0.9"].channel
+
+
 def test_grid_blocks_tile_the_grid():
     """Blocks of a grid are rectangles of the asked size, cut off at its borders."""
     terms = drafted(
@@ -285,6 +301,12 @@ def test_a_prior_comes_from_a_sheet_or_from_an_earlier_round(tmp_path):
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = []'), "names no value"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none", "primary", "secondary", "bachelor"]'),
          'that is notion "ldp"'),
+        (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = 0'),
+         "such as 0.1, not 0"),
+        (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = 10'), "not 10"),
+        (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = "10%"'), "'10%'"),
+        (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = nan'), "finite"),
+        (changed("epsilon = 1.0", "epsilon = 1.0\nsensitive_share = 0.1"), "sensitive_share goes with"),
         (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none"], ["primary"], ["secondary"], ["bachelor"]]'),
          "alone in its block"),
         (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {none = 0.0001}\ndefault = 2'),

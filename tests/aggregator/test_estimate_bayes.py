@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from aggregator.design import mechanisms
 from aggregator.estimate import bayes
@@ -159,18 +160,29 @@ def test_values_that_are_alike_are_told_by_all_of_them_at_any_noise(p):
         before = bayes
 
 
+def test_the_largest_of_the_noise_is_not_taken_for_a_share():
+    """What is too much in all is taken from the noise that sticks out too: of 1,000 even shares with errors of 40 times
+    that, at the quantiles of the normal law but for the largest at 3.9, none is estimated above 1.85 standard errors.
+
+    It is 2.0 where a share of one standard error is taken for sure already.
+    """
+    se, quantiles = np.full(1000, 0.04), stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
+    quantiles[-1] = 3.9
+    assert empirical_bayes(0.001 + se * quantiles, se).max() < 1.85 * se[0]
+
+
 SPARSE = {"zipf 1": zipf(1024), "zipf 1.5": zipf(1024, 1.5), "geometric": geometric(1024), "few": geometric(20, 0.8)}
 
 
 @pytest.mark.parametrize("p", SPARSE.values(), ids=SPARSE.keys())
 @pytest.mark.parametrize("n", [100_000, 1_000_000])
 def test_values_that_are_like_no_other_are_not_drawn_together(p, n):
-    """Shares that all differ, some far above the noise: at most 1.03 times the projection's total variation.
+    """Shares that all differ, some far above the noise: at most 1.05 times the projection's total variation.
 
     Hadamard, eps = 1, 6 batches. Where each point of the most likely law is believed, it is up to 1.25 times.
     """
     projection, found = estimated(mechanisms.hadamard(len(p), NANONATS), p, n, 6, seed=9)
-    assert found <= 1.03 * projection
+    assert found <= 1.05 * projection
 
 
 def test_binning_does_not_change_the_shares():
@@ -190,7 +202,7 @@ def test_binning_does_not_change_the_shares():
     belief = 1 / (1 + (bayes.CROWD / crowd) ** 4)
     located = belief * grid + (1 - belief) * np.maximum(raw, 0)[:, None]
     slow = (likelihood * law * located).sum(axis=1) / (likelihood @ law)
-    loose = slow / (1 + (slow / se[0]) ** 2)
+    loose = slow / (1 + (slow / (bayes.SURE * se[0])) ** 4)
     slow += loose * (1 - slow.sum()) / loose.sum()
     assert np.abs(found - slow).sum() < 0.01
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms, noise, support, unary
+from aggregator.design import mechanisms, noise, support, unary, windows
 from aggregator.estimate.decoders import Staircase, decoder_of
 from aggregator.estimate.interval import clopper_pearson, intervals, quantile, standard_errors
 from protocol.channels import Table
+from protocol.domain import Grid
 from protocol.exact import NANONATS
 
 BATCHES = 4000
@@ -68,6 +69,9 @@ def channels_under_test():
         "subset selection k=9": lambda: case(support.subset_selection(9, E1)),
         "discrete laplace k=6": lambda: case(noise.discrete_laplace(6, E1)),
         "projective k=20": lambda: case(support.projective(20, E1)),
+        "triples k=9": lambda: case(support.triples(9, E1)),
+        "planar laplace 3 x 3": lambda: case(noise.planar(noise.geo_over(Grid(0, 3, 0, 3, 1), E1))),
+        "windows k=12": lambda: case(windows.windows((2,) * 6 + (3,) * 4 + (8, 12), E1)),
     }
 
 

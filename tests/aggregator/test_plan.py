@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from aggregator.cli.shell import halftruth
+from aggregator.design import support
 from aggregator.design.catalogue import CATALOGUE, Question
 from aggregator.design.choice import AS_GOOD, Unsuited, best, candidates, chosen, most_bits_of
 from aggregator.design.plan import at_level, curve, plan
@@ -115,6 +116,102 @@ def test_the_error_falls_with_the_level():
     """Along the curve, the chosen mechanism's error never rises with the level."""
     errors = [min(found.values()) for _, found in curve(Question(values(16), Ldp(NAT)), levels=(0.1, 0.5, 1, 2, 4, 8))]
     assert errors == sorted(errors, reverse=True)
+
+
+# The order of projective geometry among sensitive values.
+
+
+def high_low(size, sensitive, eps):
+    return HighLow(exact.level_from(eps), size, tuple(range(sensitive)))
+
+
+def even_within(size, sensitive, part):
+    """Shares that are even among the sensitive values, which are the first, and among the others."""
+    return [part / sensitive] * sensitive + [(1 - part) / (size - sensitive)] * (size - sensitive)
+
+
+def orders(sensitive):
+    """Every prime order below 4 s, with as few dimensions as will do; only the least that will do on a line."""
+    primes = [q for q in range(2, 4 * sensitive) if all(q % d for d in range(2, q))]
+    fitting = [(q, next(t for t in range(2, 20) if (q**t - 1) // (q - 1) >= sensitive)) for q in primes]
+    line = next(q for q, t in fitting if t == 2)
+    return [(q, t) for q, t in fitting if t > 2 or q == line]
+
+
+def inner(channel):
+    """The projective channel of the sensitive values."""
+    (found,) = (each for each in channel.channels if each.family == "projective")
+    return found
+
+
+@pytest.mark.parametrize(("size", "sensitive", "part"), [(30, 10, 0.1), (30, 12, 0.7), (200, 40, 0.5)])
+@pytest.mark.parametrize("eps", [0.5, 1.0, 3.0])
+def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, part, eps):
+    """The closed form is the error of the channel's integers: its rounding alone is between them."""
+    _, channel = chosen("projective", Question(values(size), high_low(size, sensitive, eps)))
+    made = inner(channel)
+    found = support.projective_high_low_error(size, sensitive, part, made.order, made.dimension, exact.level_from(eps))
+    assert found == pytest.approx(expected_mse(channel, even_within(size, sensitive, part)), rel=1e-6)
+
+
+@pytest.mark.parametrize("part", [0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40)])
+def test_told_the_part_no_other_order_is_better(size, sensitive, eps, part):
+    """The order for a said part has at most ``AS_GOOD`` times the error of the best of all prime orders, by brute
+    force."""
+    question = Question(values(size), high_low(size, sensitive, eps), part)
+    name, channel = chosen("projective", question)
+    assert name == "projective"
+    least = min(
+        support.projective_high_low_error(size, sensitive, part, *each, question.notion.level)
+        for each in orders(sensitive)
+    )
+    assert expected_mse(channel, question.shares) <= support.AS_GOOD * least * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40), (50, 30)])
+def test_not_told_the_part_the_worst_loss_is_least(size, sensitive, eps):
+    """Where no part is said, no order loses less in the worst of an even part, a tenth and half, by brute force."""
+    level = exact.level_from(eps)
+    worst = dict.fromkeys(orders(sensitive), 0.0)
+    for part in (sensitive / size, 0.1, 0.5):
+        errors = {each: support.projective_high_low_error(size, sensitive, part, *each, level) for each in worst}
+        worst = {each: max(loss, errors[each] / min(errors.values())) for each, loss in worst.items()}
+    made = inner(chosen("projective", Question(values(size), high_low(size, sensitive, eps)))[1])
+    assert worst[made.order, made.dimension] <= support.AS_GOOD * min(worst.values())
+
+
+def test_the_part_decides_the_order():
+    """With 10 of 100 values sensitive at 2 nats the order grows with the part of the people who hold one of them, and
+    what is chosen for a tenth of the people has less error there than what is chosen for nine tenths."""
+    questions = {part: Question(values(100), high_low(100, 10, 2), part) for part in (0.1, 0.9)}
+    made = {part: chosen("projective", question)[1] for part, question in questions.items()}
+    assert inner(made[0.1]).order < inner(made[0.9]).order
+    shares = questions[0.1].shares
+    assert expected_mse(made[0.1], shares) < 0.9 * expected_mse(made[0.9], shares)
+
+
+def test_the_plan_weighs_by_the_part_and_says_so():
+    """With a part said, every error is that for shares even within both sets, and the reason names the part; without
+    one, errors are for even shares and the reason says that."""
+    for part, law, said in (
+        (0.3, even_within(20, 5, 0.3), "0.3 of the people protected"),
+        (None, [1 / 20] * 20, "all values equally common"),
+    ):
+        rows = plan(Question(values(20), high_low(20, 5, 1), part), 1000)
+        assert said in rows[0].reason
+        for row in rows:
+            if row.candidate is not None:
+                assert row.candidate.raw_mse == pytest.approx(expected_mse(row.candidate.channel, law))
+
+
+def test_a_part_is_of_sensitive_values():
+    """A part goes with a high-low notion alone and lies between none and all."""
+    for notion, part in ((Ldp(NAT), 0.1), (HighLow(NAT, 4, (2,)), 0.0), (HighLow(NAT, 4, (2,)), 1.0)):
+        with pytest.raises(ValueError, match="above 0 and below 1"):
+            Question(values(4), notion, part)
 
 
 def test_a_notion_moves_to_another_level():

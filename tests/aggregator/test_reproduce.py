@@ -10,6 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 from scipy import stats
 
 from aggregator.cli.shell import halftruth
@@ -384,6 +385,16 @@ def test_a_figure_is_a_small_picture(made, tmp_path):
         assert len(data) < 60_000
 
 
+def test_four_panels_are_drawn_as_a_square(made, tmp_path):
+    """Four panels are two rows of two, so no row has a lone one."""
+    found = document.run("made", DataFolder(None), 1, quick=True).found[0]
+    four = (found.outcome.panels * 4)[:4]
+    draw(document.Found("four", "A9", "Four", 1, Outcome(four, found.outcome.findings, "", None)), tmp_path / "4.png")
+    with Image.open(tmp_path / "4.png") as drawn:
+        width, height = drawn.size
+    assert width < 1.3 * height
+
+
 def test_a_curve_is_whole():
     """A curve has a known role and as many x as y."""
     with pytest.raises(ValueError, match="role"):
@@ -436,6 +447,15 @@ def test_the_command_says_what_it_lacks(tmp_path):
     assert not nothing.exists()
     assert "numbers" in run("reproduce", "lip", "--only", "fig99", code=2).output
     run("reproduce", "lip", "--data", tmp_path / "nowhere", code=2)
+
+
+def test_a_folder_that_cannot_be_made_ends_the_command_before_the_first_experiment(tmp_path, monkeypatch):
+    """Where --out cannot be made, one line names it and no experiment runs; nor does one into a file's name."""
+    monkeypatch.setattr(Experiment, "outcome", lambda *_, **__: pytest.fail("an experiment ran"))
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    shown = run("reproduce", "lip", "--quick", "--out", tmp_path / "file" / "x", code=1).output
+    assert shown.splitlines() == [f"Error: {tmp_path / 'file' / 'x'}: the folder cannot be made: Not a directory"]
+    assert "is a file" in run("reproduce", "lip", "--quick", "--out", tmp_path / "file", code=2).output
 
 
 def test_the_command_reads_a_folder_of_data(tmp_path):

@@ -236,7 +236,7 @@ def test_the_floor_is_nearly_reached():
 # The planner.
 
 
-def test_the_planners_padding_is_the_exact_optimum():
+def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
     """Of the paddings tried it has the least exact error, of IDUE-PS and of OUE-PS."""
     people = People.of(baskets(random_lists(np.random.default_rng(5), 1500, 25, 6)))
     lengths = (1, 2, 4)
@@ -244,7 +244,7 @@ def test_the_planners_padding_is_the_exact_optimum():
     for name in ("OUE", "IDUE"):
         for eps in (0.5, 5.0):
             errors = [single.exactly(people, length, eps, name).mse for length in lengths]
-            length = sets.planned(people, people.sets(), eps, name, lengths).length
+            length = sets.planned(people, people.sets(), eps, name, lengths, unbiased=True).length
             assert errors[lengths.index(length)] == pytest.approx(min(errors), rel=1e-3)
             chosen.add(length)
     assert len(chosen) > 1
@@ -254,8 +254,32 @@ def test_the_planners_padding_is_the_exact_optimum():
         lambda length: decoder_of(surveys.campaign(people.size, length, 5.0, "oue").channel),
         len(people),
         lengths,
+        unbiased=True,
     )
-    assert sets.planned(people, people.sets(), 5.0, "OUE", lengths) == direct
+    assert sets.planned(people, people.sets(), 5.0, "OUE", lengths, unbiased=True) == direct
+
+
+def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
+    """For empirical Bayes too the padding has at most 1.05 times the least error of the paddings tried, in the mean of
+    30 surveys whose people answer one by one; and its expected error is that mean to a fifth.
+
+    The standard error of a mean is about 3%. Under IDUE-PS the padding that is best for the unbiased estimate has 1.13
+    times the least error.
+    """
+    people = People.of(baskets(random_lists(np.random.default_rng(5), 1500, 25, 6)))
+    lengths, eps = (1, 2, 4, 6), 1.0
+    setting = Setting(DataFolder(None), np.random.default_rng(3), 30, False, lambda _: None)
+    for name in ("OUE", "IDUE"):
+        found = {
+            length: np.mean(
+                [surveys.squared(one.shrunk, people) for one in single.repeated(people, length, eps, name, setting)]
+            )
+            for length in lengths
+        }
+        plan = sets.planned(people, people.sets(), eps, name, lengths, unbiased=False)
+        assert plan.method == "empirical-bayes"
+        assert found[plan.length] <= 1.05 * min(found.values())
+        assert plan.error * len(people) == pytest.approx(found[plan.length], rel=0.2)
 
 
 # Table I and Theorem 4.

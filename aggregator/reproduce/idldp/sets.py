@@ -86,16 +86,16 @@ def partly(people: People) -> str:
 
 
 def planned(
-    people: People, sets: Sequence[tuple[int, ...]], eps: float, name: str, lengths: tuple[int, ...]
+    people: People, sets: Sequence[tuple[int, ...]], eps: float, name: str, lengths: tuple[int, ...], *, unbiased: bool
 ) -> Padding:
-    """The planner's choice, from everybody's sets."""
+    """The planner's choice, from everybody's sets: for the paper's estimate, which is unbiased, or for the default."""
 
     def decoder(length: int) -> Decoder:
         if name == "OUE":
             return decoder_of(unary.oue(people.size + length, exact.level_from(eps)))
         return decoder_of(campaign(people.size, length, eps, RECIPES[name]).channel)
 
-    return choose_padding(sets, people.size, decoder, len(people), lengths)
+    return choose_padding(sets, people.size, decoder, len(people), lengths, unbiased=unbiased)
 
 
 def _by_k(estimates: Sequence[Floats], people: People, ks: Sequence[int]) -> list[tuple[float, float]]:
@@ -273,7 +273,7 @@ def _by_length(which: Set, setting: Setting) -> Outcome:
             errors[eps, name] = [one.relative(most) for one in found]
             totals[eps, name] = [one.mse for one in found]
         for name in ("OUE", "IDUE"):
-            plan[eps, name] = planned(people, sets, eps, name, lengths).length
+            plan[eps, name] = planned(people, sets, eps, name, lengths, unbiased=True).length
         simulated[eps] = [
             mean([relative(each.raw, people, most) for each in repeated(people, length, eps, "IDUE", setting)])
             for length in lengths
@@ -313,7 +313,8 @@ def _by_length(which: Set, setting: Setting) -> Outcome:
             f"the mean size is {average:.1f}, the 90th percentile {upper:.0f}; the planner takes "
             f"{words(_of(plan, 'IDUE'))} for IDUE-PS, {words(_of(plan, 'OUE'))} for OUE-PS",
             f"for RE({most}) the paper's rule is about right: {words(least)}. The planner's l is another thing, that "
-            "of least expected squared error over all items, for the channel and the number of people at hand; "
+            "of the unbiased estimate's least expected squared error over all items, for the channel and the number of "
+            "people at hand; "
             + ("it is the exact optimum" if _of(plan, "IDUE") == best_total else "it is not the exact optimum")
             + ", and smaller, because the counts of the many rare items are mostly noise, which grows with l^2",
         ),
@@ -344,7 +345,7 @@ def _of(plan: dict[tuple[float, str], int], name: str) -> dict[float, int]:
 
 
 def padding(setting: Setting) -> Outcome:
-    """IDUE-PS against OUE-PS, each padded as the planner says, on the three data sets."""
+    """IDUE-PS against OUE-PS, each padded as the planner says for its estimate, on the three data sets."""
     levels = (1.0, 2.0, 4.0) if setting.quick else (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
     every = {which.name: which for which in (CLOTHING, RETAIL, KOSARAK)}
     crowds = {name: which.read(setting.data) for name, which in every.items()}
@@ -359,13 +360,14 @@ def padding(setting: Setting) -> Outcome:
 
     for label, eps in setting.track([(label, eps) for label in every for eps in levels]):
         people, lengths = crowds[label], every[label].lengths(quick=setting.quick)
-        plan = {name: planned(people, sets[label], eps, name, lengths).length for name in ("OUE", "IDUE")}
-        for name, length in plan.items():
+        for name in ("OUE", "IDUE"):
+            length = planned(people, sets[label], eps, name, lengths, unbiased=True).length
             keep(label, f"{name}-PS", exactly(people, length, eps, name).mse, length)
         keep(label, "percentile", exactly(people, upper[label], eps, "IDUE").mse, upper[label])
         shrunk = {length: _shrunk(people, length, eps, "IDUE", setting) for length in lengths}
         furthest = min(shrunk, key=shrunk.__getitem__)
-        keep(label, BAYES, shrunk[plan["IDUE"]], plan["IDUE"])
+        length = planned(people, sets[label], eps, "IDUE", lengths, unbiased=False).length
+        keep(label, BAYES, shrunk[length], length)
         keep(label, FURTHER, shrunk[furthest], furthest)
         keep(label, PLAIN_FURTHER, _shrunk(people, furthest, eps, "OUE", setting), furthest)
     nothing = {
@@ -379,8 +381,8 @@ def padding(setting: Setting) -> Outcome:
                 shown("OUE-PS, planner's l", levels, found[label, "OUE-PS"], "ldp"),
                 shown("IDUE-PS, planner's l", levels, found[label, "IDUE-PS"], "published"),
                 shown(f"{BAYES}, planner's l", levels, found[label, BAYES], "ours"),
-                shown(f"{PLAIN_FURTHER}, same l", levels, found[label, PLAIN_FURTHER], "server"),
                 shown(FURTHER, levels, found[label, FURTHER], "optimum"),
+                shown(f"{PLAIN_FURTHER}, same l", levels, found[label, PLAIN_FURTHER], "server"),
                 shown("every count taken for 0", levels, [nothing[label]] * len(levels), "alone"),
             ),
             log_y=True,
@@ -408,24 +410,24 @@ def padding(setting: Setting) -> Outcome:
     findings += [
         Finding(
             "(the estimate is the unbiased one)",
-            "empirical Bayes from the same reports has, of the unbiased estimate's squared error at "
-            f"{PADDED:g} nats, " + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds),
-            "where sets are small it takes away the noise; where they are large, what is left is the bias of a padding "
-            "chosen for the unbiased estimate",
+            "empirical Bayes, the default, with the planner's l for it has, of the unbiased estimate's squared error "
+            f"at {PADDED:g} nats, " + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds),
+            "it takes away the noise of rare items, so it bears a larger l, with which less is cut off: "
+            + "; ".join(f"{by_level(label, BAYES)} ({label})" for label in crowds),
         ),
         Finding(
-            "(the padding for other estimates)",
-            "of the paddings tried the best for empirical Bayes is "
+            "(the planner foresees the error of empirical Bayes)",
+            "of the paddings tried the best for empirical Bayes, in surveys, is "
             + "; ".join(f"{by_level(label, FURTHER)} ({label})" for label in crowds)
-            + f". At {PADDED:g} nats it takes the error of empirical Bayes to "
+            + f". At {PADDED:g} nats it has "
             + ", ".join(f"{part(label, FURTHER, BAYES):.0%} ({label})" for label in crowds)
-            + " of that at the planner's l",
-            "with the noise of rare items gone, what is cut off weighs more: where shares are to be estimated so, set "
-            "the padding by hand, at about the mean size of the sets",
+            + " of the squared error at the planner's l",
+            "the planner knows no survey, only the sets and the noise to expect; the least of several simulated errors "
+            "is also less by chance",
         ),
         Finding(
             "IDUE-PS has less error than OUE-PS",
-            f"with empirical Bayes on both and that padding, {PADDED:g} nats: "
+            f"with empirical Bayes on both and that best padding, {PADDED:g} nats: "
             + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in crowds),
             f"means of {setting.repeats} surveys, in which it matters which of the few large counts are told under the "
             "least budget; the padding and the estimate make far larger differences than the mechanism",
@@ -434,16 +436,16 @@ def padding(setting: Setting) -> Outcome:
             "(the error is not set beside that of knowing nothing)",
             "at 1 nat the unbiased counts of IDUE-PS have, with the planner's l, "
             + ", ".join(f"{found[label, 'IDUE-PS'][one] / nothing[label]:.2g} ({label})" for label in crowds)
-            + " times the squared error of taking every count for 0; empirical Bayes at its best l "
-            + ", ".join(f"{found[label, FURTHER][one] / nothing[label]:.2g}" for label in crowds),
+            + " times the squared error of taking every count for 0; empirical Bayes with the planner's l for it "
+            + ", ".join(f"{found[label, BAYES][one] / nothing[label]:.2g}" for label in crowds),
             "a total over thousands of items is mostly the noise of those that hardly anybody holds",
         ),
     ]
     verdict = (
         f"For sets at {PADDED:g} nats, padded for least error, IDUE-PS has "
         + ", ".join(f"{part(label, 'IDUE-PS', 'OUE-PS'):.0%} ({label})" for label in crowds)
-        + " of OUE-PS's squared error; empirical Bayes with a padding of its own has "
-        + ", ".join(f"{part(label, FURTHER, 'IDUE-PS'):.0%}" for label in crowds)
+        + " of OUE-PS's squared error; empirical Bayes, with the padding the planner chooses for it, has "
+        + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%}" for label in crowds)
         + " of what is left."
     )
     return Outcome(panels, tuple(findings), verdict, "; ".join(people.label for people in crowds.values()))
