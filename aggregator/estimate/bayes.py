@@ -63,8 +63,11 @@ LEAST = -10.0
 PHASES = 16
 """Where octaves may begin; the fewest values lie within one such part on either side."""
 
-CHUNK = 8192
-"""Values whose means are taken at once: bounds the memory at CHUNK times the points of a law."""
+CHUNK = 1024
+"""Values whose means are taken at once, neighbours in size, so that what they are compared with stays in the cache."""
+
+BEYOND = 9.0
+"""Shares so many standard errors away from a value have no part in its mean that a float could hold."""
 
 
 def empirical_bayes(raw: Floats, se: Floats) -> Floats:
@@ -111,11 +114,15 @@ def _drawn(raw: Floats, se: Floats) -> Floats:
         typical = np.full(len(grid), np.exp(np.log(se[members]).mean()))
         crowd = len(members) * (_likelihood(grid, typical, grid) @ law)
         belief = crowd**4 / (crowd**4 + CROWD**4)
+        members = members[np.argsort(raw[members])]
         for begin in range(0, len(members), CHUNK):
             some = members[begin : begin + CHUNK]
-            weighted = _likelihood(raw[some], se[some], grid) * law
+            width = BEYOND * se[some].max()
+            seen = slice(*np.searchsorted(grid, [max(raw[some[0]], 0) - width, max(raw[some[-1]], 0) + width]))
+            weighted = _likelihood(raw[some], se[some], grid[seen]) * law[seen]
             own = np.maximum(raw[some], 0)
-            drawn[some] = (weighted @ (belief * grid) + weighted @ (1 - belief) * own) / weighted.sum(axis=1)
+            told = weighted @ (belief * grid)[seen] + weighted @ (1 - belief[seen]) * own
+            drawn[some] = told / weighted.sum(axis=1)
     return drawn
 
 
@@ -167,6 +174,10 @@ def _most_likely(likelihood: Floats, count: NDArray[np.int64], start: Floats, le
 
 def _likelihood(raw: Floats, se: Floats, grid: Floats) -> Floats:
     """(k, g) likelihood of each raw estimate at each share of the grid, relative to the largest of its row."""
-    z = ((raw[:, np.newaxis] - grid) / se[:, np.newaxis]) ** 2 / 2
-    relative: Floats = np.exp(z.min(axis=1, keepdims=True) - z)
+    z = raw[:, np.newaxis] - grid
+    z /= se[:, np.newaxis]
+    z *= z
+    z -= z.min(axis=1, keepdims=True)
+    z *= -0.5
+    relative: Floats = np.exp(z, out=z)
     return relative
