@@ -1,12 +1,16 @@
 """`make results`: run all papers quickly and write docs/RESULTS.md and its figures anew.
 
-One idea: the page's own words stay; what was computed is replaced, paper by paper, between its comments.
+One idea: the page's own words stay; what was computed is replaced, paper by paper, between its comments. Papers know
+nothing of each other, so they run at once, a process each on as many processors as there are.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from aggregator.reproduce import PAPERS
@@ -23,19 +27,19 @@ def main() -> None:
     """Write the parts of the papers named after the folder of data, or of all."""
     if not any(sys.argv[1:2]) or not Path(sys.argv[1]).is_dir():
         sys.exit("name the folder of the data sets: make results DATA=DIR")
-    figures = DOCS / "results"
-    for paper in sys.argv[2:] or PAPERS:
-        start = time.monotonic()
-        document = run(paper, DataFolder(Path(sys.argv[1])), SEED, quick=True)
-        if document.missing:
-            sys.exit("\n".join(document.missing.values()))
-        (figures / f"{paper}.json").write_text(document.as_text(), encoding="utf-8")
-        for found in document.found:
-            if found.figure:
-                draw(found, figures / f"{paper}-{found.name}.png")
-        page = DOCS / "RESULTS.md"
-        page.write_text(written(page.read_text(encoding="utf-8"), document, figures.name), encoding="utf-8")
-        print(f"{paper}: {len(document.found)} experiments in {time.monotonic() - start:.0f} s", flush=True)
+    figures, page = DOCS / "results", DOCS / "RESULTS.md"
+    papers, data, start = sys.argv[2:] or list(PAPERS), DataFolder(Path(sys.argv[1])), time.monotonic()
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        running = [pool.submit(run, paper, data, SEED, quick=True) for paper in papers]
+        for paper, document in ((paper, one.result()) for paper, one in zip(papers, running, strict=True)):
+            if document.missing:
+                sys.exit("\n".join(document.missing.values()))
+            (figures / f"{paper}.json").write_text(document.as_text(), encoding="utf-8")
+            for found in document.found:
+                if found.figure:
+                    draw(found, figures / f"{paper}-{found.name}.png")
+            page.write_text(written(page.read_text(encoding="utf-8"), document, figures.name), encoding="utf-8")
+            print(f"{paper}: {len(document.found)} experiments, {time.monotonic() - start:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
