@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.store import PAGE_BYTES
 from protocol import exact
-from protocol.campaign import Campaign, seal_campaign
+from protocol.campaign import Campaign, campaign_id, seal_campaign
 from protocol.channels import Hadamard
 from protocol.domain import Grid
 from protocol.keys import SigningKey, public_line
@@ -123,19 +123,21 @@ def imports() -> tuple[float, float]:
 
 def command(folder: Path) -> tuple[float, float]:
     """Peak resident megabytes and seconds of a whole ``python -m edge_sdk answer`` over 43,750 values."""
-    (folder / "c.campaign").write_bytes(campaign(int(time.time()) - PERIOD, 2 * COMMANDS))
+    data = campaign(int(time.time()) - PERIOD, 2 * COMMANDS)
+    asked = campaign_id(data).hex()
+    (folder / "c.campaign").write_bytes(data)
     (folder / "author.pub").write_text(public_line(AUTHOR.public))
     run = [sys.executable, "-m", "edge_sdk", "--store", str(folder / "unit")]
     for arguments in (
         ["budget", "--lifetime", "1e5"],
         ["join", str(folder / "c.campaign"), "--trust", str(folder / "author.pub")],
-        ["consent", ""],
+        ["consent", asked],
     ):
         subprocess.run([*run, *arguments], stdout=subprocess.DEVNULL, check=True)  # noqa: S603  # our own command
     measured = subprocess.run(  # noqa: S603  # our own command
-        [sys.executable, "-c", _PEAK, *run, "answer", "", DOMAIN.label(7)], stdout=subprocess.PIPE, check=True
+        [sys.executable, "-c", _PEAK, *run, "answer", asked, DOMAIN.label(7)], stdout=subprocess.PIPE, check=True
     )
-    answers = [[*run, "answer", "", DOMAIN.label(8 + number)] for number in range(COMMANDS)]  # each is charged
+    answers = [[*run, "answer", asked, DOMAIN.label(8 + number)] for number in range(COMMANDS)]  # each is charged
     whole = statistics.median(
         seconds(lambda run=run: subprocess.run(run, stdout=subprocess.DEVNULL, check=True))  # noqa: S603  # our own
         for run in answers
