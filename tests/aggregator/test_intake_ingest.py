@@ -14,8 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aggregator.estimate.result import estimate
 from aggregator.intake import ingest as intake
-from aggregator.intake import tables
+from aggregator.intake import signatures, tables
 from aggregator.intake.files import IntakeError, batch_files
 from aggregator.intake.ingest import ingest
 from aggregator.intake.rejects import Reject
@@ -445,6 +446,29 @@ def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
         for (signed, period, key, slot), output in slow.slots.items()
     }
     assert rows(study) == expected_rows
+
+
+def test_any_number_of_threads_gives_the_same_study(tmp_path, monkeypatch):
+    """One thread or many, of honest and mutated reports: the same verdicts, the same rows, and the same estimate to the
+    last bit (promise 18; what other engines give: test_engine_dask)."""
+    monkeypatch.setattr(signatures, "SLICE", 16)  # so that every thread has some
+    made = crowd.study(tmp_path / "made", PLAIN, range(200))
+    rng = random.Random(18)
+    honest = [report(n, PLAIN, n * n % 16, period=n % 2) for n in range(200)]
+    given = honest + [mutated(rng.choice(honest), rng) for _ in range(600)] + rng.sample(honest, 50)
+    rng.shuffle(given)
+    file = tmp_path / "batch.htr"
+    file.write_bytes(b"".join(given))
+    seen = []
+    for threads in (1, 2, 8):
+        study = Study.open(shutil.copytree(made.path, tmp_path / str(threads)))
+        result = ingest(study, [file], now=NOW + WEEK, threads=threads, chunk_reports=300)
+        found = estimate(PLAIN, study.tally(PLAIN))
+        told = (found.raw, found.share, found.se, found.low, found.high)
+        seen.append((result, rows(study), [each.tobytes() for each in told]))
+    assert len(seen[0][1]) > 150
+    assert seen[1] == seen[0]
+    assert seen[2] == seen[0]
 
 
 def mutations(study, seed: int, number: int) -> None:
