@@ -38,6 +38,9 @@ SETTLED = 3.0
 """Seconds after which an animation is no longer waited for."""
 
 
+LOOKS = 10
+"""How often the screen is looked at, two frames apart at least, until all of it fits."""
+
 SCROLLED = 0.25
 """Seconds after which a touch inside of a scrolling widget has reached what it was meant for."""
 
@@ -313,8 +316,16 @@ class Driver:
         return found
 
     def cut(self) -> Play:
-        yield from self._settle()
-        found = []
+        found: list[str] = []
+        for _ in range(LOOKS):  # what is still being laid out fits in a moment; what is too large never does
+            yield from self._settle()
+            found = self._cut()
+            if not found:
+                break
+        return found
+
+    def _cut(self) -> list[str]:
+        found: list[str] = []
         width = EventLoop.window.width
         for widget, box in self._shown():
             if not _reads(widget) or not hasattr(widget, "texture_size"):
