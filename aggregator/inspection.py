@@ -75,20 +75,6 @@ def look_into(data: bytes) -> CampaignFile | BatchFile:
     return _batch(data)
 
 
-def require_campaign(data: bytes) -> None:
-    """Refuse the bytes of a batch where a campaign is expected; other bytes are judged by whoever reads them.
-
-    Raises:
-        BadData: they begin with an envelope of another kind.
-    """
-    try:
-        first, _ = envelope.decode_first(data, 0)
-    except BadData:
-        return
-    if first.kind is not Kind.CAMPAIGN:
-        raise BadData(f"the file holds a {first.kind.name.lower()}, not a campaign: name the campaign's file")
-
-
 def _batch(data: bytes) -> BatchFile:
     kinds: Counter[str] = Counter()
     reports: dict[tuple[str, int], tuple[int, int]] = {}

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from edge_sdk.device import Device
 from edge_sdk.errors import UnknownCampaign
 from edge_sdk.printed import FAILED, NOT_YET, Printed, Undone, Usage, moment
-from protocol import envelope, exact, keys
-from protocol.campaign import unverified_campaign
-from protocol.errors import BadData, CampaignError, HalftruthError
+from protocol import exact, keys
+from protocol.campaign import require_campaign, unverified_campaign
+from protocol.errors import HalftruthError
 
 if TYPE_CHECKING:  # loaded when needed
     from edge_sdk.send import Sent
@@ -286,21 +286,10 @@ def _find(device: Device, beginning: str) -> bytes:
 
 
 def _campaign_file(path: Path) -> bytes:
-    """The bytes of a file that is to hold a campaign.
-
-    Raises:
-        CampaignError: what it begins with is an envelope of another kind, as in a batch of reports.
-    """
+    """The bytes of a file that is to hold a campaign."""
     with path.open("rb") as file:
         data = file.read(MOST_CAMPAIGN_BYTES)
-    try:
-        first, _ = envelope.decode_first(data, 0)
-    except BadData:  # whoever parses it says what is wrong
-        return data
-    if first.kind is not envelope.Kind.CAMPAIGN:
-        raise CampaignError(
-            f"{path} holds an envelope of kind {first.kind.name.lower()}, not a campaign: name the campaign's file"
-        )
+    require_campaign(data)
     return data
 
 

@@ -16,9 +16,10 @@ from edge_sdk.joined import Joined
 from edge_sdk.memo import Kept
 from edge_sdk.role import priors_of
 from protocol import exact, keys
+from protocol.campaign import require_campaign
 from protocol.domain import Grid, Items
-from protocol.envelope import Kind, decode, decode_first
-from protocol.errors import CampaignError, EnvelopeError
+from protocol.envelope import decode
+from protocol.errors import CampaignError
 from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES
 from protocol.notions import Graded, HighLow, Information, Notion
 from protocol.notions.classes import Classes
@@ -249,11 +250,7 @@ def signer(data: bytes) -> bytes:
     Raises:
         BadData: not a campaign's bytes.
     """
-    first, _ = decode_first(data, 0)
-    if first.kind is not Kind.CAMPAIGN:  # before what follows it: a batch is many envelopes
-        raise EnvelopeError(
-            f"the file holds an envelope of kind {first.kind.name.lower()}, not a campaign: ask for the campaign file"
-        )
+    require_campaign(data)
     return decode(data).key_id
 
 

@@ -18,7 +18,7 @@ from protocol import channels, codec, domain, envelope, keys, notions
 from protocol.channels import Channel
 from protocol.domain import Domain
 from protocol.envelope import Kind
-from protocol.errors import CampaignError, CodecError, EnvelopeError, NotOpen, OutsideSchedule
+from protocol.errors import BadData, CampaignError, CodecError, EnvelopeError, NotOpen, OutsideSchedule
 from protocol.notions import Certificate, Information, Notion
 from protocol.notions.classes import Classes
 from protocol.notions.transcript import MAX_TRANSCRIPT, TranscriptPrior
@@ -279,6 +279,21 @@ def unverified_campaign(data: bytes) -> Campaign:
     terms = Campaign.decode(_sealed(data).unverified)
     _require_size(terms, data)
     return terms
+
+
+def require_campaign(data: bytes) -> None:
+    """Refuse the bytes of a batch where a campaign is expected; other bytes are judged by whoever reads them.
+
+    Raises:
+        CampaignError: they begin with an envelope of another kind.
+    """
+    try:
+        first, _ = envelope.decode_first(data, 0)
+    except BadData:
+        return
+    if first.kind is not Kind.CAMPAIGN:
+        kind = first.kind.name.lower()
+        raise CampaignError(f"the file holds an envelope of kind {kind}, not a campaign: name the campaign's file")
 
 
 def _sealed(data: bytes) -> envelope.Envelope:

@@ -15,11 +15,10 @@ from aggregator.cli import options, shell
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.design.draft import read_draft
 from aggregator.design.lint import lint
-from aggregator.inspection import require_campaign
 from aggregator.present.listing import audit_table
 from aggregator.scenarios import read_scenarios
 from protocol import exact, keys
-from protocol.campaign import Campaign, campaign_id, seal_campaign, unverified_campaign
+from protocol.campaign import Campaign, campaign_id, require_campaign, seal_campaign, unverified_campaign
 from protocol.errors import HalftruthError, OutsideSchedule
 from protocol.levels import uniform
 

@@ -16,13 +16,13 @@ import click
 from aggregator.cli import options, shell
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
-from aggregator.inspection import require_campaign
 from aggregator.intake import ingest as intake
 from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import IngestResult
 from aggregator.present.listing import ingest_table, status_table
 from aggregator.receive import inbox
 from aggregator.study import Study
+from protocol.campaign import require_campaign
 
 
 @halftruth.command("import", short_help="Take a signed campaign into the study.")

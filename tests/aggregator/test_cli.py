@@ -298,7 +298,7 @@ def test_nothing_to_read_is_said(session, tmp_path):
 
 def test_a_batch_is_told_from_a_campaign(session):
     """Where a campaign is expected, a batch is refused for what it is."""
-    assert "holds a report, not a campaign" in run("audit", session / "batch.htr", code=65).stderr
+    assert "holds an envelope of kind report, not a campaign" in run("audit", session / "batch.htr", code=65).stderr
     found = json.loads(run("audit", session / "batch.htr", "--json", code=65).stdout)
     assert found["certified"] is False
 
