@@ -26,6 +26,7 @@ import os
 import signal
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -83,7 +84,8 @@ TALLY_ROWS = 2**24
 KEYS_AT_ONCE = 2**20
 _URGENT = 10
 _REACH = 15.0
-"""Seconds to find a scheduler, and for it to have a worker."""
+"""Seconds to find a scheduler, and for it to have a worker, or a worker that answers."""
+_GLANCE = 0.5
 
 
 @contextmanager
@@ -230,13 +232,8 @@ class Cluster:
         """
         standing = _standing(study)
         identity = str(tables.snapshot(standing.path / CAMPAIGNS).metadata().id)
-        answers: Mapping[str, Any] = self.client.run(steps.probe, standing.path, identity, on_error="return")
-        # A worker that was lost meanwhile has not answered, and its work will be done by others.
-        found = {worker: answer for worker, answer in sorted(answers.items()) if not isinstance(answer, OSError)}
-        if not found:
-            raise EngineError("no worker answers. Start workers, and run it again")
         mine = metadata.version("halftruth")
-        for worker, answer in found.items():
+        for worker, answer in self._answers(steps.probe, standing.path, identity).items():
             if isinstance(answer, BaseException):
                 raise EngineError(
                     f"worker {worker} cannot run halftruth ({answer}): install halftruth[aggregator,dask] where "
@@ -251,6 +248,23 @@ class Cluster:
                     "that every worker sees under the same path, or use --engine dask on this machine"
                 )
         return standing
+
+    def _answers(self, question: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """What each worker says, or what it fails with; one at least does.
+
+        Raises:
+            EngineError
+        """
+        patience = time.monotonic() + _REACH
+        while True:
+            answers: Mapping[str, Any] = self.client.run(question, *arguments, on_error="return")
+            # A worker that was lost meanwhile has not answered, and its work will be done by others.
+            found = {worker: answer for worker, answer in sorted(answers.items()) if not isinstance(answer, OSError)}
+            if found:
+                return found
+            if time.monotonic() > patience:
+                raise EngineError("no worker answers. Start workers, and run it again")
+            time.sleep(_GLANCE)  # all may have been lost, and others be starting in their place
 
     def _pieces(
         self, study: Study, files: Sequence[Path], warnings: dict[Path, str]

@@ -677,9 +677,25 @@ def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):
     ]
     for found, said in cases:
         client = SimpleNamespace(run=lambda *_, found=found, **__: {"tcp://there": found})
+        monkeypatch.setattr(cluster, "_REACH", 0.1)
         with pytest.raises(EngineError, match=said):
             Cluster(client).ingest(study, [study.path / "campaigns"], now=NOW)
     assert rows(study) == {}
+
+
+def test_workers_that_are_all_lost_are_waited_for(dask, study, tmp_path, monkeypatch):
+    """Where every worker was lost and others start in their place, the first answer counts that somebody gives."""
+    file, asked = many(study, tmp_path), []
+    real = dask.client.run
+
+    def lost_twice(*arguments, **options):
+        asked.append(arguments)
+        lost = {f"tcp://lost:{n}": OSError("Stream is closed") for n in range(2)}
+        return lost if len(asked) <= 2 else real(*arguments, **options)
+
+    monkeypatch.setattr(dask.client, "run", lost_twice)
+    assert dask.ingest(study, [file], now=NOW).accepted == len(rows(study)) > 0
+    assert len(asked) == 3
 
 
 def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
