@@ -10,7 +10,7 @@ READY  := $(VENV)/ready
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "halftruth needs Python 3.11 or newer")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[aggregator,dask,demo,keyring,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[aggregator,dask,s3,demo,keyring,dev]'
 	@touch $@
 
 setup: $(READY)

@@ -49,6 +49,7 @@ def _findings() -> Iterator[Finding]:
         ("randomness", lambda: f"operating system, {len(os.urandom(32))} bytes drawn"),
         ("cores", lambda: f"{os.cpu_count()} to verify on"),
         ("dask", _dask),
+        ("s3", _object_stores),
         ("room", _room),
     )
     for name, check in checks:
@@ -87,6 +88,14 @@ def _dask() -> str:
         return f"dask {metadata.version('dask')}, distributed {metadata.version('distributed')}: --engine dask works"
     except metadata.PackageNotFoundError:
         return "not installed, and needed for --engine dask only: pip install 'halftruth[aggregator,dask]'"
+
+
+def _object_stores() -> str:
+    """Whether places in buckets can be reached, which a desktop does without."""
+    try:
+        return f"obstore {metadata.version('obstore')}: s3:// places work, by the environment's AWS_ variables"
+    except metadata.PackageNotFoundError:
+        return "not installed, and needed for s3:// places only: pip install 'halftruth[aggregator,s3]'"
 
 
 def _room() -> str:

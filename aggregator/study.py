@@ -1,4 +1,4 @@
-"""The study: the aggregator's directory of campaigns, keys and counted reports.
+"""The study: the aggregator's directory, or prefix in a bucket, of campaigns, keys and counted reports.
 
 One idea: a study is four append-only Delta tables, each named for what it holds; whoever can read the directory can
 read the study, with this or with any other engine. What was counted, counts once and for good.
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +27,7 @@ from aggregator.intake.registry import Registry, load
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import verifier
 from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, StudyError
+from aggregator.places import Place, Remote, below, place
 from protocol.campaign import SignedCampaign, open_campaign
 from protocol.envelope import Kind
 from protocol.errors import BadData
@@ -121,9 +121,9 @@ class CampaignStatus:
 
 
 class Study:
-    """A study in a directory. ``open`` or ``create`` it; every method sees what is committed when it is called."""
+    """A study in a directory or bucket. ``open`` or ``create`` it; every method sees what is committed when called."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self.path = path
         self._opened: dict[str, Known] = {}
         self._registries: dict[str, tuple[int, Registry]] = {}
@@ -132,29 +132,34 @@ class Study:
         return f"Study({str(self.path)!r})"
 
     @classmethod
-    def open(cls, path: str | Path) -> Study:
-        """The study in a directory.
+    def open(cls, path: str | Place) -> Study:
+        """The study in a directory, or under a prefix of a bucket.
 
         Raises:
-            StudyError: there is none.
+            StudyError: there is none, or it cannot be read.
+            PlaceError: no such place can be.
         """
-        path = Path(path)
+        path = place(path)
         if not all(tables.exists(path / name) for name in SCHEMAS):
             raise StudyError(f"{path} is not a study; `halftruth --study {path} import CAMPAIGN --trust KEY` makes one")
         return cls(path)
 
     @classmethod
-    def create(cls, path: str | Path) -> Study:
-        """The study in a directory, made where there is none.
+    def create(cls, path: str | Place) -> Study:
+        """The study in a directory, or under a prefix of a bucket, made where there is none.
 
         Raises:
-            StudyError: the directory cannot be written, or holds something else.
+            StudyError: the place cannot be written, or holds something else.
+            PlaceError: no such place can be, or it cannot keep two writers apart.
         """
-        path = Path(path)
+        path = place(path)
         with tables.storage(path / CAMPAIGNS):
-            if path.is_dir() and not any(tables.exists(path / name) for name in SCHEMAS) and any(path.iterdir()):
+            if path.is_dir() and not any(tables.exists(path / name) for name in SCHEMAS) and _holds_anything(path):
                 raise StudyError(f"{path} holds other files: name a new or an empty directory for the study")
-            path.mkdir(parents=True, exist_ok=True)
+            if isinstance(path, Remote):
+                path.require_conditional_writes()
+            else:
+                path.mkdir(parents=True, exist_ok=True)
         for name in SCHEMAS:
             tables.create(path / name)
         return cls.open(path)
@@ -362,6 +367,10 @@ class Study:
                 )
             )
         return found
+
+
+def _holds_anything(path: Place) -> bool:
+    return next(below(path), None) is not None if isinstance(path, Remote) else any(path.iterdir())
 
 
 def _listed(table: DeltaTable) -> list[Listed]:

@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = {
     "protocol": (),
     "edge_sdk": ("keyring",),
-    "aggregator": ("aggregator", "dask"),
+    "aggregator": ("aggregator", "dask", "s3"),
     "demo_app": ("demo",),
 }
 """Extras that may be installed where a package is used, beside the dependencies of all."""

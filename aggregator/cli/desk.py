@@ -19,6 +19,7 @@ from aggregator.engines import engine_of
 from aggregator.intake import ingest as intake
 from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import IngestResult
+from aggregator.places import Place
 from aggregator.present.listing import ingest_table, status_table
 from aggregator.receive import inbox
 from aggregator.study import Study
@@ -109,32 +110,35 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
 
 
 @halftruth.command(short_help="Verify reports and count each once.")
-@click.argument("paths", type=shell.existing_or_folder, nargs=-1)
+@click.argument("paths", type=shell.batches, nargs=-1)
 @click.option("--threads", type=click.IntRange(min=1), help="Threads or processes that verify. [default: one a core]")
 @options.engine
 @shell.as_json
 @click.pass_context
 def ingest(
-    ctx: click.Context, paths: tuple[Path, ...], threads: int | None, engine_name: str, as_json: bool
+    ctx: click.Context, paths: tuple[Place, ...], threads: int | None, engine_name: str, as_json: bool
 ) -> IngestResult:
-    """Verify the reports in PATHS (files or folders) and count each once, however often it comes.
+    """Verify the reports in PATHS (files, folders, or s3:// places) and count each once, however often it comes.
 
     Without PATHS, the uploads in the study's inbox, which are then put away. Nothing stops for a bad report: each is
     counted under the first check it fails.
     """
     study = Study.open(shell.study_folder(ctx))
-    files = list(paths) or inbox.waiting(study.path)
-    if not files:
+    uploads = [] if paths else inbox.waiting(study.path)
+    if not paths and not uploads:
         shell.warn(f"nothing waits in {inbox.inbox_of(study.path)}; name files or folders to read others")
+    files: list[Place] = [*uploads]
     for path in paths:
-        if path.is_dir() and not batch_files([path]):
+        found = batch_files([path])
+        if not found:
             shell.warn(f"Warning: {path} holds no files")
+        files += found
     if threads and "://" in engine_name:
         raise click.UsageError("--threads: a scheduler has the workers that it has")
     with engine_of(engine_name, threads) as engine, shell.progress("verifying", intake.size_of(files)) as advance:
         result = engine.ingest(study, files, now=int(time.time()), progress=advance)
-    if not paths and files:
-        inbox.put_away(study.path, files, result.warnings)
+    if uploads:
+        inbox.put_away(study.path, uploads, result.warnings)
     for warning in result.warnings:
         shell.warn(f"Warning: {warning}")
     if as_json:

@@ -10,6 +10,7 @@ import click
 
 from aggregator.cli import shell
 from aggregator.cli.shell import halftruth
+from aggregator.places import Place
 from aggregator.receive import inbox
 from aggregator.receive.app import MAX_BYTES, PER_MINUTE, application
 from aggregator.receive.server import BadAddress, Tls, bind, is_loopback, serve, server, url
@@ -17,7 +18,7 @@ from aggregator.study import Study
 
 
 @halftruth.command(short_help="Take uploads over HTTP.")
-@click.option("--study", "folder", type=click.Path(path_type=Path), help="The study's folder.", metavar="DIR")
+@click.option("--study", "folder", type=shell.study_place, help="The study's folder.", metavar="DIR")
 @click.option("--listen", default="127.0.0.1:8700", show_default=True, metavar="HOST:PORT", help="Where to listen.")
 @click.option(
     "--max-bytes", type=click.IntRange(1024, 2**26), default=MAX_BYTES, show_default=True, help="Of an upload."
@@ -32,7 +33,7 @@ from aggregator.study import Study
 @click.pass_context
 def receive(
     ctx: click.Context,
-    folder: Path | None,
+    folder: Place | None,
     listen: str,
     max_bytes: int,
     per_minute: int,

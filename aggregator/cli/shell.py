@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from aggregator.places import Place, PlaceError, Remote, is_remote, place
 from protocol import keys
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 
@@ -122,13 +123,43 @@ def _reason(error: OSError) -> str:
     return f"{where}{error.strerror or error}"
 
 
+class _Place(click.Path):
+    """A file or folder as click has it, or a place in a bucket, which is looked for when it is used."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str) or not is_remote(value):
+            return super().convert(value, param, ctx)
+        try:
+            return place(value)
+        except PlaceError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _NewFolder(click.Path):
+    """A folder to be made on a disk."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and is_remote(value):
+            self.fail(f"{value} is in a bucket: name a folder on this machine, and copy it there", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+study_place = _Place(path_type=Path)
+batches = _Place(exists=True, readable=True, path_type=Path)
+new_folder = _NewFolder(path_type=Path)
+
+
 @click.group(cls=Desk, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="halftruth", prog_name="halftruth")
 @click.option(
-    "--study", type=click.Path(path_type=Path), envvar="HALFTRUTH_STUDY", help="The study's folder.", metavar="DIR"
+    "--study",
+    type=study_place,
+    envvar="HALFTRUTH_STUDY",
+    help="The study's folder, or s3://BUCKET/FOLDER.",
+    metavar="DIR",
 )
 @click.pass_context
-def halftruth(ctx: click.Context, study: Path | None) -> None:
+def halftruth(ctx: click.Context, study: Place | None) -> None:
     """Surveys without anybody's answer.
 
     An author writes a question and signs it as a campaign; devices answer with half-truths; the study verifies their
@@ -142,7 +173,6 @@ def halftruth(ctx: click.Context, study: Path | None) -> None:
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 existing = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
-existing_or_folder = click.Path(exists=True, readable=True, path_type=Path)
 
 
 class _InFolder(click.Path):
@@ -158,12 +188,12 @@ class _InFolder(click.Path):
 writable = _InFolder(dir_okay=False, path_type=Path)
 
 
-def study_folder(ctx: click.Context) -> Path:
-    """The folder that --study names."""
+def study_folder(ctx: click.Context) -> Place:
+    """The folder, or the prefix in a bucket, that --study names."""
     folder = ctx.obj
-    if not isinstance(folder, Path):
+    if not isinstance(folder, Path | Remote):
         raise click.UsageError("which study? Name its folder: halftruth --study DIR ...")
-    if folder.exists() and not folder.is_dir():
+    if isinstance(folder, Path) and folder.exists() and not folder.is_dir():
         raise click.UsageError(f"{folder} is a file, not a study's folder: name another")
     return folder
 

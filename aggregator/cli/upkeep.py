@@ -15,6 +15,7 @@ from aggregator.intake.compact import HOUR, RETENTION, Compacted, Size
 from aggregator.intake.ingest import size_of
 from aggregator.intake.rebuild import Rebuilt, Sources
 from aggregator.intake.tables import SCHEMAS
+from aggregator.places import Place
 from aggregator.receive import inbox
 from aggregator.study import Study
 
@@ -58,11 +59,11 @@ def _text(size: Size) -> str:
 
 
 @halftruth.command(short_help="Make a damaged study anew.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The new study's folder.", metavar="NEW")
+@click.option("--out", type=shell.new_folder, required=True, help="The new study's folder.", metavar="NEW")
 @click.option(
     "--from",
     "batches",
-    type=shell.existing_or_folder,
+    type=shell.batches,
     multiple=True,
     help="Reports, a file or a folder. [default: what the study's inbox kept]",
 )
@@ -81,7 +82,7 @@ def _text(size: Size) -> str:
 def rebuild(
     ctx: click.Context,
     out: Path,
-    batches: tuple[Path, ...],
+    batches: tuple[Place, ...],
     campaigns: tuple[Path, ...],
     trust: tuple[Path, ...],
     enrolments: tuple[Path, ...],
@@ -98,8 +99,7 @@ def rebuild(
     old = shell.study_folder(ctx)
     trusted = [shell.public_key(path) for path in trust]
     sources = Sources(batches or None, campaigns, trusted, enrolments)
-    kept = [inbox.done_of(old)] if inbox.done_of(old).is_dir() else []
-    with shell.progress("verifying", size_of(batches or kept)) as advance:
+    with shell.progress("verifying", size_of(batches or inbox.kept(old))) as advance:
         done = rebuilding.rebuild(
             old,
             out,

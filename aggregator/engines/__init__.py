@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Protocol
 
 from aggregator.engines.local import Local
 from aggregator.estimate.tally import Tally
 from aggregator.intake.ingest import IngestResult
+from aggregator.places import Place
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 from protocol.errors import HalftruthError
@@ -35,7 +35,7 @@ class Engine(Protocol):
     """What can be asked of every engine."""
 
     def ingest(
-        self, study: Study, paths: Iterable[str | Path], *, now: int, progress: Callable[[int], None] | None = None
+        self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
     ) -> IngestResult:
         """As ``aggregator.intake.ingest.ingest``."""
 

@@ -44,6 +44,7 @@ from distributed import Client, Future, KilledWorker, LocalCluster, wait
 from distributed.comm.core import CommClosedError
 from distributed.utils import silence_logging_cmgr
 
+from aggregator import places
 from aggregator.engines import EngineError, steps, tallies
 from aggregator.engines.steps import Examined, Settled, Standing
 from aggregator.engines.tallies import Chosen
@@ -57,6 +58,7 @@ from aggregator.intake.signatures import BLOCK_BYTES
 from aggregator.intake.tables import CAMPAIGNS, KEYS, REPORTS, SCHEMAS
 from aggregator.intake.verified import Verified
 from aggregator.intake.verified import size_of as verified_bytes
+from aggregator.places import Place
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 from protocol.errors import HalftruthError
@@ -206,7 +208,7 @@ class Cluster:
     # Ingest.
 
     def ingest(
-        self, study: Study, paths: Iterable[str | Path], *, now: int, progress: Callable[[int], None] | None = None
+        self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
     ) -> IngestResult:
         """As ``aggregator.intake.ingest.ingest``.
 
@@ -216,7 +218,7 @@ class Cluster:
         """
         files = batch_files(paths)
         standing = self._require_shared(study)
-        warnings: dict[Path, str] = {}
+        warnings: dict[Place, str] = {}
         pieces = self._pieces(study, files, warnings)
         desk, verified = Desk(study, now), Verified.of(study.path)
         self._take_keys(desk, verified, [piece for piece, enrolments in pieces if enrolments], standing)
@@ -267,7 +269,7 @@ class Cluster:
             time.sleep(_GLANCE)  # all may have been lost, and others be starting in their place
 
     def _pieces(
-        self, study: Study, files: Sequence[Path], warnings: dict[Path, str]
+        self, study: Study, files: Sequence[Place], warnings: dict[Place, str]
     ) -> list[tuple[tuple[Range, ...], bool]]:
         """The files in pieces cut where envelopes end, and whether there are enrolments in each."""
         fair = max(size_of(files) // (PIECES_EACH * self._threads()), BLOCK_BYTES)
@@ -327,7 +329,7 @@ class Cluster:
         verified: Verified,
         pieces: Sequence[tuple[Range, ...]],
         standing: Standing,
-        warnings: dict[Path, str],
+        warnings: dict[Place, str],
         progress: Callable[[int], None] | None,
     ) -> None:
         """Commit the reports that pass, a round at a time, while workers go on with the next."""
@@ -543,11 +545,11 @@ def _bytes_of(study: Study, outputs: int) -> int:
     return max(2**16, min(least, default=PIECE_BYTES))
 
 
-def _guesses(files: Iterable[Path], most: int, warnings: dict[Path, str]) -> Iterator[Range]:
+def _guesses(files: Iterable[Place], most: int, warnings: dict[Place, str]) -> Iterator[Range]:
     for path in files:
-        absolute = Path(os.path.abspath(path))  # noqa: PTH100  # a link is read as it is named
+        absolute = _absolute(path)
         try:
-            size = path.stat().st_size
+            size = places.size_of(path)
         except OSError as error:
             warnings[absolute] = _unread(error.strerror or str(error), nothing=True)
             continue
@@ -556,14 +558,19 @@ def _guesses(files: Iterable[Path], most: int, warnings: dict[Path, str]) -> Ite
         yield from ranges.nominal(absolute, size, most)
 
 
+def _absolute(path: Place) -> Place:
+    """As every machine names it; a link is read as it is named."""
+    return Path(os.path.abspath(path)) if isinstance(path, Path) else path  # noqa: PTH100
+
+
 def _unread(trouble: str, *, nothing: bool) -> str:
     return f"could not be read{'' if nothing else ' to its end'}: {trouble}"
 
 
-def _warnings(files: Iterable[Path], found: Mapping[Path, str]) -> Iterator[str]:
+def _warnings(files: Iterable[Place], found: Mapping[Place, str]) -> Iterator[str]:
     """A sentence for each file that something is wrong with, in the order in which they were to be read."""
     for path in files:
-        if trouble := found.get(Path(os.path.abspath(path))):  # noqa: PTH100
+        if trouble := found.get(_absolute(path)):
             yield f"{path} {trouble}"
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from aggregator.estimate.tally import Tally
 from aggregator.intake import ingest as intake
 from aggregator.intake.ingest import IngestResult
+from aggregator.places import Place
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
@@ -27,7 +27,7 @@ class Local:
     threads: int | None = None
 
     def ingest(
-        self, study: Study, paths: Iterable[str | Path], *, now: int, progress: Callable[[int], None] | None = None
+        self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
     ) -> IngestResult:
         """As ``aggregator.intake.ingest.ingest``."""
         return intake.ingest(study, paths, now=now, threads=self.threads, progress=progress)

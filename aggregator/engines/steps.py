@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import metadata
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +30,7 @@ from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.tables import CAMPAIGNS, KEYS, REPORTS, StudyError
 from aggregator.intake.verified import Verified
+from aggregator.places import Place
 from aggregator.study import Listed, Study
 from protocol.envelope import Kind
 
@@ -50,7 +50,7 @@ class Standing:
         verified: bytes of what was written down as verified. Nothing but time depends on them.
     """
 
-    path: Path
+    path: Place
     campaigns: int
     keys: int
     verified: int = field(compare=False)
@@ -91,7 +91,7 @@ def pinned(standing: Standing) -> Pinned:
 
 
 @lru_cache(maxsize=2)
-def verified(path: Path, size: int) -> Verified:
+def verified(path: Place, size: int) -> Verified:
     """What was verified before in the study at ``path``, as far as ``size`` bytes tell."""
     return Verified.of(path, size)
 
@@ -99,7 +99,7 @@ def verified(path: Path, size: int) -> Verified:
 class Shelf:
     """The filled slots of a shard, which a process keeps from one round to the next, whoever's round it is."""
 
-    def __init__(self, path: Path, shard: int, number: int) -> None:
+    def __init__(self, path: Place, shard: int, number: int) -> None:
         """Keep nothing yet, of the study at ``path``."""
         low, high = shards.bounds(shard, number)
         self.slots = Slots(path / REPORTS, SHARD_ROWS, low, high)
@@ -107,12 +107,12 @@ class Shelf:
 
 
 @lru_cache(maxsize=32)
-def shelf(path: Path, shard: int, number: int) -> Shelf:
+def shelf(path: Place, shard: int, number: int) -> Shelf:
     """Those of one of ``number`` shards."""
     return Shelf(path, shard, number)
 
 
-def probe(path: Path, identity: str) -> tuple[str, str]:
+def probe(path: Place, identity: str) -> tuple[str, str]:
     """The version of halftruth on this worker, and what keeps it from reading the study; empty if nothing does.
 
     Args:
@@ -129,7 +129,7 @@ def probe(path: Path, identity: str) -> tuple[str, str]:
 
 def survey(parts: Sequence[Range]) -> list[Surveyed]:
     """What ranges hold, if they begin where they say."""
-    return [ranges.survey(part) for part in parts]
+    return list(ranges.each(ranges.survey, parts))
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Examined:
     judged: Judged
     outputs: int
     travel: int
-    troubles: Mapping[Path, str]
+    troubles: Mapping[Place, str]
     verified: tuple[bytes, ...]
 
 

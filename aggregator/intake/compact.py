@@ -11,13 +11,11 @@ How a table that lost files is made anew: rebuild.
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.intake.tables import (
@@ -31,8 +29,8 @@ from aggregator.intake.tables import (
     rewrite,
     snapshot,
     storage,
-    sync,
 )
+from aggregator.places import Place, below, sync, touch
 
 if TYPE_CHECKING:
     from aggregator.study import Study
@@ -109,8 +107,13 @@ def clock_of(study: Study) -> float:
     Raises:
         StudyError
     """
-    with storage(study.path / REPORTS), tempfile.TemporaryFile(dir=study.path) as probe:
-        return os.fstat(probe.fileno()).st_mtime
+    with storage(study.path / REPORTS):
+        probe = study.path / f".clock-{secrets.token_hex(8)}"
+        probe.write_bytes(b"")
+        try:
+            return probe.stat().st_mtime
+        finally:
+            probe.unlink()
 
 
 def compact(
@@ -146,7 +149,7 @@ def compact(
     return done
 
 
-def _compact(path: Path, before: float, file_bytes: int) -> Compacted:
+def _compact(path: Place, before: float, file_bytes: int) -> Compacted:
     found = data_files(path, require_whole(path))
     left = sum(not _rewritten(path, partition, file_bytes) for partition in _partitions(found).values())
     with storage(path):
@@ -165,7 +168,7 @@ def _partitions(files: Iterable[DataFile]) -> dict[tuple[str | int, ...], Mappin
     return {tuple(file.partition.values()): file.partition for file in files}
 
 
-def _rewritten(path: Path, partition: Mapping[str, str | int], file_bytes: int) -> bool:
+def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int) -> bool:
     """Whether a partition is in as few files as it should be, rewritten or not."""
     for attempt in range(1, _ATTEMPTS + 1):
         table = snapshot(path)
@@ -176,14 +179,14 @@ def _rewritten(path: Path, partition: Mapping[str, str | int], file_bytes: int) 
             return True
         with storage(path):
             for file in files:
-                os.utime(file.path)  # read by others for as long as if it were new
+                touch(file.path)  # read by others for as long as if it were new
         if rewrite(path, table, partition, file_bytes):
             return True
         pause(attempt)
     return False
 
 
-def _sweep(path: Path, before: float) -> tuple[Size, Size]:
+def _sweep(path: Place, before: float) -> tuple[Size, Size]:
     """Remove unread files that have not changed since ``before``.
 
     Returns:
@@ -193,9 +196,8 @@ def _sweep(path: Path, before: float) -> tuple[Size, Size]:
         OSError
     """
     log = path / "_delta_log"
-    there = [
-        file for file in path.rglob("*") if _is_engines(file, log)
-    ]  # first: what comes later may be in no snapshot
+    # First: what comes later may be in no snapshot.
+    there = [file.place for file in below(path) if _is_engines(file.place, log)]
     live = {file.path for file in data_files(path, require_whole(path))}
     removed, kept = [], []
     synced = False
@@ -208,13 +210,14 @@ def _sweep(path: Path, before: float) -> tuple[Size, Size]:
                 kept.append(found.st_size)
                 continue
             if not synced:
-                sync([*live, *log.iterdir()])  # a power failure must not take both what is read and what it came from
+                # A power failure must not take both what is read and what it came from.
+                sync([*live, *(commit.place for commit in below(log))])
                 synced = True
             file.unlink()
             removed.append(found.st_size)
     return Size.of(removed), Size.of(kept)
 
 
-def _is_engines(file: Path, log: Path) -> bool:
+def _is_engines(file: Place, log: Place) -> bool:
     pattern = _HALF_WRITTEN if file.parent == log else _DATA
-    return pattern.fullmatch(file.name) is not None and file.is_file()
+    return pattern.fullmatch(file.name) is not None

@@ -8,50 +8,61 @@ What the bytes mean: framing.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
+from itertools import repeat
 
+from aggregator import places
+from aggregator.places import Place, Remote
 from protocol.errors import HalftruthError
 
 UNFINISHED = ".part"
 """Ending of the names of files still being written; such files are passed over in folders."""
 
 _READ_BYTES = 2**20
+_EARLY_BYTES = 2**16
 
 
 class IntakeError(HalftruthError):
     """Nothing can be read as it was asked for."""
 
 
-def batch_files(paths: Iterable[str | Path]) -> list[Path]:
+def batch_files(paths: Iterable[str | Place]) -> list[Place]:
     """The files to read: files as given, folders as all regular files below them, in order of their path.
+
+    So objects and prefixes of buckets, s3://BUCKET/FOLDER.
 
     In folders, names that begin with a dot or end in ``.part`` are passed over.
 
     Raises:
         IntakeError: a path that is not there, or a pipe or device: files are read twice.
+        PlaceError: a name that begins like one in a bucket, and is none.
+        OSError: a bucket that does not answer.
     """
-    given = [Path(path) for path in paths]
-    missing = [str(path) for path in given if not path.is_file() and not path.is_dir()]
+    files: list[Place] = []
+    missing: list[str] = []
+    for path in [places.place(path) for path in paths]:
+        if path.is_file():
+            files.append(path)
+        elif path.is_dir():
+            files += sorted((file.place for file in places.below(path) if _is_batch(path, file.place)), key=_in_order)
+        else:
+            missing.append(str(path))
     if missing:
         raise IntakeError(f"no such file or folder: {', '.join(missing)}; nothing was read")
-    files: list[Path] = []
-    for path in given:
-        files.extend(_below(path) if path.is_dir() else [path])
     return files
 
 
-def _below(folder: Path) -> list[Path]:
-    found: list[Path] = []
-    for here, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found.extend(Path(here, name) for name in names if not name.startswith(".") and not name.endswith(UNFINISHED))
-    return sorted(path for path in found if path.is_file())
+def _is_batch(folder: Place, file: Place) -> bool:
+    hidden = any(part.startswith(".") for part in file.parts[len(folder.parts) :])
+    return not hidden and not file.name.endswith(UNFINISHED)
 
 
-def pieces(path: Path, size: int) -> Iterator[bytes]:
+def _in_order(file: Place) -> tuple[str, ...]:
+    return file.parts
+
+
+def pieces(path: Place, size: int) -> Iterator[bytes]:
     """The bytes of a file, ``size`` at a time.
 
     Raises:
@@ -62,7 +73,35 @@ def pieces(path: Path, size: int) -> Iterator[bytes]:
             yield piece
 
 
-def part(path: Path, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
+def contents(paths: Sequence[Place], size: int) -> Iterator[tuple[Place, Iterator[bytes]]]:
+    """Each file with its bytes, ``size`` at a time; small objects are asked for ahead.
+
+    Raises:
+        OSError: while the bytes are iterated over.
+    """
+    early = places.ahead(_early, paths) if any(isinstance(path, Remote) for path in paths) else repeat(None)
+    for path, got in zip(paths, early, strict=False):
+        yield path, pieces(path, size) if got is None else _given(got)
+
+
+def _early(path: Place) -> bytes | OSError | None:
+    """The whole of an object that was listed as a small one, or why it cannot be had."""
+    if not isinstance(path, Remote) or path.listed is None or path.listed.st_size > _EARLY_BYTES:
+        return None
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        return error
+
+
+def _given(got: bytes | OSError) -> Iterator[bytes]:
+    if isinstance(got, OSError):
+        raise got
+    if got:
+        yield got
+
+
+def part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
     """``size`` bytes of a file from ``begin`` on; whether it ends before that; and what stopped reading."""
     read: list[bytes] = []
     try:
@@ -76,7 +115,7 @@ def part(path: Path, begin: int, size: int) -> tuple[bytes, bool, OSError | None
     return b"".join(read), size > 0, None
 
 
-def size_of(paths: Iterable[str | Path]) -> int:
+def size_of(paths: Iterable[str | Place]) -> int:
     """Bytes in the files to read, as far as that can be known.
 
     Raises:
@@ -85,5 +124,5 @@ def size_of(paths: Iterable[str | Path]) -> int:
     size = 0
     for path in batch_files(paths):
         with suppress(OSError):
-            size += path.stat().st_size
+            size += places.size_of(path)
     return size

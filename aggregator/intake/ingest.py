@@ -9,18 +9,18 @@ How each step works: the other files of this package, in the order its docstring
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from aggregator import places
 from aggregator.intake import judge
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.enrolments import Enrolled, enrol
-from aggregator.intake.files import IntakeError, batch_files, pieces, size_of
+from aggregator.intake.files import IntakeError, batch_files, contents, size_of
 from aggregator.intake.framing import frames
 from aggregator.intake.judge import Hearing, Judged
 from aggregator.intake.rejects import Reject
@@ -28,6 +28,7 @@ from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.tables import REJECTS, REPORTS, SCHEMAS, add
 from aggregator.intake.verified import Verified
+from aggregator.places import Place
 from protocol.envelope import Kind
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class IngestResult:
 
 def ingest(
     study: Study,
-    paths: Iterable[str | Path],
+    paths: Iterable[str | Place],
     *,
     now: int,
     threads: int | None = None,
@@ -159,17 +160,17 @@ def _finished(hearings: Iterator[Hearing], slots: Slots, most_outputs: int) -> I
         before = following
 
 
-def _chunks(files: Iterable[Path], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
+def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
     """The files' envelopes, many small files or a part of a large one at a time."""
     gathering = Gathering()
-    for path in files:
+    for path, read in contents(files, piece_bytes):
         # A large file shares no chunk with others: then it makes the same chunks in any company, and is known again.
         alone = _size(path) >= min(ALONE_BYTES, piece_bytes)
         if alone and gathering.parts:
             yield gathering.done()
             gathering = Gathering()
         rest, inside_garbage = b"", False
-        for piece, last in _with_last(path, piece_bytes, warnings):
+        for piece, last in _with_last(path, read, warnings):
             data = rest + piece if rest else piece
             found = frames(data, final=last, inside_garbage=inside_garbage)
             rest, inside_garbage = data[found.rest :], found.inside_garbage
@@ -182,18 +183,18 @@ def _chunks(files: Iterable[Path], warnings: list[str], piece_bytes: int, chunk_
         yield gathering.done()
 
 
-def _size(path: Path) -> int:
+def _size(path: Place) -> int:
     """Bytes of a file; 0 where that cannot be known, as reading it will say."""
     with suppress(OSError):
-        return path.stat().st_size
+        return places.size_of(path)
     return 0
 
 
-def _with_last(path: Path, size: int, warnings: list[str]) -> Iterator[tuple[bytes, bool]]:
+def _with_last(path: Place, read: Iterator[bytes], warnings: list[str]) -> Iterator[tuple[bytes, bool]]:
     """The pieces of a file, each with whether it is the last; what is wrong with the file goes to ``warnings``."""
     piece, before = b"", False
     try:
-        for following in pieces(path, size):
+        for following in read:
             if before:
                 yield piece, False
             piece, before = following, True

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from aggregator.intake import signatures
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.files import part
 from aggregator.intake.framing import Frames, frames
+from aggregator.places import Answer, Place, Remote, ahead
 from protocol.envelope import MAX_PAYLOAD, Kind
 
 _LOOKAHEAD = 2**16 + 2**8
@@ -38,7 +38,7 @@ class Range:
         inside_garbage: whether the byte before ``begin`` was part of a run of garbage.
     """
 
-    path: Path
+    path: Place
     begin: int
     stop: int
     inside_garbage: bool = False
@@ -72,7 +72,7 @@ class Surveyed:
     absent: bool
 
 
-def nominal(path: Path, size: int, most: int) -> list[Range]:
+def nominal(path: Place, size: int, most: int) -> list[Range]:
     """A file of ``size`` bytes in ranges of ``most`` bytes, wherever that cuts it; a guess, but for the first."""
     return [Range(path, begin, min(begin + most, size), begin > 0) for begin in range(0, size, most)]
 
@@ -88,8 +88,13 @@ def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
         beyond = _LONGEST
 
 
+def each(ask: Callable[[Range], Answer], ranges: Sequence[Range]) -> Iterator[Answer]:
+    """What is found in each range, in order; of objects, several are read at once."""
+    remote = any(isinstance(where.path, Remote) for where in ranges)
+    return ahead(ask, ranges) if remote else map(ask, ranges)
+
+
 def survey(where: Range) -> Surveyed:
-    """What a range holds, if it begins where it says."""
     _, found, ends, error = read(where)
     return Surveyed(
         tuple((where.begin + found.columns[0, :_WITNESSES]).tolist()),
@@ -111,7 +116,7 @@ def stitched(
         guesses: all ranges of a file, one file after the other.
         again: surveys a range whose guess was wrong.
     """
-    path: Path | None = None
+    path: Place | None = None
     at, inside, over = 0, False, False
     for guess, found in guesses:
         if guess.path != path or guess.begin == 0:
@@ -149,12 +154,11 @@ def grouped(ranges: Iterable[Range], size: int, most: int, alone: int) -> Iterat
         yield tuple(group)
 
 
-def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Path, str]]:
+def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Place, str]]:
     """The envelopes of ranges as one chunk, and what stopped reading, by file."""
     gathering = Gathering()
-    troubles: dict[Path, str] = {}
-    for where in ranges:
-        data, found, _, error = read(where)
+    troubles: dict[Place, str] = {}
+    for where, (data, found, _, error) in zip(ranges, each(read, ranges), strict=True):
         if error is not None:
             troubles[where.path] = error.strerror or str(error)
         if not gathering.size:

@@ -24,6 +24,7 @@ from aggregator.intake import enrolments, tables
 from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import IngestResult, ingest
 from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, Damaged, StudyError
+from aggregator.places import Place, sync
 from aggregator.receive import inbox
 from aggregator.study import Study
 from protocol.errors import BadData
@@ -45,7 +46,7 @@ class Sources:
         keys: enrolments, registered by the analyst's hand.
     """
 
-    batches: Sequence[Path] | None = None
+    batches: Sequence[Place] | None = None
     campaigns: Sequence[Path] = ()
     trusted: Sequence[bytes] = ()
     keys: Sequence[Path] = ()
@@ -80,7 +81,7 @@ class Rebuilt:
 
 
 def rebuild(
-    old: Path,
+    old: Place,
     new: Path,
     sources: Sources,
     *,
@@ -106,13 +107,13 @@ def rebuild(
     """
     if new.exists():
         raise StudyError(f"{new} exists: name a new directory for the study")
-    kept = [inbox.done_of(old)] if inbox.done_of(old).is_dir() else []
-    batches = batch_files(kept if sources.batches is None else sources.batches)
+    batches = batch_files(inbox.kept(old) if sources.batches is None else sources.batches)
     with tables.storage(new):
         work = new.with_name(f".{new.name}.{secrets.token_hex(8)}.part")
         work.mkdir(parents=True)
         try:
-            bench = _Bench(old, Study.create(work / "study"), batches, now, threads, progress)
+            path = work / "study"
+            bench = _Bench(old, path, Study.create(path), batches, now, threads, progress)
             bench.take_campaigns(sources)
             bench.take_reports(afresh=afresh)
             bench.take_keys(sources.keys, revoked_too=not count_revoked)
@@ -122,9 +123,9 @@ def rebuild(
                 bench.revoke()
             bench.require_priors()
             bench.take_inbox()
-            tables.sync(work.rglob("*"))
-            (work / "study").rename(new)
-            tables.sync([new])
+            sync(work.rglob("*"))
+            path.rename(new)
+            sync([new])
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return Rebuilt(new, tuple(bench.anew), bench.read, bench.counted, tuple(bench.warnings))
@@ -132,11 +133,12 @@ def rebuild(
 
 @dataclass
 class _Bench:
-    """The new study in the making."""
+    """The new study in the making, at ``path``."""
 
-    old: Path
+    old: Place
+    path: Path
     study: Study
-    batches: list[Path]
+    batches: list[Place]
     now: int
     threads: int | None
     progress: Callable[[int], None] | None
@@ -183,7 +185,7 @@ class _Bench:
     def _add_reports(self, gathered: list[pa.Table]) -> None:
         if gathered:
             rows = pa.concat_tables(gathered)
-            tables.add(self.study.path / REPORTS, rows)
+            tables.add(self.path / REPORTS, rows)
             self.read += rows.num_rows
 
     def take_keys(self, files: Sequence[Path], *, revoked_too: bool) -> None:
@@ -191,7 +193,7 @@ class _Bench:
         found = [self._of_known_campaigns(rows, "keys") for rows in self._rows(KEYS)]
         if found:
             rows = pa.concat_tables(found)
-            tables.add(self.study.path / KEYS, rows.filter(pc.invert(rows["revoked"])))
+            tables.add(self.path / KEYS, rows.filter(pc.invert(rows["revoked"])))
             self.revocations = rows.filter(rows["revoked"])
         if revoked_too:
             self.revoke()
@@ -202,7 +204,7 @@ class _Bench:
 
     def revoke(self) -> None:
         """Revoke the keys that were, from the periods from which on they were."""
-        tables.add(self.study.path / KEYS, self.revocations)
+        tables.add(self.path / KEYS, self.revocations)
 
     def take_refusals(self, *, afresh: bool) -> None:
         """What was refused."""
@@ -216,7 +218,7 @@ class _Bench:
         anew = set(self.anew)
         if anew & {KEYS, REPORTS, REJECTS} and not self.batches:
             self._warn("no batches were kept or named: what could not be read from the tables is lost")
-        empty = Path(shutil.copytree(self.study.path / REJECTS, self.study.path.with_name("empty")))
+        empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
         everything = REPORTS in anew and not self.read  # what counting brings is then all there is
         if self.batches and anew & {KEYS, REJECTS} and not everything:
             self._count_apart()
@@ -232,10 +234,10 @@ class _Bench:
             self._warn("refusals are counted anew from the batches, in which no report is twice")
             if everything:
                 return
-        shutil.rmtree(self.study.path / REJECTS)  # what was taken over is no replay
-        empty.rename(self.study.path / REJECTS)
+        shutil.rmtree(self.path / REJECTS)  # what was taken over is no replay
+        empty.rename(self.path / REJECTS)
         if self.refusals:
-            tables.add(self.study.path / REJECTS, pa.concat_tables(self.refusals))
+            tables.add(self.path / REJECTS, pa.concat_tables(self.refusals))
 
     def _ingest(self, study: Study) -> IngestResult:
         result = ingest(study, self.batches, now=self.now, threads=self.threads, progress=self.progress)
@@ -245,10 +247,11 @@ class _Bench:
 
     def _count_apart(self) -> None:
         """Count the batches in a study without reports, for the keys they bring and for what is refused in them."""
-        apart = Study.create(self.study.path.with_name("apart"))
+        path = self.path.with_name("apart")
+        apart = Study.create(path)
         for name in (CAMPAIGNS, KEYS):
-            shutil.rmtree(apart.path / name)
-            shutil.copytree(self.study.path / name, apart.path / name)
+            shutil.rmtree(path / name)
+            shutil.copytree(self.path / name, path / name)
         self._ingest(apart)
         for campaign in apart.ids():
             found = apart.registry(campaign)
@@ -268,7 +271,7 @@ class _Bench:
             if isinstance(known.campaign.terms.notion, OwnPrior):
                 name = known.campaign.id.hex()
                 sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{name}'"  # noqa: S608  # hex digits
-                keys = tables.query(tables.snapshot(self.study.path / REPORTS), sql)["key"].to_numpy()
+                keys = tables.query(tables.snapshot(self.path / REPORTS), sql)["key"].to_numpy()
                 _, found = self.study.registry(name).find(keys)
                 if not found.all():
                     raise StudyError(
@@ -278,10 +281,10 @@ class _Bench:
 
     def take_inbox(self) -> None:
         """Copies of the uploads that wait and of the batches that were kept."""
-        inbox.prepare(self.study.path)
-        for folder_of in (inbox.inbox_of, inbox.done_of):
+        inbox.prepare(self.path)
+        for folder_of in (inbox.inbox_of, inbox.done_of) if isinstance(self.old, Path) else ():
             for file in sorted(folder_of(self.old).glob(f"[!.]*{inbox.ENDING}")):
-                shutil.copy2(file, folder_of(self.study.path) / file.name)  # with the time, which inbox has taken out
+                shutil.copy2(file, folder_of(self.path) / file.name)  # with the time, which inbox has taken out
 
     def _of_known_campaigns(self, rows: pa.Table, what: str) -> pa.Table:
         known = pc.is_in(rows["campaign"], pa.array(self.study.ids(), pa.string()))
@@ -324,7 +327,8 @@ def _read(file: tables.DataFile, schema: pa.Schema, later: Sequence[str]) -> pa.
     Raises:
         OSError, pa.ArrowException: it is not what was written.
     """
-    found = pq.ParquetFile(file.path).read()
+    with file.path.open("rb") as opened:
+        found = pq.ParquetFile(opened).read()
     if found.num_rows != file.rows:
         raise pa.ArrowInvalid(f"{file.path} holds {found.num_rows} rows, not {file.rows}")
     for column, value in file.partition.items():

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from deltalake import DeltaTable
 
 from aggregator.intake.columns import Integers, Mask
 from aggregator.intake.tables import Damaged, DataFile, data_files, storage
+from aggregator.places import Place
 
 MOST_ROWS = 2**24
 """Rows of the periods at hand for which slots are kept."""
@@ -103,7 +103,7 @@ class _Partition:
         sound: whether no slot was found twice in a run.
     """
 
-    files: set[Path] = field(default_factory=set)
+    files: set[Place] = field(default_factory=set)
     runs: list[Spans] = field(default_factory=list)
     sound: bool = True
 
@@ -125,7 +125,7 @@ class Slots:
         low, high: the least and the greatest key that is looked for; rows of others are not kept.
     """
 
-    path: Path
+    path: Place
     most: int = MOST_ROWS
     low: int = -(2**63)
     high: int = 2**63 - 1
@@ -181,7 +181,7 @@ class Slots:
         there = self._partitions.get(at)
         if there is None or not there.files <= paths:  # compacted: the same rows are in other files
             there = self._partitions[at] = _Partition()
-        for path in sorted(paths - there.files):
+        for path in sorted(paths - there.files, key=str):
             with storage(self.path):
                 try:
                     key, slot = self._rows(path)
@@ -191,9 +191,9 @@ class Slots:
             there.files.add(path)
         return there
 
-    def _rows(self, path: Path) -> tuple[Integers, Integers]:
+    def _rows(self, path: Place) -> tuple[Integers, Integers]:
         """Keys and slots of a data file's rows; in a file that is sorted by key, other keys' rows are not read."""
-        with pq.ParquetFile(path) as file:
+        with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             groups = [number for number in range(file.num_row_groups) if self._near(file.metadata.row_group(number))]
             read = file.read_row_groups(groups, columns=["key", "slot"], use_threads=False)
         key, slot = read["key"].to_numpy(), read["slot"].to_numpy().astype(np.int32)

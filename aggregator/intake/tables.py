@@ -13,15 +13,13 @@ What the rows mean: registry, enrolments, ingest and the study.
 
 from __future__ import annotations
 
-import os
 import random
+import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 from deltalake import (
@@ -35,6 +33,8 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
+from aggregator import places
+from aggregator.places import Place, Remote
 from protocol.errors import HalftruthError
 
 CAMPAIGNS, KEYS, REPORTS, REJECTS = "campaigns", "keys", "reports", "rejects"
@@ -88,7 +88,11 @@ _LAYOUT = WriterProperties(
     compression_level=1,
     default_column_properties=ColumnProperties(dictionary_enabled=False),
 )
-_CHECKPOINT_EVERY = 50
+# Whoever looks at a table reads each commit since its last checkpoint; from an object store with two requests each.
+_CHECKPOINT_EVERY, _CHECKPOINT_REMOTE_EVERY = 50, 10
+_LATER_COMMIT = re.compile(r"\d*[1-9]\d*\.json")
+_CUT = "416"
+"""What an object store answers who asks for more than an object has."""
 _PATIENCE = 8
 """Failed commits in a row, with nobody else committing, until the failure is not a conflict."""
 
@@ -100,14 +104,14 @@ class StudyError(HalftruthError):
 class Damaged(StudyError):
     """A table was there, and is not any more, or not as it was written."""
 
-    def __init__(self, path: Path, what: str) -> None:
+    def __init__(self, path: Place, what: str) -> None:
         super().__init__(
             f"the study {path.parent} is damaged: its table {path.name} {what}. "
             f"`halftruth --study {path.parent} rebuild --out NEW` builds it anew and leaves this one as it is"
         )
         self._said = path, what
 
-    def __reduce__(self) -> tuple[type[Damaged], tuple[Path, str]]:
+    def __reduce__(self) -> tuple[type[Damaged], tuple[Place, str]]:
         """A worker's error reaches the one who asked as it was raised."""
         return Damaged, self._said
 
@@ -115,26 +119,26 @@ class Damaged(StudyError):
 class Newer(StudyError):
     """Another version of halftruth has written what this one cannot read."""
 
-    def __init__(self, path: Path, what: str) -> None:
+    def __init__(self, path: Place, what: str) -> None:
         super().__init__(
             f"the study {path.parent} is a newer halftruth's: its table {path.name} {what}. Nothing of this "
             "step was counted; update halftruth here, and run it again"
         )
         self._said = path, what
 
-    def __reduce__(self) -> tuple[type[Newer], tuple[Path, str]]:
+    def __reduce__(self) -> tuple[type[Newer], tuple[Place, str]]:
         """A worker's error reaches the one who asked as it was raised."""
         return Newer, self._said
 
 
 @contextmanager
-def storage(table: Path | DeltaTable) -> Iterator[None]:
+def storage(table: Place | DeltaTable) -> Iterator[None]:
     """Turn the storage engine's and the system's errors into the study's.
 
     Raises:
         StudyError
     """
-    path = table if isinstance(table, Path) else Path(unquote(urlparse(table.table_uri).path))
+    path = places.of_uri(table.table_uri) if isinstance(table, DeltaTable) else table
     try:
         yield
     except TableNotFoundError:
@@ -142,7 +146,13 @@ def storage(table: Path | DeltaTable) -> Iterator[None]:
     except Exception as error:
         if type(error) is not Exception and not isinstance(error, DeltaError | OSError):
             raise
-        reason = str(error).partition("\n")[0].rstrip(".")
+        answer = places.answer_of(error)
+        if answer is not None and _CUT not in answer:
+            raise StudyError(
+                f"the study {path.parent} cannot be read or written: {answer}. Nothing of this step was counted; "
+                "correct that, and run it again"
+            ) from error
+        reason = str(error).partition("\n")[0].partition(": Error performing")[0].rstrip(".")
         if ("Unsupported" in reason and "version" in reason) or "Cannot cast schema" in reason:
             raise Newer(path, f"cannot be read ({reason})") from error
         # The engine has no word for it: a file that it cannot read is a bare Exception, unless it was about to write.
@@ -155,7 +165,7 @@ def storage(table: Path | DeltaTable) -> Iterator[None]:
         ) from error
 
 
-def create(path: Path) -> None:
+def create(path: Place) -> None:
     """Make an empty table where there is none.
 
     Raises:
@@ -167,31 +177,37 @@ def create(path: Path) -> None:
             return
         try:
             first = pa.schema(field for field in SCHEMAS[path.name] if field.name not in LATER.get(path.name, ()))
-            DeltaTable.create(str(path), first, mode="ignore", partition_by=PARTITIONS.get(path.name, []))
+            DeltaTable.create(places.uri_of(path), first, mode="ignore", partition_by=PARTITIONS.get(path.name, []))
         except DeltaError:
             if not exists(path):  # somebody else made it at the same moment
                 raise
 
 
-def exists(path: Path) -> bool:
+def exists(path: Place) -> bool:
     """Whether there is a table.
 
     Raises:
         Damaged: there was one; what is left of it is not what was written, as far as names and sizes tell.
         Newer
     """
-    # First, because whoever makes a study writes the first row after making all tables.
-    written = any(_was_written_to(path.with_name(name)) for name in SCHEMAS)
-    if (path / "_delta_log").is_dir() and DeltaTable.is_deltatable(str(path)):
+    with storage(path):
+        if not _is_table(path):
+            if not any(_was_written_to(path.with_name(name)) for name in SCHEMAS):
+                return False
+            # Again, because whoever makes a study writes the first row after making all tables.
+            if not _is_table(path):
+                raise Damaged(path, "is missing, or its log is")
         require_whole(path)
         return True
-    if written:
-        raise Damaged(path, "is missing, or its log is")
-    return False
 
 
-def _was_written_to(path: Path) -> bool:
-    return any(path.glob("_delta_log/*[1-9]*.json")) or next(path.rglob("*.parquet"), None) is not None
+def _is_table(path: Place) -> bool:
+    return (path / "_delta_log").is_dir() and DeltaTable.is_deltatable(places.uri_of(path))
+
+
+def _was_written_to(path: Place) -> bool:
+    names = ((file.place.parent.name, file.place.name) for file in places.below(path))
+    return any(name.endswith(".parquet") or (in_ == "_delta_log" and _LATER_COMMIT.match(name)) for in_, name in names)
 
 
 @dataclass(frozen=True)
@@ -204,13 +220,13 @@ class DataFile:
         partition: values of the columns that the table is partitioned by.
     """
 
-    path: Path
+    path: Place
     size: int
     rows: int
     partition: Mapping[str, str | int]
 
 
-def data_files(path: Path, table: DeltaTable) -> list[DataFile]:
+def data_files(path: Place, table: DeltaTable) -> list[DataFile]:
     """The files of a snapshot of the table at ``path``.
 
     Raises:
@@ -223,7 +239,7 @@ def data_files(path: Path, table: DeltaTable) -> list[DataFile]:
         ]
 
 
-def require_whole(path: Path) -> DeltaTable:
+def require_whole(path: Place) -> DeltaTable:
     """The table as it is now, if its files are there in the sizes in which they were written.
 
     Raises:
@@ -231,41 +247,42 @@ def require_whole(path: Path) -> DeltaTable:
         StudyError
     """
     with storage(path):
-        # To the engine a commit cut to nothing is an empty one.
-        if any(not entry.stat().st_size for entry in (path / "_delta_log").glob("*.json")):
-            raise Damaged(path, "has an empty commit in its log")
-        table = DeltaTable(str(path))
+        table = DeltaTable(places.uri_of(path))
         unknown = {field.name for field in table.schema().fields} - set(SCHEMAS[path.name].names)
         if unknown:
             raise Newer(path, f"has columns that are not known here: {', '.join(sorted(unknown))}")
+        there = {file.place: file.size for file in places.below(path)}
+        # To the engine a commit cut to nothing is an empty one.
+        commits = (place for place in there if place.parent == path / "_delta_log" and place.name.endswith(".json"))
+        if not all(there[place] for place in commits):
+            raise Damaged(path, "has an empty commit in its log")
         for file in data_files(path, table):
-            with suppress(FileNotFoundError):
-                if file.path.stat().st_size == file.size:
-                    continue
-            raise Damaged(path, f"has lost {file.path.relative_to(path)}, or a part of it")
+            if there.get(file.path) != file.size:
+                name = str(file.path).removeprefix(f"{path}/")
+                raise Damaged(path, f"has lost {name}, or a part of it")
         return table
 
 
-def snapshot(path: Path, version: int | None = None) -> DeltaTable:
+def snapshot(path: Place, version: int | None = None) -> DeltaTable:
     """The table as it is now, or as it was at a version.
 
     Raises:
         StudyError
     """
     with storage(path):
-        return DeltaTable(str(path), version=version)
+        return DeltaTable(places.uri_of(path), version=version)
 
 
 class Slice(DeltaTable):
     """A snapshot of which ``query`` and ``stream`` see only the rows that fulfil a condition."""
 
-    def __init__(self, path: Path, version: int, condition: str) -> None:
+    def __init__(self, path: Place, version: int, condition: str) -> None:
         """See those rows of the table as it was at a version.
 
         Args:
             condition: in the query engine's words; empty for all rows.
         """
-        super().__init__(str(path), version=version)
+        super().__init__(places.uri_of(path), version=version)
         self.condition = condition
 
 
@@ -300,7 +317,7 @@ def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch(batch)
 
 
-def append(path: Path, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
+def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
     """Append the rows that ``rows_for`` computes from a snapshot, if the table is still that snapshot.
 
     Args:
@@ -311,7 +328,7 @@ def append(path: Path, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
     failures, seen = 0, -1
     with storage(path):
         while True:
-            table = DeltaTable(str(path))
+            table = DeltaTable(places.uri_of(path))
             if table.version() != seen:
                 failures, seen = 0, table.version()
             rows = rows_for(table)
@@ -336,7 +353,7 @@ def append(path: Path, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
                 pause(failures)
                 continue
             break
-    if table.version() % _CHECKPOINT_EVERY == 0:
+    if table.version() % (_CHECKPOINT_REMOTE_EVERY if isinstance(path, Remote) else _CHECKPOINT_EVERY) == 0:
         with suppress(DeltaError, OSError):  # it only saves the next reader time
             table.create_checkpoint()
 
@@ -356,7 +373,7 @@ def pause(failures: int) -> None:
     time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # who waits longer is no secret
 
 
-def rewrite(path: Path, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:
+def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:
     """Put the rows of a partition into files of about ``file_bytes``, if the table is still the snapshot ``table``.
 
     Not by the engine's own compaction: that one reads the log anew before it commits, and so two of them at once
@@ -390,24 +407,10 @@ def rewrite(path: Path, table: DeltaTable, partition: Mapping[str, str | int], f
     return True
 
 
-def add(path: Path, rows: pa.Table) -> None:
+def add(path: Place, rows: pa.Table) -> None:
     """Append rows whatever else is in the table.
 
     Raises:
         StudyError
     """
     append(path, lambda _: rows)
-
-
-def sync(paths: Iterable[Path]) -> None:
-    """Bring files and folders to the disk, and the names in the folders they are in, where the system can."""
-    if os.name != "posix":
-        return
-    listed = set(paths)
-    for path in listed | {path.parent for path in listed}:
-        with suppress(FileNotFoundError):
-            opened = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(opened)
-            finally:
-                os.close(opened)

@@ -12,13 +12,17 @@ Which bytes go into a digest: signatures. Whether a report was counted before: d
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+
+from aggregator.places import Place, Remote, below
 
 NAME = "verified"
-"""The file in a study: a line of 64 hex digits for each digest."""
+"""The file in a study: a line of 64 hex digits for each digest. In a bucket, a prefix of such objects."""
+OBJECT_BYTES = 2**16
+"""Nothing can be appended to an object: a process writes its own one anew until it has so many bytes, then another."""
 
 
 @dataclass
@@ -29,22 +33,23 @@ class Verified:
         path: of the file, which need not be there.
     """
 
-    path: Path
+    path: Place
     _known: set[bytes] = field(default_factory=set)
+    _object: Remote | None = None
+    _written: bytes = b""
 
     @classmethod
-    def of(cls, study: Path, size: int = -1) -> Verified:
+    def of(cls, study: Place, size: int = -1) -> Verified:
         """What is written down in a study; nothing where it cannot be read, for it only saves time.
 
         Args:
-            size: of so many bytes at the beginning of the file; of all if not given.
+            size: of so many bytes at the beginning of the file; of all if not given, and of all in a bucket.
         """
         path = study / NAME
         known: set[bytes] = set()
-        with suppress(OSError), path.open("rb") as file:
-            for line in file.read(size).split(b"\n"):
-                with suppress(ValueError):  # a line that a crash cut off
-                    known.add(bytes.fromhex(line.decode("ascii", "replace")))
+        for line in _read(path, size).split(b"\n"):
+            with suppress(ValueError):  # a line that a crash cut off
+                known.add(bytes.fromhex(line.decode("ascii", "replace")))
         return cls(path, known)
 
     def __contains__(self, digest: bytes) -> bool:
@@ -60,14 +65,24 @@ class Verified:
         self._known.update(new)
         if not new:
             return
-        # One write at the end of the file: what several processes write does not mix. The first byte ends a line that
-        # a crash cut off.
+        # The first byte ends a line that a crash cut off.
+        lines = b"".join(b"\n" + digest.hex().encode() for digest in new) + b"\n"
         with suppress(OSError):
+            if isinstance(self.path, Remote):
+                self._put(self.path, lines)
+                return
+            # One write at the end of the file: what several processes write does not mix.
             opened = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
             try:
-                os.write(opened, b"".join(b"\n" + digest.hex().encode() for digest in new) + b"\n")
+                os.write(opened, lines)
             finally:
                 os.close(opened)
+
+    def _put(self, path: Remote, lines: bytes) -> None:
+        if self._object is None or len(self._written) >= OBJECT_BYTES:
+            self._object, self._written = path / secrets.token_hex(8), b""
+        self._written += lines
+        self._object.write_bytes(self._written)
 
 
 @dataclass
@@ -85,8 +100,18 @@ class Noting(Verified):
         self.noted += [digest for digest in digests if digest not in self]
 
 
-def size_of(study: Path) -> int:
+def size_of(study: Place) -> int:
     """Bytes written down in a study."""
+    path = study / NAME
     with suppress(OSError):
-        return (study / NAME).stat().st_size
+        return sum(file.size for file in below(path)) if isinstance(path, Remote) else path.stat().st_size
     return 0
+
+
+def _read(path: Place, size: int) -> bytes:
+    with suppress(OSError):
+        if isinstance(path, Remote):
+            return b"\n".join(file.place.read_bytes() for file in below(path))
+        with path.open("rb") as file:
+            return file.read(size)
+    return b""

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from aggregator.intake.files import UNFINISHED
 from aggregator.intake.framing import frames
+from aggregator.places import Place, Remote
 from protocol.errors import HalftruthError
 
 ENDING = ".htr"
@@ -38,17 +39,27 @@ class InboxFull(HalftruthError):
     """There is no room for the upload; nothing of it was kept."""
 
 
-def inbox_of(study: Path) -> Path:
-    """The folder in which a study's uploads wait."""
+class NoInbox(HalftruthError):
+    """The study is in a bucket; an inbox is on a disk, where an upload can be brought before its receipt is given."""
+
+
+def inbox_of(study: Place) -> Path:
+    """The folder in which a study's uploads wait.
+
+    Raises:
+        NoInbox
+    """
+    if isinstance(study, Remote):
+        raise NoInbox(f"{study} is in a bucket, and has no inbox: name the files, folders or s3:// places to ingest")
     return study / "inbox"
 
 
-def done_of(study: Path) -> Path:
+def done_of(study: Place) -> Path:
     """The folder in which the batches of ingested uploads are kept."""
     return inbox_of(study) / "done"
 
 
-def prepare(study: Path) -> None:
+def prepare(study: Place) -> None:
     """Make the folders where they are missing.
 
     Raises:
@@ -59,7 +70,7 @@ def prepare(study: Path) -> None:
         _sync(folder.parent)
 
 
-def sweep(study: Path, now: float) -> None:
+def sweep(study: Place, now: float) -> None:
     """Remove what a crash left half-written.
 
     Args:
@@ -74,7 +85,7 @@ def sweep(study: Path, now: float) -> None:
                     part.unlink()
 
 
-def require_room(study: Path, size: int) -> None:
+def require_room(study: Place, size: int) -> None:
     """Return if an upload of ``size`` bytes fits.
 
     Raises:
@@ -85,7 +96,7 @@ def require_room(study: Path, size: int) -> None:
         raise InboxFull("no room for the upload")
 
 
-def put(study: Path, body: bytes) -> Path:
+def put(study: Place, body: bytes) -> Path:
     """Keep an upload; it is on the disk when this returns.
 
     Raises:
@@ -101,12 +112,17 @@ def put(study: Path, body: bytes) -> Path:
         raise
 
 
-def waiting(study: Path) -> list[Path]:
+def waiting(study: Place) -> list[Path]:
     """The uploads that wait to be ingested, and whatever batches somebody has put beside them."""
     return sorted(path for path in inbox_of(study).glob(f"[!.]*{ENDING}") if path.is_file())
 
 
-def put_away(study: Path, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
+def kept(study: Place) -> list[Path]:
+    """The folder of batches that were put away, if there is one."""
+    return [done_of(study)] if isinstance(study, Path) and done_of(study).is_dir() else []
+
+
+def put_away(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
     """Keep ingested uploads as mixed batches, out of the way of the next ingest.
 
     A crash on the way leaves uploads where they were, perhaps put away as well; ingested again, they count once.
@@ -144,14 +160,14 @@ def put_away(study: Path, files: Iterable[Path], warnings: Iterable[str] = ()) -
     _sync(inbox_of(study))
 
 
-def _put_away_mixed(study: Path, pile: set[bytes], taken: list[Path]) -> None:
+def _put_away_mixed(study: Place, pile: set[bytes], taken: list[Path]) -> None:
     if pile:
         _write(done_of(study), b"".join(sorted(pile)))
     for file in taken:
         file.unlink(missing_ok=True)
 
 
-def _put_away_whole(study: Path, file: Path) -> None:
+def _put_away_whole(study: Place, file: Path) -> None:
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
     file.replace(done_of(study) / (digest + ENDING))

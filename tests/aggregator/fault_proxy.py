@@ -81,7 +81,7 @@ class FaultProxy:
 
 
 def _request(client: socket.socket) -> bytes:
-    """A whole request with a Content-Length."""
+    """A whole request, whose body is as long as its Content-Length says, or not there; the last of its connection."""
     data = b""
     while END_OF_HEAD not in data:
         piece = client.recv(65536)
@@ -89,10 +89,11 @@ def _request(client: socket.socket) -> bytes:
             return b""
         data += piece
     head, body = data.split(END_OF_HEAD, 1)
-    (length,) = (int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+    lengths = (int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+    length = next(lengths, 0)
     while len(body) < length:
         body += client.recv(65536)
-    return head + END_OF_HEAD + body
+    return head + b"\r\nconnection: close" + END_OF_HEAD + body
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:

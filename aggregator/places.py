@@ -1,0 +1,429 @@
+"""Places: a file or folder on a disk, or an object or prefix in a bucket of an object store.
+
+One idea: what is in a bucket is named s3://BUCKET/KEY and answers to the few words of pathlib that a study and its
+inputs need; so whoever reads or writes them does not ask where they are. A bucket has no folders to make, nothing that
+can be appended to, and nothing to bring to the disk; what is written there is whole at once. That two writers of one
+name are told apart, which a study lives by, is tried before a bucket holds one.
+
+The server's address and the credentials are in the environment, under Amazon's own names, for this and for the storage
+engine alike: docs/SCALE.md.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import secrets
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from urllib.parse import quote, unquote, urlparse
+
+from protocol.errors import HalftruthError
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+SCHEME = "s3://"
+_LOADING = threading.Lock()
+AT_ONCE = 32
+"""Requests that are under way at the same time, where many are to be made."""
+
+_COLOUR = re.compile(r"\x1b\[\d*m")
+_STATUS = re.compile(r"status code\W+(\d{3} [A-Z]\w*(?: [A-Z]\w*)*)")
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+_METADATA_SERVER = "169.254.169.254"
+"""Asked for credentials where there are none in the environment."""
+
+
+class PlaceError(HalftruthError):
+    """A place has no such name, or what is needed to reach it is not there."""
+
+
+class StoreError(OSError):
+    """An object store does not do what it is asked, for a reason that is told in a few words."""
+
+
+@dataclass(frozen=True)
+class Stat:
+    """What is told of an object, in the words of ``os.stat``: bytes, and UTC seconds of its last change."""
+
+    st_size: int
+    st_mtime: float
+
+
+@dataclass(frozen=True, order=True)
+class Remote:
+    """An object in a bucket, or all objects whose keys begin with its key and a slash; in pathlib's words.
+
+    Attributes:
+        key: without a slash at either end; empty for the whole bucket.
+        listed: what a listing told of the object; None where it was not listed.
+    """
+
+    bucket: str
+    key: str = ""
+    listed: Stat | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{SCHEME}{self.bucket}/{self.key}".rstrip("/")
+
+    def __truediv__(self, name: str) -> Remote:
+        return Remote(self.bucket, f"{self.key}/{name}".strip("/"))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The bucket, and the parts of the key."""
+        return (self.bucket, *filter(None, self.key.split("/")))
+
+    @property
+    def name(self) -> str:
+        """The last of its parts."""
+        return self.parts[-1]
+
+    @property
+    def parent(self) -> Remote:
+        """What it is in; of a bucket the bucket."""
+        return Remote(self.bucket, self.key.rpartition("/")[0])
+
+    def with_name(self, name: str) -> Remote:
+        """What is beside it."""
+        return self.parent / name
+
+    def resolve(self) -> Remote:
+        """Itself: a bucket has no links."""
+        return self
+
+    def stat(self) -> Stat:
+        """What is told of the object.
+
+        Raises:
+            OSError
+        """
+        with _asked(self) as store:
+            return _stat(store.head(self.key))
+
+    def is_file(self) -> bool:
+        """Whether there is such an object.
+
+        Raises:
+            OSError: nobody can tell.
+        """
+        with suppress(FileNotFoundError):
+            if self.key and self.listed is None:
+                self.stat()
+            return bool(self.key)
+        return False
+
+    def is_dir(self) -> bool:
+        """Whether there are objects below.
+
+        Raises:
+            OSError: nobody can tell.
+        """
+        return next(below(self), None) is not None
+
+    def exists(self) -> bool:
+        """Whether there is such an object, or any below.
+
+        Raises:
+            OSError: nobody can tell.
+        """
+        return self.is_file() or self.is_dir()
+
+    def open(self, mode: str = "rb", buffering: int = -1) -> io.RawIOBase:
+        """The object, to be read in any order; each reading is a request.
+
+        Raises:
+            OSError
+        """
+        if mode != "rb":
+            raise ValueError(f"an object is not opened for {mode}")
+        return _Reader(self, size_of(self))
+
+    def read_bytes(self) -> bytes:
+        """The whole object.
+
+        Raises:
+            OSError
+        """
+        with _asked(self) as store:
+            return bytes(store.get(self.key).bytes())
+
+    def write_bytes(self, data: bytes, *, new: bool = False) -> None:
+        """Write the object, whole or not at all.
+
+        Args:
+            new: only if there is none.
+        Raises:
+            FileExistsError: there is one.
+            OSError
+        """
+        with _asked(self) as store:
+            store.put(self.key, data, mode="create" if new else "overwrite")
+
+    def touch(self) -> None:
+        """Write the object again as it is: so it is as new as if it had just been made.
+
+        Raises:
+            OSError
+        """
+        self.write_bytes(self.read_bytes())
+
+    def unlink(self) -> None:
+        """Remove the object.
+
+        Raises:
+            OSError
+        """
+        with _asked(self) as store:
+            store.delete(self.key)
+
+    def require_conditional_writes(self) -> None:
+        """Return if the store refuses to write, as a new object, one that is there.
+
+        Raises:
+            PlaceError: it writes over it.
+            OSError
+        """
+        probe = self / f".probe-{secrets.token_hex(8)}"
+        probe.write_bytes(b"", new=True)
+        try:
+            probe.write_bytes(b"", new=True)
+        except FileExistsError:
+            return
+        finally:
+            probe.unlink()
+        raise PlaceError(
+            f"{self} is on an object store that writes over what is there when it is told not to (If-None-Match): "
+            "two writers would lose each other's reports, so it must not hold a study"
+        )
+
+
+Place: TypeAlias = Path | Remote
+
+
+@dataclass(frozen=True)
+class File:
+    """A file or object that was met on the way.
+
+    Attributes:
+        size: in bytes.
+        changed: UTC seconds, by the clock of the storage.
+    """
+
+    place: Place
+    size: int
+    changed: float
+
+
+def is_remote(text: str) -> bool:
+    """Whether a name is meant for a place in a bucket."""
+    return text.startswith(SCHEME)
+
+
+def place(named: str | Place) -> Place:
+    """The place that ``named`` is, or names.
+
+    Raises:
+        PlaceError: it begins like a place in a bucket, and is none.
+    """
+    if not isinstance(named, str):
+        return named
+    if not is_remote(named):
+        return Path(named)
+    bucket, _, key = named.removeprefix(SCHEME).partition("/")
+    key = key.removesuffix("/")
+    parts = key.split("/") if key else []
+    if not bucket or any(part in ("", ".", "..") for part in parts):
+        raise PlaceError(f"{named!r} names no place in a bucket: {SCHEME}BUCKET/FOLDER does")
+    return Remote(bucket, key)
+
+
+def uri_of(place: Place) -> str:
+    """What the storage engine calls a place."""
+    return f"{SCHEME}{place.bucket}/{quote(place.key)}" if isinstance(place, Remote) else str(place)
+
+
+def of_uri(uri: str) -> Place:
+    """The place that the storage engine's name of it means."""
+    found = urlparse(uri)
+    if is_remote(uri):
+        return Remote(found.netloc, unquote(found.path).strip("/"))
+    return Path(unquote(found.path))
+
+
+def below(folder: Place) -> Iterator[File]:
+    """All files in a folder and in those below, or all objects under a prefix.
+
+    Raises:
+        OSError: a bucket cannot be listed.
+    """
+    if isinstance(folder, Remote):
+        with _asked(folder) as store:
+            for chunk in store.list(folder.key or None):
+                for one in chunk:
+                    if one["path"] != folder.key:  # which some tools make for a folder
+                        told = _stat(one)
+                        yield File(Remote(folder.bucket, one["path"], told), told.st_size, told.st_mtime)
+        return
+    for here, _, names in os.walk(folder):
+        for file in (Path(here, name) for name in names):
+            with suppress(FileNotFoundError):  # somebody has removed it
+                if file.is_file():
+                    found = file.stat()
+                    yield File(file, found.st_size, found.st_mtime)
+
+
+def size_of(file: Place) -> int:
+    """Bytes of a file or object; of an object as it was listed, if it was.
+
+    Raises:
+        OSError
+    """
+    if isinstance(file, Remote) and file.listed is not None:
+        return file.listed.st_size
+    return file.stat().st_size
+
+
+def touch(file: Place) -> None:
+    """Make a file or object as new as if it had just been written.
+
+    Raises:
+        OSError
+    """
+    if isinstance(file, Remote):
+        file.touch()
+    else:
+        os.utime(file)
+
+
+def ahead(ask: Callable[[Asked], Answer], each: Iterable[Asked]) -> Iterator[Answer]:
+    """What is answered about each, in order; some are asked about at once.
+
+    An object store takes long to answer, however little is asked, and answers many at the same time.
+    """
+    waiting: deque[Future[Answer]] = deque()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for one in each:
+            waiting.append(pool.submit(ask, one))
+            if len(waiting) > AT_ONCE:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def sync(paths: Iterable[Place]) -> None:
+    """Bring files and folders to the disk, and the names in the folders they are in, where the system can.
+
+    What a store has taken in a bucket, it has.
+    """
+    if os.name != "posix":
+        return
+    listed = {path for path in paths if isinstance(path, Path)}
+    for path in listed | {path.parent for path in listed}:
+        with suppress(FileNotFoundError):
+            opened = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(opened)
+            finally:
+                os.close(opened)
+
+
+def answer_of(error: BaseException) -> str | None:
+    """What an object store, or the lack of one, is the cause of in an error, in a few words; else None."""
+    if isinstance(error, StoreError):
+        return error.strerror
+    text = _COLOUR.sub("", str(error))
+    if "Generic S3 error" not in text:
+        return None
+    if _METADATA_SERVER in text:
+        return "no credentials for the object store; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY name them"
+    status, code = _STATUS.search(text), _CODE.search(text)
+    if status is None:
+        if "URL scheme is not allowed" in text or "BadScheme" in text:
+            return "its address is http://, which AWS_ALLOW_HTTP=true allows"
+        return "the object store does not answer; AWS_ENDPOINT_URL names its address where it is not Amazon's"
+    return f"the object store says {status[1]}" + (f" ({code[1]})" if code else "")
+
+
+class _Reader(io.RawIOBase):
+    """An object of a known size, read as a file is."""
+
+    def __init__(self, remote: Remote, size: int) -> None:
+        super().__init__()
+        self.remote, self.size, self.at = remote, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self.at = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.size}[whence])
+        return self.at
+
+    def readinto(self, buffer: Any) -> int:
+        wanted = min(len(buffer), self.size - self.at)
+        if wanted <= 0:
+            return 0
+        with _asked(self.remote) as store:
+            buffer[:wanted] = memoryview(store.get_range(self.remote.key, start=self.at, length=wanted))
+        self.at += wanted
+        return wanted
+
+    def readall(self) -> bytes:
+        return self.read(max(0, self.size - self.at)) or b""
+
+
+@contextmanager
+def _asked(remote: Remote) -> Iterator[S3Store]:
+    """The bucket's store, whose errors become the system's.
+
+    Raises:
+        PlaceError: what speaks to it is not installed.
+        OSError
+    """
+    try:
+        with _LOADING:
+            store = _store(remote.bucket)
+    except ModuleNotFoundError:
+        raise PlaceError(
+            f"{remote} is on an object store, for which `pip install 'halftruth[aggregator,s3]'` is needed"
+        ) from None
+    from obstore import exceptions
+
+    try:
+        yield store
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "there is no such object", str(remote)) from None
+    except exceptions.AlreadyExistsError:
+        raise FileExistsError(errno.EEXIST, "there is such an object", str(remote)) from None
+    except exceptions.BaseError as error:
+        raise StoreError(errno.EIO, answer_of(error) or str(error).partition("\n")[0], str(remote)) from None
+
+
+@lru_cache
+def _store(bucket: str) -> S3Store:
+    from obstore.store import S3Store  # loaded by who needs it; by one thread, for its modules import each other
+
+    return S3Store(bucket)
+
+
+def _stat(told: Any) -> Stat:
+    return Stat(told["size"], told["last_modified"].timestamp())

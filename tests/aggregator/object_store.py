@@ -1,0 +1,70 @@
+"""An object store on loopback: moto's S3, in a process of its own, with a bucket.
+
+One idea: tests speak to it as to any store, over HTTP and by the environment's word, so that nothing of the aggregator
+knows of them. A second port is of the same store with a fault that some have: it does not hear If-None-Match.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+BUCKET = "lib"
+ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "tests",
+    "AWS_SECRET_ACCESS_KEY": "tests",
+    "AWS_REGION": "us-east-1",
+    "AWS_ALLOW_HTTP": "true",
+}
+"""And AWS_ENDPOINT_URL, the store's address."""
+
+
+@contextmanager
+def object_store() -> Iterator[tuple[str, str]]:
+    """The addresses of a store that does what it is told, and of one that writes over what is there."""
+    command = [sys.executable, "-m", "tests.aggregator.object_store"]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=root) as process:
+        try:
+            assert process.stdout is not None
+            sound, deaf = (f"http://127.0.0.1:{port}" for port in process.stdout.readline().split())
+            made = urllib.request.Request(f"{sound}/{BUCKET}", method="PUT")  # noqa: S310  # our own process
+            urllib.request.urlopen(made).close()  # noqa: S310
+            yield sound, deaf
+        finally:
+            process.kill()
+
+
+def _deaf(application: Callable[..., Any]) -> Callable[..., Any]:
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Any:
+        environ.pop("HTTP_IF_NONE_MATCH", None)
+        return application(environ, start)
+
+    return answer
+
+
+def main() -> None:
+    """Serve until killed, or until whoever started it is gone."""
+    import threading
+
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import make_server
+
+    application = DomainDispatcherApplication(create_backend_app)
+    servers = [make_server("127.0.0.1", 0, one, threaded=True) for one in (application, _deaf(application))]
+    for one in servers:
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+    print(*(one.port for one in servers), flush=True)
+    started_by = os.getppid()
+    while os.getppid() == started_by:
+        threading.Event().wait(1)
+
+
+if __name__ == "__main__":
+    main()
