@@ -290,7 +290,8 @@ class _Docket:
             result.outputs[self.names[campaign]] = int(self.reports.count[rows].sum())
         owner = np.where(self.verdict > _NUMBER[Reject.UNKNOWN_CAMPAIGN], self.campaign, -1)
         refused = ~accepted & (self.verdict != _NONE)
-        pairs, counts = np.unique(np.stack([owner, self.verdict])[:, refused], axis=1, return_counts=True)
-        for (campaign, reject), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
-            result.rejected[self.names[campaign] if campaign >= 0 else "", _CLASSES[reject]] += count
+        counts = np.bincount(((owner + 1) * len(_CLASSES) + self.verdict)[refused])
+        for code in np.flatnonzero(counts).tolist():
+            campaign, reject = divmod(code, len(_CLASSES))
+            result.rejected[self.names[campaign - 1] if campaign else "", _CLASSES[reject]] += int(counts[code])
         return result

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aggregator.estimate.result import estimate
+from aggregator.intake import files, signatures, tables
 from aggregator.intake import ingest as intake
-from aggregator.intake import signatures, tables
 from aggregator.intake.files import IntakeError, batch_files
 from aggregator.intake.ingest import ingest
 from aggregator.intake.rejects import Reject
@@ -285,7 +285,7 @@ def test_an_unreadable_file_is_named_and_the_rest_goes_on(study, tmp_path, monke
     """A file that cannot be read, or not to its end, is in the warnings; what was read of it counts."""
     for name, number in (("bad", 0), ("good", 1), ("worse", 2)):
         (tmp_path / name).write_bytes(report(number, PLAIN) * 2)
-    real = intake.pieces
+    real = files.pieces
 
     def failing(path, size):
         if path.name == "worse":
@@ -295,7 +295,7 @@ def test_an_unreadable_file_is_named_and_the_rest_goes_on(study, tmp_path, monke
             if path.name == "bad":
                 raise OSError(5, "Input/output error", str(path))
 
-    monkeypatch.setattr(intake, "pieces", failing)
+    monkeypatch.setattr(files, "pieces", failing)
     result = ingest(study, [tmp_path / name for name in ("bad", "good", "worse")], now=NOW, piece_bytes=150)
     assert (result.accepted, result.rejected) == (2, {"malformed": 1, "replayed": 1})
     assert [warning.partition(" ")[0].rpartition("/")[2] for warning in result.warnings] == ["bad", "worse"]

@@ -226,6 +226,17 @@ def test_large_objects_are_read_in_pieces(bucket, tmp_path):
     assert found[0][0].accepted == 200
 
 
+def test_an_object_that_is_gone_is_named_and_the_rest_goes_on(bucket, study):
+    """One that was removed after the listing, small or large, is in the warnings, and the others are counted."""
+    large = b"".join(report(n, PLAIN) for n in range(1, 9)) + bytes(2**17)
+    files = batch_files([uploaded(bucket / "inbox", [report(0, PLAIN), large, large])])
+    for gone in files[:2]:
+        gone.unlink()
+    done = ingest(study, files, now=NOW)
+    assert done.accepted == 8
+    assert done.warnings == tuple(f"{gone} could not be read: there is no such object" for gone in files[:2])
+
+
 def test_what_was_verified_is_not_verified_again(bucket, study, monkeypatch):
     """What a process wrote down in the bucket spares another one the signatures; no object of it grows without end."""
     for module, name, value in (
