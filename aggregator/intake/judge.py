@@ -189,9 +189,9 @@ class _Docket:
             revoked = self.reports.period[rows] >= registry.since[at]
             self.refuse(rows, ~revoked & ~registry.enrolled[at], Reject.UNKNOWN_KEY)
             self.refuse(rows, revoked, Reject.REVOKED_KEY)
-            public[rows] = registry.public[at]
+            public[rows] = np.take(registry.public, at, axis=0)
         rows = self.undecided()
-        self.under_way.append(verifier.ask(self.sealed.rows(rows), public[rows]))
+        self.under_way.append(verifier.ask(self.sealed.rows(rows), np.take(public, rows, axis=0)))
 
     def parts(self, most_outputs: int) -> Iterator[Integers]:
         """The rows asked about, of about ``most_outputs`` outputs at a time: bad signatures, and their schedule.

@@ -50,7 +50,9 @@ class Registry:
 
     def find(self, ids: Integers) -> tuple[Integers, Mask]:
         """Where key ids stand in the registry, and whether they do."""
-        at = np.searchsorted(self.ids, ids)
+        at = np.empty(len(ids), dtype=np.int64)
+        order = np.argsort(ids)  # neighbours are looked up in the same places of memory
+        at[order] = np.searchsorted(self.ids, ids[order])
         at[at == len(self.ids)] = 0
         return at, (self.ids[at] == ids) if len(self.ids) else np.zeros(len(ids), dtype=np.bool_)
 
