@@ -9,7 +9,6 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from aggregator.cli import shell
 from aggregator.cli.shell import halftruth
-from aggregator.places import Remote
 from protocol import codec, envelope
 from protocol.envelope import Kind
 from protocol.errors import HalftruthError
@@ -27,7 +26,7 @@ class CampaignName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         folder = ctx.find_root().params.get("study")
-        if not isinstance(folder, Path | Remote):
+        if not isinstance(folder, Path):  # a bucket is too far away for a key press
             return []
         from aggregator.study import Study  # nothing is opened before somebody asks
 

@@ -505,6 +505,8 @@ def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatc
         with pytest.raises(StudyError, match="AWS_ALLOW_HTTP=true"):
             Study.open(study.path)
     places._store.cache_clear()
+    asked = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 5 ms - 403 Forbidden"
+    assert "AWS_ACCESS_KEY_ID" in str(places.answer_of(OSError(asked)))
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(PlaceError, match=r"halftruth\[aggregator,s3\]"):
         Study.open(study.path)
