@@ -101,6 +101,21 @@ def _given(got: bytes | OSError) -> Iterator[bytes]:
         yield got
 
 
+def may_hold(path: Place, mark: bytes, size: int) -> bool:
+    """Whether a file holds some bytes, read ``size`` at a time; True of what cannot be read, or only at a distance."""
+    if isinstance(path, Remote):
+        return True
+    rest, over = b"", len(mark) - 1  # they may begin in one piece and end in the next
+    try:
+        for piece in pieces(path, size):
+            if mark in piece or mark in rest + piece[:over]:
+                return True
+            rest = (rest + piece[-over:])[-over:]
+    except OSError:
+        return True
+    return False
+
+
 def part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
     """``size`` bytes of a file from ``begin`` on; whether it ends before that; and what stopped reading."""
     read: list[bytes] = []

@@ -24,7 +24,9 @@ TRAILER = 2 + SIGNATURE_BYTES
 """Bytes after the payload: the byte string's head and the signature."""
 
 _PREFIX = bytes([0x95, VERSION])
-_HEADS = {bytes([0x95, VERSION, kind, 0xC4, KEY_ID_BYTES]): kind for kind in Kind}
+HEADS = {kind: bytes([0x95, VERSION, kind, 0xC4, KEY_ID_BYTES]) for kind in Kind}
+"""The bytes that an envelope of a kind begins with."""
+_KINDS = {head: kind for kind, head in HEADS.items()}
 _PAYLOAD_AT = KEY_AT + KEY_ID_BYTES
 _SIGNATURE_HEAD = bytes([0xC4, SIGNATURE_BYTES])
 _LONGEST_HEAD = _PAYLOAD_AT + 5
@@ -101,7 +103,7 @@ def frames(data: bytes, *, final: bool, inside_garbage: bool = False, stop: int 
             inside_garbage = False
             at = int(ends[after - 1])
             continue
-        kind = _HEADS.get(data[at : at + KEY_AT], 0)
+        kind = _KINDS.get(data[at : at + KEY_AT], 0)
         end = payload = 0
         if kind and at + _LONGEST_HEAD <= size:
             payload, end = _extent(data, at, kind)

@@ -20,8 +20,8 @@ from aggregator import places
 from aggregator.intake import judge
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.enrolments import Enrolled, enrol
-from aggregator.intake.files import IntakeError, batch_files, contents, size_of
-from aggregator.intake.framing import frames
+from aggregator.intake.files import IntakeError, batch_files, contents, may_hold, size_of
+from aggregator.intake.framing import HEADS, frames
 from aggregator.intake.judge import Hearing, Judged
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import verifier
@@ -135,7 +135,8 @@ def ingest(
     desk = Desk(study, now)
     with verifier(threads, Verified.of(study.path)) as threads_verifying:
         # All keys come before all reports, so neither order nor the size of chunks decides who is known.
-        for chunk in _chunks(files, [], piece_bytes, chunk_reports):
+        introducing = [path for path in files if may_hold(path, HEADS[Kind.ENROLMENT], piece_bytes)]
+        for chunk in _chunks(introducing, [], piece_bytes, chunk_reports):
             desk.take_keys(enrol(study, chunk, threads_verifying, uploaded=True), len(chunk.of(Kind.ENROLMENT)))
         slots = Slots(study.path / REPORTS)
         chunks = _chunks(files, warnings, piece_bytes, chunk_reports)

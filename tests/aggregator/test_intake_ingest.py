@@ -281,6 +281,17 @@ def test_files_are_those_of_the_folders_in_order(study, tmp_path):
     assert (result.accepted, result.files, sum(done)) == (3, 3, 3 * len(report(0, PLAIN)))
 
 
+@given(data=st.binary(max_size=60), begin=st.integers(0, 60), size=st.integers(1, 9), length=st.integers(2, 6))
+def test_whether_a_file_may_hold_some_bytes(tmp_path_factory, data, begin, size, length):
+    """However it is cut into pieces, they are found where they are and nowhere else; who cannot read, cannot say no."""
+    mark = bytes(range(200, 200 + length))
+    path = tmp_path_factory.mktemp("file") / "data"
+    for content in (data, data[:begin] + mark + data[begin:]):
+        path.write_bytes(content)
+        assert files.may_hold(path, mark, size) == (mark in content)
+    assert files.may_hold(path.with_name("nothing"), mark, size)
+
+
 def test_an_unreadable_file_is_named_and_the_rest_goes_on(study, tmp_path, monkeypatch):
     """A file that cannot be read, or not to its end, is in the warnings; what was read of it counts."""
     for name, number in (("bad", 0), ("good", 1), ("worse", 2)):
