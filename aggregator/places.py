@@ -36,6 +36,7 @@ Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 SCHEME = "s3://"
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _LOADING = threading.Lock()
 AT_ONCE = 32
 """Requests that are under way at the same time, where many are to be made."""
@@ -63,7 +64,7 @@ class Stat:
     st_mtime: float
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Remote:
     """An object in a bucket, or all objects whose keys begin with its key and a slash; in pathlib's words.
 
@@ -229,25 +230,25 @@ class File:
 
 
 def is_remote(text: str) -> bool:
-    """Whether a name is meant for a place in a bucket."""
-    return text.startswith(SCHEME)
+    """Whether a name is meant for a place that is not on a disk."""
+    return _ELSEWHERE.match(text) is not None
 
 
 def place(named: str | Place) -> Place:
     """The place that ``named`` is, or names.
 
     Raises:
-        PlaceError: it begins like a place in a bucket, and is none.
+        PlaceError: it begins like a place elsewhere, and is none.
     """
     if not isinstance(named, str):
         return named
     if not is_remote(named):
         return Path(named)
-    bucket, _, key = named.removeprefix(SCHEME).partition("/")
+    bucket, _, key = named[len(SCHEME) :].partition("/")
     key = key.removesuffix("/")
     parts = key.split("/") if key else []
-    if not bucket or any(part in ("", ".", "..") for part in parts):
-        raise PlaceError(f"{named!r} names no place in a bucket: {SCHEME}BUCKET/FOLDER does")
+    if not named.lower().startswith(SCHEME) or not bucket or any(part in ("", ".", "..") for part in parts):
+        raise PlaceError(f"{named!r} names no place: a folder does, and of object stores {SCHEME}BUCKET/FOLDER")
     return Remote(bucket, key)
 
 
@@ -259,7 +260,7 @@ def uri_of(place: Place) -> str:
 def of_uri(uri: str) -> Place:
     """The place that the storage engine's name of it means."""
     found = urlparse(uri)
-    if is_remote(uri):
+    if uri.startswith(SCHEME):
         return Remote(found.netloc, unquote(found.path).strip("/"))
     return Path(unquote(found.path))
 

@@ -42,6 +42,7 @@ from tests.aggregator.test_engine_dask import messy
 from tests.aggregator.test_intake_ingest import OPEN, PLAIN, rows
 
 ROOT = Path(__file__).parents[2]
+ELSEWHERE = ["gs://b/c", "abfss://b@c/d", "https://b/c", "file:///b"]
 EIGHTEEN = [report(n % 9, PLAIN, n % 16, period=n // 9) for n in range(18)]
 
 
@@ -152,9 +153,11 @@ def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
         (bucket / "b/c").open("wb")
 
 
-@pytest.mark.parametrize("name", ["s3://", "s3:///key", "s3://b//c", "s3://b/../c", "s3://b/./c", "s3://b/c//d"])
-def test_names_that_begin_like_a_bucket_and_name_none(name):
-    """They are refused, and do not become folders called "s3:"."""
+@pytest.mark.parametrize(
+    "name", ["s3://", "s3:///key", "s3://b//c", "s3://b/../c", "s3://b/./c", "s3://b/c//d", *ELSEWHERE]
+)
+def test_names_that_begin_like_a_place_elsewhere_and_name_none(name):
+    """They are refused, and do not become folders called "s3:" or "gs:"."""
     with pytest.raises(PlaceError, match="names no place"):
         place(name)
 
@@ -162,6 +165,7 @@ def test_names_that_begin_like_a_bucket_and_name_none(name):
 def test_names_of_buckets():
     """The whole bucket is a place, and a slash at the end says nothing."""
     assert place("s3://b") == place("s3://b/") == Remote("b")
+    assert place("S3://b/C") == Remote("b", "C")
     assert str(Remote("b")) == "s3://b"
     assert place("s3://b/c/d/") == Remote("b", "c/d")
     assert (Remote("b").name, Remote("b", "c").parent, Remote("b").parent) == ("b", Remote("b"), Remote("b"))
@@ -462,8 +466,8 @@ def test_what_a_bucket_has_not_is_said_before_anything_is_done(bucket, study, tm
         ([*of, "rebuild", "--out", bucket / "anew"], "is in a bucket: name a folder"),
         ([*of, "ingest", bucket / "nothing"], "no such file or folder"),
         ([*of, "ingest", "s3://no-such-bucket/there"], "404 Not Found (NoSuchBucket)"),
-        ([*of, "ingest", "s3://"], "names no place in a bucket"),
-        (["--study", "s3:///lib", "status"], "names no place in a bucket"),
+        ([*of, "ingest", "s3://"], "names no place"),
+        (["--study", "s3:///lib", "status"], "names no place"),
         (["--study", "s3://no-such-bucket/lib", "status"], "404 Not Found (NoSuchBucket)"),
         (["--study", bucket / "nothing", "status"], "is not a study"),
     ):
