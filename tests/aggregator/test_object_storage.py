@@ -307,7 +307,7 @@ def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucke
         # A process of its own, for the engine does not always let this one's proxy speak while it waits for an answer.
         command = [sys.executable, "-c", STUBBORN, str(study.path), str(files)]
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-        assert proxy.met > 10
+        assert proxy.met > 5
     failed = json.loads(done.stdout)
     assert all("\n" not in said and len(said) < 400 for said in failed), failed
     assert len(rows(study)) == 18
