@@ -10,10 +10,19 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from aggregator import places
+from aggregator.places import Place
+from aggregator.study import Study
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, enrolment
+from tests.aggregator.test_intake_ingest import OPEN, PLAIN
 
 BUCKET = "lib"
 ENVIRONMENT = {
@@ -39,6 +48,34 @@ def object_store() -> Iterator[tuple[str, str]]:
             yield sound, deaf
         finally:
             process.kill()
+
+
+@contextmanager
+def speaking_to(address: str) -> Iterator[None]:
+    """This process, and those it starts, speak to the store at an address."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (ENVIRONMENT | {"AWS_ENDPOINT_URL": address}).items():
+            patch.setenv(name, value)
+        places._store.cache_clear()
+        yield
+        places._store.cache_clear()
+
+
+def furnished(path: Place) -> Study:
+    """A study of ``PLAIN`` with ten devices, one of them revoked, and of ``OPEN`` with none."""
+    made = crowd.study(path, PLAIN, range(10))
+    made.import_campaign(OPEN.data, [AUTHOR.public], "open")
+    made.revoke(enrolment(9, PLAIN))
+    return made
+
+
+def uploaded(folder: Place, datas: Iterable[bytes]) -> Place:
+    """Objects below a prefix, or files in a folder, in an order that is that of their names."""
+    if isinstance(folder, Path):
+        folder.mkdir()
+    for number, data in enumerate(datas):
+        (folder / f"{number:03}.htr").write_bytes(data)
+    return folder
 
 
 def _deaf(application: Callable[..., Any]) -> Callable[..., Any]:

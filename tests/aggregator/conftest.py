@@ -1,0 +1,22 @@
+"""The object store that several files of tests speak to."""
+
+from __future__ import annotations
+
+import pytest
+
+from aggregator.places import Remote
+from tests.aggregator.object_store import BUCKET, object_store, speaking_to
+
+
+@pytest.fixture(scope="module")
+def stores():
+    """The addresses of a sound store and of one that is deaf to conditions."""
+    with object_store() as addresses:
+        yield addresses
+
+
+@pytest.fixture
+def bucket(stores, tmp_path):
+    """A prefix of the bucket that nobody else uses, with a name that needs quoting."""
+    with speaking_to(stores[0]):
+        yield Remote(BUCKET, f"{tmp_path.name} ü#1")

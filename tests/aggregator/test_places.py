@@ -1,0 +1,209 @@
+"""Places in a bucket, in pathlib's words; and what is said where there is no place, or no store for a study."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from aggregator import places
+from aggregator.cli.shell import halftruth
+from aggregator.intake import tables
+from aggregator.intake.files import IntakeError, batch_files
+from aggregator.intake.tables import REPORTS, StudyError
+from aggregator.places import PlaceError, Remote, StoreError, below, place
+from aggregator.receive.inbox import NoInbox, inbox_of
+from aggregator.study import Study
+from protocol.keys import public_line
+from tests.aggregator.crowd import AUTHOR, enrolment, report
+from tests.aggregator.object_store import furnished, speaking_to, uploaded
+from tests.aggregator.test_intake_ingest import PLAIN
+
+ROOT = Path(__file__).parents[2]
+ELSEWHERE = ["gs://b/c", "abfss://b@c/d", "https://b/c", "file:///b"]
+EIGHTEEN = [report(n % 9, PLAIN, n % 16, period=n // 9) for n in range(18)]
+
+
+@pytest.fixture
+def study(bucket):
+    """A study in the bucket: ``PLAIN`` with ten devices, one of them revoked, and ``OPEN`` with none."""
+    return furnished(bucket / "study")
+
+
+# Places.
+
+
+def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
+    """The same tree on a disk and in a bucket: the same names, sizes, bytes and kinds, however it is asked."""
+    here = tmp_path / "here"
+    content = {"a": b"0123456789" * 400, "b/c": b"", "b/d e/ü#1": os.urandom(70_000), "b/d e/.f": b"x"}
+    for name, data in content.items():
+        path, remote = here, bucket
+        for part in name.split("/"):
+            path, remote = path / part, remote / part
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        remote.write_bytes(data)
+        assert remote == bucket / name == place(str(remote)) == remote.resolve()
+        assert remote.read_bytes() == path.read_bytes() == data
+        assert (remote.name, remote.parent.name) == (path.name, path.parent.name if "/" in name else bucket.name)
+        assert remote.with_name("z") == remote.parent / "z"
+        for one in (remote, remote.parent, bucket / "nothing", bucket / "b"):
+            two = here / str(one).removeprefix(str(bucket)).lstrip("/")
+            assert (one.exists(), one.is_file(), one.is_dir()) == (two.exists(), two.is_file(), two.is_dir())
+        listed = next(file for file in below(bucket) if file.place == remote)
+        assert listed.size == places.size_of(listed.place) == places.size_of(remote) == path.stat().st_size
+        assert abs(listed.changed - path.stat().st_mtime) < 60
+        read = []
+        for opened in (remote.open("rb"), path.open("rb", buffering=0)):
+            with opened as file:
+                said = [file.seek(-min(5, len(data)), io.SEEK_END), file.read(3), file.tell(), file.seek(0)]
+                read.append([*said, file.read(1000), file.seek(10, io.SEEK_CUR), file.readall(), file.read(1)])
+        assert read[0] == read[1]
+    names = [sorted(str(file.place).removeprefix(str(top)) for file in below(top)) for top in (bucket, here)]
+    assert names[0] == names[1] != []
+    (bucket / "a").unlink()
+    for asked in (Remote.stat, Remote.read_bytes, Remote.open):
+        with pytest.raises(FileNotFoundError):
+            asked(bucket / "a")
+    with pytest.raises(FileExistsError):
+        (bucket / "b/c").write_bytes(b"new", new=True)
+    assert (bucket / "b/c").read_bytes() == b""
+    with pytest.raises(ValueError, match="not opened"):
+        (bucket / "b/c").open("wb")
+
+
+@pytest.mark.parametrize(
+    "name", ["s3://", "s3:///key", "s3://b//c", "s3://b/../c", "s3://b/./c", "s3://b/c//d", *ELSEWHERE]
+)
+def test_names_that_begin_like_a_place_elsewhere_and_name_none(name):
+    """They are refused, and do not become folders called "s3:" or "gs:"."""
+    with pytest.raises(PlaceError, match="names no place"):
+        place(name)
+
+
+def test_names_of_buckets():
+    """The whole bucket is a place, and a slash at the end says nothing."""
+    assert place("s3://b") == place("s3://b/") == Remote("b")
+    assert place("S3://b/C") == Remote("b", "C")
+    assert str(Remote("b")) == "s3://b"
+    assert place("s3://b/c/d/") == Remote("b", "c/d")
+    assert (Remote("b").name, Remote("b", "c").parent, Remote("b").parent) == ("b", Remote("b"), Remote("b"))
+    assert place("s3") == Path("s3")
+
+
+def test_what_was_asked_ahead_is_in_order():
+    """Answers come in the order of the questions, each once, and an error where its turn is."""
+
+    def ask(number):
+        threading.Event().wait(random.Random(number).random() / 200)
+        return 1 // (number - 90) * 0 + number
+
+    answers = places.ahead(ask, range(100))
+    assert [next(answers) for _ in range(90)] == list(range(90))
+    with pytest.raises(ZeroDivisionError):
+        next(answers)
+    assert list(places.ahead(ask, [])) == []
+
+
+# What is said.
+
+
+def run(*arguments):
+    """A command's exit code, output and complaints."""
+    done = CliRunner().invoke(halftruth, [str(argument) for argument in arguments])
+    assert not done.exception or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_session_by_the_command_line(bucket, tmp_path):
+    """import, enrol, ingest, status, estimate, compact and rebuild of a study in a bucket, as of one in a folder."""
+    (tmp_path / "education.campaign").write_bytes(PLAIN.data)
+    (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
+    (tmp_path / "devices.pub").write_bytes(b"".join(enrolment(n, PLAIN) for n in range(50)))
+    data = b"".join(report(n, PLAIN, n % 16) for n in range(50))
+    uploaded(bucket / "inbox", [data])
+    uploaded(tmp_path / "inbox", [data])
+    printed = []
+    for where, inputs in ((bucket / "study", bucket / "inbox"), (tmp_path / "study", tmp_path / "inbox")):
+        of = ["--study", str(where)]
+        sessions = [
+            run(*of, "import", tmp_path / "education.campaign", "--trust", tmp_path / "author.pub"),
+            run(*of, "enrol", tmp_path / "devices.pub"),
+            run(*of, "ingest", inputs, "--json"),
+            run(*of, "status", "--json"),
+            run(*of, "estimate", "education", "--json"),
+            run(*of, "compact"),
+        ]
+        assert [code for code, _, _ in sessions] == [0] * len(sessions), sessions
+        printed.append([out for _, out, _ in sessions[1:5]])
+        code, out, _ = run(*of, "rebuild", "--out", tmp_path / f"anew of {where.parent.name}", "--json")
+        assert (code, json.loads(out)["read"]) == (0, 50)
+    assert printed[0] == printed[1]
+    assert json.loads(printed[0][1])["accepted"] == 50
+
+
+def test_what_a_bucket_has_not_is_said_before_anything_is_done(bucket, study, tmp_path):
+    """No inbox, no new study by rebuild, no study among other objects; a bucket or object that is not there."""
+    of = ["--study", study.path]
+    for arguments, said in (
+        ([*of, "ingest"], "has no inbox"),
+        ([*of, "receive"], "has no inbox"),
+        ([*of, "rebuild", "--out", bucket / "anew"], "is in a bucket: name a folder"),
+        ([*of, "ingest", bucket / "nothing"], "no such file or folder"),
+        ([*of, "ingest", "s3://no-such-bucket/there"], "404 Not Found (NoSuchBucket)"),
+        ([*of, "ingest", "s3://"], "names no place"),
+        (["--study", "s3:///lib", "status"], "names no place"),
+        (["--study", "s3://no-such-bucket/lib", "status"], "404 Not Found (NoSuchBucket)"),
+        (["--study", bucket / "nothing", "status"], "is not a study"),
+    ):
+        code, out, err = run(*arguments)
+        assert code in (1, 2)
+        assert out == ""
+        assert said in " ".join(err.split()), err
+        assert "Traceback" not in err
+    with pytest.raises(NoInbox):
+        inbox_of(study.path)
+    with pytest.raises(IntakeError):
+        batch_files([bucket / "nothing"])
+    (bucket / "other" / "file").write_bytes(b"x")
+    with pytest.raises(StudyError, match="holds other files"):
+        Study.create(bucket / "other")
+    assert not (tmp_path / "s3:").exists()
+
+
+def test_a_store_that_tells_no_two_writers_apart_holds_no_study(stores, bucket):
+    """One that writes over what is there, told not to, is refused, and nothing is left there."""
+    with speaking_to(stores[1]):
+        with pytest.raises(PlaceError, match="If-None-Match"):
+            Study.create(bucket / "study")
+        assert not (bucket / "study").exists()
+
+
+def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatch):
+    """Nobody listens; no credentials; the program for it is not installed: a sentence each, which says what to do."""
+    silence = pytest.raises(StudyError, match="the object store does not answer; AWS_ENDPOINT_URL")
+    with speaking_to("http://127.0.0.1:9"), silence:
+        Study.open(study.path)
+    with pytest.raises(StoreError, match="NoSuchBucket"):
+        batch_files(["s3://no-such-bucket/inbox"])
+    with pytest.raises(StudyError, match="NoSuchBucket"):
+        tables.snapshot(Remote("no-such-bucket", "study") / REPORTS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("AWS_ALLOW_HTTP")
+        places._store.cache_clear()
+        with pytest.raises(StudyError, match="AWS_ALLOW_HTTP=true"):
+            Study.open(study.path)
+    places._store.cache_clear()
+    asked = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 5 ms - 403 Forbidden"
+    assert "AWS_ACCESS_KEY_ID" in str(places.answer_of(OSError(asked)))
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    with pytest.raises(PlaceError, match=r"halftruth\[aggregator,s3\]"):
+        Study.open(study.path)
