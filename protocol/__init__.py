@@ -1,5 +1,59 @@
-"""The ground that device and aggregator share: channels, certificates, the wire.
+"""What device and aggregator share: channels, certificates, campaigns, reports and the wire format.
 
-Pure: no files, no network, no clock, no numpy. Randomness and time are arguments. ``SPEC.md`` beside this
-file is normative; where code and SPEC differ, the code is wrong.
+    from protocol import SigningKey, open_campaign, seal_campaign
+
+The package is pure: no files, no network, no clock, no numpy; randomness and time are arguments. ``SPEC.md`` beside
+this file is normative; where code and SPEC differ, the code is wrong. The names in ``__all__`` are loaded when they are
+first used.
 """
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False  # type checkers take it for true; the one in typing costs an import
+
+if TYPE_CHECKING:
+    from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
+    from protocol.closing import seal_closing
+    from protocol.errors import HalftruthError, NotInDomain, OutsideSchedule
+    from protocol.keys import SigningKey, public_from_line, public_line
+
+__all__ = [
+    "Campaign",
+    "HalftruthError",
+    "NotInDomain",
+    "OutsideSchedule",
+    "SignedCampaign",
+    "SigningKey",
+    "open_campaign",
+    "public_from_line",
+    "public_line",
+    "seal_campaign",
+    "seal_closing",
+]
+
+_HOME = {
+    "Campaign": "protocol.campaign",
+    "HalftruthError": "protocol.errors",
+    "NotInDomain": "protocol.errors",
+    "OutsideSchedule": "protocol.errors",
+    "SignedCampaign": "protocol.campaign",
+    "SigningKey": "protocol.keys",
+    "open_campaign": "protocol.campaign",
+    "public_from_line": "protocol.keys",
+    "public_line": "protocol.keys",
+    "seal_campaign": "protocol.campaign",
+    "seal_closing": "protocol.closing",
+}
+"""The module that each name is loaded from, when it is first used."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"protocol has no {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

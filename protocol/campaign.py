@@ -1,6 +1,6 @@
 """The campaign: one signed question, its channel, and the promise it makes (SPEC 7).
 
-One idea: a ``Campaign`` cannot exist without a certificate. The same constructor runs when an author makes one
+A ``Campaign`` cannot exist without a certificate. The same constructor runs when an author makes one
 and when a device or a study decodes one, so a claim is audited wherever it arrives, on the integers that
 will be sampled.
 
@@ -14,29 +14,31 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from protocol import channels, codec, domain, envelope, keys, notions
+from protocol import address, channels, codec, domain, envelope, keys, notions, texts
 from protocol.channels import Channel
 from protocol.domain import Domain
 from protocol.envelope import Kind
 from protocol.errors import BadData, CampaignError, CodecError, EnvelopeError, NotOpen, OutsideSchedule
 from protocol.notions import Certificate, Information, Notion
+from protocol.notions.classes import MAX_CLASSES as MAX_NOTIONS
 from protocol.notions.classes import Classes
 from protocol.notions.transcript import MAX_TRANSCRIPT, TranscriptPrior
+from protocol.texts import MAX_TITLE, Texts
 
 CAMPAIGN_ID_BYTES = 16
 MAX_CAMPAIGN = 2**16
 """Bytes of a signed campaign; a LIP campaign may have ``PRIOR_BYTES`` more for each value of its prior."""
 PRIOR_BYTES = 32
+_NOTION = 5
+"""The place of the notion among the fields."""
 
-MAX_TEXT = 2000
-MAX_TITLE = 200
 MAX_ANSWERS_PER_PERIOD = 4096
 MAX_PERIODS = 2**20
 MAX_TIME = 2**40
 
 ENROLMENTS = ("open", "enrolled")
 
-MAX_CLASS_NAME = 200
+MAX_ADDRESSES = 4
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class Campaign:
         enrolment: "open" (any key that introduces itself) or "enrolled" (keys the study was told of).
         classes: names of the classes of people, where the notion is one of classes; else empty. An input of the channel
             is then class * k + value.
+        addresses: where the study takes reports, tried in this order; empty where whoever joins is told it.
+        contact: how the organisation is reached; "" where it is not said.
+        retention: how long reports and results are kept, in words; "" where it is not said.
+        notice: a link to the legal notice; "" where there is none.
+        language: tag of the language of all these texts; "" where it is not said.
+        translations: the texts in other languages, in order of their tags.
         certificate: what the channel's integers prove; computed here, never carried.
     """
 
@@ -72,16 +80,20 @@ class Campaign:
     minimum_reports: int
     enrolment: str
     classes: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    contact: str = ""
+    retention: str = ""
+    notice: str = ""
+    language: str = ""
+    translations: tuple[Texts, ...] = ()
     certificate: Certificate = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("title", "question", "organisation"):
-            if not getattr(self, name).strip():
-                raise CampaignError(f"a campaign has a {name}: the person is told it before consenting")
-        for name in ("title", "organisation", "mechanism"):
-            _require_text(getattr(self, name), name, MAX_TITLE)
-        for name in ("question", "purpose"):
-            _require_text(getattr(self, name).replace("\n", " "), name, MAX_TEXT)
+        if not self.organisation.strip():
+            raise CampaignError("a campaign has an organisation: the person is told it before consenting")
+        texts.require_text(self.mechanism, "mechanism", MAX_TITLE)
+        texts.require_translations(self.own_texts, self.translations)
+        _require_addresses(self.addresses)
         _require_classes(self.classes, self.notion)
         if self.channel.inputs != max(1, len(self.classes)) * self.domain.size:
             each = f" for each of {len(self.classes)} classes" if self.classes else ""
@@ -105,10 +117,32 @@ class Campaign:
             raise CampaignError(f"enrolment is {' or '.join(ENROLMENTS)}, not {self.enrolment[:40]!r}")
         object.__setattr__(self, "certificate", notions.certify(self.channel, self.notion))
 
+    @cached_property
+    def own_texts(self) -> Texts:
+        """The texts that the campaign was written in."""
+        return Texts(
+            self.language, self.title, self.question, self.purpose, self.organisation, self.contact, self.retention,
+            self.notice, self.domain.named, self.classes,
+        )  # fmt: skip
+
+    def texts(self, language: str | None = None) -> Texts:
+        """The texts for a reader of ``language``; the campaign's own where it has no translation, or None is asked for.
+
+        Args:
+            language: a tag as a system writes it: de, de-AT, de_AT.
+        """
+        own, translated = self.own_texts, {one.language: one for one in self.translations}
+        tag = None if language is None else texts.best(language, [*translated, own.language])
+        return own if tag is None or tag == own.language else translated[tag].over(own)
+
     @property
     def periods(self) -> int:
         """Number of periods, the last perhaps shorter."""
         return -(-(self.closes - self.opens) // self.period_seconds)
+
+    def periods_until(self, closes: int) -> int:
+        """Number of periods that have begun before ``closes``, a time in UTC seconds."""
+        return min(self.periods, max(0, -(-(closes - self.opens) // self.period_seconds)))
 
     @property
     def transcript(self) -> TranscriptPrior | None:
@@ -137,12 +171,10 @@ class Campaign:
             return self.periods
         return min(self.domain.size, self.periods * self.answers_per_period)
 
-    @cached_property
+    @property
     def certificates(self) -> tuple[Certificate, ...]:
         """What the integers prove for each class; for everybody, where there are no classes."""
-        if isinstance(self.notion, Classes):
-            return self.notion.certificates(self.channel)
-        return (self.certificate,)
+        return self.certificate.classes or (self.certificate,)
 
     @property
     def worst_case(self) -> int:
@@ -187,6 +219,8 @@ class Campaign:
             self.domain.encode(), self.notion.encode(), self.mechanism, self.channel.encode(),
             self.opens, self.closes, self.period_seconds, self.answers_per_period,
             self.minimum_reports, ENROLMENTS.index(self.enrolment), list(self.classes),
+            list(self.addresses), self.contact, self.retention, self.notice,
+            self.language, [one.encode() for one in self.translations],
         ])  # fmt: skip
 
     @classmethod
@@ -197,13 +231,14 @@ class Campaign:
             BadData: at the stage that fails: codec, domain, notion, channel, certificate or campaign.
         """
         value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
-        parts = codec.fields(value, 15, "a campaign", CampaignError)
+        parts = codec.fields(value, 21, "a campaign", CampaignError)
         title, question, purpose, organisation, asked, notion, mechanism, channel = parts[:8]
         opens, closes, period_seconds, answers, minimum, enrolment = codec.integers(
             parts[8:14], "a campaign's number", CampaignError
         )
-        if not isinstance(parts[14], list):
-            raise CampaignError("the classes are an array of names")
+        contact, retention, notice, language = (codec.text(part, "a text", CampaignError) for part in parts[16:20])
+        if not isinstance(parts[20], list):
+            raise CampaignError("the translations are an array")
         return cls(
             codec.text(title, "a title", CampaignError),
             codec.text(question, "a question", CampaignError),
@@ -219,7 +254,13 @@ class Campaign:
             answers,
             minimum,
             ENROLMENTS[codec.integer(enrolment, "enrolment", CampaignError, 0, len(ENROLMENTS) - 1)],
-            tuple(codec.text(name, "a class's name", CampaignError) for name in parts[14]),
+            texts.names_of(parts[14], "classes"),
+            texts.names_of(parts[15], "addresses"),
+            contact,
+            retention,
+            notice,
+            language,
+            tuple(Texts.from_wire(one) for one in parts[20]),
         )
 
 
@@ -245,8 +286,10 @@ def seal_campaign(terms: Campaign, key: keys.SigningKey) -> bytes:
     Raises:
         CampaignError: longer than a campaign may be.
     """
-    data = envelope.seal(Kind.CAMPAIGN, key, terms.encode())
-    _require_size(terms, data)
+    payload = terms.encode()
+    _require_size(payload, len(payload))
+    data = envelope.seal(Kind.CAMPAIGN, key, payload)
+    _require_size(payload, len(data))
     return data
 
 
@@ -269,16 +312,16 @@ def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
         raise CampaignError(
             f"no trusted author has key {sealed.key_id.hex()}: trust the author's public key, or refuse the campaign"
         )
-    terms = Campaign.decode(sealed.open(author))
-    _require_size(terms, data)
-    return SignedCampaign(terms, campaign_id(data), author, data)
+    payload = sealed.open(author)
+    _require_size(payload, len(data))
+    return SignedCampaign(Campaign.decode(payload), campaign_id(data), author, data)
 
 
 def unverified_campaign(data: bytes) -> Campaign:
     """What a campaign file claims, audited but from nobody in particular: for auditors, never for answering."""
-    terms = Campaign.decode(_sealed(data).unverified)
-    _require_size(terms, data)
-    return terms
+    payload = _sealed(data).unverified
+    _require_size(payload, len(data))
+    return Campaign.decode(payload)
 
 
 def require_campaign(data: bytes) -> None:
@@ -306,32 +349,62 @@ def _sealed(data: bytes) -> envelope.Envelope:
     return sealed
 
 
-def _require_size(terms: Campaign, data: bytes) -> None:
-    notions_of = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
-    weights = sum(len(notion.prior) for notion in notions_of if isinstance(notion, Information))
-    limit = MAX_CAMPAIGN + PRIOR_BYTES * weights
-    if len(data) > limit:
+def _require_size(payload: bytes, size: int) -> None:
+    """Refuse a campaign of more bytes than it may have, before it is decoded.
+
+    Args:
+        size: bytes of the signed campaign.
+    Raises:
+        CampaignError
+    """
+    if size <= MAX_CAMPAIGN:
+        return
+    try:
+        fields, at = codec.array_at(payload, 0)
+        for _ in range(min(fields, _NOTION)):
+            at = codec.skip(payload, at)
+        weights = _claimed_weights(payload, at)
+    except CodecError:
+        weights = 0
+    limit = min(MAX_CAMPAIGN + PRIOR_BYTES * weights, envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
+    if size > limit:
         raise CampaignError(
-            f"a signed campaign like this has at most {limit} bytes, not {len(data)}: shorten its texts"
+            f"a signed campaign like this has at most {limit} bytes, not {size}: shorten its texts, or ask about fewer "
+            "values"
         )
+
+
+def _claimed_weights(payload: bytes, at: int) -> int:
+    """How many prior weights the notion written at ``at`` claims to have."""
+    _, at = codec.array_at(payload, at)
+    name, at = codec.text_at(payload, at)
+    at = codec.skip(payload, at)
+    if name == Information.name:
+        return codec.array_at(payload, at)[0]
+    if name != Classes.name:
+        return 0
+    count, at = codec.array_at(payload, at)
+    total = 0
+    for _ in range(min(count, MAX_NOTIONS)):
+        if codec.text_at(payload, codec.array_at(payload, at)[1])[0] == Information.name:
+            total += _claimed_weights(payload, at)
+        at = codec.skip(payload, at)
+    return total
 
 
 def _require_classes(names: tuple[str, ...], notion: Notion) -> None:
     claimed = len(notion.notions) if isinstance(notion, Classes) else 0
     if len(names) != claimed:
         raise CampaignError(f"the campaign names {len(names)} classes, its notion has {claimed}")
-    if len(set(names)) != len(names):
-        raise CampaignError("no two classes have one name")
-    for name in names:
-        if not 1 <= len(name) <= MAX_CLASS_NAME or name != name.strip() or not codec.readable(name):
-            raise CampaignError(f"a class's name is 1 to {MAX_CLASS_NAME} readable characters, no blank at either end")
 
 
-def _require_text(value: str, name: str, limit: int) -> None:
-    if len(value) > limit:
-        raise CampaignError(f"the {name} has at most {limit} characters, not {len(value)}")
-    if not codec.readable(value):
-        raise CampaignError(f"the {name} has control characters, or line breaks where it is one line")
+def _require_addresses(addresses: tuple[str, ...]) -> None:
+    if len(addresses) > MAX_ADDRESSES:
+        raise CampaignError(f"a campaign has at most {MAX_ADDRESSES} addresses, not {len(addresses)}")
+    for one in addresses:
+        address.require_address(one)
+    if len(set(addresses)) != len(addresses):
+        raise CampaignError("no address is listed twice")
 
 
 def _span(seconds: int) -> str:

@@ -93,6 +93,51 @@ def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exce
     return begin, begin + length
 
 
+def array_at(data: bytes, at: int) -> tuple[int, int]:
+    """How many elements the array written at ``at`` claims, and where the first begins; none of them is read.
+
+    Raises:
+        CodecError: no array, or one that claims more elements than there are bytes.
+    """
+    _require(data, at, 1)
+    marker = data[at]
+    if 0x90 <= marker < 0xA0:
+        length, at = marker - 0x90, at + 1
+    elif marker in _ARRAY:
+        length, at = _number(data, at + 1, _ARRAY[marker])
+    else:
+        raise CodecError("an array is expected")
+    _require(data, at, length)
+    return length, at
+
+
+def text_at(data: bytes, at: int) -> tuple[Value, int]:
+    """The value written at ``at`` where it is no array, and where it ends.
+
+    Raises:
+        CodecError: an array, or no value.
+    """
+    return _read(data, at, 0)
+
+
+def skip(data: bytes, at: int) -> int:
+    """Where the value written at ``at`` ends; nothing is kept of it.
+
+    Raises:
+        CodecError
+    """
+    left = 1
+    while left:
+        _require(data, at, 1)
+        if 0x90 <= data[at] < 0xA0 or data[at] in _ARRAY:
+            length, at = array_at(data, at)
+            left += length
+        else:
+            _, at = _read(data, at, 0)
+        left -= 1
+    return at
+
+
 def _read(data: bytes, at: int, depth: int) -> tuple[Value, int]:
     if at >= len(data):
         raise Truncated("the bytes end where a value should begin")
@@ -161,9 +206,24 @@ def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], 
     return items, at
 
 
-# Control characters, line and paragraph separators, and the marks that reorder a line. Listed rather than asked of
-# the machine's Unicode tables, which differ from one version to the next.
-_UNREADABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Code points that a person does not see, or that change how the others are read. Listed rather than asked of the
+# machine's Unicode tables, which differ from one version to the next. Joiners and variation selectors are invisible
+# too, but Persian, the scripts of India and emoji are not written right without them: they are let through exactly
+# where they change what is seen, beside such characters.
+_NEVER = (
+    r"\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800"
+    r"\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e0fff"
+)
+_JOINING = r"\u0620-\u0dff\u1000-\u109f\u1780-\u17ff\u1820-\u18aa\ufb50-\ufdff\ufe70-\ufefc\U0001e900-\U0001e943"
+_EMOJI = r"\u2190-\u2bff\U0001f000-\U0001faff"
+_UNREADABLE = re.compile(
+    f"[{_NEVER}]"
+    rf"|\u200c(?:(?<![{_JOINING}]\u200c)|(?![{_JOINING}]))"
+    rf"|\u200d(?:(?<![{_JOINING}]\u200d)(?<![{_EMOJI}\ufe0f]\u200d)|(?![{_JOINING}{_EMOJI}]))"
+    rf"|[\ufe0e\ufe0f](?<![{_EMOJI}][\ufe0e\ufe0f])"
+    r"|[\u180b-\u180d\u180f](?<![\u1820-\u18aa][\u180b-\u180d\u180f])"
+)
 
 
 def readable(value: str) -> bool:

@@ -24,9 +24,10 @@ class Kind(IntEnum):
     CAMPAIGN = 1
     ENROLMENT = 2
     REPORT = 3
+    CLOSING = 4
 
 
-MAX_PAYLOAD = {Kind.CAMPAIGN: 4 * 2**20, Kind.ENROLMENT: 2**10, Kind.REPORT: 2**16}
+MAX_PAYLOAD = {Kind.CAMPAIGN: 2**20, Kind.ENROLMENT: 2**10, Kind.REPORT: 2**16, Kind.CLOSING: 2**6}
 """Bytes of payload, by kind; checked before the payload is decoded."""
 
 # The codec leaves one way to write an envelope: 95 01 kind, c4 08 key id, payload, c4 40 signature (SPEC 3.1).

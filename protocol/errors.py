@@ -86,6 +86,10 @@ class OutsideSchedule(HalftruthError):
     """The campaign is not open at this time."""
 
 
+class ClosedEarly(OutsideSchedule):
+    """The campaign's author closed it before its time."""
+
+
 class NotYet(HalftruthError):
     """Nothing is wrong; the same request may be granted later."""
 

@@ -59,6 +59,97 @@ def exp_upper(level: int) -> int:
     return exp_lower(level) + 1
 
 
+FACTOR_DIGITS = 2
+"""Significant digits of a factor that people are told; below 2 they are those of its excess over 1."""
+
+LARGEST_POWER = 15
+"""Factors above 10^15 are told as a power of ten."""
+
+_LN_10 = 2_302_585_092
+"""ln 10 in nanonats, rounded down."""
+
+
+def factor_above(level: int) -> Fraction:
+    """e^(level / 10^9) as people are told it: a decimal of few digits that is never below it.
+
+    Args:
+        level: nanonats, not negative; any size, since the levels of many reports add.
+    Returns:
+        the next decimal of ``FACTOR_DIGITS`` digits above it (1.011, 1.5, 2.8, 1200), at most one unit of its last
+        digit too high; above 10^15 the next power of ten.
+    """
+    upper = exp_above(level)
+    if upper > 10**LARGEST_POWER:
+        return upper
+    return rounded_up(upper) if upper >= 2 else 1 + rounded_up(upper - 1)
+
+
+def exp_above(level: int) -> Fraction:
+    """An upper bound of e^(level / 10^9), of levels of any size: a unit of 2^-96 too high at most in each 20 nats, and
+    above 10^15 the next power of ten.
+
+    Args:
+        level: nanonats, not negative.
+    """
+    power = -(-level // _LN_10)
+    if level == 0 or power > LARGEST_POWER:
+        return Fraction(10**power)
+    times, rest = divmod(level, MAX_LEVEL)
+    return Fraction(exp_upper(MAX_LEVEL) ** times * exp_upper(rest), 1 << EXP_BITS * (times + 1))
+
+
+def sure_above(level: int) -> Fraction:
+    """How sure of one of two answers somebody can be at most who held both for equally likely, once what they saw is
+    at most e^level times as likely with one as with the other: e^level / (1 + e^level), rounded up."""
+    upper = exp_above(level)
+    return upper / (1 + upper)
+
+
+def rounded_up(number: Fraction, digits: int = FACTOR_DIGITS) -> Fraction:
+    """The next decimal of so many significant digits that is not below ``number``, which is not negative."""
+    if not number:
+        return number
+    unit = Fraction(1)
+    while number >= 10**digits * unit:
+        unit *= 10
+    while number < 10 ** (digits - 1) * unit:
+        unit /= 10
+    return math.ceil(number / unit) * unit
+
+
+def written(number: Fraction, point: str = ".", group: str = ",") -> str:
+    """A decimal in full, without trailing zeros: 2.8, 12,000; above 10^15 as a power of ten: 10^44.
+
+    Args:
+        number: not negative, with finitely many decimals.
+        point, group: the decimal point, and the mark between thousands from 10,000 on.
+    Raises:
+        ValueError: it has no finite decimal form.
+    """
+    if number > 10**LARGEST_POWER:
+        power = LARGEST_POWER
+        while 10**power < number:
+            power += max(1, (math.ceil(number).bit_length() - (10**power).bit_length()) * 3 // 10)
+        return f"10^{power}"
+    places = 0
+    while (number * 10**places).denominator != 1:
+        places += 1
+        if places > 64:
+            raise ValueError("a number with finitely many decimals is expected")
+    whole, rest = divmod(int(number * 10**places), 10**places)
+    text = f"{whole:,}".replace(",", group) if whole >= 10**4 else str(whole)
+    return text + (f"{point}{rest:0{places}d}" if places else "")
+
+
+def in_nats(level: int) -> str:
+    """A level in nats to its last nanonat, for print.
+
+    Args:
+        level: nanonats, not negative.
+    """
+    return written(Fraction(level, NANONATS), group="")
+
+
 def keeps(numerator: int, denominator: int, level: int) -> bool:
     """Whether numerator / denominator <= e^level is proved. A denominator of 0 keeps no level."""
     return numerator << EXP_BITS <= exp_lower(level) * denominator
@@ -87,8 +178,11 @@ def rough_log(numerator: int, denominator: int) -> float:
 
 
 def nats(level: int) -> float:
-    """A level in nats, for print and plots only."""
-    return level / NANONATS
+    """A level in nats, for print and plots only; infinity where no float is so large."""
+    try:
+        return level / NANONATS
+    except OverflowError:
+        return math.inf
 
 
 def rational(value: int | float | str | Decimal | Fraction) -> Fraction:

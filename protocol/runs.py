@@ -7,7 +7,8 @@ a few kilobytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from protocol import codec
@@ -48,6 +49,16 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
         if block == before or length < 1:
             raise error("runs are not empty, and neighbouring runs differ in their block")
         seen, before = max(seen, block), block
+
+
+def members_of(runs: Runs) -> tuple[Sequence[int], ...]:
+    """The inputs of each block, block 0 first, in 8 bytes each."""
+    members = [array("L") for _ in range(1 + max((block for block, _ in runs), default=-1))]
+    x = 0
+    for block, length in runs:
+        members[block].extend(range(x, x + length))
+        x += length
+    return tuple(members)
 
 
 def encode(runs: Runs) -> codec.Value:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from protocol import codec, exact
-from protocol.errors import Uncertified
 
-MOST_CELLS = 2**22
-"""A channel of more cells than this is not walked through cell by cell."""
+PAIR_STEPS = 64
+"""Steps of one worst ratio, where a family has it in closed form."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,13 @@ class Channel(ABC):
         """Numbers that reports are counted by: each output, or each bit of a unary channel."""
         return self.output_bits if self.unary else self.outputs
 
+    def spelled(self, y: int) -> int | str:
+        """Output ``y`` in the form that is printed: its number; of a unary channel its bits in hexadecimal digits.
+
+        A word of tens of thousands of bits has no decimal form that programs read: Python refuses 4,300 digits.
+        """
+        return f"{y:0{-(-self.output_bits // 4)}x}" if self.unary else y
+
     @property
     @abstractmethod
     def scale(self) -> int:
@@ -91,6 +97,10 @@ class Channel(ABC):
     @abstractmethod
     def weight(self, x: int, y: int) -> int:
         """2^scale * Q(y given x)."""
+
+    def column(self, y: int) -> list[int]:
+        """``weight(x, y)`` for every input x."""
+        return [self.weight(x, y) for x in range(self.inputs)]
 
     @abstractmethod
     def sample(self, x: int, rand: bytes) -> int:
@@ -109,19 +119,30 @@ class Channel(ABC):
         Where x = x' the ratio is 1, so overlapping sequences are fine.
         """
 
+    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+        """A few of ``inputs``, in their order, whose worst ratios against any others are those of all of them."""
+        return inputs
+
+    def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
+        """Steps of ``loss`` of two sets of inputs that ``apart`` gave."""
+        return PAIR_STEPS
+
+    @property
+    @abstractmethod
+    def prior_steps(self) -> int:
+        """Steps of ``loss_against_prior``."""
+
+    @property
+    def held(self) -> int:
+        """Numbers that ``loss`` and ``loss_against_prior`` hold at once, beside the channel's own."""
+        return 0
+
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
         """The worst of Q(y given x) / P(y) and P(y) / Q(y given x), for the prior ``prior`` / sum(prior).
 
         Args:
             prior: ``inputs`` positive integers.
-        Raises:
-            Uncertified: the channel has more than ``MOST_CELLS`` and no faster way than to look at each.
         """
-        if self.inputs * self.outputs > MOST_CELLS:
-            raise Uncertified(
-                f"a {self.family} channel of {self.inputs} inputs is too large to be compared with a prior: "
-                "use a mechanism made for a prior, such as lip"
-            )
         return self._worst_lift(prior, range(self.outputs))
 
     def _worst_lift(self, prior: Sequence[int], outputs: Iterable[int]) -> Loss:
@@ -129,7 +150,7 @@ class Channel(ABC):
         total = sum(prior)
         worst = Loss(1, 1, 0, None, 0)
         for y in outputs:
-            column = [self.weight(x, y) for x in range(self.inputs)]
+            column = self.column(y)
             marginal = sum(p * q for p, q in zip(prior, column, strict=True))
             if marginal == 0:
                 continue  # no input emits y, so nobody ever sees it

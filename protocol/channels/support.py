@@ -1,9 +1,8 @@
-"""What the channels share that prefer a set of outputs: two weights over 2^128 (SPEC 5.4, 5.5, 5.10).
+"""What the channels share that prefer a set of outputs: two weights over 2^128 (SPEC 5.4, 5.5, 5.10, 5.11).
 
-One idea: every input has a set of outputs that are likelier than all others, by one and the same factor, so the outside
-weight says all: the inside weight is what it leaves. No set holds another, so all pairs of inputs lose alike.
-
-Which sets: projective, subset, triples.
+Every input has a set of outputs that are likelier than all others, by one and the same factor, so the outside weight
+says all: the inside weight is what it leaves. No set holds another, so all pairs of inputs lose alike. Which sets these
+are, the families say: projective, sets and wave.
 """
 
 from __future__ import annotations
@@ -43,6 +42,9 @@ class SupportChannel(Channel):
         """Set what follows from the other attributes."""
         for name, number in numbers.items():
             object.__setattr__(self, name, number)  # frozen for everybody else
+
+    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+        return inputs[:2]
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         pair = next(((x, other) for x in first for other in second if x != other), None)

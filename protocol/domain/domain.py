@@ -52,6 +52,11 @@ class Domain(ABC):
             NotInDomain: the domain has no such answer.
         """
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The labels that the author chose, in order; empty where labels are numbers. Only these are translated."""
+        return ()
+
     @abstractmethod
     def label(self, x: int) -> str:
         """The name of input ``x``; ``parse`` of it leads back to ``x``."""
@@ -95,6 +100,10 @@ class Values(Domain):
     @property
     def size(self) -> int:
         return len(self.labels)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return self.labels
 
     def index(self, answer: Answer, dither: bytes) -> int:
         x = self._index.get(answer) if isinstance(answer, str) else None

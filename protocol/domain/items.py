@@ -15,6 +15,7 @@ How l is chosen is the author's business, not here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,6 +32,7 @@ SEPARATOR = ";"
 
 MAX_PADDING = 2**12
 DITHERS = 1 << 8 * DITHER_BYTES
+_NUMBER = re.compile(r"[1-9][0-9]{0,6}")
 _DUMMY, _DUMMY_END = "(none ", ")"
 
 
@@ -43,7 +45,7 @@ class Items(Domain):
 
     Attributes:
         padding: l, 1 to ``MAX_PADDING``.
-        labels: of the items; or m, where they are the numbers 1 .. m.
+        labels: of the items; or m, if they are the numbers 1 .. m. There is no item 0.
     """
 
     padding: int
@@ -78,9 +80,21 @@ class Items(Domain):
     def size(self) -> int:
         return self.count + self.padding
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        return () if isinstance(self.labels, int) else self.labels
+
     @cached_property
     def _index(self) -> dict[str, int]:
-        return {self.label(x): x for x in range(self.size)}
+        """The inputs by label; where items are numbers, of the dummies alone."""
+        first = self.count if isinstance(self.labels, int) else 0
+        return {self.label(x): x for x in range(first, self.size)}
+
+    def _place(self, label: object) -> int:
+        """The input of a label, or -1."""
+        text = str(label) if isinstance(label, str | int) else ""
+        number = int(text) if isinstance(self.labels, int) and _NUMBER.fullmatch(text) else 0
+        return number - 1 if 0 < number <= self.count else self._index.get(text, -1)
 
     def members(self, answer: Answer) -> tuple[int, ...]:
         """The inputs of the items of a set, increasing.
@@ -89,9 +103,10 @@ class Items(Domain):
             NotInDomain: something in it is no item, or a dummy is not alone.
         """
         found = answer if isinstance(answer, tuple | list | set | frozenset) else (answer,)
-        places = {self._index.get(str(label), -1) if isinstance(label, str | int) else -1 for label in found}
+        places = {self._place(label) for label in found}
         if -1 in places or (len(places) > 1 and max(places) >= self.count):
-            raise NotInDomain(f"the answer is not a set of the campaign's {self.count} items")
+            numbered = f", which are the numbers 1 to {self.count}" if isinstance(self.labels, int) else ""
+            raise NotInDomain(f"the answer is not a set of the campaign's {self.count} items{numbered}")
         return tuple(sorted(places))
 
     def index(self, answer: Answer, dither: bytes) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from protocol import exact
+from protocol.channels.structure import Structure
 from protocol.levels.level import LOG_ERROR, LOG_UNITS, Level, log_above
-from protocol.levels.structure import Structure
 
 _LOGARITHMS = 2**16
 

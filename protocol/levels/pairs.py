@@ -11,12 +11,12 @@ from fractions import Fraction
 from math import isqrt
 
 from protocol import exact
-from protocol.channels import Loss
+from protocol.channels.channel import Loss
+from protocol.channels.noise.audit import NoiseStructure
+from protocol.channels.response.audit import ResponseStructure
+from protocol.channels.structure import Structure
 from protocol.levels.level import Delta, Level
 from protocol.levels.metric import Metric
-from protocol.levels.noise import NoiseStructure
-from protocol.levels.response import ResponseStructure
-from protocol.levels.structure import Structure
 
 ROOT_UNITS = 10**12
 """A distance is the root of a rational, taken in 10^-12 units and rounded down."""

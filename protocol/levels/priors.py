@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from protocol import exact
-from protocol.channels import Loss
-from protocol.errors import Uncertified
+from protocol.channels.channel import Loss
+from protocol.channels.structure import Structure, TooLarge
+from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.levels.level import Delta, Level
-from protocol.levels.structure import Structure, TooLarge
 
 
 def information(structure: Structure, prior: Sequence[int]) -> Level:
@@ -33,10 +33,10 @@ def information(structure: Structure, prior: Sequence[int]) -> Level:
             mean = column.marginal
             worst = _worse(worst, column.y, total * max(weights), mean, mean, total * min(weights))
     except TooLarge:
-        try:
-            worst = structure.channel.loss_against_prior(prior)  # some families know it in closed form
-        except Uncertified as error:
-            raise TooLarge(str(error)) from None
+        channel = structure.channel
+        if channel.prior_steps > MOST_STEPS or channel.held > MOST_HELD:
+            raise
+        worst = channel.loss_against_prior(prior)  # some families know it in closed form
     return _level(worst)
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocol.channels import Loss
+from protocol.channels.channel import Loss
+from protocol.channels.structure import Structure
 from protocol.errors import NotionError
 from protocol.levels.level import Level
-from protocol.levels.structure import Structure
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ for is said, never guessed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from protocol.channels import Channel
+from protocol.channels.structure import Structure, TooLarge
 from protocol.levels import leakage, pairs, priors
 from protocol.levels.level import Delta, Level
 from protocol.levels.metric import Metric
 from protocol.levels.pufferfish import Distinction, Pufferfish, pufferfish
-from protocol.levels.structure import Structure, TooLarge
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Asked:
     """What a survey looks at.
 
     Attributes:
-        prior: of the levels that need one; positive integers.
+        prior: of the levels that need one; positive integers. Of classes, each class's weights one after another.
         epsilons: nanonats, where the deltas are wanted.
         radius: of the ball of priors, in total variation; None for no such level.
         metric: of geo-indistinguishability; None where the values have no distance.
@@ -140,12 +140,70 @@ def survey(structure: Structure, asked: Asked) -> Survey:
     return Survey(levels, missing, curve, believed, distinctions[0] if distinctions else None)
 
 
-def as_json(found: Survey) -> dict[str, object]:
-    """The machine-readable form: nats, rounded up; null where infinite. What was not computed is under ``missing``."""
+def survey_of(structures: Sequence[Structure], asked: Asked) -> Survey:
+    """All levels of a campaign: of its channel, or of its classes' channels the worst of each.
+
+    Which class a person is in is public, so nothing is compared between classes, and nothing is told by a class.
+
+    Args:
+        structures: of one channel, or of one for each class, over the same values.
+    """
+    size = structures[0].channel.inputs
+    found = [
+        survey(structure, replace(asked, prior=asked.prior[place * size : (place + 1) * size]))
+        for place, structure in enumerate(structures)
+    ]
+    if len(found) == 1:
+        return found[0]
+    missing = {name: why for one in found for name, why in one.missing.items()}
+    places = range(len(found))
+    levels, first = {}, [sum(one.channel.outputs for one in structures[:place]) for place in places]
+    for name in found[0].levels:
+        if name not in missing:
+            worst = max(places, key=lambda place: _height(found[place].levels[name]))
+            level = found[worst].levels[name]
+            x, other = (None if at is None else at + worst * size for at in (level.x, level.other))
+            levels[name] = replace(level, x=x, other=other, y=None if level.y is None else level.y + first[worst])
+    curve = tuple(
+        Row(rows[0].epsilon, _worst([row.ldp for row in rows], size), _worst([row.lip for row in rows], size))
+        for rows in zip(*(one.curve for one in found), strict=True)
+    )
+    beliefs = [one.belief for one in found if one.belief is not None]
+    distinctions = [one.distinction for one in found if one.distinction is not None]
+    return Survey(
+        levels,
+        missing,
+        curve,
+        max(beliefs, key=lambda pair: pair[1]) if len(beliefs) == len(found) else None,
+        max(distinctions, key=lambda one: _height(one.level)) if len(distinctions) == len(found) else None,
+    )
+
+
+def _height(level: Level) -> float:
+    return float("inf") if level.nanonats is None else level.nanonats
+
+
+def _worst(deltas: Sequence[Delta | None], size: int) -> Delta | None:
+    """The largest delta of the classes; None where one is not computed."""
+    found = [delta for delta in deltas if delta is not None]
+    if len(found) < len(deltas):
+        return None
+    place = max(range(len(found)), key=lambda place: found[place].value)
+    worst = found[place]
+    other = None if worst.other is None else worst.other + place * size
+    return replace(worst, x=worst.x + place * size, other=other)
+
+
+def as_json(found: Survey, channel: Channel) -> dict[str, object]:
+    """The machine-readable form: nats, rounded up; null where infinite. What was not computed is under ``missing``.
+
+    Args:
+        channel: the surveyed one; it spells the outputs of the witnesses.
+    """
     return {
         "levels": {name: level.nats for name, level in found.levels.items()},
         "witnesses": {
-            name: {"input": level.x, "other": level.other, "output": level.y}
+            name: {"input": level.x, "other": level.other, "output": channel.spelled(level.y)}
             for name, level in found.levels.items()
             if level.y is not None
         },

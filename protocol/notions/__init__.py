@@ -1,7 +1,7 @@
 """Privacy notions: what a campaign claims, and the audit that proves it (SPEC 6).
 
-``notion`` holds what all share and the certificate; each other file is one kind. ``decode`` is the only place
-that knows them all.
+``notion`` holds what all share and the certificate; ``promise`` and ``sentences`` hold what people are told; each other
+file is one kind. ``decode`` is the only place that knows them all.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from protocol.notions.leakage import MutualInformation
 from protocol.notions.notion import Certificate, Notion, certify, require_level
 from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import MAX_MATRIX, UNBOUNDED, Block, HighLow, Ldp, Matrix, Pairwise
+from protocol.notions.promise import Promise
 from protocol.notions.transcript import TranscriptPrior
 
 __all__ = [
     "MAX_MATRIX", "MAX_PRIOR_WEIGHT", "UNBOUNDED",
     "AvgId", "Block", "Certificate", "Classes", "Geo", "Graded", "HighLow", "Information", "Ldp", "Matrix", "MinId",
-    "MutualInformation", "Notion", "OwnPrior", "Pairwise", "TranscriptPrior",
+    "MutualInformation", "Notion", "OwnPrior", "Pairwise", "Promise", "TranscriptPrior",
     "certify", "decode", "require_level",
 ]  # fmt: skip
 

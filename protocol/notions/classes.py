@@ -10,7 +10,7 @@ How a person comes into a class: the campaign says which there are, the device w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -56,26 +56,41 @@ class Classes(Notion):
         size = next((notion.inputs for notion in self.notions if notion.inputs is not None), None)
         return None if size is None else size * len(self.notions)
 
-    def certificates(self, channel: Channel) -> tuple[Certificate, ...]:
-        """The certificate of each class.
+    def audit_steps(self, channel: Channel) -> int:
+        return self.steps(channel)
+
+    def steps(self, channel: Channel) -> int:
+        # Equal classes are audited once.
+        return sum(notion.steps(inner) for inner, notion in dict.fromkeys(self._pairs(channel)))
+
+    def _pairs(self, channel: Channel) -> list[tuple[Channel, Notion]]:
+        return list(zip(class_channels(channel, len(self.notions)), self.notions, strict=True))
+
+    def certificate(self, channel: Channel) -> Certificate:
+        """The whole's certificate, with that of each class in ``classes``.
 
         Raises:
             Uncertified: the channel is not one of blocks for these classes, or a class's does not keep its notion.
         """
-        pairs = zip(class_channels(channel, len(self.notions)), self.notions, strict=True)
-        return tuple(_of_class(place, inner, notion) for place, (inner, notion) in enumerate(pairs))
-
-    def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        found = self.certificates(channel)
+        pairs, known = self._pairs(channel), {}
+        for place, (inner, notion) in enumerate(pairs):
+            if (inner, notion) not in known:
+                known[inner, notion] = _of_class(place, inner, notion)
+        found = tuple(known[pair] for pair in pairs)
         # The witness is for people to read, so a float may choose it among bounds that are all kept.
         place = max(range(len(found)), key=lambda place: _nearness(found[place]))
-        channels = class_channels(channel, len(self.notions))
-        return True, max(certificate.audited for certificate in found), _within(channels, place, found[place].witness)
+        levels = [certificate.ldp for certificate in found]
+        return Certificate(
+            self.level,
+            max(certificate.audited for certificate in found),
+            None if None in levels else max(level for level in levels if level is not None),
+            _within([inner for inner, _ in pairs], place, found[place].witness),
+            classes=found,
+        )
 
-    def ldp(self, channel: Channel) -> int | None:
-        """The largest LDP level within a class; between classes nothing is compared."""
-        levels = [certificate.ldp for certificate in self.certificates(channel)]
-        return None if None in levels else max(level for level in levels if level is not None)
+    def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
+        found = self.certificate(channel)
+        return True, found.audited, found.witness
 
     def encode(self) -> codec.Value:
         return [self.name, self.level, [notion.encode() for notion in self.notions]]
@@ -116,7 +131,7 @@ def _nearness(certificate: Certificate) -> float:
     return exact.rough_log(witness.numerator, witness.denominator) / certificate.declared
 
 
-def _within(channels: tuple[Channel, ...], place: int, witness: Loss) -> Loss:
+def _within(channels: Sequence[Channel], place: int, witness: Loss) -> Loss:
     """A class's witness in the numbers of the whole channel."""
     first = place * channels[place].inputs
     return replace(

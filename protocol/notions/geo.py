@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, groupby, pairwise
 from operator import floordiv
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, TypeGuard
 
 from protocol import codec, exact
 from protocol.channels import Channel, Loss
-from protocol.channels.noise import MAX_POINTS, Noise
+from protocol.channels.noise.channel import MAX_POINTS, Noise
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.pairwise import Pairwise
 
@@ -26,7 +26,7 @@ Axis: TypeAlias = tuple[tuple[int, int], ...]
 """(gap, how many times in a row) between neighbouring coordinates, in order; neighbouring entries differ in the gap."""
 
 MAX_EXTENT = 2**62
-MOST_CELLS = 2**27
+MOST_CELLS = 2**21
 """Pairs of inputs times outputs that are looked at one by one."""
 
 CERTAIN = 128 * exact.NANONATS
@@ -121,19 +121,30 @@ class Geo(Pairwise):
                 if x != other:
                     yield x, other, self.bound(x, other)
 
+    def audit_steps(self, channel: Channel) -> int:
+        everything = channel.apart(range(channel.inputs))
+        steps = 2 * channel.inputs + channel.pair_steps(everything, everything)
+        if self._on_lattice(channel):
+            return steps + channel.shift_steps
+        cells = channel.inputs**2 * channel.outputs
+        return steps + (cells + 16 * channel.inputs**2 if cells <= MOST_CELLS else 0)
+
+    def _on_lattice(self, channel: Channel) -> TypeGuard[Noise]:
+        return isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns)
+
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         """Whether every pair keeps its bound; the smallest level per unit at which all do; the pair that needs it.
 
-        Noise on the same lattice is audited shift by shift (SPEC 6.4): one second for 1,024 points, twenty for 4,096.
-        Other channels of up to ``MOST_CELLS`` pairs times outputs pair by pair: 13 seconds at the most. Beyond that
-        the channel's worst ratio has to keep the bound of the nearest pair, which is stricter.
+        Noise on the same lattice is audited shift by shift (SPEC 6.4), other channels of up to ``MOST_CELLS`` pairs
+        times outputs pair by pair. Beyond that the channel's worst ratio has to keep the bound of the nearest pair,
+        which is stricter.
         """
-        everything = range(channel.inputs)
+        everything = channel.apart(range(channel.inputs))
         worst = channel.loss(everything, everything)
         if worst.denominator == 0:
             raise Uncertified(
-                f"{self.name} bounds every two inputs, but input {worst.x} can answer {worst.y} and input "
-                f"{worst.other} cannot"
+                f"{self.name} bounds every two inputs, but input {worst.x} can answer {channel.spelled(worst.y)} and "
+                f"input {worst.other} cannot"
             )
         audited, witness = 0, worst
         for loss, square in self._losses(channel, worst):
@@ -149,7 +160,7 @@ class Geo(Pairwise):
 
     def _losses(self, channel: Channel, worst: Loss) -> Iterator[tuple[Loss, int]]:
         """Ratios, each with a squared distance that the pairs it speaks of have at least; all pairs are covered."""
-        if isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns):
+        if self._on_lattice(channel):
             down, across = _nearest(_coordinates(self.down)), _nearest(_coordinates(self.across))
             for rows, columns, loss in channel.losses_by_shift():
                 yield loss, down[abs(rows)] ** 2 + across[abs(columns)] ** 2
@@ -169,11 +180,11 @@ class Geo(Pairwise):
                     # floor(2^64 ratio) finds the few outputs that can be worst, and no Python runs for each of them.
                     keys = list(map(floordiv, likely, theirs))
                     most = max(keys)
-                    loss = Loss(0, 1, x, other, 0)
-                    for y, key in enumerate(keys):
-                        candidate = Loss(row[y], theirs[y], x, other, y)
-                        if key == most and candidate.worse_than(loss):
-                            loss = candidate
+                    at = keys.index(most)
+                    for y in range(at + 1, len(keys)):
+                        if keys[y] == most and row[y] * theirs[at] > row[at] * theirs[y]:
+                            at = y
+                    loss = Loss(row[at], theirs[at], x, other, at)
                     yield loss, self._square(x, other)
 
     def _square(self, x: int, other: int) -> int:

@@ -22,7 +22,7 @@ from protocol import codec, exact, runs
 from protocol.errors import NotionError
 from protocol.notions.notion import require_level
 from protocol.notions.pairwise import Pairwise
-from protocol.runs import Runs, require_runs, runs_of
+from protocol.runs import Runs, members_of, require_runs, runs_of
 
 MAX_CLASSES = 64
 
@@ -103,13 +103,8 @@ class Graded(Pairwise):
         return sum(length for _, length in self.runs)
 
     @cached_property
-    def classes(self) -> tuple[tuple[int, ...], ...]:
-        members: list[list[int]] = [[] for _ in self.budgets]
-        x = 0
-        for number, length in self.runs:
-            members[number].extend(range(x, x + length))
-            x += length
-        return tuple(tuple(found) for found in members)
+    def classes(self) -> Sequence[Sequence[int]]:
+        return members_of(self.runs)
 
     def bounds(self) -> Iterator[tuple[int, int, int]]:
         left_out = frozenset(self.unbounded)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from protocol import codec, exact
 from protocol.channels import Channel, Loss
-from protocol.channels.channel import MOST_CELLS
+from protocol.effort import MOST_STEPS
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.notion import Notion, require_level
 
@@ -57,8 +57,18 @@ class Information(Notion):
         loss = channel.loss_against_prior(self.prior)
         level = loss.level
         if level is None:
-            raise Uncertified(f"output {loss.y} rules input {loss.x} out, which no LIP level allows")
+            raise Uncertified(f"output {channel.spelled(loss.y)} rules input {loss.x} out, which no LIP level allows")
         return exact.keeps(loss.numerator, loss.denominator, self.level), level, loss
+
+    def audit_steps(self, channel: Channel) -> int:
+        return channel.prior_steps
+
+    def ball_steps(self, channel: Channel) -> int:
+        if not self.radius:
+            return 0
+        from protocol import levels
+
+        return levels.structure_of(channel, MOST_STEPS).lift_steps
 
     def ball(self, channel: Channel) -> int | None:
         if not self.radius:
@@ -66,13 +76,13 @@ class Information(Notion):
         from protocol import levels  # which no other answer needs
 
         # Device and desk walk as far as each other, or they would not certify the same campaigns.
-        structure = levels.structure_of(channel, MOST_CELLS)
+        structure = levels.structure_of(channel, MOST_STEPS)
         try:
             found = levels.information_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))
         except levels.TooLarge as error:
             raise Uncertified(f"{error}; a ball of priors cannot be declared") from None
         if found.nanonats is None:
-            raise Uncertified(f"output {found.y} rules an input out, which no LIP level allows")
+            raise Uncertified(f"output {channel.spelled(found.y or 0)} rules an input out, which no LIP level allows")
         return found.nanonats
 
     def encode(self) -> codec.Value:

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from protocol import codec, exact
 from protocol.channels import Channel, Loss
+from protocol.effort import require_affordable
 from protocol.errors import NotionError, Uncertified
 
 
@@ -29,6 +30,7 @@ class Certificate:
         adds: whether the declared levels of a device's reports add up.
         ball: of LIP with a declared radius: the LIP level for an observer with any prior that near. None where no
             radius is declared; never infinite, since what keeps a LIP level has an LDP level, which bounds it.
+        classes: the certificate of each class, where the notion is one of classes.
     """
 
     declared: int
@@ -37,6 +39,7 @@ class Certificate:
     witness: Loss
     adds: bool = False
     ball: int | None = None
+    classes: tuple[Certificate, ...] = ()
 
     @property
     def cost(self) -> int:
@@ -74,10 +77,18 @@ class Notion(ABC):
             Uncertified: a loss without bound where a bound is declared.
         """
 
+    @abstractmethod
+    def audit_steps(self, channel: Channel) -> int:
+        """Steps of ``audit`` (SPEC 6.11)."""
+
     def ldp(self, channel: Channel) -> int | None:
         """The LDP level of ``channel`` over all the inputs that this notion compares; None where it is infinite."""
-        everything = range(channel.inputs)
+        everything = channel.apart(range(channel.inputs))
         return channel.loss(everything, everything).level
+
+    def ball_steps(self, channel: Channel) -> int:
+        """Steps of ``ball``."""
+        return 0
 
     def ball(self, channel: Channel) -> int | None:
         """The level of ``channel`` over a declared ball of priors; None where the notion declares none.
@@ -86,6 +97,29 @@ class Notion(ABC):
             Uncertified: the channel is too large for it.
         """
         return None
+
+    def steps(self, channel: Channel) -> int:
+        """Steps of everything that its certificate states."""
+        everything = channel.apart(range(channel.inputs))
+        ldp = 0 if self.name == "ldp" else 2 * channel.inputs + channel.pair_steps(everything, everything)
+        return self.audit_steps(channel) + ldp + self.ball_steps(channel)
+
+    def certificate(self, channel: Channel) -> Certificate:
+        """What the integers of ``channel`` prove; ``certify`` has found that it can be afforded.
+
+        Raises:
+            Uncertified: the channel does not keep the declared level, by however little.
+        """
+        kept, audited, witness = self.audit(channel)
+        if not kept:
+            raise Uncertified(
+                f"the channel's level is {exact.nats(audited):.9f} nats where {self.name} declares "
+                f"{exact.nats(self.level):.9f} (input {witness.x}"
+                + (f" against {witness.other}" if witness.other is not None else " against the prior")
+                + f", output {channel.spelled(witness.y)})"
+            )
+        ldp = audited if self.name == "ldp" else self.ldp(channel)
+        return Certificate(self.level, audited, ldp, witness, self.adds, self.ball(channel))
 
     @abstractmethod
     def encode(self) -> codec.Value:
@@ -96,20 +130,13 @@ def certify(channel: Channel, notion: Notion) -> Certificate:
     """The certificate of ``channel`` under ``notion``.
 
     Raises:
-        Uncertified: the channel does not keep the declared level, by however little.
+        Uncertified: the channel does not keep the declared level, by however little; or to find out would take more
+            than an audit may.
     """
     if notion.inputs not in (None, channel.inputs):
         raise NotionError(f"the notion speaks of {notion.inputs} values, the channel of {channel.inputs}")
-    kept, audited, witness = notion.audit(channel)
-    if not kept:
-        raise Uncertified(
-            f"the channel's level is {exact.nats(audited):.9f} nats where {notion.name} declares "
-            f"{exact.nats(notion.level):.9f} (input {witness.x}"
-            + (f" against {witness.other}" if witness.other is not None else " against the prior")
-            + f", output {witness.y})"
-        )
-    ldp = audited if notion.name == "ldp" else notion.ldp(channel)
-    return Certificate(notion.level, audited, ldp, witness, notion.adds, notion.ball(channel))
+    require_affordable(notion.steps(channel), channel.held)
+    return notion.certificate(channel)
 
 
 def require_level(level: int) -> None:

@@ -1,8 +1,9 @@
 """Local information privacy under each person's own prior (Jiang, Li, Tandon 2020: the local-prior model).
 
 One idea: collector and adversary know every person's prior, because each device declares one, and each device's
-channel is derived for it by one fixed rule. So the campaign need not hold a channel for every person: it holds the
-rule's channel for the uniform prior, and whoever has a declaration derives the channel and its certificate.
+channel is derived for it by one fixed rule. So the campaign need not hold a channel for every person: whoever has a
+declaration derives the channel and its certificate. The campaign holds the rule's response for the uniform prior; or a
+plain LDP channel at its level, which everybody takes for whom it tells more than the rule's response.
 
 The rule: personal. How a prior is declared: report.
 """
@@ -11,14 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from protocol import codec, personal
 from protocol.channels import Channel, Loss
-from protocol.channels.response import RandomizedResponse
+from protocol.channels.response.channel import RESPONSE_STEPS, RandomizedResponse
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.information import Information
 from protocol.notions.notion import Certificate, Notion, certify, require_level
+from protocol.notions.pairwise import Ldp
+
+MOST_OUTPUTS = 4
+"""A channel that is offered has at most this many times as many outputs as inputs: each device weighs every cell."""
 
 
 @dataclass(frozen=True)
@@ -49,24 +55,41 @@ class OwnPrior(Notion):
         """The prior that the campaign's own channel is for."""
         return (1,) * self.size
 
-    def channel_of(self, prior: Sequence[int]) -> RandomizedResponse:
-        """The channel of whoever declares ``prior``."""
-        return personal.lip_response(prior, self.level)
+    @cached_property
+    def response(self) -> RandomizedResponse:
+        """The rule's response for the uniform prior."""
+        return personal.lip_response(self.uniform, self.level)
 
-    def certificate_of(self, prior: Sequence[int]) -> Certificate:
+    def channel_of(self, prior: Sequence[int], campaigns: Channel | None = None) -> Channel:
+        """The channel of whoever declares ``prior``.
+
+        Args:
+            campaigns: the campaign's channel; ``response`` where not given.
+        """
+        if campaigns is None or campaigns == self.response:
+            return personal.lip_response(prior, self.level)
+        return personal.own_channel(tuple(prior), self.level, campaigns)
+
+    def certificate_of(self, prior: Sequence[int], campaigns: Channel | None = None) -> Certificate:
         """The certificate of that channel, under that prior.
 
         Raises:
             Uncertified
         """
-        return certify(self.channel_of(prior), Information(self.level, tuple(prior)))
+        return certify(self.channel_of(prior, campaigns), Information(self.level, tuple(prior)))
+
+    def audit_steps(self, channel: Channel) -> int:
+        return channel.inputs * 2 * RESPONSE_STEPS  # the rule's own channel, or refused before any ratio is taken
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        if channel != self.channel_of(self.uniform):
+        if channel == self.response:
+            return Information(self.level, self.uniform).audit(channel)
+        if channel.unary or not self.size <= channel.outputs <= MOST_OUTPUTS * self.size:
             raise Uncertified(
-                "a campaign for people's own priors holds the channel that the rule gives the uniform prior"
+                "a campaign for people's own priors holds the response that the rule gives the uniform prior, or an "
+                f"LDP channel of whole outputs, {self.size} to {MOST_OUTPUTS * self.size} of them"
             )
-        return Information(self.level, self.uniform).audit(channel)
+        return Ldp(self.level).audit(channel)
 
     def encode(self) -> codec.Value:
         return [self.name, self.level, self.size]

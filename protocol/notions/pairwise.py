@@ -22,7 +22,7 @@ from protocol.channels import Channel, Loss
 from protocol.domain import MAX_VALUES
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.notion import Notion, require_level
-from protocol.runs import Runs, require_runs, runs_of
+from protocol.runs import Runs, members_of, require_runs, runs_of
 
 UNBOUNDED = -1
 """The wire's infinite level."""
@@ -48,26 +48,38 @@ class Pairwise(Notion):
     def bounds(self) -> Iterator[tuple[int, int, int]]:
         """(class of x, class of x', level) for every pair of classes whose level is finite."""
 
-    def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
+    def audit_steps(self, channel: Channel) -> int:
         classes = self.classes or [range(channel.inputs)]
+        apart = [channel.apart(members) for members in classes]
+        pairs = sum(channel.pair_steps(apart[first], apart[second]) for first, second, _ in self.bounds())
+        return 2 * sum(map(len, classes)) + pairs
+
+    def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
+        """Whether every pair keeps its bound, the largest level of a pair, and the pair nearest to its bound.
+
+        The first pair found above its bound ends the audit, and is the one that is told.
+        """
+        apart = [channel.apart(members) for members in self.classes or [range(channel.inputs)]]
         worst = witness = None
-        nearest = (False, 0.0)
+        nearest = 0.0
         for first, second, bound in self.bounds():
-            loss = channel.loss(classes[first], classes[second])
+            loss = channel.loss(apart[first], apart[second])
             if loss.denominator == 0:
                 raise Uncertified(
-                    f"{self.name} bounds input {loss.x} against {loss.other}, but only the first can answer {loss.y}"
+                    f"{self.name} bounds input {loss.x} against {loss.other}, but only the first can answer "
+                    f"{channel.spelled(loss.y)}"
                 )
+            if not exact.keeps(loss.numerator, loss.denominator, bound):
+                return False, loss.level or 0, loss
             if worst is None or loss.worse_than(worst):
                 worst = loss
-            exceeded = not exact.keeps(loss.numerator, loss.denominator, bound)
             # The witness is for people to read, so a float may choose it among bounds that are all kept.
-            nearness = (exceeded, exact.rough_log(loss.numerator, loss.denominator) / max(bound, 1))
+            nearness = exact.rough_log(loss.numerator, loss.denominator) / max(bound, 1)
             if witness is None or nearness > nearest:
                 nearest, witness = nearness, loss
         if worst is None or witness is None or worst.level is None:
             raise NotionError(f"{self.name} bounds no pair of values: it would protect nothing")
-        return not nearest[0], worst.level, witness
+        return True, worst.level, witness
 
 
 @dataclass(frozen=True)
@@ -171,13 +183,8 @@ class Block(Pairwise):
         return sum(length for _, length in self.runs)
 
     @cached_property
-    def classes(self) -> tuple[tuple[int, ...], ...]:
-        members: list[list[int]] = [[] for _ in range(1 + max((block for block, _ in self.runs), default=-1))]
-        x = 0
-        for block, length in self.runs:
-            members[block].extend(range(x, x + length))
-            x += length
-        return tuple(tuple(block) for block in members)
+    def classes(self) -> Sequence[Sequence[int]]:
+        return members_of(self.runs)
 
     def bounds(self) -> Iterator[tuple[int, int, int]]:
         for block in range(len(self.classes)):

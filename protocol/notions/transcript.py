@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from protocol import codec, exact, personal
 from protocol.channels import Channel, Loss
-from protocol.channels.response import RandomizedResponse
+from protocol.channels.response.channel import RESPONSE_STEPS, RandomizedResponse
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.information import MAX_PRIOR_WEIGHT, Information
 from protocol.notions.notion import Certificate, Notion
@@ -95,6 +95,9 @@ class TranscriptPrior(Notion):
         if level is None or not exact.keeps(loss.numerator, loss.denominator, self.level):
             raise Uncertified(f"after this transcript the rule does not keep {exact.nats(self.level):.9f} nats")
         return Certificate(self.level, level, self.ldp(channel), loss, self.adds)
+
+    def audit_steps(self, channel: Channel) -> int:
+        return channel.inputs * 2 * RESPONSE_STEPS  # the rule's own channel, or refused before any ratio is taken
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel != self.channel_of(self.prior):

@@ -1,0 +1,119 @@
+"""Where a study takes reports, and links that a person may open, as an author signs them (SPEC 7.1).
+
+A signed address is one exact string: no second spelling leads to the same host, so what the person was shown is what
+the device connects to. Nothing here connects to anything.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+from protocol.errors import CampaignError
+
+MAX_ADDRESS = 200
+MAX_LINK = 500
+
+_HTTPS, _HTTP = "https://", "http://"
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_NAME = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}")
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
+_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
+_REST = re.compile(r"(?:[/?#][A-Za-z0-9._~:/?#@!$&'()*+,;=%-]*)?")
+
+
+def require_address(text: str) -> None:
+    """Refuse what is no address of a study.
+
+    Raises:
+        CampaignError: with what is wrong with it, and what an address looks like.
+    """
+    _require_written(text, "an address", MAX_ADDRESS)
+    if not text.startswith((_HTTPS, _HTTP)):
+        raise CampaignError(f"an address begins with {_HTTPS}, or with {_HTTP} on this machine only; not {text[:40]!r}")
+    authority, rest = _split(text)
+    for sign, what in (("?", "query"), ("#", "fragment")):
+        if sign in rest:
+            raise CampaignError(f"an address has no {what}: end it before the {sign!r}")
+    host = _require_authority(authority, "an address")
+    if text.startswith(_HTTP) and not _is_loopback(host):
+        raise CampaignError(f"{_HTTP}{host} can be read on the way: use https; plain http is for this machine only")
+    if not _PATH.fullmatch(rest) or {".", ".."} & set(rest.split("/")):
+        raise CampaignError(
+            "the path of an address is /NAME/NAME..., of letters, digits and -._~, without / at its end and without "
+            f"the names . and ..; not {rest[:40]!r}"
+        )
+
+
+def require_link(text: str) -> None:
+    """Refuse what is no link to a page.
+
+    Raises:
+        CampaignError: with what is wrong with it.
+    """
+    _require_written(text, "a link", MAX_LINK)
+    if not text.startswith(_HTTPS):
+        raise CampaignError(f"a link begins with {_HTTPS}, not {text[:40]!r}")
+    authority, rest = _split(text)
+    _require_authority(authority, "a link")
+    if not _REST.fullmatch(rest):
+        raise CampaignError("a link has a character that no web address has: write it as % and two hexadecimal digits")
+
+
+def host_of(text: str) -> str:
+    """The host of an address or link, with its port where it names one: what a person is shown of it."""
+    return _split(text)[0]
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Host and port, and what comes after them."""
+    after = text.partition("://")[2]
+    end = next((place for place, sign in enumerate(after) if sign in "/?#"), len(after))
+    return after[:end], after[end:]
+
+
+def _require_written(text: str, what: str, most: int) -> None:
+    if len(text) > most:
+        raise CampaignError(f"{what} has at most {most} characters, not {len(text)}")
+    if not all("!" <= sign <= "~" for sign in text):
+        raise CampaignError(f"{what} is written in ASCII without blanks; a name beyond ASCII has an xn-- form")
+
+
+def _require_authority(authority: str, what: str) -> str:
+    """The host of ``authority``, in its only form."""
+    if "@" in authority:
+        raise CampaignError(f"{what} has no credentials: leave out what stands before the '@'")
+    host, port = authority, ""
+    if ":" in authority and not authority.endswith("]"):
+        host, _, port = authority.rpartition(":")
+        if not _PORT.fullmatch(port) or int(port) > 65535:
+            raise CampaignError(f"the port in {what} is 1 to 65535, not {port[:40]!r}")
+    if not _is_host(host):
+        raise CampaignError(
+            f"{what} names a host: a name in lower case such as study.example, or an IP address in its shortest form; "
+            f"not {host[:40]!r}"
+        )
+    return host
+
+
+def _is_host(host: str) -> bool:
+    if host.startswith("[") and host.endswith("]"):
+        return _is_ip(host[1:-1], ipaddress.IPv6Address)
+    if _is_ip(host, ipaddress.IPv4Address):
+        return True
+    # A last label of digits alone would be read as a number by some resolvers.
+    return len(host) <= 253 and bool(_NAME.fullmatch(host)) and not host.rpartition(".")[2].isdigit()
+
+
+def _is_ip(text: str, kind: type[ipaddress.IPv4Address | ipaddress.IPv6Address]) -> bool:
+    try:
+        return str(kind(text)) == text and "%" not in text
+    except ValueError:
+        return False
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,1 @@
+"""Words of independent bits: RAPPOR, OUE, IDUE and their relatives (SPEC 5.6)."""

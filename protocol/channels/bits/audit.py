@@ -1,0 +1,137 @@
+"""The structure of independent bits: two inputs differ in two bits, whatever the others are.
+
+One idea: the bits that two inputs share have the same law for both, so their profile is that of the two bits alone.
+Under a uniform prior and one class of inputs, all words with as many ones are one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from math import comb, lcm
+
+from protocol.channels.bits.channel import BIT_SCALE, Bits, S
+from protocol.channels.structure import Column, Profile, Structure, TooLarge
+
+MOST_WORDS = 512
+"""A channel of more bits has no columns: their weights would have 32 bits for each of its bits."""
+
+MOST_CLASSES = 64
+
+
+class BitsStructure(Structure):
+    """Words of independent bits (SPEC 5.6)."""
+
+    channel: Bits
+
+    @property
+    def kinds(self) -> Sequence[Sequence[int]]:
+        kinds: list[list[int]] = [[] for _ in self.channel.own]
+        for x, number in enumerate(self.channel.class_of):
+            kinds[number].append(x)
+        return kinds
+
+    def _chances(self, x: int) -> tuple[int, int]:
+        """a and b of an input."""
+        number = self.channel.class_of[x]
+        return self.channel.own[number], self.channel.other[number]
+
+    def profile(self, x: int, other: int) -> Profile:
+        (a, b), (other_a, other_b) = self._chances(x), self._chances(other)
+
+        def chance(of_one: int, bit: int) -> int:
+            return of_one if bit else S - of_one
+
+        return [
+            (chance(a, bit) * chance(other_b, other_bit), chance(b, bit) * chance(other_a, other_bit), 1)
+            for bit, other_bit in product((0, 1), repeat=2)
+        ]
+
+    @property
+    def profile_steps(self) -> int:
+        return 4
+
+    @property
+    def profile_scale(self) -> int:
+        return 2 * BIT_SCALE
+
+    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+        k = self.channel.inputs
+        if len(self.channel.own) > 1 or len(set(prior)) > 1:
+            yield from super().columns(prior)
+            return
+        if k > MOST_WORDS:
+            raise TooLarge(f"a bits channel of {k} inputs is too large: its words' weights have {BIT_SCALE * k} bits")
+        a, b = self._chances(0)
+        for ones in range(k + 1):
+            parts = []
+            if ones:
+                parts.append((a * b ** (ones - 1) * (S - b) ** (k - ones), prior[0] * ones))
+            if ones < k:
+                parts.append(((S - a) * b**ones * (S - b) ** (k - 1 - ones), prior[0] * (k - ones)))
+            if len(parts) == 2 and parts[0][0] == parts[1][0]:
+                parts = [(parts[0][0], prior[0] * k)]
+            yield Column((1 << ones) - 1, comb(k, ones), tuple(parts))
+
+    @property
+    def lift_steps(self) -> int:
+        return 4 * self.channel.inputs + 24 * len(self.channel.own) ** 2
+
+    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+        # As in Bits.loss_against_prior: one bit alone set, or alone not set, the rarest input's of a class.
+        if len(self.channel.own) > MOST_CLASSES:
+            raise TooLarge(f"a bits channel of more than {MOST_CLASSES} classes is too large: the sums grow with each")
+        told = [Fraction(a, b) if b else None for a, b in zip(self.channel.own, self.channel.other, strict=True)]
+        missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
+        masses = [0] * len(missing)
+        rarest = [-1] * len(missing)
+        for x, (mass, number) in enumerate(zip(prior, self.channel.class_of, strict=True)):
+            masses[number] += mass
+            if rarest[number] < 0 or mass < prior[rarest[number]]:
+                rarest[number] = x
+        for number, x in enumerate(rarest):
+            only, others = self.channel.only(x), list(masses)
+            others[number] -= prior[x]
+            own = told[number]
+            if own is None:  # nobody else has this bit
+                yield Column(only, 1, ((1, prior[x]), (0, sum(others))))
+                continue
+            yield _relative(only, [(own, prior[x]), *zip(missing, others, strict=True)])
+            if all(ratio is not None for ratio in told):
+                rest = [(ratio, mass) for ratio, mass in zip(told, others, strict=True) if ratio is not None]
+                yield _relative(self.channel.outputs - 1 - only, [(missing[number], prior[x]), *rest])
+
+    def fits(self, x: int) -> tuple[int, int, int]:
+        return *self._chances(x), S
+
+    def fitting(self, y: int) -> Sequence[int]:
+        return [x for x in range(self.channel.inputs) if y & self.channel.only(x)]
+
+    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        if len(self.channel.own) > MOST_CLASSES:
+            raise TooLarge("a bits channel of so many classes is too large: the exact sums grow with each")
+        # x is believed most where its bit is 1 and all others are 0: P(x) a / b beside P(x') (1 - a') / (1 - b').
+        missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
+        masses = [0] * len(missing)
+        for mass, number in zip(prior, self.channel.class_of, strict=True):
+            masses[number] += mass
+        rest = sum((mass * share for mass, share in zip(masses, missing, strict=True)), Fraction())
+        best = Fraction()
+        for x in inputs:
+            a, b = self._chances(x)
+            if not b:
+                return 1, 1  # nobody else has this bit
+            mine = prior[x] * Fraction(a, b)
+            best = max(best, mine / (mine + rest - prior[x] * missing[self.channel.class_of[x]]))
+        return best.numerator, best.denominator
+
+
+def _relative(y: int, parts: Sequence[tuple[Fraction, int]]) -> Column:
+    """A column of ratios, on a scale of its own."""
+    scale = lcm(*(ratio.denominator for ratio, _ in parts))
+    masses: dict[int, int] = {}
+    for ratio, mass in parts:
+        weight = ratio.numerator * (scale // ratio.denominator)
+        masses[weight] = masses.get(weight, 0) + mass
+    return Column(y, 1, tuple(part for part in masses.items() if part[1]))

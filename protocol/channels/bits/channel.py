@@ -1,0 +1,251 @@
+"""A word of bits: one for each input, each flipped on its own (SPEC 5.6).
+
+One idea: the bit of the person's own input is 1 with probability a, every other bit with its own probability b < a, all
+independent. So a ratio of two inputs' laws is a matter of their two bits, whatever the others are,
+
+    max over y of Q(y|x) / Q(y|x') = [a_x / b_x] [(1 - b_x') / (1 - a_x')]     (Gu et al. 2020, eq. 5)
+
+and is reached where x's bit is 1 and all others are 0. The published mechanisms differ only in a and b:
+
+    RAPPOR (basic)     a + b = 1                        (Erlingsson, Pihur, Korolova 2014)
+    OUE                a = 1/2                          (Wang, Blocki, Li, Jha 2017)
+    IDUE               a and b by class of inputs       (Gu et al. 2020, sec. V)
+    utility-optimised  b = 0 for what is not sensitive  (Murakami, Kawamoto 2019)
+
+Rounding a down or b up weakens every ratio, which errs towards privacy. How a and b are chosen is the author's
+business, not here.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+from protocol import codec, runs
+from protocol.channels.channel import Channel, Loss
+from protocol.errors import ChannelError
+from protocol.runs import Runs, require_runs, runs_of
+
+BIT_SCALE = 32
+S = 1 << BIT_SCALE
+MAX_BITS = 2**16
+"""Inputs of a bits channel at most: its reports grow by a bit with each."""
+
+
+@dataclass(frozen=True)
+class Bits(Channel):
+    """Independent bits, the own one more often 1 than the others.
+
+    Attributes:
+        own: for each class of inputs, 2^32 times a: the probability that the bit of the own input is 1.
+        other: for each class, 2^32 times b: the probability that the bit is 1 where it is not the own. 0 <= b < a <= 1.
+        runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance, no two of
+            them alike.
+        class_of: the class of each input.
+    """
+
+    own: tuple[int, ...]
+    other: tuple[int, ...]
+    runs: Runs
+    inputs: int = field(init=False, repr=False, compare=False)
+    outputs: int = field(init=False, repr=False, compare=False)
+    class_of: Sequence[int] = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "bits"
+    unary: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_runs(self.runs, 0, ChannelError)
+        inputs = sum(length for _, length in self.runs)
+        if not 2 <= inputs <= MAX_BITS:
+            raise ChannelError(f"a bits channel has 2 to {MAX_BITS} inputs, not {inputs}")
+        classes = 1 + max(number for number, _ in self.runs)
+        if len(self.own) != classes or len(self.other) != classes:
+            raise ChannelError(f"a bits channel of {classes} classes has as many probabilities of either kind")
+        if any(not 0 <= b < a <= S for a, b in zip(self.own, self.other, strict=True)):
+            raise ChannelError("the own bit is 1 more often than another: 0 <= b < a <= 2^32")
+        if len(set(zip(self.own, self.other, strict=True))) != classes:
+            raise ChannelError("classes of equal probabilities are one class")
+        class_of = array("L")
+        for number, length in self.runs:
+            class_of.extend(array("L", [number]) * length)
+        for name, value in {"inputs": inputs, "outputs": 1 << inputs, "class_of": class_of}.items():
+            object.__setattr__(self, name, value)  # frozen for everybody else
+
+    @classmethod
+    def over(cls, chances: Iterable[tuple[int, int]]) -> Bits:
+        """The channel for an (a, b) per input, both times 2^32."""
+        numbers: dict[tuple[int, int], int] = {}
+        classes = [numbers.setdefault(pair, len(numbers)) for pair in chances]
+        return cls(tuple(a for a, _ in numbers), tuple(b for _, b in numbers), runs_of(classes))
+
+    @property
+    def scale(self) -> int:
+        return BIT_SCALE * self.inputs
+
+    @property
+    def rand_bytes(self) -> int:
+        return 4 * self.inputs
+
+    @property
+    def output_bits(self) -> int:
+        return self.inputs
+
+    def weight(self, x: int, y: int) -> int:
+        if not 0 <= y < self.outputs:
+            return 0
+        ones, set_bits = [0] * len(self.own), f"{y:0{self.inputs}b}"
+        zeros = list(ones)
+        for place, number in enumerate(self.class_of):
+            if place != x:
+                if set_bits[place] == "1":
+                    ones[number] += 1
+                else:
+                    zeros[number] += 1
+        mine = self.class_of[x]
+        total = self.own[mine] if set_bits[x] == "1" else S - self.own[mine]
+        for number, b in enumerate(self.other):
+            total *= b ** ones[number] * (S - b) ** zeros[number]
+        return total
+
+    @cached_property
+    def _thresholds(self) -> tuple[int, ...]:
+        return tuple(self.other[number] for number in self.class_of)
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        draws = struct.unpack(f">{self.inputs}I", rand)
+        # All bits as if none were the own one, then the own one over them: the same work for every input.
+        hidden = "".join("01"[u < b] for u, b in zip(draws, self._thresholds, strict=True))
+        place = self.inputs - 1 - x
+        word = int(hidden, 2)
+        told = int(draws[x] < self.own[self.class_of[x]])
+        return word ^ (((word >> place & 1) ^ told) << place)
+
+    @cached_property
+    def _telling(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The place of each class when ordered by a / b, and by (1 - b) / (1 - a); the largest ratio comes first."""
+        pairs = list(zip(self.own, self.other, strict=True))
+        # (a/b) and ((1-b)/(1-a)) grow as b/a and (1-a)/(1-b) fall, and those are never a division by zero.
+        return _places([Fraction(b, a) for a, b in pairs]), _places([Fraction(S - a, S - b) for a, b in pairs])
+
+    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+        by_one, by_zero = self._telling
+        loud = _best_two(inputs, lambda x: by_one[self.class_of[x]])
+        quiet = _best_two(inputs, lambda x: by_zero[self.class_of[x]])
+        return sorted({*loud, *quiet})
+
+    @property
+    def prior_steps(self) -> int:
+        # Exact sums over classes grow by 32 bits with each.
+        return 4 * self.inputs + 6 * len(self.own) ** 2
+
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        by_one, by_zero = self._telling
+        # The best two of each side: where both sides' best is the same input, the second best of one is next.
+        loud = _best_two(first, lambda x: by_one[self.class_of[x]])
+        quiet = _best_two(second, lambda x: by_zero[self.class_of[x]])
+        worst = Loss(1, 1, first[0], second[0], 0)
+        for x in loud:
+            for other in quiet:
+                if x != other:
+                    mine, theirs = self.class_of[x], self.class_of[other]
+                    candidate = Loss(
+                        self.own[mine] * (S - self.other[theirs]),
+                        self.other[mine] * (S - self.own[theirs]),
+                        x, other, self.only(x),
+                    )  # fmt: skip
+                    if candidate.worse_than(worst):
+                        worst = candidate
+        return worst
+
+    def only(self, x: int) -> int:
+        """The output whose one set bit is that of ``x``."""
+        return 1 << (self.inputs - 1 - x)
+
+    def loss_against_prior(self, prior: Sequence[int]) -> Loss:
+        # Q(y|x) / P(y) = r_x / sum over x' of P_x' r_x', where r is a / b for a set bit and (1 - a) / (1 - b) for
+        # another. It is largest where x's bit alone is set, and least where it alone is not. Within a class both are
+        # worst at the least prior.
+        if 0 in self.other:
+            x = self.class_of.index(self.other.index(0))
+            return Loss(1, 0, 1 if x == 0 else 0, None, self.only(x))
+        if S in self.own:
+            x = self.class_of.index(self.own.index(S))
+            return Loss(1, 0, x, None, self.only(1 if x == 0 else 0))
+        masses, rarest = [0] * len(self.own), [-1] * len(self.own)
+        for x, p in enumerate(prior):
+            number = self.class_of[x]
+            masses[number] += p
+            if rarest[number] < 0 or p < prior[rarest[number]]:
+                rarest[number] = x
+        set_ratio = [Fraction(a, b) for a, b in zip(self.own, self.other, strict=True)]
+        unset_ratio = [Fraction(S - a, S - b) for a, b in zip(self.own, self.other, strict=True)]
+        all_set, set_over = _weighted_sum(masses, set_ratio)
+        none_set, unset_over = _weighted_sum(masses, unset_ratio)
+        total = sum(prior)
+        worst = Loss(1, 1, 0, None, 0)
+        for number, x in enumerate(rarest):
+            up, down = set_ratio[number], unset_ratio[number]
+            gap = prior[x] * (up - down)
+            # Only x's bit set: r / (none_set + P_x (r - r')). Only x's bit not set: (all_set - P_x (r - r')) / r'.
+            alone = none_set * gap.denominator + gap.numerator * unset_over
+            rest = all_set * gap.denominator - gap.numerator * set_over
+            for candidate in (
+                Loss(
+                    up.numerator * total * unset_over * gap.denominator,
+                    up.denominator * alone,
+                    x, None, self.only(x),
+                ),
+                Loss(
+                    rest * down.denominator,
+                    total * set_over * gap.denominator * down.numerator,
+                    x, None, self.outputs - 1 - self.only(x),
+                ),
+            ):  # fmt: skip
+                if candidate.worse_than(worst):
+                    worst = candidate
+        return worst
+
+    def encode(self) -> codec.Value:
+        return [self.family, list(self.own), list(self.other), runs.encode(self.runs)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Bits:
+        _, own, other, blocks = codec.fields(value, 4, "a bits channel", ChannelError)
+        return cls(
+            codec.integers(own, "a bit's probability", ChannelError, 0, S),
+            codec.integers(other, "a bit's probability", ChannelError, 0, S),
+            runs.decode(blocks, ChannelError),
+        )
+
+
+def _places(keys: Sequence[Fraction]) -> tuple[int, ...]:
+    """The place of each key in increasing order."""
+    places = [0] * len(keys)
+    for place, number in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
+        places[number] = place
+    return tuple(places)
+
+
+def _best_two(inputs: Sequence[int], place: Callable[[int], int]) -> list[int]:
+    """The two different inputs of the lowest places, or the one there is."""
+    best = min(inputs, key=place)
+    rest = [x for x in inputs if x != best]
+    return [best, min(rest, key=place)] if rest else [best]
+
+
+def _weighted_sum(masses: Sequence[int], ratios: Sequence[Fraction]) -> tuple[int, int]:
+    """The sum of masses times ratios, as numerator and denominator, added in pairs so that short numbers meet short."""
+    parts = [(mass * ratio.numerator, ratio.denominator) for mass, ratio in zip(masses, ratios, strict=True)]
+    while len(parts) > 1:
+        odd = parts[len(parts) // 2 * 2 :]
+        parts = [
+            (n * other_d + other_n * d, d * other_d)
+            for (n, d), (other_n, other_d) in zip(parts[::2], parts[1::2], strict=False)
+        ] + odd
+    return parts[0]

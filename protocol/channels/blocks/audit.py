@@ -1,0 +1,153 @@
+"""The structure of a channel of blocks: each block's own structure, side by side.
+
+One idea: inputs of different blocks share no output, so between blocks there is nothing to compute; open inputs share
+one weight with all outputs of block 1, which shifts its columns by a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from protocol.channels.blocks.channel import BLOCKS_SCALE, ONE, OPEN, Blocks
+from protocol.channels.channel import Channel
+from protocol.channels.structure import Column, Profile, Structure
+
+
+class BlocksStructure(Structure):
+    """Channels in blocks, with open inputs (SPEC 5.7).
+
+    Attributes:
+        inner: the structure of each block; block 1 first.
+    """
+
+    channel: Blocks
+
+    def __init__(self, channel: Blocks, most: int, structure_of: Callable[[Channel, int], Structure]) -> None:
+        super().__init__(channel, most)
+        made: dict[Channel, Structure] = {}
+        self.inner = [made.setdefault(block, structure_of(block, most)) for block in channel.channels]
+        self._own = ONE - channel.hidden
+
+    def _shift(self, block: int) -> int:
+        return BLOCKS_SCALE - self.channel.channels[block - 1].scale
+
+    def _law(self, block: int, law: Sequence[int]) -> list[int]:
+        return [law[x] for x in self.channel.members[block]]
+
+    @property
+    def kinds(self) -> Sequence[Sequence[int]]:
+        found: list[Sequence[int]] = [self.channel.members[OPEN]] if self.channel.members[OPEN] else []
+        for members, inner in zip(self.channel.members[1:], self.inner, strict=True):
+            found += [[members[place] for place in kind] for kind in inner.kinds]
+        return found
+
+    def row(self, x: int) -> Iterable[tuple[int, int]]:
+        block, place = self.channel.block_of[x], self.channel.place_of[x]
+        if block == OPEN:
+            return [(self._own, 1), (self.channel.cover, self.channel.channels[0].outputs)]
+        return [(weight << self._shift(block), count) for weight, count in self.inner[block - 1].row(place)]
+
+    def fits(self, x: int) -> tuple[int, int, int]:
+        block, place = self.channel.block_of[x], self.channel.place_of[x]
+        row = list(self.row(x))
+        likeliest = max(weight for weight, count in row if count)
+        outputs = sum(count for weight, count in row if weight == likeliest)
+        # Blocks share no output; an open input has the cover for each output of block 1, and its own output alone.
+        wrong = []
+        if block == OPEN:
+            hides = self.channel.channels[0].outputs if likeliest == self.channel.cover else 0
+            wrong = [self.channel.cover * hides if len(self.inner) == 1 else 0]
+        else:
+            if len(self.channel.members[block]) > 1:
+                wrong.append(self.inner[block - 1].fits(place)[1] << self._shift(block))
+            if len(self.inner) > 1:
+                wrong.append(0)
+            if self.channel.members[OPEN]:
+                wrong.append(self.channel.cover * outputs if block == 1 else 0)
+        return likeliest * outputs, min(wrong), ONE
+
+    def profile(self, x: int, other: int) -> Profile:
+        block, other_block = self.channel.block_of[x], self.channel.block_of[other]
+        if block == other_block == OPEN:
+            return [(self._own, 0, 1), (0, self._own, 1), (self.channel.hidden, self.channel.hidden, 1)]
+        if block == other_block:
+            shift = self._shift(block)
+            seen = self.inner[block - 1].profile(self.channel.place_of[x], self.channel.place_of[other])
+            return [(mine << shift, theirs << shift, count) for mine, theirs, count in seen]
+        if OPEN not in (block, other_block) or not self.channel.cover:
+            return [(ONE, 0, 1), (0, ONE, 1)]
+        if block == OPEN:
+            return [(theirs, mine, count) for mine, theirs, count in self.profile(other, x)]
+        return [(0, self._own, 1), *((weight, self.channel.cover, count) for weight, count in self.row(x))]
+
+    @property
+    def profile_steps(self) -> int:
+        return max(inner.profile_steps for inner in self.inner)
+
+    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+        total, open_mass = sum(prior), sum(self._law(OPEN, prior))
+        for block, inner in enumerate(self.inner, 1):
+            law, shift = self._law(block, prior), self._shift(block)
+            rest = {self.channel.cover: open_mass} if block == 1 else {}
+            rest[0] = rest.get(0, 0) + total - sum(law) - sum(rest.values())
+            for column in inner.columns(law):
+                masses = dict(rest)
+                for weight, mass in column.parts:
+                    masses[weight << shift] = masses.get(weight << shift, 0) + mass
+                parts = tuple(part for part in masses.items() if part[1])
+                yield Column(self.channel.offsets[block] + column.y, column.count, parts)
+        for place, x in enumerate(self.channel.members[OPEN]):
+            parts = tuple(part for part in ((self._own, prior[x]), (0, total - prior[x])) if part[1])
+            yield Column(self.channel.offsets[OPEN] + place, 1, parts)
+
+    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+        found: list[int] = []
+        for block, inner in enumerate(self.inner, 1):
+            shift = self._shift(block)
+            hidden = self.channel.cover * sum(self._law(OPEN, law)) if block == 1 else 0
+            found += [hidden + (marginal << shift) for marginal in inner.marginals(self._law(block, law))]
+        return found + [self._own * mass for mass in self._law(OPEN, law)]
+
+    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+        nothing = [of(0, marginal) for marginal in marginals]
+        found = [sum(nothing)] * self.channel.inputs
+        for block, inner in enumerate(self.inner, 1):
+            start, shift = self.channel.offsets[block], self._shift(block)
+            stop = start + inner.channel.outputs
+            without = sum(nothing[start:stop])
+            sums = inner.row_sums(marginals[start:stop], lambda weight, marginal, s=shift: of(weight << s, marginal))  # type: ignore[misc]
+            for x, inside in zip(self.channel.members[block], sums, strict=True):
+                found[x] += inside - without
+        hiding = sum(of(self.channel.cover, marginals[y]) - nothing[y] for y in range(self.inner[0].channel.outputs))
+        for place, x in enumerate(self.channel.members[OPEN]):
+            y = self.channel.offsets[OPEN] + place
+            found[x] += hiding + of(self._own, marginals[y]) - nothing[y]
+        return found
+
+    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        if self.channel.cover:
+            return self._covered_belief(prior, inputs)
+        best = (0, 1)
+        asked: dict[int, list[int]] = {}
+        for x in inputs:
+            asked.setdefault(self.channel.block_of[x], []).append(self.channel.place_of[x])
+        for block, places in asked.items():
+            # An open input is the only one of its output; a report of a block speaks of the block's inputs alone.
+            most, whole = (1, 1) if block == OPEN else self.inner[block - 1].belief(self._law(block, prior), places)
+            if most * best[1] > best[0] * whole:
+                best = (most, whole)
+        return best
+
+    def _covered_belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        if any(self.channel.block_of[x] == OPEN for x in inputs):
+            return 1, 1  # an open input is the only one of its own output
+        outputs = self.inner[0].channel.outputs
+        self.require_steps(len(inputs) * outputs, "the inputs of its block would be looked at output by output")
+        marginals = self.marginals(prior)
+        best = (0, 1)
+        for x in inputs:
+            for y, marginal in enumerate(marginals[:outputs]):
+                most = prior[x] * self.channel.weight(x, y)
+                if most * best[1] > best[0] * marginal:
+                    best = (most, marginal)
+        return best

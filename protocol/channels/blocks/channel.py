@@ -1,0 +1,327 @@
+"""Blocks: a channel of its own for each block of inputs, and open inputs that may hide in the one block (SPEC 5.7).
+
+One idea carries two notions. An input of block j answers through that block's inner channel, always within the block's
+own outputs: nothing is hidden between blocks, everything within one. An open input belongs to no block: it has an
+output of its own, and hides with probability ``cover`` behind each output of block 1, so that nobody can say of an
+answer there that it must be sensitive.
+
+    blocks       no cover; a block of one is open                      (Acharya et al. 2020, sec. 6, Hadamard inside)
+    high-low     the sensitive inputs are the one block, and the cover is the inner channel's largest weight / e^eps
+                 Hadamard response inside                              (Acharya et al. 2020, eq. 13-14)
+                 randomised response inside                            (utility-optimised RR, Murakami, Kawamoto 2019)
+                 one sensitive input, which always gives one answer    (Mangat 1994; Acharya et al. 2020, Theorem 2)
+
+What an inner channel looks like is its own file's.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import ClassVar
+
+from protocol import codec, runs
+from protocol.channels.channel import PAIR_STEPS, Channel, Loss
+from protocol.channels.hadamard.channel import Hadamard, different
+from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.response.channel import RandomizedResponse
+from protocol.channels.table.channel import Table
+from protocol.domain import MAX_VALUES
+from protocol.errors import ChannelError
+from protocol.runs import Runs, require_runs, runs_of
+
+BLOCKS_SCALE = 128
+ONE = 1 << BLOCKS_SCALE
+COVER_BYTES = 16
+MAX_OUTPUTS = 2**24
+"""Whoever counts reports holds a number for each output."""
+
+OPEN = 0
+"""The block number of inputs that belong to no block."""
+
+
+@dataclass(frozen=True)
+class Constant(Channel):
+    """The channel of a block of one: it always gives the block's one output. It exists within blocks only."""
+
+    inputs: int = field(init=False, repr=False, default=1)
+    outputs: int = field(init=False, repr=False, default=1)
+    family: ClassVar[str] = "constant"
+
+    @property
+    def scale(self) -> int:
+        return 0
+
+    @property
+    def rand_bytes(self) -> int:
+        return 0
+
+    def weight(self, x: int, y: int) -> int:
+        return 1
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        return 0
+
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        return Loss(1, 1, 0, 0, 0)
+
+    @property
+    def prior_steps(self) -> int:
+        return 1
+
+    def encode(self) -> codec.Value:
+        return [self.family]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Constant:
+        codec.fields(value, 1, "a constant channel", ChannelError)
+        return cls()
+
+
+INNER: dict[str, type[Channel]] = {
+    family.family: family for family in (Constant, Table, RandomizedResponse, Hadamard, ProjectiveGeometry)
+}
+"""The families that a block may hold."""
+
+
+@dataclass(frozen=True)
+class Blocks(Channel):
+    """An inner channel for each block; the outputs are the blocks' one after another, then each open input's own.
+
+    Attributes:
+        cover: 2^128 times the probability with which an open input gives each output of block 1.
+        runs: (block, length) pairs in input order; block 0 is open, the others are numbered from 1 in order of first
+            appearance; neighbouring runs differ in their block.
+        channels: the inner channel of each block, block 1 first.
+        offsets: first output of each block; entry 0: of the open inputs, after all blocks.
+        members: the inputs of each block, in order; entry 0: the open ones.
+        block_of, place_of: block of each input, and its position there, which is its input of the inner channel.
+        hidden: 2^128 times the probability that an open input hides at all.
+    """
+
+    cover: int
+    runs: Runs
+    channels: tuple[Channel, ...]
+    inputs: int = field(init=False, repr=False, compare=False)
+    outputs: int = field(init=False, repr=False, compare=False)
+    offsets: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    members: tuple[Sequence[int], ...] = field(init=False, repr=False, compare=False)
+    block_of: Sequence[int] = field(init=False, repr=False, compare=False)
+    place_of: Sequence[int] = field(init=False, repr=False, compare=False)
+    hidden: int = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "blocks"
+
+    def __post_init__(self) -> None:
+        require_runs(self.runs, OPEN + 1, ChannelError)
+        if all(block == OPEN for block, _ in self.runs):
+            raise ChannelError("a channel of blocks has at least one block")
+        inputs = sum(length for _, length in self.runs)
+        if not 2 <= inputs <= MAX_VALUES:
+            raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {inputs}")
+        members = [array("L") for _ in range(1 + max(block for block, _ in self.runs))]
+        block_of, place_of = array("L"), array("L")
+        for block, length in self.runs:
+            place_of.extend(range(len(members[block]), len(members[block]) + length))
+            members[block].extend(range(len(block_of), len(block_of) + length))
+            block_of.extend(array("L", [block]) * length)
+        if len(members) == 2 and not members[OPEN]:
+            raise ChannelError("one block of all inputs is written as its inner channel")
+        if len(self.channels) != len(members) - 1:
+            raise ChannelError(f"{len(members) - 1} blocks have as many inner channels, not {len(self.channels)}")
+        for block, inner in enumerate(self.channels, 1):
+            if not isinstance(inner, tuple(INNER.values())):
+                raise ChannelError(f"a block's inner channel is one of {', '.join(INNER)}, not {inner.family}")
+            if inner.inputs != len(members[block]):
+                raise ChannelError(f"block {block} has {len(members[block])} inputs, its channel {inner.inputs}")
+            if inner.inputs == 1 and not self.cover:
+                raise ChannelError("a value alone in its block has nothing to hide among: it is open")
+        if self.cover and len(members) != 2:
+            raise ChannelError("open inputs can hide only where there is exactly one block")
+        hidden = self.cover * self.channels[0].outputs
+        if not 0 <= hidden < ONE:
+            raise ChannelError("open inputs hide with a probability from 0 to below 1")
+        ends = tuple(accumulate(inner.outputs for inner in self.channels))
+        if ends[-1] + len(members[OPEN]) > MAX_OUTPUTS:
+            raise ChannelError(f"a channel of blocks has at most {MAX_OUTPUTS} outputs")
+        derived = {
+            "inputs": inputs,
+            "outputs": ends[-1] + len(members[OPEN]),
+            "offsets": (ends[-1], 0, *ends[:-1]),
+            "members": tuple(members),
+            "block_of": block_of,
+            "place_of": place_of,
+            "hidden": hidden,
+        }
+        for name, number in derived.items():
+            object.__setattr__(self, name, number)  # frozen for everybody else
+
+    @classmethod
+    def over(cls, cover: int, blocks: Sequence[int], build: Callable[[int], Channel]) -> Blocks:
+        """The channel for a block number per input, 0 for open; blocks are renumbered by first appearance.
+
+        Args:
+            build: makes the inner channel of a block of that many inputs.
+        """
+        found = runs_of(blocks, known=OPEN + 1)
+        sizes = [0] * (1 + max((block for block, _ in found), default=OPEN))
+        for block, length in found:
+            sizes[block] += length
+        return cls(cover, found, tuple(build(size) for size in sizes[1:]))
+
+    @property
+    def scale(self) -> int:
+        return BLOCKS_SCALE
+
+    @property
+    def rand_bytes(self) -> int:
+        return COVER_BYTES + max(inner.rand_bytes for inner in self.channels)
+
+    def weight(self, x: int, y: int) -> int:
+        block, place = self.block_of[x], self.place_of[x]
+        if block == OPEN:
+            if y == self.offsets[OPEN] + place:
+                return ONE - self.hidden
+            return self.cover if y < self.offsets[OPEN] else 0
+        inner = self.channels[block - 1]
+        output = y - self.offsets[block]
+        return _weight(inner, place, output) if 0 <= output < inner.outputs else 0
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        draw = int.from_bytes(rand[:COVER_BYTES], "big")
+        # Open inputs and those of a block go the same way to the end, and one of two outputs is chosen there.
+        is_open = self.block_of[x] == OPEN
+        block = self.block_of[x] or 1
+        inner = self.channels[block - 1]
+        place = (self.place_of[x], 0)[is_open]
+        told = self.offsets[block] + inner.sample(place, rand[COVER_BYTES : COVER_BYTES + inner.rand_bytes])
+        hiding = draw // max(self.cover, 1)
+        own_or_hidden = (self.offsets[OPEN] + self.place_of[x], hiding)[draw < self.hidden]
+        return (told, own_or_hidden)[is_open]
+
+    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+        found: list[int] = []
+        for block, members in self._by_block(inputs).items():
+            if block == OPEN:
+                found += members[:2]
+            else:
+                places = self.channels[block - 1].apart(array("L", map(self.place_of.__getitem__, members)))
+                found += [self.members[block][place] for place in places]
+        return sorted(found)
+
+    def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
+        steps = PAIR_STEPS + 2 * (len(first) + len(second))
+        # Of several blocks, two without a cover are told apart for certain: nothing is looked at after the first.
+        block = self.block_of[first[0]] or (1 if self.cover else OPEN)
+        if block == OPEN or (not self.cover and self.block_of[second[0]] != block):
+            return steps
+        mine, theirs = ([self.place_of[x] for x in inputs if self.block_of[x] == block] for inputs in (first, second))
+        return steps + 2 * self.channels[block - 1].pair_steps(mine, theirs)
+
+    @property
+    def prior_steps(self) -> int:
+        return PAIR_STEPS
+
+    def loss_against_prior(self, prior: Sequence[int]) -> Loss:
+        """Infinite: an open input's own output, or any of block 1 where there is none, rules some other input out."""
+        if self.members[OPEN]:
+            own = self.members[OPEN][0]
+            return Loss(1, 0, 1 if own == 0 else 0, None, self.offsets[OPEN])
+        return Loss(1, 0, self.members[2][0], None, _likeliest(self.channels[0], [0])[1])
+
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        worst = Loss(1, 1, first[0], second[0], 0)
+        others = self._by_block(second)
+        for block, inputs in self._by_block(first).items():
+            for other_block, other_inputs in others.items():
+                candidate = self._block_loss(block, inputs, other_block, other_inputs)
+                if candidate is not None and candidate.worse_than(worst):
+                    worst = candidate
+                if worst.denominator == 0:
+                    return worst
+        return worst
+
+    def _by_block(self, inputs: Sequence[int]) -> dict[int, Sequence[int]]:
+        found: dict[int, array[int]] = {}
+        for x in inputs:
+            block = self.block_of[x]
+            if block not in found:
+                found[block] = array("L")
+            found[block].append(x)
+        return dict(found)
+
+    def _block_loss(self, block: int, first: Sequence[int], other_block: int, second: Sequence[int]) -> Loss | None:
+        """The worst ratio of inputs of one block each; None where both hold one and the same input alone."""
+        if block == OPEN:  # its own output, which nobody else emits
+            pair = different(first, second)
+            return pair and Loss(1, 0, *pair, self.offsets[OPEN] + self.place_of[pair[0]])
+        inner, offset = self.channels[block - 1], self.offsets[block]
+        places = [self.place_of[x] for x in first]
+        if block == other_block:
+            found = inner.loss(places, [self.place_of[x] for x in second])
+            x, other = self.members[block][found.x], self.members[block][found.other or 0]
+            return Loss(found.numerator, found.denominator, x, other, offset + found.y)
+        # Others give this block's outputs only where they are open and hide; with another block there is no cover.
+        place, y = _likeliest(inner, places)
+        return Loss(_weight(inner, place, y), self.cover, self.members[block][place], second[0], offset + y)
+
+    def encode(self) -> codec.Value:
+        # Thousands of blocks have a few channels between them: each is written once, where it first appears.
+        places = {inner: place for place, inner in enumerate(dict.fromkeys(self.channels))}
+        return [
+            self.family,
+            self.cover.to_bytes(COVER_BYTES, "big"),
+            runs.encode(self.runs),
+            [inner.encode() for inner in places],
+            [places[inner] for inner in self.channels],
+        ]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Blocks:
+        _, cover, blocks, channels, places = codec.fields(value, 5, "a channel of blocks", ChannelError)
+        if not isinstance(channels, list):
+            raise ChannelError("the inner channels are an array")
+        different_ones = tuple(_inner(channel) for channel in channels)
+        which = codec.integers(places, "the number of an inner channel", ChannelError, 0, MAX_VALUES)
+        in_order = tuple(dict.fromkeys(which)) == tuple(range(len(different_ones)))
+        if not in_order or len(set(different_ones)) < len(different_ones):
+            raise ChannelError("inner channels are written once each, in the order in which blocks first have them")
+        return cls(
+            int.from_bytes(codec.octets(cover, "the cover weight", ChannelError, COVER_BYTES), "big"),
+            runs.decode(blocks, ChannelError),
+            tuple(different_ones[place] for place in which),
+        )
+
+
+def largest_weight(inner: Channel) -> int:
+    """2^128 times the largest probability with which any input of ``inner`` gives any output."""
+    return _weight(inner, *_likeliest(inner, range(inner.inputs)))
+
+
+def _weight(inner: Channel, x: int, y: int) -> int:
+    return inner.weight(x, y) << BLOCKS_SCALE - inner.scale
+
+
+def _likeliest(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
+    """An input of ``inputs`` and an output, of the largest weight that any of these inputs has."""
+    if isinstance(inner, Hadamard):
+        return inputs[0], 0  # column 0 agrees with every row
+    if isinstance(inner, ProjectiveGeometry):
+        return inputs[0], inner.preferred(inputs[0])
+    if isinstance(inner, RandomizedResponse):
+        y = 0 if len(inner.cover) == 1 else max(range(inner.outputs), key=inner.cover_of)
+        x = max(inputs, key=inner.cover_of)
+        return max(((x, x), (x, y)), key=lambda cell: inner.weight(*cell))
+    return max(((x, y) for x in inputs for y in range(inner.outputs)), key=lambda cell: inner.weight(*cell))
+
+
+def _inner(value: codec.Value) -> Channel:
+    if not isinstance(value, list) or not value:
+        raise ChannelError("an inner channel is an array that begins with its family")
+    family = INNER.get(codec.text(value[0], "an inner channel's family", ChannelError))
+    if family is None:
+        raise ChannelError(f"an inner channel's family is one of {', '.join(INNER)}")
+    return family.from_wire(value)

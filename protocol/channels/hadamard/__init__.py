@@ -1,0 +1,1 @@
+"""Hadamard response (SPEC 5.3)."""

@@ -1,0 +1,102 @@
+"""The structure of Hadamard response: agreement with the rows, summed by Walsh's transform.
+
+One idea: an input gives one weight to the columns its row agrees with and another to the rest. So two different rows
+split the columns into four equal classes, and the mass of the rows that agree with a column is half of all mass and
+half of a Walsh-Hadamard transform: all columns in K log K additions of integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from protocol.channels.hadamard.channel import ONE, Hadamard
+from protocol.channels.structure import Column, Profile, Structure
+
+
+class HadamardStructure(Structure):
+    """Hadamard response (SPEC 5.3)."""
+
+    channel: Hadamard
+
+    @property
+    def _weights(self) -> tuple[int, int]:
+        """The weights where a row agrees and where it does not."""
+        return self.channel.truth, ONE - self.channel.truth
+
+    @property
+    def kinds(self) -> Sequence[Sequence[int]]:
+        return [range(self.channel.inputs)]
+
+    def row(self, x: int) -> Iterable[tuple[int, int]]:
+        return [(weight, self.channel.outputs // 2) for weight in self._weights]
+
+    def profile(self, x: int, other: int) -> Profile:
+        quarter = self.channel.outputs // 4
+        return [(mine, theirs, quarter) for mine in self._weights for theirs in self._weights]
+
+    @property
+    def profile_steps(self) -> int:
+        return 4
+
+    def _agreeing(self, law: Sequence[int]) -> list[int]:
+        """For each column the mass of the rows that agree with it."""
+        self.require_steps(self.channel.outputs * self.channel.output_bits, "its transform takes too long")
+        total = sum(law)
+        rows = [0, *law] + [0] * (self.channel.outputs - len(law) - 1)
+        return [(total + signed) // 2 for signed in walsh(rows)]
+
+    @property
+    def lift_steps(self) -> int:
+        return 32 * self.channel.outputs
+
+    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+        told, not_told = self._weights
+        total = sum(prior)
+        for y, mass in enumerate(self._agreeing(prior)):
+            yield Column(y, 1, tuple(part for part in ((told, mass), (not_told, total - mass)) if part[1]))
+
+    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+        told, not_told = self._weights
+        least = not_told * sum(law)
+        return [least + (told - not_told) * mass for mass in self._agreeing(law)]
+
+    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+        self.require_steps(self.channel.outputs * self.channel.output_bits, "its transform takes too long")
+        told, not_told = self._weights
+        agreed = [of(told, marginal) for marginal in marginals]
+        other = [of(not_told, marginal) for marginal in marginals]
+        # Over the columns a row agrees with, ``agreed``; over the rest, ``other``: half the sum, half a transform.
+        both = sum(agreed) + sum(other)
+        signed = walsh([mine - theirs for mine, theirs in zip(agreed, other, strict=True)])
+        return [(both + signed[x + 1]) // 2 for x in range(self.channel.inputs)]
+
+    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        told, not_told = self._weights
+        marginals = self.marginals(prior)
+        rising = sorted(range(len(marginals)), key=marginals.__getitem__)
+        best = (0, 1)
+        # The heaviest inputs first, each on the rarest column it agrees with: most others cannot be believed more.
+        for x in sorted(inputs, key=prior.__getitem__, reverse=True):
+            for y in rising:
+                if prior[x] * told * best[1] <= best[0] * marginals[y]:
+                    break
+                agrees = ((x + 1) & y).bit_count() % 2 == 0
+                most = prior[x] * (told if agrees else not_told)
+                if most * best[1] > best[0] * marginals[y]:
+                    best = (most, marginals[y])
+                if agrees:
+                    break
+        return best
+
+
+def walsh(values: Sequence[int]) -> list[int]:
+    """The Walsh-Hadamard transform of 2^n integers, rows in Sylvester's order."""
+    found = list(values)
+    step = 1
+    while step < len(found):
+        for start in range(0, len(found), 2 * step):
+            for y in range(start, start + step):
+                low, high = found[y], found[y + step]
+                found[y], found[y + step] = low + high, low - high
+        step *= 2
+    return found

@@ -1,0 +1,110 @@
+"""Hadamard response: one bit about the input, however many inputs there are (SPEC 5.3).
+
+One idea: an input owns a row of Sylvester's Hadamard matrix of order K, the smallest power of two strictly larger than
+k: row 0 is all ones and would tell nothing, so the rows are 1 .. k. It answers with a column where its row is +1 with
+probability ``truth``, else with one where it is -1; which of them is even (Acharya, Sun, Zhang 2019).
+
+Hadamard response within blocks, or for sensitive inputs alone, is ``blocks`` around this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from protocol import codec
+from protocol.channels.channel import Channel, Loss
+from protocol.domain import MAX_VALUES
+from protocol.errors import ChannelError
+
+HADAMARD_SCALE = 64
+ONE = 1 << HADAMARD_SCALE
+
+
+@dataclass(frozen=True)
+class Hadamard(Channel):
+    """Hadamard response over ``inputs`` rows; the outputs are the K columns.
+
+    Attributes:
+        truth: 2^64 times the probability to answer where the own row is +1; above 2^63.
+        inputs: k; the row of input x is x + 1.
+        outputs: K.
+    """
+
+    truth: int
+    inputs: int
+    outputs: int = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "hadamard"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.inputs <= MAX_VALUES:
+            raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {self.inputs}")
+        if not ONE // 2 < self.truth < ONE:
+            raise ChannelError("a Hadamard channel tells the truth with probability above 1/2 and below 1")
+        object.__setattr__(self, "outputs", 1 << self.inputs.bit_length())  # frozen for everybody else
+
+    @property
+    def scale(self) -> int:
+        # Half of the K columns share one of the two 64-bit weights.
+        return HADAMARD_SCALE + self.output_bits - 1
+
+    @property
+    def rand_bytes(self) -> int:
+        return 8 + (self.output_bits + 7) // 8
+
+    def weight(self, x: int, y: int) -> int:
+        agrees = ((x + 1) & y).bit_count() % 2 == 0
+        return self.truth if agrees else ONE - self.truth
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        draw = int.from_bytes(rand[:8], "big")
+        row = x + 1
+        column = int.from_bytes(rand[8:], "big") & (self.outputs - 1)
+        # Flipping the lowest bit of the row moves a uniform column to a uniform one of the other sign.
+        wrong = ((row & column).bit_count() & 1) ^ (draw >= self.truth)
+        return column ^ (row & -row) * wrong
+
+    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+        return inputs[:2]
+
+    @property
+    def prior_steps(self) -> int:
+        return self.inputs * self.outputs
+
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        pair = different(first, second)
+        if pair is None:
+            return Loss(1, 1, first[0], second[0], 0)
+        x, other = pair  # whichever they are: every two rows differ somewhere
+        return Loss(self.truth, ONE - self.truth, x, other, _telling_column(x + 1, other + 1))
+
+    def encode(self) -> codec.Value:
+        return [self.family, self.inputs, self.truth]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Hadamard:
+        _, inputs, truth = codec.fields(value, 3, "a Hadamard channel", ChannelError)
+        return cls(
+            codec.integer(truth, "the truth weight", ChannelError),
+            codec.integer(inputs, "a channel's number of inputs", ChannelError, 2, MAX_VALUES),
+        )
+
+
+def different(first: Sequence[int], second: Sequence[int]) -> tuple[int, int] | None:
+    """An input of ``first`` and another one of ``second``; None where both hold one and the same alone."""
+    x, other = first[0], next((other for other in second if other != first[0]), None)
+    if other is not None:
+        return x, other
+    # All of ``second`` is the first of ``first``.
+    return next(((x, second[0]) for x in first if x != second[0]), None)
+
+
+def _telling_column(row: int, other: int) -> int:
+    """A column where ``row`` is +1 and ``other``, a different row and not row 0, is -1."""
+    alone = other & ~row
+    if alone:
+        return alone & -alone
+    rest = row & ~other  # not empty: ``other`` is a proper part of ``row``
+    return (other & -other) | (rest & -rest)

@@ -1,0 +1,1 @@
+"""Noise on a lattice (SPEC 5.8)."""

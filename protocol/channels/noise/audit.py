@@ -1,0 +1,73 @@
+"""The structure of noise: a column at a time, and two inputs by how they lie to each other.
+
+One idea: the law of steps gives a whole column faster than its cells one by one, and the worst loss of all pairs that
+are one shift apart. A distance of inputs needs no more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from operator import mul
+
+from protocol.channels.channel import Loss
+from protocol.channels.noise.channel import Noise
+from protocol.channels.structure import Profile, Structure
+
+
+class NoiseStructure(Structure):
+    """Noise on a lattice (SPEC 5.8)."""
+
+    channel: Noise
+
+    @cached_property
+    def _columns(self) -> list[list[int]]:
+        self.require_cells()
+        return [self.channel.column(y) for y in range(self.channel.outputs)]
+
+    def column(self, y: int) -> Sequence[int]:
+        return self._columns[y]
+
+    def fits(self, x: int) -> tuple[int, int, int]:
+        row = [self.channel.weight(x, y) for y in range(self.channel.outputs)]
+        likeliest = max(row)
+        columns = [self.channel.column(y) for y, weight in enumerate(row) if weight == likeliest]
+        others = (sum(column[other] for column in columns) for other in range(self.channel.inputs) if other != x)
+        return likeliest * len(columns), min(others), 1 << self.channel.scale
+
+    def profile(self, x: int, other: int) -> Profile:
+        return ((column[x], column[other], 1) for column in self._columns)
+
+    @property
+    def loss_steps(self) -> int:
+        return self.channel.inputs * self.channel.outputs
+
+    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+        return [sum(map(mul, column, law)) for column in self._columns]
+
+    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+        found = [0] * self.channel.inputs
+        for column, marginal in zip(self._columns, marginals, strict=True):
+            for x, weight in enumerate(column):
+                found[x] += of(weight, marginal)
+        return found
+
+    def shifts(self) -> Iterator[tuple[Loss, Sequence[tuple[int, int]]]]:
+        """The worst loss of the pairs that are one shift apart, and these pairs; the loss is of one of them.
+
+        Raises:
+            ValueError: a ratio is infinite.
+        """
+        rows, columns = self.channel.rows, self.channel.columns
+        self.require_steps(self.channel.inputs**2, "too many pairs of inputs differ")
+        for down, across, loss in self.channel.losses_by_shift():
+            # What is so far to the left loses as much as to the right, where directions are alike.
+            yield (
+                loss,
+                [
+                    (row * columns + column, (row + down) * columns + column + aside)
+                    for aside in ({across, -across} if self.channel.mirrored else {across})
+                    for row in range(max(0, -down), rows - max(0, down))
+                    for column in range(max(0, -aside), columns - max(0, aside))
+                ],
+            )

@@ -1,0 +1,284 @@
+"""Noise: a random step on a lattice of points, stopped at its border (SPEC 5.8).
+
+One idea: the step does not depend on where it starts. A line or a grid of points needs one law of steps, and a step
+that would leave the lattice ends on its border; so a row of the channel is a window of the law, folded at both ends.
+
+    discrete Laplace, discrete Gaussian      rows = 1: a line of points
+    planar noise                             a grid of cells
+
+Which law keeps which notion is the author's business, not here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from operator import floordiv
+from typing import ClassVar, TypeAlias
+
+from protocol import codec
+from protocol.channels.channel import PAIR_STEPS, Channel, Loss
+from protocol.errors import ChannelError
+
+NOISE_SCALE = 62
+MAX_POINTS = 2**12
+
+Grid: TypeAlias = list[list[int]]
+"""Rows of weights by their step."""
+
+_KEY_BITS = 64
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """How steps along one axis end at some of its points.
+
+    Attributes:
+        kind: 0 inside, 1 the first point, where all steps that reach it or go beyond are one; 2 the last.
+        first, last: the points of this kind.
+    """
+
+    kind: int
+    first: int
+    last: int
+
+    def steps(self, size: int, shift: int) -> tuple[int, int]:
+        """The least and the greatest step that end here from some x for which x + shift is on the axis as well."""
+        return self.first - (size - 1) + max(shift, 0), self.last + min(shift, 0)
+
+
+@dataclass(frozen=True)
+class Noise(Channel):
+    """y = x plus a step of a fixed law, each coordinate stopped at the border; x and y are row * columns + column.
+
+    Attributes:
+        rows, columns: the lattice, at least two columns and at most ``MAX_POINTS`` points; a line has one row.
+        law: integers that sum to 2^62, the weight of each step. A law that is the same for steps up and down, left
+            and right must be given as rows x columns integers: of the steps (r, c), r < rows, c < columns, each
+            counting for its mirror images too. Any other as (2 rows - 1) x (2 columns - 1) integers, from the
+            step (-(rows - 1), -(columns - 1)).
+    """
+
+    rows: int
+    columns: int
+    law: tuple[int, ...]
+    inputs: int = field(init=False, repr=False, compare=False)
+    outputs: int = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "noise"
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.columns < 2 or self.rows * self.columns > MAX_POINTS:
+            raise ChannelError(
+                f"noise runs over a line of 2 points or more, or a grid of at least 2 columns, of at most {MAX_POINTS} "
+                f"points, not {self.rows} x {self.columns}"
+            )
+        if len(self.law) not in (self.rows * self.columns, self._height * self._width):
+            raise ChannelError(
+                f"a law of steps on {self.rows} x {self.columns} points has {self.rows * self.columns} weights where "
+                f"directions are alike, {self._height * self._width} where not; this one has {len(self.law)}"
+            )
+        if min(self.law) < 0 or sum(map(sum, self._steps)) != 1 << NOISE_SCALE:
+            raise ChannelError(f"the weights of all steps are not negative and sum to 2^{NOISE_SCALE}")
+        if not self.mirrored and self._steps == self._steps[::-1] == [row[::-1] for row in self._steps]:
+            raise ChannelError("a law that is alike in all directions is written by its distinct weights")
+        object.__setattr__(self, "inputs", self.rows * self.columns)  # frozen for everybody else
+        object.__setattr__(self, "outputs", self.rows * self.columns)
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether steps up and down, left and right are alike."""
+        return len(self.law) == self.rows * self.columns
+
+    @property
+    def _height(self) -> int:
+        return 2 * self.rows - 1
+
+    @property
+    def _width(self) -> int:
+        return 2 * self.columns - 1
+
+    @cached_property
+    def _steps(self) -> Grid:
+        """The weight of step (r, c) at [r + rows - 1][c + columns - 1]."""
+        across = self.columns if self.mirrored else self._width
+        steps = [list(self.law[start : start + across]) for start in range(0, len(self.law), across)]
+        if self.mirrored:
+            steps = [row[:0:-1] + row for row in steps]
+            steps = steps[:0:-1] + steps
+        return steps
+
+    @cached_property
+    def _tables(self) -> tuple[tuple[Grid, Grid, Grid], ...]:
+        """[kind of row][kind of column]: ``_steps``, summed over the steps that end alike."""
+        by_row = (self._steps, _sums_down(self._steps), _sums_down(self._steps[::-1])[::-1])
+        return tuple(
+            (table, [list(accumulate(row)) for row in table], [list(accumulate(row[::-1]))[::-1] for row in table])
+            for table in by_row
+        )
+
+    @cached_property
+    def _mirror_tables(self) -> tuple[tuple[Grid, Grid, Grid], ...]:
+        """``_tables`` with each row from the greatest step to the least: a window of it runs over inputs upwards."""
+        return tuple(
+            tuple([row[::-1] for row in table] for table in tables)  # type: ignore[misc]  # three of three
+            for tables in self._tables
+        )
+
+    @property
+    def scale(self) -> int:
+        return NOISE_SCALE
+
+    @property
+    def rand_bytes(self) -> int:
+        return 8
+
+    @cached_property
+    def _cumulative(self) -> list[int]:
+        return list(accumulate(weight for row in self._steps for weight in row))
+
+    def weight(self, x: int, y: int) -> int:
+        (row, column), (to_row, to_column) = divmod(x, self.columns), divmod(y, self.columns)
+        table = self._tables[_kind(to_row, self.rows)][_kind(to_column, self.columns)]
+        return table[to_row - row + self.rows - 1][to_column - column + self.columns - 1]
+
+    def column(self, y: int) -> list[int]:
+        """``weight(x, y)`` for every input x."""
+        row, column = divmod(y, self.columns)
+        table = self._mirror_tables[_kind(row, self.rows)][_kind(column, self.columns)]
+        window = slice(self.columns - 1 - column, 2 * self.columns - 1 - column)
+        return [weight for step in range(row + self.rows - 1, row - 1, -1) for weight in table[step][window]]
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        place = bisect_right(self._cumulative, int.from_bytes(rand, "big") >> (64 - NOISE_SCALE))
+        (row, column), (down, across) = divmod(x, self.columns), divmod(place, self._width)
+        row, column = row + down - (self.rows - 1), column + across - (self.columns - 1)
+        return self.columns * _stopped(row, self.rows) + _stopped(column, self.columns)
+
+    def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
+        return PAIR_STEPS + self.outputs * (64 + self.inputs + len(first) + len(second)) // 8
+
+    @property
+    def prior_steps(self) -> int:
+        return self.inputs * self.outputs
+
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        worst = Loss(1, 1, first[0], second[0], 0)
+        for y in range(self.outputs):
+            column = self.column(y)
+            largest = max(map(column.__getitem__, first))
+            smallest = min(map(column.__getitem__, second))
+            if largest * worst.denominator > worst.numerator * smallest:
+                x = next(x for x in first if column[x] == largest)
+                other = next(other for other in second if column[other] == smallest)
+                worst = Loss(largest, smallest, x, other, y)
+        return worst
+
+    @property
+    def shift_steps(self) -> int:
+        """Steps of ``losses_by_shift``."""
+        shifts = self.inputs if self.mirrored else self._height * self._width
+        return shifts * (3 * self.inputs + 96 * self.rows)
+
+    def losses_by_shift(self) -> Iterator[tuple[int, int, Loss]]:
+        """(r, c, the worst Q(y given x) / Q(y given x')) over y and all x' that lie r rows and c columns after x.
+
+        For every shift (r, c) but (0, 0); of a mirrored law only those with r, c >= 0, since the others' are the same.
+        Where no input emits an output, its ratio is passed over.
+
+        Raises:
+            ValueError: a ratio is infinite. ``loss`` finds such a pair.
+        """
+        for down in range(0 if self.mirrored else 1 - self.rows, self.rows):
+            for across in range(0 if self.mirrored else 1 - self.columns, self.columns):
+                if down or across:
+                    yield down, across, self._shift_loss(down, across)
+
+    def _shift_loss(self, down: int, across: int) -> Loss:
+        best = -1
+        found: list[tuple[_Fold, _Fold, int]] = []
+        for vertical in _folds(self.rows):
+            least, greatest = vertical.steps(self.rows, down)
+            for horizontal in _folds(self.columns):
+                start, stop = horizontal.steps(self.columns, across)
+                start, stop = start + self.columns - 1, stop + self.columns
+                mine, theirs = self._keys[vertical.kind][horizontal.kind]
+                for step in range(least + self.rows - 1, greatest + self.rows):
+                    # floor(2^64 ratio) orders ratios up to 2^-64, and no Python runs for each of them.
+                    ratios = map(floordiv, mine[step][start:stop], theirs[step - down][start - across : stop - across])
+                    largest = max(ratios, default=-1)
+                    if largest >= best:
+                        found = [place for place in found if largest == best] + [(vertical, horizontal, step)]
+                        best = largest
+        worst = Loss(0, 1, 0, 0, 0)
+        for vertical, horizontal, step in found:
+            table = self._tables[vertical.kind][horizontal.kind]
+            start, stop = horizontal.steps(self.columns, across)
+            for c in range(start, stop + 1):
+                numerator = table[step][c + self.columns - 1]
+                denominator = table[step - down][c - across + self.columns - 1]
+                if (numerator << _KEY_BITS) // max(denominator, 1) < best:
+                    continue
+                if numerator and not denominator:
+                    raise ValueError("a ratio is infinite")
+                if numerator * worst.denominator > worst.numerator * denominator:
+                    to_row = _end(vertical, step - (self.rows - 1), down, self.rows)
+                    to_column = _end(horizontal, c, across, self.columns)
+                    row, column = to_row - (step - (self.rows - 1)), to_column - c
+                    x = row * self.columns + column
+                    other = (row + down) * self.columns + column + across
+                    worst = Loss(numerator, denominator, x, other, to_row * self.columns + to_column)
+        return worst
+
+    @cached_property
+    def _keys(self) -> tuple[tuple[tuple[Grid, Grid], ...], ...]:
+        """``_tables`` as numerators times 2^64, and as denominators, where 0 is 1."""
+        return tuple(
+            tuple(
+                ([[weight << _KEY_BITS for weight in row] for row in table], [[w or 1 for w in row] for row in table])
+                for table in tables
+            )
+            for tables in self._tables
+        )
+
+    def encode(self) -> codec.Value:
+        return [self.family, self.rows, self.columns, list(self.law)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Noise:
+        _, rows, columns, law = codec.fields(value, 4, "a noise channel", ChannelError)
+        return cls(
+            codec.integer(rows, "a lattice's rows", ChannelError, 1, MAX_POINTS),
+            codec.integer(columns, "a lattice's columns", ChannelError, 2, MAX_POINTS),
+            codec.integers(law, "the weight of a step", ChannelError, 0, 1 << NOISE_SCALE),
+        )
+
+
+def _kind(point: int, size: int) -> int:
+    """0 inside an axis, 1 its first point, 2 its last; an axis of one point has nothing to fold."""
+    return 0 if size == 1 else (point == 0) + 2 * (point == size - 1)
+
+
+def _folds(size: int) -> tuple[_Fold, ...]:
+    if size == 1:
+        return (_Fold(0, 0, 0),)
+    ends = (_Fold(1, 0, 0), _Fold(2, size - 1, size - 1))
+    return (_Fold(0, 1, size - 2), *ends) if size > 2 else ends
+
+
+def _end(fold: _Fold, step: int, shift: int, size: int) -> int:
+    """The first point of ``fold`` that ``step`` reaches from an x for which x + shift is on the axis as well."""
+    return max(fold.first, step - min(shift, 0))
+
+
+def _stopped(point: int, size: int) -> int:
+    """``point``, or the end of the axis that it lies beyond; all three are there before one is chosen."""
+    return (0, point, size - 1)[(point >= 0) + (point >= size)]
+
+
+def _sums_down(rows: Grid) -> Grid:
+    """Row i is the sum of the rows 0 .. i."""
+    return [list(row) for row in accumulate(rows, lambda above, row: [a + b for a, b in zip(above, row, strict=True)])]

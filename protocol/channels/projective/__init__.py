@@ -1,0 +1,1 @@
+"""Projective geometry response (SPEC 5.4)."""

@@ -1,0 +1,78 @@
+"""The structure of projective geometry response: any two inputs split the outputs alike.
+
+One idea: an input prefers ``support`` outputs, any two share ``shared`` of them, and every pair of inputs is one kind.
+What a prior sees of an output is the mass of the inputs that prefer it; only these are walked through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+
+from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.structure import Column, Profile, Structure
+
+
+class ProjectiveStructure(Structure):
+    """Projective geometry response (SPEC 5.4)."""
+
+    channel: ProjectiveGeometry
+
+    @property
+    def kinds(self) -> Sequence[Sequence[int]]:
+        return [range(self.channel.inputs)]
+
+    def row(self, x: int) -> Iterable[tuple[int, int]]:
+        channel = self.channel
+        return [(channel.inside, channel.support), (channel.outside, channel.outputs - channel.support)]
+
+    def profile(self, x: int, other: int) -> Profile:
+        inside, outside = self.channel.inside, self.channel.outside
+        shared, alone = self.channel.shared, self.channel.support - self.channel.shared
+        rest = self.channel.outputs - shared - 2 * alone
+        return [(inside, inside, shared), (inside, outside, alone), (outside, inside, alone), (outside, outside, rest)]
+
+    @property
+    def profile_steps(self) -> int:
+        return 4
+
+    @cached_property
+    def _preferred(self) -> list[list[int]]:
+        """The outputs that each input prefers."""
+        channel = self.channel
+        self.require_steps(2 * channel.inputs * channel.support, "its preferred outputs are too many")
+        return [list(channel._supported(x)) for x in range(channel.inputs)]
+
+    def _masses(self, law: Sequence[int]) -> list[int]:
+        """For each output the mass of the inputs that prefer it."""
+        self.require_steps(self.channel.prior_steps, "its outputs are too many")
+        return self.channel.masses(law)
+
+    @property
+    def lift_steps(self) -> int:
+        return self.channel.prior_steps + 24 * self.channel.outputs
+
+    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+        inside, outside, total = self.channel.inside, self.channel.outside, sum(prior)
+        for y, mass in enumerate(self._masses(prior)):
+            yield Column(y, 1, tuple(part for part in ((inside, mass), (outside, total - mass)) if part[1]))
+
+    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+        base, gap = self.channel.outside * sum(law), self.channel.inside - self.channel.outside
+        return [base + gap * mass for mass in self._masses(law)]
+
+    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+        without = [of(self.channel.outside, marginal) for marginal in marginals]
+        gained = [of(self.channel.inside, marginal) - less for marginal, less in zip(marginals, without, strict=True)]
+        base = sum(without)
+        return [base + sum(map(gained.__getitem__, outputs)) for outputs in self._preferred]
+
+    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        marginals = self.marginals(prior)
+        best = (0, 1)
+        for x in inputs:
+            # Outside its own outputs an input is believed less than before, within them more on the rarest.
+            most, marginal = prior[x] * self.channel.inside, min(map(marginals.__getitem__, self._preferred[x]))
+            if most * best[1] > best[0] * marginal:
+                best = (most, marginal)
+        return best

@@ -1,0 +1,1 @@
+"""Randomised response (SPEC 5.2)."""

@@ -1,0 +1,111 @@
+"""The structure of randomised response: an output is one input's own, and all others give it alike.
+
+One idea: Q(y given x) = c[y] + T [y = x], so a column has two weights, and a row differs from the cover in one cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from protocol.channels.response.channel import RandomizedResponse
+from protocol.channels.structure import Column, Profile, Structure
+
+
+class ResponseStructure(Structure):
+    """Randomised response (SPEC 5.2)."""
+
+    channel: RandomizedResponse
+
+    @property
+    def kinds(self) -> Sequence[Sequence[int]]:
+        if len(self.channel.cover) == 1:
+            return [range(self.channel.inputs)]
+        kinds: dict[int, list[int]] = {}
+        for x, weight in enumerate(self.channel.cover):
+            kinds.setdefault(weight, []).append(x)
+        return list(kinds.values())
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        # x shows only in its own output, and shows most where that has the least cover.
+        x = min(range(self.channel.inputs), key=self.channel.cover_of) if len(self.channel.cover) > 1 else 0
+        yield x, 1 if x == 0 else 0
+
+    def row(self, x: int) -> Iterable[tuple[int, int]]:
+        channel = self.channel
+        told = (channel.cover_of(x) + channel.truth, 1)
+        if len(channel.cover) == 1:
+            return [told, (channel.cover[0], channel.inputs - 1)]
+        return [told, *((weight, 1) for y, weight in enumerate(channel.cover) if y != x)]
+
+    def profile(self, x: int, other: int) -> Profile:
+        channel = self.channel
+        mine, theirs = channel.cover_of(x), channel.cover_of(other)
+        told = [(mine + channel.truth, mine, 1), (theirs, theirs + channel.truth, 1)]
+        if len(channel.cover) == 1:
+            return [*told, (mine, mine, channel.inputs - 2)]
+        return [*told, *((weight, weight, 1) for y, weight in enumerate(channel.cover) if y not in (x, other))]
+
+    def fits(self, x: int) -> tuple[int, int, int]:
+        channel = self.channel
+        whole, told = 1 << channel.scale, channel.cover_of(x) + channel.truth
+        if len(channel.cover) == 1:
+            return (told, channel.cover[0], whole) if channel.truth else (whole, whole, whole)
+        likeliest = max(told, *(weight for y, weight in enumerate(channel.cover) if y != x))
+        outputs = [y for y, weight in enumerate(channel.cover) if y != x and weight == likeliest]
+        # Where the own output is among them, others have its cover alone; those of one of ``outputs`` have more there.
+        truth = likeliest * (len(outputs) + (told == likeliest))
+        wrong = truth - (channel.truth if told == likeliest else 0)
+        return truth, wrong + (channel.truth if len(outputs) == channel.inputs - 1 else 0), whole
+
+    @property
+    def profile_steps(self) -> int:
+        return 3 if len(self.channel.cover) == 1 else self.channel.inputs
+
+    @property
+    def loss_steps(self) -> int:
+        return 1
+
+    @property
+    def lift_steps(self) -> int:
+        return 2 * self.channel.prior_steps
+
+    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+        total, truth = sum(prior), self.channel.truth
+        for y, mass in enumerate(prior):
+            cover = self.channel.cover_of(y)
+            if not truth:
+                yield Column(y, 1, ((cover, total),))
+            else:
+                yield Column(y, 1, ((cover + truth, mass), (cover, total - mass)))
+
+    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+        total, truth = sum(law), self.channel.truth
+        return [self.channel.cover_of(y) * total + mass * truth for y, mass in enumerate(law)]
+
+    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+        covers = [of(self.channel.cover_of(y), marginal) for y, marginal in enumerate(marginals)]
+        total, truth = sum(covers), self.channel.truth
+        for x, marginal in enumerate(marginals):
+            yield total - covers[x] + of(self.channel.cover_of(x) + truth, marginal)
+
+    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        channel, total = self.channel, sum(prior)
+        best = (0, 1)
+
+        def look(x: int, y: int) -> None:
+            nonlocal best
+            most = prior[x] * channel.weight(x, y)
+            marginal = channel.cover_of(y) * total + prior[y] * channel.truth
+            if most * best[1] > best[0] * marginal:
+                best = (most, marginal)
+
+        # On another's output x is believed most where that other's own share is least: where c[y] / P[y] is largest.
+        hidden: list[int] = []
+        for y in range(channel.inputs):
+            hidden.append(y)
+            hidden.sort(key=lambda y: (channel.cover_of(y) << 128) // prior[y], reverse=True)
+            del hidden[3:]
+        for x in inputs:
+            for y in (x, *hidden):
+                look(x, y)
+        return best

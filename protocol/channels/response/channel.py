@@ -1,0 +1,138 @@
+"""Randomised response: tell the truth, or draw from one fixed cover distribution (SPEC 5.2).
+
+One idea carries Warner's and k-ary randomised response, the random sampling mechanism and the same-alphabet LIP
+channels alike: with probability 1 - C the output is the input, otherwise it is y with probability c[y], where
+C = sum of c. So Q(y given x) = c[y] + (1 - C) [y = x]. They differ only in c, which the author derives
+(k-ary: c = 1 / (e^eps + k - 1); LIP: MATH 2.4). Rounding any c up weakens every ratio, which errs towards
+privacy.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from typing import ClassVar
+
+from protocol import codec
+from protocol.channels.channel import Channel, Loss
+from protocol.domain import MAX_VALUES
+from protocol.errors import ChannelError
+
+RESPONSE_SCALE = 64
+
+RESPONSE_STEPS = 16
+"""Steps of one input's lifts."""
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Channel):
+    """Q(y given x) = cover[y] + truth [y = x], in integers over 2^64; outputs are the inputs.
+
+    Attributes:
+        inputs: k.
+        cover: k integers, or a single one that stands for k equal ones. A single one must be used where they
+            are equal: a channel has one wire form.
+    """
+
+    inputs: int
+    cover: tuple[int, ...]
+    outputs: int = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "response"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.inputs <= MAX_VALUES:
+            raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {self.inputs}")
+        if len(self.cover) not in (1, self.inputs):
+            raise ChannelError(f"a cover has one weight or {self.inputs}, not {len(self.cover)}")
+        if len(self.cover) > 1 and len(set(self.cover)) == 1:
+            raise ChannelError("a cover of equal weights is written as a single one")
+        if min(self.cover) < 0 or self.truth < 0:
+            raise ChannelError("cover weights are not negative and sum to at most 2^64")
+        object.__setattr__(self, "outputs", self.inputs)  # frozen for everybody else
+
+    @property
+    def scale(self) -> int:
+        return RESPONSE_SCALE
+
+    @property
+    def rand_bytes(self) -> int:
+        return 8
+
+    @cached_property
+    def covered(self) -> int:
+        """C over 2^64: the weight of all draws from the cover."""
+        return self.cover[0] * self.inputs if len(self.cover) == 1 else sum(self.cover)
+
+    @property
+    def truth(self) -> int:
+        """1 - C over 2^64."""
+        return (1 << RESPONSE_SCALE) - self.covered
+
+    def cover_of(self, y: int) -> int:
+        """The cover weight of output ``y``."""
+        return self.cover[0] if len(self.cover) == 1 else self.cover[y]
+
+    @cached_property
+    def _cumulative(self) -> tuple[int, ...]:
+        return tuple(accumulate(self.cover))
+
+    def weight(self, x: int, y: int) -> int:
+        return self.cover_of(y) + (self.truth if x == y else 0)
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        draw = int.from_bytes(rand, "big")
+        if len(self.cover) == 1:
+            other = draw // max(self.cover[0], 1)
+        else:
+            other = bisect_right(self._cumulative, draw)
+        return (other, x)[draw >= self.covered]  # both are computed before either is chosen
+
+    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+        if len(self.cover) == 1:
+            return inputs[:2]
+        return sorted(heapq.nsmallest(2, inputs, key=self.cover_of))
+
+    @property
+    def prior_steps(self) -> int:
+        return RESPONSE_STEPS * self.inputs
+
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        # Only y = x, emitted by another x', has a ratio above 1: 1 + truth / cover[x]. The least cover is worst.
+        lone = second[0] if all(other == second[0] for other in second) else None
+        candidates = [x for x in first if x != lone]
+        if not candidates or not self.truth:
+            return Loss(1, 1, first[0], second[0], first[0])
+        x = min(candidates, key=self.cover_of)
+        other = next(other for other in second if other != x)
+        return Loss(self.cover_of(x) + self.truth, self.cover_of(x), x, other, x)
+
+    def loss_against_prior(self, prior: Sequence[int]) -> Loss:
+        total = sum(prior)
+        worst = Loss(1, 1, 0, None, 0)
+        for y, p in enumerate(prior):
+            cover = self.cover_of(y)
+            marginal = cover * total + p * self.truth
+            other = 0 if y else 1
+            for candidate in (
+                Loss((cover + self.truth) * total, marginal, y, None, y),
+                Loss(marginal, cover * total, other, None, y),
+            ):
+                if candidate.worse_than(worst):
+                    worst = candidate
+        return worst
+
+    def encode(self) -> codec.Value:
+        return [self.family, self.inputs, list(self.cover)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> RandomizedResponse:
+        _, inputs, cover = codec.fields(value, 3, "a response channel", ChannelError)
+        return cls(
+            codec.integer(inputs, "a channel's number of inputs", ChannelError, 2, MAX_VALUES),
+            codec.integers(cover, "a cover weight", ChannelError),
+        )

@@ -1,0 +1,1 @@
+"""Answers that are sets of inputs: subset selection and triples (SPEC 5.5, 5.10)."""

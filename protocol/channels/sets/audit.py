@@ -1,0 +1,255 @@
+"""The structure of answers that are sets of inputs: subset selection, and triples.
+
+One idea: all sets with the own input weigh alike, and so do all others but one, which has the remainder of the row. So
+a prior sees a set by its mass, and only the few sets that have a remainder need a look of their own.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import combinations
+from math import comb
+
+from protocol.channels.sets.subset import SubsetSelection
+from protocol.channels.sets.triples import Triples
+from protocol.channels.structure import Column, Profile, Structure
+
+
+class SetsStructure(Structure):
+    """Sets of inputs; as many hold one input as another, and as many any two."""
+
+    channel: SubsetSelection | Triples
+
+    @property
+    @abstractmethod
+    def counts(self) -> tuple[int, int, int]:
+        """How many sets there are, how many hold an input, and how many any two."""
+
+    @abstractmethod
+    def raised(self, x: int) -> int:
+        """The output that has the remainder of the row of ``x``."""
+
+    @abstractmethod
+    def members(self, y: int) -> Sequence[int]:
+        """The inputs of an output."""
+
+    @abstractmethod
+    def masses(self, law: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Each output that is emitted, with the mass of its members."""
+
+    @abstractmethod
+    def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:
+        """(x, y) where x is of ``inputs`` and y of the least mass with x, of those without a remainder."""
+
+    @cached_property
+    def _raised_by(self) -> dict[int, list[int]]:
+        """The inputs whose remainder an output has."""
+        found: dict[int, list[int]] = {}
+        for x in range(self.channel.inputs):
+            found.setdefault(self.raised(x), []).append(x)
+        return found
+
+    def row(self, x: int) -> Iterable[tuple[int, int]]:
+        channel, (sets, having, _) = self.channel, self.counts
+        rest = (channel.outside, sets - having - 1), (channel.outside + channel.remainder, 1)
+        return [(channel.inside, having), *rest]
+
+    def profile(self, x: int, other: int) -> Profile:
+        channel, (sets, having, shared) = self.channel, self.counts
+        inside, outside = channel.inside, channel.outside
+        counts = {
+            (inside, inside): shared,
+            (inside, outside): having - shared,
+            (outside, inside): having - shared,
+            (outside, outside): sets - 2 * having + shared,
+        }
+        for y in {self.raised(x), self.raised(other)}:
+            members = self.members(y)
+            counts[inside if x in members else outside, inside if other in members else outside] -= 1
+            seen = (channel.weight(x, y), channel.weight(other, y))
+            counts[seen] = counts.get(seen, 0) + 1
+        return [(mine, theirs, count) for (mine, theirs), count in counts.items()]
+
+    @property
+    def profile_steps(self) -> int:
+        return 8
+
+    def of_set(self, y: int, prior: Sequence[int], count: int = 1) -> Column:
+        """The column of an output."""
+        channel = self.channel
+        held = sum(map(prior.__getitem__, self.members(y)))
+        more = sum(map(prior.__getitem__, self._raised_by.get(y, ())))
+        masses = {channel.inside: held}
+        for weight, mass in (
+            (channel.outside + channel.remainder, more),
+            (channel.outside, sum(prior) - held - more),
+        ):
+            masses[weight] = masses.get(weight, 0) + mass
+        return Column(y, count, tuple(part for part in masses.items() if part[1]))
+
+    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+        inside, outside, total = self.channel.inside, self.channel.outside, sum(prior)
+        for y, mass in self.masses(prior):
+            if y in self._raised_by:
+                yield self.of_set(y, prior)
+            else:
+                parts = (inside, mass), (outside, total - mass)
+                yield Column(y, 1, tuple(part for part in parts if part[1]))
+
+    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+        self.require_steps(self.channel.outputs, "it has too many outputs")
+        base, gap = self.channel.outside * sum(law), self.channel.inside - self.channel.outside
+        found = [0] * self.channel.outputs
+        for y, mass in self.masses(law):
+            found[y] = base + gap * mass
+        for y, inputs in self._raised_by.items():
+            found[y] += self.channel.remainder * sum(map(law.__getitem__, inputs))
+        return found
+
+    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+        channel = self.channel
+        nobody = [0] * channel.inputs
+        gained = [0] * channel.inputs
+        base = 0
+        for y, _ in self.masses(nobody):
+            without = of(channel.outside, marginals[y])
+            more = of(channel.inside, marginals[y]) - without
+            base += without
+            for x in self.members(y):
+                gained[x] += more
+        for x, more in enumerate(gained):
+            at = marginals[self.raised(x)]
+            yield base + more + of(channel.outside + channel.remainder, at) - of(channel.outside, at)
+
+    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        best = (0, 1)
+
+        def look(x: int, column: Column) -> None:
+            nonlocal best
+            most, marginal = prior[x] * self.channel.weight(x, column.y), column.marginal
+            if most * best[1] > best[0] * marginal:
+                best = (most, marginal)
+
+        # Without the own input and without a remainder, a set makes it less likely than it was.
+        for y in self._raised_by:
+            column = self.of_set(y, prior)
+            for x in inputs:
+                look(x, column)
+        for x, y in self.rarest(prior, inputs):
+            look(x, self.of_set(y, prior))
+        return best
+
+
+class SubsetStructure(SetsStructure):
+    """Subset selection (SPEC 5.5). The sets that have a remainder lie within the first d + 1 inputs."""
+
+    channel: SubsetSelection
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        k, d = self.channel.inputs, self.channel.ones
+        return comb(k, d), comb(k - 1, d - 1), comb(k - 2, d - 2)
+
+    @property
+    def kinds(self) -> Sequence[Sequence[int]]:
+        k, d = self.channel.inputs, self.channel.ones
+        # Input d has its remainder where all the later ones have theirs.
+        return [kind for kind in (range(d), range(d, d + 1), range(d + 1, k)) if kind]
+
+    def raised(self, x: int) -> int:
+        d = self.channel.ones
+        return self._word([other for other in range(d + 1) if other != x][:d])
+
+    def _word(self, members: Iterable[int]) -> int:
+        return sum(1 << (self.channel.inputs - 1 - x) for x in members)
+
+    def members(self, y: int) -> Sequence[int]:
+        return [x for x in range(self.channel.inputs) if y >> (self.channel.inputs - 1 - x) & 1]
+
+    def masses(self, law: Sequence[int]) -> Iterator[tuple[int, int]]:
+        size = self.channel.ones
+        self.require_steps(self.counts[0] * (size + 2), "it would be walked through set by set")
+        for members in combinations(range(self.channel.inputs), size):
+            yield self._word(members), sum(map(law.__getitem__, members))
+
+    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+        if len(set(prior)) > 1:
+            yield from super().columns(prior)
+            return
+        yield from (self.of_set(y, prior) for y in self._raised_by)
+        others = self._beyond(range(self.channel.inputs))
+        if others is not None:
+            yield self.of_set(others, prior, self.counts[0] - len(self._raised_by))
+
+    @property
+    def lift_steps(self) -> int:
+        return 2 * self.channel.prior_steps
+
+    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+        yield from (self.of_set(y, prior) for y in self._raised_by)
+        ranked = sorted(range(self.channel.inputs), key=prior.__getitem__)
+        for y in (self._beyond(ranked), self._beyond(ranked[::-1])):
+            if y is not None:
+                yield self.of_set(y, prior)
+
+    def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:
+        ranked = sorted(range(self.channel.inputs), key=prior.__getitem__)
+        for x in inputs:
+            y = self._beyond(ranked, x)
+            if y is not None:
+                yield x, y
+
+    def _beyond(self, ranked: Sequence[int], holding: int | None = None) -> int | None:
+        """The first set by rank that holds an input and has no remainder; None where there is none."""
+        size = self.channel.ones
+        start = [] if holding is None else [holding]
+        if holding is None or holding <= size:
+            beyond = next((x for x in ranked if x > size), None)
+            if beyond is None:
+                return None
+            start.append(beyond)
+        return self._word((start + [x for x in ranked if x not in start])[:size])
+
+
+class TriplesStructure(SetsStructure):
+    """Triples (SPEC 5.10). The first two columns have all remainders."""
+
+    channel: Triples
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        return self.channel.outputs, self.channel.support, 1
+
+    @property
+    def kinds(self) -> Sequence[Sequence[int]]:
+        # Where an input is of one of the first two columns matters, and of which.
+        kinds: list[list[int]] = [[], [], []]
+        for x in range(self.channel.inputs):
+            kinds[min(x % self.channel.ring, 2)].append(x)
+        return [kind for kind in kinds if kind]
+
+    def raised(self, x: int) -> int:
+        return int(x % self.channel.ring == 0)
+
+    def members(self, y: int) -> Sequence[int]:
+        return [x for x in self.channel.members(y) if x < self.channel.inputs]
+
+    def masses(self, law: Sequence[int]) -> Iterator[tuple[int, int]]:
+        self.require_steps(self.channel.outputs, "it has too many outputs")
+        return enumerate(self.channel._masses(law))
+
+    @property
+    def lift_steps(self) -> int:
+        return 2 * self.channel.prior_steps
+
+    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+        yield from (self.of_set(y, prior) for y in sorted({0, 1, *self.channel.extremes(prior)}))
+
+    def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:
+        self.require_steps(len(inputs) * self.channel.support + self.channel.outputs, "its triples are too many")
+        masses = list(self.channel._masses(prior))
+        for x in inputs:
+            having = (self.channel._having(x, place) for place in range(self.channel.support))
+            yield x, min((y for y in having if y > 1), key=masses.__getitem__)

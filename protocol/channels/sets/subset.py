@@ -1,0 +1,146 @@
+"""Subset selection: answer with a set of d inputs, the best there is where k is small (SPEC 5.5).
+
+One idea: an output is a word of k bits with exactly d ones, a set of inputs, and every set that holds the own input is
+likelier by one and the same factor. No channel of its level estimates shares with less error, at the best d; it pays
+with k bits (Ye, Barg 2018; Wang et al. 2016). With d = 1 it would be randomised response.
+
+Sets are counted in the order of their words as numbers, by the combinatorial number system. No two whole weights need
+fill a row of 2^128 exactly: the remainder goes to the last set without the own input. There it brings an outside weight
+nearer to the inside one, and the worst ratio is shown by other sets as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import comb
+from typing import ClassVar
+
+from protocol import codec
+from protocol.channels.channel import Loss
+from protocol.channels.support import SupportChannel, outside_from_wire, shared_out
+from protocol.errors import ChannelError
+
+MAX_INPUTS = 62
+"""An output is written as one word."""
+
+
+@dataclass(frozen=True)
+class SubsetSelection(SupportChannel):
+    """Q(y given x) = inside / 2^128 for the words of d ones whose bit x is set, outside / 2^128 for the others of d.
+
+    The last of the others has outside + remainder.
+
+    Attributes:
+        inputs: k, at most 62. Bit x of an output is counted from the most significant.
+        ones: d, above 1 and below k.
+        outside: the weight of a set without the own input; positive and below ``inside``.
+        inside: the weight of a set with it, as large as the others leave.
+        remainder: what is then left: below the number of sets with the own input and at most inside - outside, and
+            where only one set is without it, 0.
+        having, lacking: how many sets have the own input, and lack it.
+    """
+
+    inputs: int
+    ones: int = field()  # not the default of all channels
+    outside: int
+    outputs: int = field(init=False, repr=False, compare=False)
+    inside: int = field(init=False, repr=False, compare=False)
+    remainder: int = field(init=False, repr=False, compare=False)
+    having: int = field(init=False, repr=False, compare=False)
+    lacking: int = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "subset"
+    unary: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 3 <= self.inputs <= MAX_INPUTS:
+            raise ChannelError(f"subset selection has 3 to {MAX_INPUTS} inputs, not {self.inputs}")
+        if not 1 < self.ones < self.inputs:
+            raise ChannelError(f"a set has 2 to {self.inputs - 1} of {self.inputs} inputs, not {self.ones}")
+        having, lacking = comb(self.inputs - 1, self.ones - 1), comb(self.inputs - 1, self.ones)
+        inside, remainder = shared_out(self.outside, having, lacking, "set")
+        if lacking == 1 and remainder:
+            raise ChannelError("where only one set lacks the own input, its weight must leave no remainder")
+        self._derive(outputs=1 << self.inputs, inside=inside, remainder=remainder, having=having, lacking=lacking)
+
+    def weight(self, x: int, y: int) -> int:
+        if not self.emits(y):
+            return 0
+        if y & self._bit(x):
+            return self.inside
+        return self.outside + (self.remainder if y == self._last(x) else 0)
+
+    def _bit(self, x: int) -> int:
+        return 1 << (self.inputs - 1 - x)
+
+    def _word(self, members: Iterable[int]) -> int:
+        return sum(self._bit(x) for x in members)
+
+    def _last(self, x: int) -> int:
+        """The largest word without ``x``: the first d of the other inputs."""
+        return self._word([other for other in range(self.ones + 1) if other != x][: self.ones])
+
+    def _nth(self, place: int, ones: int) -> int:
+        """The ``place``-th word of k - 1 bits with so many ones, as numbers go: the combinatorial number system."""
+        word = 0
+        for position in reversed(range(self.inputs - 1)):
+            below = comb(position, ones)  # words whose ones all lie below the position
+            here = place >= below
+            place -= below * here
+            ones -= here
+            word |= here << position
+        return word
+
+    def _with_bit(self, word: int, x: int, bit: int) -> int:
+        """A word of the other inputs with the bit of ``x`` put in its place."""
+        position = self.inputs - 1 - x
+        return (word >> position) << (position + 1) | bit << position | word & ((1 << position) - 1)
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        draw = int.from_bytes(rand, "big")
+        beyond = self.having * self.inside
+        # Both sets are made whichever it will be; the bounds keep the one that is not taken in its range.
+        place = min(max(draw - beyond, 0) // self.outside, self.lacking - 1)
+        own = self._with_bit(self._nth(draw // self.inside % self.having, self.ones - 1), x, 1)
+        other = self._with_bit(self._nth(place, self.ones), x, 0)
+        return (other, own)[draw < beyond]
+
+    def _telling(self, x: int, other: int) -> int:
+        # A set with x and without x', not the last without x'. Where there is only one such set, d = k - 1, it is the
+        # last, and there is no remainder.
+        rest = [member for member in reversed(range(self.inputs)) if member not in (x, other)]
+        return self._word([x, *rest[: self.ones - 1]])
+
+    @property
+    def prior_steps(self) -> int:
+        return 16 * self.inputs**2
+
+    def loss_against_prior(self, prior: Sequence[int]) -> Loss:
+        """The worst lift, without a walk through all sets.
+
+            2^128 P(y) = outside + (inside - outside) mass[y] + remainder * prior mass of the x whose last set is y
+
+        Last sets are among the first d + 1 inputs and looked at one by one. Of the others, the one of least mass has
+        the largest lift of an input that it holds, the one of most mass the least lift of one that it does not.
+        """
+        first = range(self.ones + 1)
+        sets = [tuple(x for x in first if x != left_out) for left_out in first]
+        rarest_first = sorted(range(self.inputs), key=prior.__getitem__)
+        for ranked in (rarest_first, rarest_first[::-1]):
+            beyond = next((x for x in ranked if x not in first), None)
+            if beyond is not None:  # every other set holds an input beyond the first d + 1
+                sets.append((beyond, *[x for x in ranked if x != beyond][: self.ones - 1]))
+        return self._worst_lift(prior, map(self._word, sets))
+
+    def encode(self) -> codec.Value:
+        return [self.family, self.inputs, self.ones, self._outside_on_wire()]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> SubsetSelection:
+        _, inputs, ones, outside = codec.fields(value, 4, "a subset channel", ChannelError)
+        return cls(
+            codec.integer(inputs, "a channel's number of inputs", ChannelError, 3, MAX_INPUTS),
+            codec.integer(ones, "the size of a set", ChannelError, 2, MAX_INPUTS),
+            outside_from_wire(outside),
+        )

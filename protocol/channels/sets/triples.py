@@ -1,0 +1,181 @@
+"""Triples: answer with three inputs, near the best there is where k is two to five times e^eps (SPEC 5.10).
+
+One idea: any two points of a Steiner triple system lie in exactly one of its triples. So a triple that holds the own
+input can be likelier than one that does not, by one and the same factor, and every other input is in as many of the
+likelier ones: the error is that of subset selection with sets of three, on v(v - 1) / 6 outputs in place of all
+v(v - 1)(v - 2) / 6 sets (Ye, Barg 2018, with d = 3; Bose 1939).
+
+Bose's system is written so that triples and points are found by arithmetic alone. The v = 3 n points, n odd, lie on
+three rings of n places: point ``ring * n + place``. A triple is a column, one point of each ring at one place; or two
+points of a ring, d = 1 .. t = (n - 1) / 2 places before and after a place b, with the point at b on the next ring. The
+system does not change when all rings turn by a place. So a triple is a block, 0 for columns or ring * t + d, and b, and
+has the number ``block * n + b``; a point is in cs = 3 t + 1 triples, as many as there are blocks.
+
+cs does not divide 2^128, and the remainder of a row goes to the first triple without the own input. There it brings an
+outside weight nearer to the inside one, and the worst ratio is shown by other triples as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from protocol import codec
+from protocol.channels.channel import Loss
+from protocol.channels.support import SupportChannel, outside_from_wire, shared_out
+from protocol.errors import ChannelError
+
+MAX_INPUTS = 4095
+"""The most points of a system of less than 2^12. Whoever counts reports holds a number for each triple."""
+
+
+def ring_of(inputs: int) -> int:
+    """n, the places of a ring: the least odd number from 3 with 3 n >= k."""
+    return max(-(-inputs // 3) | 1, 3)
+
+
+@dataclass(frozen=True)
+class Triples(SupportChannel):
+    """Q(y given x) = inside / 2^128 for the triples that hold x, outside / 2^128 for the others.
+
+    The first of the others has outside + remainder.
+
+    Attributes:
+        inputs: k, 2 .. 4095. Input x is point x; up to five more points are no input's.
+        outside: the weight of a triple without the own input; positive and below ``inside``.
+        outputs: K = n cs, the number of triples.
+        ring: n, how many places a ring has.
+        reach: t, the largest distance of a point of a ring from a place of it.
+        support: cs, how many triples hold an input.
+        inside: the weight of a triple with the own input, as large as the others leave.
+        remainder: what is then left: below cs and at most inside - outside.
+    """
+
+    inputs: int
+    outside: int
+    outputs: int = field(init=False, repr=False, compare=False)
+    ring: int = field(init=False, repr=False, compare=False)
+    reach: int = field(init=False, repr=False, compare=False)
+    support: int = field(init=False, repr=False, compare=False)
+    inside: int = field(init=False, repr=False, compare=False)
+    remainder: int = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "triples"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.inputs <= MAX_INPUTS:
+            raise ChannelError(f"a triples channel has 2 to {MAX_INPUTS} inputs, not {self.inputs}")
+        ring = ring_of(self.inputs)
+        reach = ring // 2
+        support = 3 * reach + 1
+        inside, remainder = shared_out(self.outside, support, (ring - 1) * support, "triple")
+        self._derive(
+            outputs=ring * support, ring=ring, reach=reach, support=support, inside=inside, remainder=remainder
+        )
+
+    def members(self, y: int) -> tuple[int, int, int]:
+        """The three points of a triple."""
+        n = self.ring
+        block, b = divmod(y, n)
+        if block == 0:
+            return b, n + b, 2 * n + b
+        ring, d = divmod(block - 1, self.reach)
+        return ring * n + (b - d - 1) % n, ring * n + (b + d + 1) % n, (ring + 1) % 3 * n + b
+
+    def _having(self, x: int, place: int) -> int:
+        """The ``place``-th triple with ``x``, of cs: the column, then as the point at b, then as one of the two."""
+        ring, a = divmod(x, self.ring)
+        turn = max(place - self.reach, 0)  # from x to b
+        as_third = (ring + 2) % 3 * self.reach + place
+        as_one_of_two = ring * self.reach + min(turn, self.ring - turn)
+        block = (0, as_third, as_one_of_two)[(place > 0) + (turn > 0)]
+        return block * self.ring + (a + turn) % self.ring
+
+    def _lacking(self, x: int, place: int) -> int:
+        """The ``place``-th triple without ``x``, of (n - 1) cs.
+
+        Of each block those whose b is not the place of x, in order. Two of each distance on the ring of x hold it, and
+        two that have b at the place of x do not: these stand in for them.
+        """
+        ring, a = divmod(x, self.ring)
+        block, b = divmod(place, self.ring - 1)
+        b += b >= a
+        paired, d = divmod(block - 1, self.reach)  # columns are of no ring
+        x_before = paired == ring and (b - a) % self.ring == d + 1
+        x_after = paired == ring and (a - b) % self.ring == d + 1
+        on_next = (ring + 1) % 3 * self.reach + d + 1
+        return (block, on_next)[x_after] * self.ring + (b, a)[x_before or x_after]
+
+    def _first(self, x: int) -> int:
+        """The first triple without ``x``: the first column, or the second."""
+        return int(x % self.ring == 0)
+
+    def weight(self, x: int, y: int) -> int:
+        if x in self.members(y):
+            return self.inside
+        return self.outside + (self.remainder if y == self._first(x) else 0)
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        draw = int.from_bytes(rand, "big")
+        beyond = self.support * self.inside
+        # Both triples are made whichever it will be; the bounds keep the one that is not taken in its range.
+        own = self._having(x, draw // self.inside % self.support)
+        other = self._lacking(x, max(draw - beyond - self.remainder, 0) // self.outside)
+        return (other, own)[draw < beyond]
+
+    def _telling(self, x: int, other: int) -> int:
+        # Two triples with x have no other point in common, so one of them is without x'; neither is a column, and all
+        # remainders are in columns.
+        return next(y for y in (self._having(x, 1), self._having(x, 2)) if other not in self.members(y))
+
+    @property
+    def prior_steps(self) -> int:
+        return self.outputs + 64 * self.inputs
+
+    def loss_against_prior(self, prior: Sequence[int]) -> Loss:
+        """The worst lift, from the prior mass of the three points of each triple: K steps.
+
+            2^128 P(y) = outside + (inside - outside) mass[y] + remainder * prior mass of the x whose first this is
+
+        The first two columns alone take remainders, and are looked at one by one. Of the others, the one of least mass
+        has the largest lift of an input that it holds, the one of most mass the least lift of one that it does not.
+        """
+        return self._worst_lift(prior, sorted({0, 1, *self.extremes(prior)}))
+
+    def extremes(self, prior: Sequence[int]) -> tuple[int, int]:
+        """The triples of least and of most mass, of those without a remainder; 0 where there is none.
+
+        A triple of no input lifts none, and one of all of them neither.
+        """
+        total = sum(prior)
+        rarest = likeliest = 0
+        least, most = total, 0
+        for y, mass in enumerate(self._masses(prior)):
+            if y > 1 and 0 < mass < least:
+                least, rarest = mass, y
+            if y > 1 and most < mass < total:
+                most, likeliest = mass, y
+        return rarest, likeliest
+
+    def _masses(self, prior: Sequence[int]) -> Iterator[int]:
+        """The prior mass of each triple, in order."""
+        n = self.ring
+        points = [*prior, *[0] * (3 * n - self.inputs)]
+        rings = [points[start : start + n] for start in (0, n, 2 * n)]
+        yield from map(sum, zip(*rings, strict=True))
+        for ring, after in zip(rings, [*rings[1:], rings[0]], strict=True):
+            around = ring * 2
+            for d in range(1, self.reach + 1):
+                yield from map(sum, zip(around[n - d : 2 * n - d], around[d : d + n], after, strict=True))
+
+    def encode(self) -> codec.Value:
+        return [self.family, self.inputs, self._outside_on_wire()]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Triples:
+        _, inputs, outside = codec.fields(value, 3, "a triples channel", ChannelError)
+        return cls(
+            codec.integer(inputs, "a channel's number of inputs", ChannelError, 2, MAX_INPUTS),
+            outside_from_wire(outside),
+        )

@@ -1,0 +1,1 @@
+"""Explicit tables of weights (SPEC 5.1)."""

@@ -1,0 +1,117 @@
+"""Table: any explicit matrix, for small domains (SPEC 5.1).
+
+One idea: a row is a list of integers that sum to 2^62; a 62-bit random integer falls into exactly one of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+from typing import ClassVar
+
+from protocol import codec
+from protocol.channels.channel import PAIR_STEPS, Channel, Loss
+from protocol.errors import ChannelError
+
+TABLE_SCALE = 62
+MAX_CELLS = 2**20
+
+
+@dataclass(frozen=True)
+class Table(Channel):
+    """An explicit channel.
+
+    Attributes:
+        rows: inputs x outputs integers, each row summing to 2^62.
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    inputs: int = field(init=False, repr=False, compare=False)
+    outputs: int = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "table"
+
+    def __post_init__(self) -> None:
+        if len(self.rows) < 2 or len(self.rows[0]) < 2:
+            raise ChannelError("a table has at least two inputs and two outputs")
+        if len(self.rows) * len(self.rows[0]) > MAX_CELLS:
+            raise ChannelError(f"a table has at most {MAX_CELLS} cells")
+        for x, row in enumerate(self.rows):
+            if len(row) != len(self.rows[0]):
+                raise ChannelError(f"row {x} has {len(row)} outputs where row 0 has {len(self.rows[0])}")
+            if min(row) < 0 or sum(row) != 1 << TABLE_SCALE:
+                raise ChannelError(f"row {x} is not a list of non-negative integers that sum to 2^{TABLE_SCALE}")
+        object.__setattr__(self, "inputs", len(self.rows))  # frozen for everybody else
+        object.__setattr__(self, "outputs", len(self.rows[0]))
+
+    @classmethod
+    def nearest(cls, rows: Sequence[Sequence[Fraction]]) -> Table:
+        """The table nearest to rational rows that each sum to one.
+
+        Every cell but the row's largest is rounded up, the largest takes what is left. That mostly errs towards
+        privacy, but two cells rounded up may come to a larger ratio: an author leaves a billionth of the level as
+        room, and the audit decides.
+        """
+        rounded = []
+        for x, row in enumerate(rows):
+            if any(cell < 0 for cell in row) or sum(row) != 1:
+                raise ChannelError(f"row {x} of the table is not a list of probabilities that sum to 1")
+            cells = [-(-cell.numerator * 2**TABLE_SCALE // cell.denominator) for cell in row]
+            largest = cells.index(max(cells))
+            cells[largest] += (1 << TABLE_SCALE) - sum(cells)
+            rounded.append(tuple(cells))
+        return cls(tuple(rounded))
+
+    @property
+    def scale(self) -> int:
+        return TABLE_SCALE
+
+    @property
+    def rand_bytes(self) -> int:
+        return 8
+
+    @cached_property
+    def _cumulative(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(tuple(accumulate(row)) for row in self.rows)
+
+    def weight(self, x: int, y: int) -> int:
+        return self.rows[x][y]
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        return bisect_right(self._cumulative[x], int.from_bytes(rand, "big") >> (64 - TABLE_SCALE))
+
+    def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
+        return PAIR_STEPS + self.outputs * (len(first) + len(second))
+
+    @property
+    def prior_steps(self) -> int:
+        return self.inputs * self.outputs
+
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        worst, at = (1, 1), None
+        for y, (most, least) in enumerate(zip(self._extremes(first, max), self._extremes(second, min), strict=True)):
+            if most * worst[1] > worst[0] * least:
+                worst, at = (most, least), y
+        if at is None:
+            return Loss(1, 1, first[0], second[0], 0)
+        x = max(first, key=lambda x: self.rows[x][at])
+        return Loss(*worst, x, min(second, key=lambda x: self.rows[x][at]), at)
+
+    def _extremes(self, inputs: Sequence[int], choose: Callable[..., int]) -> Iterable[int]:
+        """The largest or least weight of each output for these inputs."""
+        rows = [self.rows[x] for x in inputs]
+        return rows[0] if len(rows) == 1 else map(choose, *rows)
+
+    def encode(self) -> codec.Value:
+        return [self.family, [list(row) for row in self.rows]]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Table:
+        _, rows = codec.fields(value, 2, "a table channel", ChannelError)
+        if not isinstance(rows, list):
+            raise ChannelError("a table is an array of rows")
+        return cls(tuple(codec.integers(row, "a table's row", ChannelError, 0, 1 << TABLE_SCALE) for row in rows))

@@ -1,0 +1,99 @@
+"""The structure of waves: two inputs by their distance, an output by the mass of the inputs near it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+
+from protocol.channels.structure import Column, Profile, Structure
+from protocol.channels.wave.channel import Wave
+
+
+class WaveStructure(Structure):
+    """Waves (SPEC 5.11)."""
+
+    channel: Wave
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        # The outputs that only one of two windows has are the more, the farther they are apart.
+        yield 0, self.channel.inputs - 1
+
+    def row(self, x: int) -> Iterable[tuple[int, int]]:
+        return [(self.channel.inside, self.channel.span), (self.channel.outside, self.channel.inputs - 1)]
+
+    def profile(self, x: int, other: int) -> Profile:
+        channel = self.channel
+        inside, outside = channel.inside, channel.outside
+        own = min(abs(x - other), channel.span)
+        neither = channel.outputs - channel.span - own
+        return [
+            (inside, outside, own),
+            (outside, inside, own),
+            (inside, inside, channel.span - own),
+            (outside, outside, neither),
+        ]
+
+    @property
+    def profile_steps(self) -> int:
+        return 4
+
+    @property
+    def loss_steps(self) -> int:
+        return 1
+
+    def fits(self, x: int) -> tuple[int, int, int]:
+        channel = self.channel
+        farthest = max(x, channel.inputs - 1 - x)
+        shared = max(channel.span - farthest, 0)
+        wrong = shared * channel.inside + (channel.span - shared) * channel.outside
+        return channel.span * channel.inside, wrong, 1 << channel.scale
+
+    def fitting(self, y: int) -> Sequence[int]:
+        return range(*self.channel.near(y))
+
+    @property
+    def lift_steps(self) -> int:
+        return 16 * self.channel.outputs
+
+    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+        total, inside, outside = sum(prior), self.channel.inside, self.channel.outside
+        for y, mass in enumerate(self.channel.masses(prior)):
+            parts = (inside, mass), (outside, total - mass)
+            yield Column(y, 1, parts if mass < total else parts[:1])
+
+    def column(self, y: int) -> Sequence[int]:
+        return self.channel.column(y)
+
+    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+        base, gap = self.channel.outside * sum(law), self.channel.inside - self.channel.outside
+        return [base + gap * mass for mass in self.channel.masses(law)]
+
+    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+        channel = self.channel
+        without = [of(channel.outside, marginal) for marginal in marginals]
+        more = (of(channel.inside, marginal) - least for marginal, least in zip(marginals, without, strict=True))
+        base, ends = sum(without), list(accumulate(more, initial=0))
+        return [base + ends[x + channel.span] - ends[x] for x in range(channel.inputs)]
+
+    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        channel, marginals = self.channel, self.marginals(prior)
+        nearest = _least_of_each(marginals, channel.span)
+        overall = min(marginals)
+        best = (0, 1)
+        for x in inputs:
+            # The least of all outputs, as of one outside the window: where it lies inside, the other is larger.
+            for most, marginal in (
+                (prior[x] * channel.inside, nearest[x]),
+                (prior[x] * channel.outside, overall),
+            ):
+                if most * best[1] > best[0] * marginal:
+                    best = (most, marginal)
+        return best
+
+
+def _least_of_each(numbers: Sequence[int], span: int) -> list[int]:
+    """The least of each ``span`` neighbours: of the rest of a stretch of ``span`` numbers and the start of the next."""
+    stretches = [numbers[start : start + span] for start in range(0, len(numbers), span)]
+    starts = [least for stretch in stretches for least in accumulate(stretch, min)]
+    rests = [least for stretch in stretches for least in [*accumulate(reversed(stretch), min)][::-1]]
+    return [min(rests[x], starts[x + span - 1]) for x in range(len(numbers) - span + 1)]

@@ -1,0 +1,115 @@
+"""The wave channel: an output near the own number is likelier than any other (SPEC 5.11).
+
+The inputs are ordered numbers. The outputs are the same line, longer by b places at each end, so every input has a
+whole window of 2 b + 1 outputs around it, and E[Y given x] is affine in x. Each output of the window has one weight,
+each other output another. This is the square wave of Li et al. 2020, on integers. It does not tell single inputs apart
+well, but it tells a distribution and its quantiles better than a channel that treats numbers as labels.
+
+Two weights fill a row of 2^128 exactly only where k - 1 and 2 b + 1 have no common factor; other half widths are no
+channel. There is always one near: the error hardly depends on b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, count, repeat
+from operator import sub
+from typing import ClassVar
+
+from protocol import codec
+from protocol.channels.channel import Loss
+from protocol.channels.support import ONE, SupportChannel, outside_from_wire, shared_out
+from protocol.domain import MAX_VALUES
+from protocol.errors import ChannelError
+
+
+@dataclass(frozen=True)
+class Wave(SupportChannel):
+    """Q(y given x) = inside / 2^128 where x <= y <= x + 2 b, outside / 2^128 elsewhere.
+
+    Attributes:
+        inputs: k.
+        half: b, the half width of the window; at least 1 and below k.
+        outside: the weight of an output outside the window; positive and below ``inside``.
+        inside: the weight of one in the window: what the others leave, which must divide evenly.
+        span: 2 b + 1, the outputs of a window.
+    """
+
+    inputs: int
+    half: int
+    outside: int
+    outputs: int = field(init=False, repr=False, compare=False)
+    inside: int = field(init=False, repr=False, compare=False)
+    span: int = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "wave"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.inputs <= MAX_VALUES:
+            raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {self.inputs}")
+        if not 1 <= self.half < self.inputs:
+            raise ChannelError(f"the half width of a window is 1 to {self.inputs - 1} for {self.inputs} inputs")
+        span = 2 * self.half + 1
+        inside, remainder = shared_out(self.outside, span, self.inputs - 1, "place")
+        if remainder:
+            raise ChannelError(f"the {span} inside weights do not divide evenly what the outside weights leave")
+        self._derive(outputs=self.inputs + 2 * self.half, inside=inside, span=span)
+
+    def weight(self, x: int, y: int) -> int:
+        return self.inside if x <= y < x + self.span else self.outside
+
+    def column(self, y: int) -> list[int]:
+        first, stop = self.near(y)
+        others = [self.outside] * (self.inputs - (stop - first))
+        return others[:first] + [self.inside] * (stop - first) + others[first:]
+
+    def near(self, y: int) -> tuple[int, int]:
+        """The inputs whose window holds output ``y``: the first of them, and the one after the last."""
+        return max(y - 2 * self.half, 0), min(y, self.inputs - 1) + 1
+
+    def masses(self, law: Sequence[int]) -> Iterator[int]:
+        """For each output the mass of the inputs that are near it.
+
+        Args:
+            law: ``inputs`` integers.
+        """
+        return accumulate(map(sub, chain(law, repeat(0, 2 * self.half)), chain(repeat(0, self.span), law)))
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        draw = int.from_bytes(rand, "big")
+        beyond = ONE - (self.inputs - 1) * self.outside
+        far = draw >= beyond
+        place = (draw - (0, beyond)[far]) // (self.inside, self.outside)[far]
+        return (x + place, place + (0, self.span)[place >= x])[far]  # both are there before one is chosen
+
+    def _telling(self, x: int, other: int) -> int:
+        return x if x < other else x + 2 * self.half
+
+    @property
+    def prior_steps(self) -> int:
+        return 4 * self.outputs
+
+    def loss_against_prior(self, prior: Sequence[int]) -> Loss:
+        # 2^128 P(y) = outside + (inside - outside) mass near y: the least mass has the largest lift of an input near
+        # it. The most has the least lift of an input that is not near, if there is one.
+        total, gap = sum(prior), self.inside - self.outside
+        mass, y = min(zip(self.masses(prior), count(), strict=False))
+        up = Loss(self.inside * total, self.outside * total + gap * mass, min(y, self.inputs - 1), None, y)
+        seen = zip(self.masses(prior), count(), strict=False)
+        mass, y = max(((mass, y) for mass, y in seen if mass < total), default=(0, 0))
+        x = 0 if y > 2 * self.half else self.inputs - 1
+        down = Loss(self.outside * total + gap * mass, self.outside * total, x, None, y)
+        return down if down.worse_than(up) else up
+
+    def encode(self) -> codec.Value:
+        return [self.family, self.inputs, self.half, self._outside_on_wire()]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Wave:
+        _, inputs, half, outside = codec.fields(value, 4, "a wave channel", ChannelError)
+        return cls(
+            codec.integer(inputs, "a channel's number of inputs", ChannelError, 2, MAX_VALUES),
+            codec.integer(half, "the half width of a window", ChannelError, 1, MAX_VALUES),
+            outside_from_wire(outside),
+        )

@@ -1,0 +1,1 @@
+"""Windows over a circle of rare inputs (SPEC 5.9)."""

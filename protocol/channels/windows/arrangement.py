@@ -1,0 +1,81 @@
+"""What a windows channel is made of: types of windows, singles, and where each input lies (SPEC 5.9).
+
+This is what its worst ratios are computed from. How an output is drawn: channel. The worst ratios: loss.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+from protocol.channels.channel import Channel
+from protocol.channels.windows.circle import Circle
+
+
+@dataclass(frozen=True)
+class Type:
+    """One type of windows: the weight, over 2^64, of each of its J windows for every kind of input.
+
+    Attributes:
+        span: c, the cells that a window covers.
+        inside, outside: for a rare input, of a window that covers it and of one that does not; inside >= outside.
+            Equal where the span is 0 or J: a type has one form.
+        low: for a single.
+        heavy: for each heavy input.
+    """
+
+    span: int
+    inside: int
+    outside: int
+    low: int
+    heavy: tuple[int, ...]
+
+    @cached_property
+    def by_kind(self) -> tuple[tuple[int, int], ...]:
+        """For each kind of inputs, the weight of a window that covers one and of a window that does not."""
+        return *((flat, flat) for flat in (*self.heavy, self.low)), (self.inside, self.outside)
+
+
+@dataclass(frozen=True)
+class Single:
+    """An output of one input's own.
+
+    Attributes:
+        x: the input.
+        own, other: the output's weight, over 2^64, for the input and for every other one; own >= other.
+    """
+
+    x: int
+    own: int
+    other: int
+
+
+class Arrangement(Channel):
+    """The parts of a windows channel, as ``Windows`` names them."""
+
+    arcs: tuple[int, ...]
+    cells: int
+    orders: int
+    heavies: tuple[int, ...]
+    singles: tuple[Single, ...]
+    types: tuple[Type, ...]
+
+    @cached_property
+    def circle(self) -> Circle:
+        """The arcs around the cells."""
+        return Circle(self.arcs, self.cells)
+
+    @cached_property
+    def place_of(self) -> dict[int, int]:
+        """The place of each heavy input."""
+        return {x: place for place, x in enumerate(self.heavies)}
+
+    @cached_property
+    def single_of(self) -> dict[int, int]:
+        """The output of each single."""
+        return {single.x: y for y, single in enumerate(self.singles)}
+
+    @abstractmethod
+    def rest(self, x: int) -> int:
+        """The weight of the output ``rest`` for input ``x``, over 2^64."""

@@ -1,0 +1,292 @@
+"""The structure of windows: a prior sees a window by what it covers whole, what its ends cut, and the rest.
+
+One idea: along one order of the arcs the mass that a window covers is a difference of two sums, so a column has a part
+for each heavy input and four for all rare ones. The other way round, an arc within one cell is covered by windows that
+follow each other; so sums and least marginals over them are those of a stretch of the circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from protocol.channels.structure import Column, Structure
+from protocol.channels.windows.arrangement import Type
+from protocol.channels.windows.channel import ONE, WINDOWS_SCALE, Windows
+
+
+@dataclass(frozen=True)
+class _Arc:
+    """The cells that an arc touches, first and last."""
+
+    first: int
+    last: int
+
+
+class WindowsStructure(Structure):
+    """Windows over a circle of rare inputs (SPEC 5.9)."""
+
+    channel: Windows
+
+    @property
+    def _lift(self) -> int:
+        return self.channel.scale - WINDOWS_SCALE
+
+    def _start(self, number: int, order: int) -> int:
+        """The output of the first window of a type and order."""
+        channel = self.channel
+        return len(channel.singles) + 1 + (number * channel.orders + order) * channel.cells
+
+    # What a prior sees
+
+    @property
+    def lift_steps(self) -> int:
+        return self.channel.outputs * (96 + 32 * (len(self.channel.heavies) + len(self.channel.singles)))
+
+    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+        """All columns, however many: a certificate needs them, and they are what the family is made for."""
+        channel, total = self.channel, sum(prior)
+        for y, single in enumerate(channel.singles):
+            masses = {single.other << self._lift: total - prior[single.x]}
+            masses[single.own << self._lift] = masses.get(single.own << self._lift, 0) + prior[single.x]
+            yield _column(y, masses)
+        rare = sum(map(prior.__getitem__, channel.circle.rare))
+        rests = {channel.rest(channel.circle.rare[0]) << self._lift: rare} if channel.circle.rare else {}
+        for x in (*channel.heavies, *channel.single_of):
+            weight = channel.rest(x) << self._lift
+            rests[weight] = rests.get(weight, 0) + prior[x]
+        yield _column(len(channel.singles), rests)
+        for order in range(channel.orders if channel.types else 0):
+            sums = self._laps(order, prior)
+            for number, each in enumerate(channel.types):
+                yield from self._windows(self._start(number, order), each, order, prior, sums)
+
+    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+        self.require_steps(
+            self.channel.outputs * (len(self.channel.heavies) + 4), "it would be walked through window by window"
+        )
+        return self.lifts(prior)
+
+    def _laps(self, order: int, prior: Sequence[int]) -> list[int]:
+        """The mass before each arc of an order, twice round the circle."""
+        masses = list(map(prior.__getitem__, self.channel.circle.layout(order).sequence))
+        return list(accumulate(masses + masses, initial=0))
+
+    def _windows(
+        self, start: int, each: Type, order: int, prior: Sequence[int], before: Sequence[int]
+    ) -> Iterator[Column]:
+        channel, layout = self.channel, self.channel.circle.layout(order)
+        named: dict[int, int] = {}
+        flat = [(each.low, single.x) for single in channel.singles]
+        for weight, x in [*zip(each.heavy, channel.heavies, strict=True), *flat]:
+            named[weight << WINDOWS_SCALE] = named.get(weight << WINDOWS_SCALE, 0) + prior[x]
+        inside, outside, slope = each.inside << WINDOWS_SCALE, each.outside << WINDOWS_SCALE, each.inside - each.outside
+        arcs, cells = len(layout.sequence), channel.cells
+        rare = before[arcs]
+        for window in range(cells):
+            masses = dict(named)
+            if not slope:
+                masses[outside] = masses.get(outside, 0) + rare
+                yield _column(start + window, masses)
+                continue
+            lap, end = divmod(window + each.span, cells)
+            here, there = layout.cut[window], layout.cut[end] + lap * arcs
+            if here == there:
+                ends = [(here, layout.before[end] - layout.before[window])]
+                whole = 0
+            elif there == here + arcs:
+                ends = [(here, ONE - layout.before[window] + layout.before[end])]
+                whole = before[there] - before[here + 1]
+            else:
+                ends = [(here, ONE - layout.before[window]), (there, layout.before[end])]
+                whole = before[there] - before[here + 1]
+            left = rare - whole
+            for place, points in ends:
+                mass = before[place + 1] - before[place]
+                left -= mass
+                weight = outside + slope * points
+                masses[weight] = masses.get(weight, 0) + mass
+            masses[inside] = masses.get(inside, 0) + whole
+            masses[outside] = masses.get(outside, 0) + left
+            yield _column(start + window, masses)
+
+    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+        found = [0] * self.channel.outputs
+        for column in self.columns(law):
+            found[column.y] = column.marginal
+        return found
+
+    # What an input sees
+
+    def _arcs(self, order: int) -> Iterator[tuple[int, _Arc]]:
+        """The rare inputs, and where they lie."""
+        channel = self.channel
+        if not channel.types:
+            return
+        layout = channel.circle.layout(order)
+        for x, end in zip(layout.sequence, layout.ends, strict=True):
+            first = (end - channel.arcs[x]) * channel.cells // channel.circle.length
+            yield x, _Arc(first, (end * channel.cells - 1) // channel.circle.length)
+
+    def _covering(self, order: int, x: int, arc: _Arc, span: int) -> tuple[int, int, list[tuple[int, int]]]:
+        """The first window that covers an arc whole, how many do, and (window, points) of those that may cut it."""
+        cells, across = self.channel.cells, arc.last - arc.first
+        full = max(span - across, 0)
+        begin = (arc.last + 1 - span) % cells
+        if not across:
+            return begin, full, []
+        touching = min(span + across, cells)
+        if full:
+            whole = {(begin + step) % cells for step in range(full)} if touching == cells else None
+        else:
+            whole = set()
+        if whole is None:
+            cut = [*range(arc.first - span + 1, arc.last + 1 - span), *range(arc.first + 1, arc.last + 1)]
+        else:
+            cut = [window for window in range(arc.first - span + 1, arc.first - span + 1 + touching)
+                   if window % cells not in whole]  # fmt: skip
+        windows = [window % cells for window in cut]
+        return begin, full, [(window, self.channel.circle.covered(order, x, window, span)) for window in windows]
+
+    def row(self, x: int) -> Iterable[tuple[int, int]]:
+        return [(weight, count) for weight, count, _ in self._row(x)]
+
+    def fits(self, x: int) -> tuple[int, int, int]:
+        row = [part for part in self._row(x) if part[1]]
+        likeliest = max(weight for weight, _, _ in row)
+        truth = sum(weight * count for weight, count, _ in row if weight == likeliest)
+        wrong = sum(least * count for weight, count, least in row if weight == likeliest)
+        return truth, wrong, 1 << self.channel.scale
+
+    def _row(self, x: int) -> list[tuple[int, int, int]]:
+        """(weight, how many outputs have it, the least weight that any input has for these) triples of an input."""
+        channel = self.channel
+        rests = [channel.rest(other) for other in (*channel.circle.rare[:1], *channel.heavies, *channel.single_of)]
+        found = [(channel.rest(x) << self._lift, 1, min(rests) << self._lift)]
+        found += [
+            (channel.weight(x, y), 1, min(single.own, single.other) << self._lift)
+            for y, single in enumerate(channel.singles)
+        ]
+        place = channel.heavies.index(x) if x in channel.heavies else None
+        arcs = [next((arc for rare, arc in self._arcs(order) if rare == x), None) for order in range(channel.orders)]
+        for each in channel.types:
+            low = [each.low] if channel.singles else []
+            least = min(each.inside, each.outside, *low, *each.heavy) << WINDOWS_SCALE
+            for order, arc in enumerate(arcs):
+                if arc is None:
+                    flat = each.low if place is None else each.heavy[place]
+                    found.append((flat << WINDOWS_SCALE, channel.cells, least))
+                    continue
+                _, full, cut = self._covering(order, x, arc, each.span)
+                found.append((each.inside << WINDOWS_SCALE, full, least))
+                found.append((each.outside << WINDOWS_SCALE, channel.cells - full - len(cut), least))
+                found += [(_weight(each, points), 1, least) for _, points in cut]
+        return found
+
+    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+        channel, lift = self.channel, self._lift
+        steps = channel.inputs * channel.orders * len(channel.types) + 4 * channel.outputs
+        self.require_steps(steps, "its rows would be walked through window by window")
+        others = [of(single.other << lift, marginals[y]) for y, single in enumerate(channel.singles)]
+        at_rest = marginals[len(channel.singles)]
+        found = [sum(others) + of(channel.rest(x) << lift, at_rest) for x in range(channel.inputs)]
+        for y, single in enumerate(channel.singles):
+            found[single.x] += of(single.own << lift, marginals[y]) - others[y]
+        for order in range(channel.orders if channel.types else 0):
+            arcs = list(self._arcs(order))
+            for number, each in enumerate(channel.types):
+                start = self._start(number, order)
+                seen = marginals[start : start + channel.cells]
+                for weight, x in zip(each.heavy, channel.heavies, strict=True):
+                    found[x] += sum(of(weight << WINDOWS_SCALE, marginal) for marginal in seen)
+                if channel.singles:
+                    low = sum(of(each.low << WINDOWS_SCALE, marginal) for marginal in seen)
+                    for single in channel.singles:
+                        found[single.x] += low
+                without = [of(each.outside << WINDOWS_SCALE, marginal) for marginal in seen]
+                more = [of(each.inside << WINDOWS_SCALE, marginal) for marginal in seen]
+                gained = [inside - outside for inside, outside in zip(more, without, strict=True)]
+                sums, base = list(accumulate(gained + gained, initial=0)), sum(without)
+                for x, arc in arcs:
+                    begin, full, cut = self._covering(order, x, arc, each.span)
+                    found[x] += base + sums[begin + full] - sums[begin]
+                    for window, points in cut:
+                        found[x] += of(_weight(each, points), seen[window]) - without[window]
+        return found
+
+    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        channel, lift = self.channel, self._lift
+        marginals = self.marginals(prior)
+        asked = frozenset(inputs)
+        best = (0, 1)
+
+        def look(mass: int, weight: int, marginal: int) -> None:
+            nonlocal best
+            if mass * weight * best[1] > best[0] * marginal:
+                best = (mass * weight, marginal)
+
+        flat = [x for x in asked if not channel.arcs[x]]
+        for x in flat:
+            for y in range(len(channel.singles)):
+                look(prior[x], channel.weight(x, y), marginals[y])
+        for x in asked:
+            look(prior[x], channel.rest(x) << lift, marginals[len(channel.singles)])
+        places = {x: place for place, x in enumerate(channel.heavies)}
+        for order in range(channel.orders if channel.types else 0):
+            # Of the arcs within one cell, the likeliest input is believed most.
+            likeliest: dict[_Arc, int] = {}
+            for x, arc in self._arcs(order):
+                if x in asked and (arc not in likeliest or prior[x] > prior[likeliest[arc]]):
+                    likeliest[arc] = x
+            for number, each in enumerate(channel.types):
+                start = self._start(number, order)
+                seen = marginals[start : start + channel.cells]
+                for x in flat:
+                    weight = each.heavy[places[x]] if x in places else each.low
+                    look(prior[x], weight << WINDOWS_SCALE, min(seen))
+                if not likeliest:
+                    continue
+                least = _Least(seen)
+                for arc, x in likeliest.items():
+                    begin, full, cut = self._covering(order, x, arc, each.span)
+                    if full:
+                        look(prior[x], each.inside << WINDOWS_SCALE, least.of(begin, full))
+                    for window, points in cut:
+                        look(prior[x], _weight(each, points), seen[window])
+                    touching = min(each.span + arc.last - arc.first, channel.cells)
+                    if touching < channel.cells:
+                        first = (arc.last + 1) % channel.cells
+                        look(prior[x], each.outside << WINDOWS_SCALE, least.of(first, channel.cells - touching))
+        # An input never seen to stand out among the single outputs of others is believed no more than before there.
+        for y, single in enumerate(channel.singles):
+            rest = max((prior[x] for x in asked if x != single.x), default=0)
+            look(rest, single.other << lift, marginals[y])
+        return best
+
+
+class _Least:
+    """The least of any stretch of a circle of numbers, from tables of stretches of 1, 2, 4, ... of them."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self._tables = [[*numbers, *numbers]]
+        step = 1
+        while 2 * step <= len(numbers):
+            row = self._tables[-1]
+            self._tables.append(list(map(min, row, row[step:])))
+            step *= 2
+
+    def of(self, first: int, count: int) -> int:
+        """The least of ``count`` numbers, from the one at ``first``; at least one, and no more than there are."""
+        level = count.bit_length() - 1
+        row = self._tables[level]
+        return min(row[first], row[first + count - (1 << level)])
+
+
+def _weight(each: Type, points: int) -> int:
+    """The weight of a window that covers so many of the 2^64 points of an arc."""
+    return (each.outside << WINDOWS_SCALE) + (each.inside - each.outside) * points
+
+
+def _column(y: int, masses: dict[int, int]) -> Column:
+    return Column(y, 1, tuple(part for part in masses.items() if part[1]))

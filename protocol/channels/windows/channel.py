@@ -1,0 +1,256 @@
+"""Windows: local information privacy for a domain of any size, without a table of inputs x outputs (SPEC 5.9).
+
+One idea: rare inputs lie as arcs on a circle of J cells, and an output is a window of neighbouring cells, more probable
+for the inputs it covers. Every point of the circle is covered by equally many windows, so one list of numbers serves
+all rare inputs. A few frequent inputs, the heavy ones, are told apart by types of windows instead, with an explicit
+weight each, and an input frequent enough to have an output of its own is a single.
+
+    output                  0 .. s - 1      the singles'
+                            s               the rest: what is left of 2^64 after all others
+                            from s + 1      type, order, window: s + 1 + (type * orders + order) * cells + window
+
+The arcs are laid out anew in each of a few public random orders, of which every answer draws one, so that inputs that
+are neighbours once are not always (MATH 2.8).
+
+Types, singles and where inputs lie: arrangement. What windows cover of the arcs: circle. The worst ratios: loss. The
+optimal weights for a prior are the author's (aggregator.families.windows.recipe); here any weights are a channel.
+
+Source: MATH 2.5-2.8; the singles are Jiang, Li, Tandon 2020, Theorem 3, where it is legal.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import ClassVar
+
+from protocol import codec
+from protocol.channels.channel import PAIR_STEPS, Loss
+from protocol.channels.windows import loss
+from protocol.channels.windows.arrangement import Arrangement, Single, Type
+from protocol.channels.windows.circle import POINT_BITS
+from protocol.domain import MAX_VALUES
+from protocol.errors import ChannelError
+
+WINDOWS_SCALE = 64
+ONE = 1 << WINDOWS_SCALE
+MAX_CIRCLE = 2**53
+"""The most that all arcs may sum to: the most that the weights of a prior may."""
+MAX_ORDERS = 256
+WINDOW_STEPS = 4
+"""Steps of the windows from one border of one order, beside those of each type."""
+
+MAX_OUTPUTS = 2**24
+
+_RARE, _LOW = -1, -2
+"""Kinds of inputs beside the heavy ones, which are known by their place; singles are low. What there is one of for each
+kind ends with those of the low and the rare ones."""
+
+
+@dataclass(frozen=True)
+class Windows(Arrangement):
+    """Types of windows over a circle of rare inputs.
+
+    Attributes:
+        arcs: the length of each input's arc; 0 for heavy inputs and singles.
+        cells: J.
+        orders: R, a power of two.
+        heavies: the heavy inputs, increasing.
+        singles: by increasing input.
+        types: none exactly where every input is a single; then there is one cell and one order.
+    """
+
+    arcs: tuple[int, ...]
+    cells: int
+    orders: int
+    heavies: tuple[int, ...]
+    singles: tuple[Single, ...]
+    types: tuple[Type, ...]
+    inputs: int = field(init=False, repr=False, compare=False)
+    outputs: int = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "windows"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", len(self.arcs))  # frozen for everybody else
+        object.__setattr__(self, "outputs", len(self.singles) + 1 + len(self.types) * self.orders * self.cells)
+        if not 2 <= self.inputs <= MAX_VALUES:
+            raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {self.inputs}")
+        if min(self.arcs) < 0 or sum(self.arcs) > MAX_CIRCLE:
+            raise ChannelError("arcs are not negative and sum to at most 2^53")
+        if self.cells < 1 or not 1 <= self.orders <= MAX_ORDERS or self.orders & (self.orders - 1):
+            raise ChannelError(f"there is at least one cell, and the orders are a power of two up to {MAX_ORDERS}")
+        if not 2 <= self.outputs <= MAX_OUTPUTS:
+            raise ChannelError(f"a windows channel has 2 to {MAX_OUTPUTS} outputs, not {self.outputs}")
+        named = [single.x for single in self.singles]
+        if any(x >= y for members in (self.heavies, named) for x, y in pairwise(members)):
+            raise ChannelError("heavy inputs and singles are listed once each, in the domain's order")
+        if sorted([*self.heavies, *named]) != [x for x, arc in enumerate(self.arcs) if not arc]:
+            raise ChannelError("the inputs without an arc are the heavy ones and the singles")
+        if bool(self.types) != (len(named) < self.inputs):
+            raise ChannelError("there are types of windows exactly where not every input is a single")
+        if (self.types and not self.circle.rare) or (not self.types and (self.cells, self.orders) != (1, 1)):
+            raise ChannelError("types of windows need an arc, and cells and orders need types")
+        for each in self.types:
+            _require_type(each, self.cells, len(self.heavies))
+        if any(not 0 <= single.other <= single.own for single in self.singles):
+            raise ChannelError("a single's output is for its own input at least as probable as for every other")
+        if min(self._rest_of(kind) for kind in (_RARE, *range(len(self.heavies)))) < 0 or any(
+            self._rest_of(_LOW) < single.own - single.other for single in self.singles
+        ):
+            raise ChannelError("the weights of an input sum to at most 2^64")
+
+    @property
+    def scale(self) -> int:
+        return WINDOWS_SCALE + POINT_BITS + self.orders.bit_length() - 1
+
+    @property
+    def rand_bytes(self) -> int:
+        return 17
+
+    @cached_property
+    def bonus_of(self) -> dict[int, int]:
+        """What each single has more on its own output than others."""
+        return {single.x: single.own - single.other for single in self.singles}
+
+    def _kind_of(self, x: int) -> int:
+        return (self.place_of.get(x, _LOW), _RARE)[self.arcs[x] > 0]
+
+    @cached_property
+    def _ends(self) -> tuple[tuple[int, ...], ...]:
+        """Where the types end, of 2^64, for each kind of inputs."""
+        taken = [
+            [each.span * inside + (self.cells - each.span) * outside for inside, outside in each.by_kind]
+            for each in self.types
+        ]
+        kinds = len(self.heavies) + 2
+        return tuple(tuple(accumulate(parts[kind] for parts in taken)) for kind in range(kinds))
+
+    @cached_property
+    def _others(self) -> tuple[int, ...]:
+        """Where the singles' outputs end, for every input but their own."""
+        return tuple(accumulate(single.other for single in self.singles))
+
+    def _rest_of(self, kind: int) -> int:
+        """The weight of the output ``rest`` over 2^64; for singles before what they have more on their own output."""
+        return ONE - (self._ends[kind] or (0,))[-1] - (self._others or (0,))[-1]
+
+    def weight(self, x: int, y: int) -> int:
+        singles = len(self.singles)
+        lift = self.scale - WINDOWS_SCALE
+        kind = self._kind_of(x)
+        if y < singles:
+            single = self.singles[y]
+            return (single.own if single.x == x else single.other) << lift
+        if y == singles:
+            return self.rest(x) << lift
+        number, window = divmod(y - singles - 1, self.cells)
+        number, order = divmod(number, self.orders)
+        each = self.types[number]
+        inside, outside = each.by_kind[kind]
+        points = self.circle.covered(order, x, window, each.span) if kind == _RARE else 0
+        return (outside << POINT_BITS) + (inside - outside) * points
+
+    def rest(self, x: int) -> int:
+        """The weight over 2^64 of the output that holds what is left."""
+        return self._rest_of(self._kind_of(x)) - self.bonus_of.get(x, 0)
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        draw = int.from_bytes(rand[:8], "big")
+        point = int.from_bytes(rand[8:16], "big")
+        order = rand[16] & (self.orders - 1)
+        singles = len(self.singles)
+        kind = self._kind_of(x)
+        ends = self._ends[kind]
+        # All inputs go the same way: those without an arc have one of length 0, and windows that weigh the same. What
+        # the first draw makes, it makes for all kinds at once.
+        cell = self.circle.cell(order, x, point)
+        number = bisect_right(ends, draw)
+        if number < len(ends):
+            each = self.types[number]
+            inside, outside = each.by_kind[kind]
+            offset = draw - (ends[number - 1] if number else 0)
+            beyond = offset - each.span * inside
+            covering = cell - offset // max(inside, 1)
+            window = (covering, cell + 1 + beyond // max(outside, 1))[beyond >= 0] % self.cells
+            return singles + 1 + (number * self.orders + order) * self.cells + window
+        left = draw - (ends[-1] if ends else 0)
+        bonus = self.bonus_of.get(x, 0)
+        return (bisect_right(self._others, left - bonus), self.single_of.get(x, 0))[left < bonus]
+
+    def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
+        return PAIR_STEPS + len(first) + len(second) + self._laid_out
+
+    @property
+    def prior_steps(self) -> int:
+        return self._laid_out
+
+    @property
+    def held(self) -> int:
+        return self.orders * (self.cells + len(self.circle.rare)) if self.types else 0
+
+    @property
+    def _laid_out(self) -> int:
+        """Steps of the worst ratios over all windows, and over the outputs beside them."""
+        beside = 2 * self.inputs + 8 * len(self.singles)
+        if not self.types:
+            return beside
+        # From a span of two of the longest arcs on, every window covers one whole, and one look does for all of them.
+        wide = 2 * -(-max(self.arcs) * self.cells // self.circle.length) + 1
+        halves = sum(1 if wide <= each.span <= self.cells - wide else 4 for each in self.types)
+        kinds = (len(self.heavies) + len(self.singles) + 8) * len(self.types)
+        windows = self.cells * (2 * WINDOW_STEPS + halves) // 2
+        return beside + self.orders * (len(self.circle.rare) + kinds + windows)
+
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        return loss.loss(self, first, second)
+
+    def loss_against_prior(self, prior: Sequence[int]) -> Loss:
+        return loss.loss_against_prior(self, prior)
+
+    def encode(self) -> codec.Value:
+        return [
+            self.family,
+            list(self.arcs),
+            self.cells,
+            self.orders,
+            list(self.heavies),
+            [number for single in self.singles for number in (single.x, single.own, single.other)],
+            [[each.span, each.inside, each.outside, each.low, *each.heavy] for each in self.types],
+        ]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Windows:
+        _, arcs, cells, orders, heavies, singles, types = codec.fields(value, 7, "a windows channel", ChannelError)
+        flat = codec.integers(singles, "a single", ChannelError)
+        if len(flat) % 3:
+            raise ChannelError("singles are written as an input and two weights each")
+        if not isinstance(types, list):
+            raise ChannelError("the types of windows are an array")
+        read = []
+        for each in types:
+            numbers = codec.integers(each, "a type of windows", ChannelError)
+            if len(numbers) < 4:
+                raise ChannelError("a type of windows has a span and at least three weights")
+            span, inside, outside, low = numbers[:4]
+            read.append(Type(span, inside, outside, low, numbers[4:]))
+        return cls(
+            codec.integers(arcs, "an arc", ChannelError, 0, MAX_CIRCLE),
+            codec.integer(cells, "the number of cells", ChannelError, 1, MAX_OUTPUTS),
+            codec.integer(orders, "the number of orders", ChannelError, 1, MAX_ORDERS),
+            codec.integers(heavies, "a heavy input", ChannelError, 0, MAX_VALUES),
+            tuple(map(Single, flat[::3], flat[1::3], flat[2::3])),
+            tuple(read),
+        )
+
+
+def _require_type(each: Type, cells: int, heavies: int) -> None:
+    if len(each.heavy) != heavies:
+        raise ChannelError(f"a type of windows has a weight for each of {heavies} heavy inputs, not {len(each.heavy)}")
+    if not 0 <= each.span <= cells or min(each.outside, each.low, *each.heavy, 0) < 0 or each.inside < each.outside:
+        raise ChannelError("a window spans 0 to all cells, its weights are not negative, and inside is not the lesser")
+    if each.span in (0, cells) and each.inside != each.outside:
+        raise ChannelError("a window of no or all cells has the same weight inside and outside")

@@ -1,0 +1,199 @@
+"""Arcs on a circle of cells, laid out in public orders, and what windows of cells cover of them (SPEC 5.9).
+
+One idea: borders between cells are compared with the ends of arcs as integers, on a circle ``cells`` times as long, so
+what a window covers of an arc is a whole number of the arc's 2^64 points. Of a set of arcs, the windows from one border
+cover a whole one from some span on; below that, only the arcs that their ends cut need a look.
+
+Weights and outputs: windows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+POINT_BITS = 64
+POINTS = 1 << POINT_BITS
+"""Points of an arc, whatever its length."""
+ORDER_LABEL = b"halftruth windows order"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The arcs in one order, and where the borders between cells cut them.
+
+    Attributes:
+        sequence: the rare inputs as they follow each other.
+        ends: where their arcs end, on a circle of the arcs' sum.
+        cut: for border j = 0 .. J - 1, the place in ``sequence`` of the arc that it lies in.
+        before: 2^64 times the part of that arc before the border, rounded up.
+    """
+
+    sequence: Sequence[int]
+    ends: Sequence[int]
+    cut: Sequence[int]
+    before: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Circle:
+    """Arcs of integer lengths around ``cells`` cells, in one sequence for each public order.
+
+    Attributes:
+        arcs: the length of each input's arc; 0 for an input without one.
+        cells: J.
+    """
+
+    arcs: tuple[int, ...]
+    cells: int
+
+    @cached_property
+    def length(self) -> int:
+        """The sum of all arcs."""
+        return sum(self.arcs)
+
+    @cached_property
+    def rare(self) -> tuple[int, ...]:
+        """The inputs with an arc."""
+        return tuple(x for x, arc in enumerate(self.arcs) if arc)
+
+    @cached_property
+    def _layouts(self) -> dict[int, Layout]:
+        return {}
+
+    def layout(self, order: int) -> Layout:
+        """The arcs in public order ``order``: by the 64-bit keys that SHAKE-128 gives it, equal keys by input."""
+        if order not in self._layouts:
+            rare = len(self.rare)
+            digest = hashlib.shake_128(ORDER_LABEL + order.to_bytes(4, "big")).digest(8 * rare)
+            keys = struct.unpack(f">{rare}Q", digest)
+            sequence = [self.rare[place] for place in sorted(range(rare), key=keys.__getitem__)]
+            lengths = list(map(self.arcs.__getitem__, sequence))
+            ends = list(accumulate(lengths))
+            borders = [j * self.length for j in range(self.cells)]  # on a circle cells times as long
+            cut = [bisect_right(ends, border // self.cells) for border in borders]
+            before = [
+                -(-((border - self.cells * (ends[place] - lengths[place])) << POINT_BITS)
+                  // (self.cells * lengths[place]))
+                for border, place in zip(borders, cut, strict=True)
+            ]  # fmt: skip
+            self._layouts[order] = Layout(sequence, ends, cut, before)
+        return self._layouts[order]
+
+    @cached_property
+    def _starts(self) -> dict[int, array[int]]:
+        return {}
+
+    def start(self, order: int, x: int) -> int:
+        """Where the arc of ``x`` begins; 0 for an input without one, which is found no faster."""
+        if not self.rare:
+            return 0
+        if order not in self._starts:
+            layout = self.layout(order)
+            starts = array("Q", bytes(8 * len(self.arcs)))
+            for rare, end in zip(layout.sequence, layout.ends, strict=True):
+                starts[rare] = end - self.arcs[rare]
+            self._starts[order] = starts
+        return self._starts[order][x]
+
+    def cell(self, order: int, x: int, point: int) -> int:
+        """The cell of a point of the arc of ``x``; 0 for an input without one."""
+        place = self.cells * ((self.start(order, x) << POINT_BITS) + point * self.arcs[x])
+        return place // (max(self.length, 1) << POINT_BITS)
+
+    def points_before(self, order: int, x: int, border: int) -> int:
+        """How many of the 2^64 points of the arc of ``x`` lie before ``border``."""
+        distance = border * self.length - self.cells * self.start(order, x)
+        return min(max(-(-(distance << POINT_BITS) // (self.cells * self.arcs[x])), 0), POINTS)
+
+    def covered(self, order: int, x: int, window: int, span: int) -> int:
+        """How many of the 2^64 points of the arc of ``x`` lie in the ``span`` cells from ``window``."""
+        end = window + span
+        points = self.points_before(order, x, min(end, self.cells)) - self.points_before(order, x, window)
+        return points + (self.points_before(order, x, end - self.cells) if end > self.cells else 0)
+
+    def masses(self, order: int, prior: Sequence[int]) -> list[int]:
+        """2^64 times the prior's weight before each border, twice round the circle."""
+        layout = self.layout(order)
+        heights = list(map(prior.__getitem__, layout.sequence))
+        ends = list(accumulate(heights))
+        mass = [
+            ((ends[place] - heights[place]) << POINT_BITS) + heights[place] * before
+            for place, before in zip(layout.cut, layout.before, strict=True)
+        ]
+        whole = ends[-1] << POINT_BITS
+        return [*mass, *(whole + each for each in mass), 2 * whole]
+
+    def reach(self, order: int, members: Collection[int] | None) -> Reach:
+        """What windows cover of the arcs of ``members``; None for all arcs."""
+        layout = self.layout(order)
+        chosen: Sequence[int] = range(len(layout.sequence))
+        inside = [True] * self.cells
+        if members is not None:
+            chosen = [place for place, x in enumerate(layout.sequence) if x in members]
+            inside = [layout.sequence[place] in members for place in layout.cut]
+        return Reach.of(self, layout, chosen, inside)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What windows from each border cover of a set of arcs.
+
+    Attributes:
+        cells: J.
+        needs: the least span with which a window from each border covers a whole arc of the set.
+        cut, before, inside: the arc at each border, the part before it, and whether the arc is of the set.
+        size: arcs of the set.
+    """
+
+    cells: int
+    needs: Sequence[int]
+    cut: Sequence[int]
+    before: Sequence[int]
+    inside: Sequence[bool]
+    size: int
+
+    @classmethod
+    def of(cls, circle: Circle, layout: Layout, chosen: Sequence[int], inside: Sequence[bool]) -> Reach:
+        cells = circle.cells
+        if not chosen:
+            return cls(cells, [], layout.cut, layout.before, inside, 0)
+        # The first arc of the set that begins at or after a border; beyond the last one, the first once more.
+        places = [place + (before > 0) for place, before in zip(layout.cut, layout.before, strict=True)]
+        if len(chosen) < len(layout.sequence):
+            places = [bisect_left(chosen, place) for place in places]
+        reached = [-(-cells * layout.ends[place] // circle.length) for place in chosen]
+        reached.append(reached[0] + cells)
+        needs = [reached[place] - border for border, place in enumerate(places)]
+        return cls(cells, needs, layout.cut, layout.before, inside, len(chosen))
+
+    @cached_property
+    def widest(self) -> int:
+        """The span from which on every window covers a whole arc of the set; 0 without arcs."""
+        return max(self.needs, default=0)
+
+    def coverage(self, span: int) -> list[int | None]:
+        """For the window from each border, 2^64 times the largest part that it covers of an arc; None without arcs."""
+        if not self.size:
+            return [None] * self.cells
+        if self.widest <= span:
+            return [POINTS] * self.cells
+        return [
+            POINTS if needed <= span else self._of_the_cut(window, window + span)
+            for window, needed in enumerate(self.needs)
+        ]
+
+    def _of_the_cut(self, window: int, end: int) -> int:
+        """The same where no whole arc is covered: only those that an end of the window cuts can be."""
+        last = end % self.cells
+        here, there = self.cut[window], self.cut[last]
+        if here == there:
+            part = self.before[last] - self.before[window] + (POINTS if end >= self.cells else 0)
+            return part if self.inside[window] else 0
+        return max((POINTS - self.before[window]) * self.inside[window], self.before[last] * self.inside[last])

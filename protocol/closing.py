@@ -1,0 +1,122 @@
+"""The closing notice: an author's signed word that a campaign ends earlier than it says (SPEC 7.2).
+
+A notice can only shorten: its time is before the campaign's own closing, and of several the earliest holds. So an old
+one that is shown again, or one that was made later, never opens anything up again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protocol import codec, envelope, keys
+from protocol.campaign import CAMPAIGN_ID_BYTES, MAX_TIME, Campaign, SignedCampaign
+from protocol.envelope import Kind
+from protocol.errors import CampaignError, ClosedEarly
+
+
+@dataclass(frozen=True)
+class Closing:
+    """What a notice says.
+
+    Attributes:
+        campaign_id: 16 bytes.
+        closes: UTC seconds from which the campaign is closed.
+    """
+
+    campaign_id: bytes
+    closes: int
+
+    def __post_init__(self) -> None:
+        if len(self.campaign_id) != CAMPAIGN_ID_BYTES:
+            raise CampaignError(f"a campaign id is {CAMPAIGN_ID_BYTES} bytes")
+        if not 0 <= self.closes <= MAX_TIME:
+            raise CampaignError("a campaign is closed from a time in UTC seconds on, 0 or later")
+
+    def encode(self) -> bytes:
+        """The payload of its envelope."""
+        return codec.encode([self.campaign_id, self.closes])
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Closing:
+        """The notice of a payload.
+
+        Raises:
+            CodecError, CampaignError
+        """
+        value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.CLOSING])
+        campaign_id, closes = codec.fields(value, 2, "a closing notice", CampaignError)
+        return cls(
+            codec.octets(campaign_id, "a campaign id", CampaignError),
+            codec.integer(closes, "the time of a closing", CampaignError),
+        )
+
+    def require_fit(self, terms: Campaign) -> None:
+        """Refuse a notice that would not shorten the campaign.
+
+        Raises:
+            CampaignError
+        """
+        if self.closes >= terms.closes:
+            raise CampaignError(
+                f"{terms.title!r} closes before that anyway: a notice can only close a campaign earlier, never later"
+            )
+
+
+def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> bytes:
+    """The signed notice that closes a campaign from ``closes`` on.
+
+    Raises:
+        CampaignError: the key is not the author's, or the campaign closes before that anyway.
+    """
+    closing = Closing(signed.id, closes)
+    closing.require_fit(signed.terms)
+    if key.public != signed.author:
+        raise CampaignError("the campaign was signed with another key: only its author closes it")
+    return envelope.seal(Kind.CLOSING, key, closing.encode())
+
+
+def open_closing(data: bytes, signed: SignedCampaign) -> Closing:
+    """Verify a notice under the key of the campaign's author, then parse it.
+
+    Raises:
+        BadData: at the stage that fails.
+    """
+    payload = _sealed(data).open(signed.author)
+    closing = Closing.decode(payload)
+    if closing.campaign_id != signed.id:
+        raise CampaignError("the notice closes another campaign")
+    closing.require_fit(signed.terms)
+    return closing
+
+
+def is_closing(data: bytes) -> bool:
+    """Whether bytes begin as an envelope with a closing notice does; whether they are one is seen by opening them."""
+    return data[:3] == bytes([0x95, envelope.VERSION, Kind.CLOSING])
+
+
+def unverified_closing(data: bytes) -> Closing:
+    """What a notice claims, for finding the campaign that it is about.
+
+    Raises:
+        BadData
+    """
+    return Closing.decode(_sealed(data).unverified)
+
+
+def require_open(terms: Campaign, closes: int, now: int) -> None:
+    """Refuse what comes at or after an early closing.
+
+    Args:
+        closes: when the campaign closes, as its author said last; its own closing where they said nothing.
+    Raises:
+        ClosedEarly
+    """
+    if closes <= now < terms.closes:
+        raise ClosedEarly(f"{terms.title!r} was closed early by its author: nothing more is asked or answered")
+
+
+def _sealed(data: bytes) -> envelope.Envelope:
+    sealed = envelope.decode(data)
+    if sealed.kind is not Kind.CLOSING:
+        raise CampaignError(f"the envelope carries a {sealed.kind.name.lower()}, not a closing notice")
+    return sealed

@@ -1,0 +1,127 @@
+"""The promise of a notion to a person: its kind, its bounds as exact decimals rounded up, and what it does not cover.
+
+Every face renders this one object: the device's terms, the app in each language, the desk's audit and the HTML page. No
+bound is computed or rounded anywhere else.
+
+The wording: sentences. What a certificate proves: notion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from protocol import exact
+from protocol.notions.classes import Classes
+from protocol.notions.graded import Graded
+from protocol.notions.information import RADIUS_UNITS, Information
+from protocol.notions.notion import Certificate, Notion
+from protocol.notions.own import OwnPrior
+from protocol.notions.pairwise import HighLow, Matrix, Pairwise
+from protocol.notions.sentences import MARKS, SENTENCES
+from protocol.notions.transcript import TranscriptPrior
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a notion promises a person. Factors are ``exact.factor_above`` of a level: never below e^level.
+
+    Attributes:
+        kind: the notion's name; "classes" until the person has named theirs.
+        factor: of the declared level.
+        least: of the best protected pair of answers, where pairs are protected in measures of their own.
+        overall: of any two answers whatever anybody expects, where that is more than ``factor`` or is bounded beside
+            an expectation; None where ``factor`` says it or where nothing bounds it (``unbounded``).
+        unbounded: whether some answers can be told apart for certain.
+        sensitive: of high-low, the number of sensitive answers.
+        people, ball: of LIP over a ball of priors: of 100 people, how many may answer otherwise, exactly; the factor
+            then.
+        of_class: whether the person named a class, openly.
+    """
+
+    kind: str
+    factor: Fraction
+    least: Fraction | None = None
+    overall: Fraction | None = None
+    unbounded: bool = False
+    sensitive: int = 0
+    people: Fraction | None = None
+    ball: Fraction | None = None
+    of_class: bool = False
+
+    @classmethod
+    def of(cls, notion: Notion, certificate: Certificate, place: int | None = None) -> Promise:
+        """The promise of a certified notion.
+
+        Args:
+            certificate: of the channel that the person's answers are drawn from.
+            place: of their class, where there are classes and they have named it.
+        """
+        factor = exact.factor_above(notion.level)
+        if isinstance(notion, Classes):
+            if place is None:
+                return cls(notion.name, factor)
+            notion = notion.notions[place]
+            factor = exact.factor_above(notion.level)
+        least = people = ball = None
+        if isinstance(notion, Graded | Matrix):
+            least = exact.factor_above(min(level for _, _, level in notion.bounds()))
+        if isinstance(notion, Information) and certificate.ball is not None:
+            people, ball = Fraction(100 * notion.radius, RADIUS_UNITS), exact.factor_above(certificate.ball)
+        everybody = certificate.ldp
+        if isinstance(notion, OwnPrior | TranscriptPrior):
+            # Of whatever prior: a ratio of two answers is one of both to what was expected, e^level each at most.
+            everybody = 2 * notion.level
+        covered = everybody is not None and isinstance(notion, Pairwise) and everybody <= notion.level
+        return cls(
+            notion.name,
+            factor,
+            least,
+            None if covered or everybody is None else exact.factor_above(everybody),
+            everybody is None,
+            len(notion.sensitive) if isinstance(notion, HighLow) else 0,
+            people,
+            ball,
+            place is not None,
+        )
+
+    def told(self, language: str = "en") -> str:
+        """The promise in words, as it is told to the person.
+
+        Args:
+            language: one of ``MARKS``.
+        """
+        sentences, marks = SENTENCES[language], MARKS[language]
+        numbers = {name: exact.written(number, *marks) for name, number in self._numbers()}
+        told = []
+        for key in self._keys():
+            found = sentences[key]
+            text = found if isinstance(found, str) else found[self.sensitive != 1]
+            told.append(text.format(count=self.sensitive, **numbers))
+        return " ".join(told)
+
+    def _keys(self) -> Iterator[str]:
+        """The sentences that make it up, in order."""
+        if self.of_class:
+            yield "class"
+        yield self.kind
+        if self.ball is not None:
+            yield "ball"
+        beside = "pairwise" if self.kind in ("minid", "avgid") else self.kind
+        if self.unbounded:
+            yield f"{beside}.none"
+        elif self.overall is not None:
+            yield f"{beside}.less" if f"{beside}.less" in SENTENCES["en"] else "everybody"
+
+    def _numbers(self) -> Iterator[tuple[str, Fraction]]:
+        """The numbers of its sentences, by name."""
+        for name in ("factor", "least", "overall", "people", "ball"):
+            number = getattr(self, name)
+            if number is not None:
+                yield name, number
+
+    def as_json(self) -> dict[str, object]:
+        """By name, for a script; numbers are decimals in text, since they are exact."""
+        numbers = {name: exact.written(number, group="") for name, number in self._numbers()}
+        return {"kind": self.kind, **numbers, "unbounded": self.unbounded}

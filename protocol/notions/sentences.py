@@ -1,0 +1,132 @@
+"""The sentences in which a promise is told, in every language; the one place that words them.
+
+A key is a notion's name, or that name with what holds beside it. Each text says its bounds with "at most" and "as
+likely as". A pair of texts is for one and for several; ``count`` chooses.
+
+Which sentences make up a promise, and what the numbers in them are: promise.
+"""
+
+from __future__ import annotations
+
+MARKS = {"en": (".", ","), "de": (",", ".")}
+"""By language: the decimal point, and the mark between thousands."""
+
+SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
+    "en": {
+        "class": "Which class of people you answer as is told openly.",
+        "classes": "Which class of people you answer as is told openly. What is promised depends on the class; it is "
+        "said once you have named yours.",
+        "ldp": "Whatever leaves the device is at most {factor} times as likely with your answer as with any other.",
+        "high-low": (
+            "If your answer is the sensitive one, whatever leaves the device is at most {factor} times as likely with "
+            "it as with any other.",
+            "If your answer is one of the {count} sensitive ones, whatever leaves the device is at most {factor} times "
+            "as likely with it as with any other.",
+        ),
+        "high-low.less": "The other way round is not protected: if your answer is not sensitive, what leaves may be up "
+        "to {overall} times as likely with it as with another. So it may show that your answer is not sensitive, and "
+        "which one it is.",
+        "high-low.none": "The other way round is not protected: if your answer is not sensitive, what leaves may show "
+        "so for certain, and also which one it is.",
+        "block": "Within a group of answers, whatever leaves the device is at most {factor} times as likely with yours "
+        "as with another of the group. Which group your answer is in may show.",
+        "block.less": "Between two groups, what leaves may be up to {overall} times as likely with one answer as with "
+        "the other.",
+        "block.none": "It may show for certain.",
+        "pairwise": "Each two answers are protected from each other in their own measure: where it is strongest, "
+        "whatever leaves the device is at most {least} times as likely with one as with the other; where it is "
+        "weakest, at most {factor} times.",
+        "pairwise.less": "Some pairs of answers are not protected, or only one way round: what leaves may be up to "
+        "{overall} times as likely with one of them as with the other.",
+        "pairwise.none": "Some pairs of answers are not protected, or only one way round: what leaves may tell them "
+        "apart for certain.",
+        "geo": "The nearer another answer is to yours, the better it hides yours: whatever leaves the device is at "
+        "most {factor} times as likely with your answer as with one a unit of distance away, and less for nearer ones. "
+        "That you are far from somewhere may show.",
+        "geo.less": "Between the answers that differ most, what leaves may be up to {overall} times as likely with one "
+        "as with the other.",
+        "minid": "Each two answers are protected from each other in their own measure: where it is strongest, whatever "
+        "leaves the device is at most {least} times as likely with one as with the other; where it is weakest, at most "
+        "{factor} times. Of two answers, the better protected one decides.",
+        "avgid": "Each two answers are protected from each other in their own measure: where it is strongest, whatever "
+        "leaves the device is at most {least} times as likely with one as with the other; where it is weakest, at most "
+        "{factor} times. Of two answers, the mean of both decides.",
+        "lip": "To an observer who expects you to answer like the people asked, whatever leaves the device makes any "
+        "answer at most {factor} times as likely as before, and at least 1/{factor} times.",
+        "ball": "To one whose expectation differs from that by up to {people} of 100 people: at most {ball} times as "
+        "likely, and at least 1/{ball} times.",
+        "own-lip": "You declare openly how likely each answer is for you. To an observer who believes just that, "
+        "whatever leaves the device makes any answer at most {factor} times as likely as before, and at least "
+        "1/{factor} times.",
+        "transcript-lip": "Each report is made for what your earlier ones here told. To an observer who expected you "
+        "to answer like the people asked, each makes any answer at most {factor} times as likely as just before, and "
+        "at least 1/{factor} times. Whoever sees another study of this kind about the same may learn more.",
+        "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
+        "with another.",
+        "mutual-information": "On average over all people and reports (the geometric mean), a report makes the true "
+        "answer at most {factor} times as likely as it was to an observer who expects people to answer like those "
+        "asked. A single report may tell more, even all: this is no promise to you alone.",
+        "mutual-information.none": "A report may rule some answers out for certain.",
+    },
+    "de": {
+        "class": "Zu welcher Klasse von Leuten Sie gehören, wird offen gesagt.",
+        "classes": "Zu welcher Klasse von Leuten Sie gehören, wird offen gesagt. Was versprochen wird, hängt von der "
+        "Klasse ab; es steht hier, sobald Sie Ihre genannt haben.",
+        "ldp": "Was auch immer das Gerät verlässt, ist mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie "
+        "mit jeder anderen.",
+        "high-low": (
+            "Ist Ihre Antwort die heikle, so ist alles, was das Gerät verlässt, mit ihr höchstens {factor}-mal so "
+            "wahrscheinlich wie mit jeder anderen.",
+            "Ist Ihre Antwort eine der {count} heiklen, so ist alles, was das Gerät verlässt, mit ihr höchstens "
+            "{factor}-mal so wahrscheinlich wie mit jeder anderen.",
+        ),
+        "high-low.less": "Umgekehrt gilt das nicht: Ist Ihre Antwort nicht heikel, so kann das, was das Gerät "
+        "verlässt, mit ihr bis zu {overall}-mal so wahrscheinlich sein wie mit einer anderen. Es kann also zeigen, "
+        "dass Ihre Antwort nicht heikel ist, und welche es ist.",
+        "high-low.none": "Umgekehrt gilt das nicht: Ist Ihre Antwort nicht heikel, so kann das, was das Gerät "
+        "verlässt, dies mit Sicherheit zeigen, und auch, welche es ist.",
+        "block": "Innerhalb einer Gruppe von Antworten ist alles, was das Gerät verlässt, mit Ihrer höchstens "
+        "{factor}-mal so wahrscheinlich wie mit einer anderen der Gruppe. In welcher Gruppe Ihre Antwort liegt, kann "
+        "sich zeigen.",
+        "block.less": "Zwischen zwei Gruppen kann das, was das Gerät verlässt, mit einer Antwort bis zu {overall}-mal "
+        "so wahrscheinlich sein wie mit der anderen.",
+        "block.none": "Es kann sich mit Sicherheit zeigen.",
+        "pairwise": "Je zwei Antworten sind in einem eigenen Maß voreinander geschützt: Wo der Schutz am stärksten "
+        "ist, ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der "
+        "anderen; wo er am schwächsten ist, höchstens {factor}-mal.",
+        "pairwise.less": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Was das Gerät "
+        "verlässt, kann mit einer davon bis zu {overall}-mal so wahrscheinlich sein wie mit der anderen.",
+        "pairwise.none": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Was das Gerät "
+        "verlässt, kann sie mit Sicherheit unterscheiden.",
+        "geo": "Je näher eine andere Antwort Ihrer ist, desto besser verbirgt sie Ihre: Was auch immer das Gerät "
+        "verlässt, ist mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie mit einer, die eine Einheit "
+        "entfernt ist, und weniger bei näheren. Dass Sie weit von etwas entfernt sind, kann sich zeigen.",
+        "geo.less": "Zwischen den Antworten, die sich am meisten unterscheiden, kann das, was das Gerät verlässt, mit "
+        "einer bis zu {overall}-mal so wahrscheinlich sein wie mit der anderen.",
+        "minid": "Je zwei Antworten sind in einem eigenen Maß voreinander geschützt: Wo der Schutz am stärksten ist, "
+        "ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der anderen; wo "
+        "er am schwächsten ist, höchstens {factor}-mal. Von zwei Antworten entscheidet die besser geschützte.",
+        "avgid": "Je zwei Antworten sind in einem eigenen Maß voreinander geschützt: Wo der Schutz am stärksten ist, "
+        "ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der anderen; wo "
+        "er am schwächsten ist, höchstens {factor}-mal. Von zwei Antworten entscheidet das Mittel beider.",
+        "lip": "Wer erwartet, dass Sie antworten wie die Befragten, für den macht alles, was das Gerät verlässt, jede "
+        "Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
+        "ball": "Weicht die Erwartung davon um bis zu {people} von 100 Leuten ab: höchstens {ball}-mal so "
+        "wahrscheinlich, und mindestens 1/{ball}-mal.",
+        "own-lip": "Sie sagen offen, wie wahrscheinlich jede Antwort bei Ihnen ist. Wer genau das glaubt, für den "
+        "macht alles, was das Gerät verlässt, jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und "
+        "mindestens 1/{factor}-mal.",
+        "transcript-lip": "Jeder Bericht wird für das gemacht, was Ihre früheren hier verraten haben. Wer anfangs "
+        "erwartete, dass Sie antworten wie die Befragten, für den macht jeder eine Antwort höchstens {factor}-mal so "
+        "wahrscheinlich wie gerade zuvor, und mindestens 1/{factor}-mal. Wer eine andere Studie dieser Art über "
+        "dasselbe sieht, kann mehr erfahren.",
+        "everybody": "Was auch immer jemand erwartet, ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
+        "wahrscheinlich wie mit einer anderen.",
+        "mutual-information": "Im Mittel über alle Leute und Berichte (dem geometrischen) macht ein Bericht die wahre "
+        "Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Leute antworten "
+        "wie die Befragten. Ein einzelner Bericht kann mehr verraten, sogar alles: Ihnen allein wird nichts "
+        "versprochen.",
+        "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen.",
+    },
+}
+"""By language and key."""

@@ -1,0 +1,176 @@
+"""What a campaign says to people: its texts, their limits, and the same in other languages (SPEC 7.1).
+
+Every text is signed. The campaign's own texts are in one language, perhaps a named one; a translation has them in
+another, and names the values of the domain and the classes by their position. What is counted and what is answered
+with are the campaign's own labels, whatever language they were shown in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from protocol import address, codec
+from protocol.errors import CampaignError
+
+MAX_TEXT = 2000
+MAX_TITLE = 200
+MAX_NAME = 200
+"""Characters of a value's or class's name."""
+MAX_TRANSLATIONS = 32
+
+_TAG = re.compile(r"[a-z]{2,3}(?:-[a-z0-9]{2,8}){0,3}")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A campaign's texts in one language.
+
+    Attributes:
+        language: a tag in lower case, such as "de" or "zh-hant"; of a campaign's own texts "" where it is not said.
+        title, question, purpose, organisation: who asks what, and why.
+        contact: how the organisation is reached; "" where it is not said.
+        retention: how long reports and results are kept; "" where it is not said.
+        notice: a link to the legal notice; "" where there is none.
+        labels: of the values that the author named, in the domain's order. Of a translation, empty where they stay.
+        classes: names of the classes of people. Of a translation, empty where they stay.
+    """
+
+    language: str
+    title: str
+    question: str
+    purpose: str = ""
+    organisation: str = ""
+    contact: str = ""
+    retention: str = ""
+    notice: str = ""
+    labels: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.language:
+            require_language(self.language)
+        for name in ("title", "question"):
+            if not getattr(self, name).strip():
+                raise CampaignError(f"a campaign has a {name}: the person is told it before consenting")
+        for name in ("title", "organisation", "contact"):
+            require_text(getattr(self, name), name, MAX_TITLE)
+        for name in ("question", "purpose", "retention"):
+            require_text(getattr(self, name).replace("\n", " "), name, MAX_TEXT)
+        if self.notice:
+            address.require_link(self.notice)
+        require_names(self.labels, "value")
+        require_names(self.classes, "class")
+
+    def over(self, own: Texts) -> Texts:
+        """These texts, and the campaign's ``own`` where these say nothing."""
+        names = ("purpose", "organisation", "contact", "retention", "notice", "labels", "classes")
+        return replace(self, **{name: getattr(self, name) or getattr(own, name) for name in names})
+
+    def encode(self) -> codec.Value:
+        """The wire form of a translation (SPEC 7.1)."""
+        return [
+            self.language, self.title, self.question, self.purpose, self.organisation, self.contact, self.retention,
+            self.notice, list(self.labels), list(self.classes),
+        ]  # fmt: skip
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Texts:
+        """The translation of a wire form.
+
+        Raises:
+            CampaignError
+        """
+        parts = codec.fields(value, 10, "a translation", CampaignError)
+        language, title, question, purpose, organisation, contact, retention, notice = (
+            codec.text(part, "a translation's text", CampaignError) for part in parts[:8]
+        )
+        labels, classes = names_of(parts[8], "labels"), names_of(parts[9], "classes")
+        return cls(language, title, question, purpose, organisation, contact, retention, notice, labels, classes)
+
+
+def require_translations(own: Texts, translations: Sequence[Texts]) -> None:
+    """Refuse translations that do not fit the campaign's ``own`` texts, or are not in order.
+
+    Raises:
+        CampaignError
+    """
+    if len(translations) > MAX_TRANSLATIONS:
+        raise CampaignError(f"a campaign has at most {MAX_TRANSLATIONS} translations, not {len(translations)}")
+    tags = [one.language for one in translations]
+    if tags and not own.language:
+        raise CampaignError("a campaign with translations says which language its own texts are in")
+    if "" in tags or own.language in tags or tags != sorted(set(tags)):
+        raise CampaignError("translations are in order of their languages, one for each, none in the campaign's own")
+    for one in translations:
+        for name, there, needed in (("values", one.labels, own.labels), ("classes", one.classes, own.classes)):
+            if there and len(there) != len(needed):
+                raise CampaignError(
+                    f"the translation {one.language!r} names {len(there)} {name}, the campaign has {len(needed)} names "
+                    "to translate: name each, in order, or none"
+                )
+
+
+def require_language(tag: str) -> None:
+    """Refuse what is no short language tag in lower case.
+
+    Raises:
+        CampaignError
+    """
+    if not _TAG.fullmatch(tag):
+        raise CampaignError(f"a language is a tag in lower case, such as de, pt-br or zh-hant; not {tag[:40]!r}")
+
+
+def best(language: str, there: Sequence[str]) -> str | None:
+    """The tag of ``there`` for a reader of ``language``, whose last parts are left out until one is found.
+
+    Args:
+        language: a tag as a person or system writes it: de, de-AT, de_AT.
+    Source: RFC 4647, section 3.4 (lookup).
+    """
+    parts = language.lower().replace("_", "-").split("-")
+    while parts:
+        if (tag := "-".join(parts)) in there:
+            return tag
+        parts.pop()
+    return None
+
+
+def require_text(value: str, name: str, limit: int) -> None:
+    """Refuse a text that is too long, or not readable on one line.
+
+    Raises:
+        CampaignError
+    """
+    if len(value) > limit:
+        raise CampaignError(f"the {name} has at most {limit} characters, not {len(value)}")
+    if not codec.readable(value):
+        raise CampaignError(
+            f"the {name} has control characters, invisible or direction-changing ones, or line breaks where it is one "
+            "line: leave them out"
+        )
+
+
+def require_names(names: Sequence[str], what: str) -> None:
+    """Refuse names of values or classes that cannot be shown, or told apart.
+
+    Raises:
+        CampaignError
+    """
+    if len(set(names)) != len(names):
+        raise CampaignError(f"no two {what} names are equal")
+    for name in names:
+        if not 1 <= len(name) <= MAX_NAME or name != name.strip() or not codec.readable(name):
+            raise CampaignError(f"a {what} name is 1 to {MAX_NAME} readable characters, no blank at either end")
+
+
+def names_of(value: codec.Value, what: str) -> tuple[str, ...]:
+    """The names of a wire form.
+
+    Raises:
+        CampaignError
+    """
+    if not isinstance(value, list):
+        raise CampaignError(f"the {what} are an array of names")
+    return tuple(codec.text(name, "a name", CampaignError) for name in value)
