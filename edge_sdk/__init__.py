@@ -1,32 +1,56 @@
-"""What runs on the device: it pays, draws, signs and queues, and keeps what it knows to itself.
+"""The public entry point of the part that runs on the device: it pays, draws, signs and queues.
 
     from edge_sdk import BudgetPolicy, Device
 
-One idea: the names above are loaded when they are first used, so that an app pays nothing at its start for a
-question it may ask much later.
-
-What a channel, a campaign and a report are: ``protocol``. What is made of reports: ``aggregator``, never imported
-here.
+The names in ``__all__`` are loaded when they are first used, so that an app pays nothing at its start for what it may
+use much later. Errors: ``errors``. What a channel, a campaign and a report are: ``protocol``. What is made of reports:
+``aggregator``, never imported here.
 """
 
 from __future__ import annotations
 
+import importlib
+
 TYPE_CHECKING = False  # type checkers take it for true; the one in typing costs an import
 
 if TYPE_CHECKING:
-    from edge_sdk.budget import BudgetPolicy
+    from edge_sdk.answers.results import Receipt
+    from edge_sdk.budget.policy import BudgetPolicy
+    from edge_sdk.campaigns.terms import Terms
     from edge_sdk.device import Device
+    from edge_sdk.disclosure.envelopes import outgoing, said
+    from edge_sdk.disclosure.preview import Preview
+    from edge_sdk.rollback.file_store import FileKeeper
 
-__all__ = ["BudgetPolicy", "Device"]
+__all__ = [
+    "BudgetPolicy",
+    "Device",
+    "FileKeeper",
+    "Preview",
+    "Receipt",
+    "Terms",
+    "outgoing",
+    "said",
+]
+
+_HOME = {
+    "BudgetPolicy": "edge_sdk.budget.policy",
+    "Device": "edge_sdk.device",
+    "FileKeeper": "edge_sdk.rollback.file_store",
+    "Preview": "edge_sdk.disclosure.preview",
+    "Receipt": "edge_sdk.answers.results",
+    "Terms": "edge_sdk.campaigns.terms",
+    "outgoing": "edge_sdk.disclosure.envelopes",
+    "said": "edge_sdk.disclosure.envelopes",
+}
+"""The module that each name is loaded from, when it is first used."""
 
 
 def __getattr__(name: str) -> object:
-    if name == "Device":
-        from edge_sdk.device import Device
+    if name not in _HOME:
+        raise AttributeError(f"edge_sdk has no {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
 
-        return Device
-    if name == "BudgetPolicy":
-        from edge_sdk.budget import BudgetPolicy
 
-        return BudgetPolicy
-    raise AttributeError(f"edge_sdk has no {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,9 +1,9 @@
 """``python -m edge_sdk``: the device on a command line, for cron jobs, daemons and the curious.
 
-One idea: a thin skin. What is printed is for a person or, with ``--json``, for a script. An error is one line on
-stderr that never repeats a value.
+What is printed is for a person or, with ``--json``, for a script. An error is one line on stderr that never repeats a
+value.
 
-What the commands do: commands, upkeep. How it is printed: printed.
+What the commands do: cli/commands, cli/upkeep. How it is printed: cli/output.
 
 Exit codes: 0 done, 1 refused or failed, 2 usage, 65 bad data, 75 not yet.
 """
@@ -18,9 +18,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from edge_sdk import commands, upkeep
+from edge_sdk.cli import commands, upkeep
+from edge_sdk.cli.exit_codes import BAD_DATA, DONE, FAILED, NOT_YET, USAGE
+from edge_sdk.cli.output import Printed, Undone, Usage, lines
 from edge_sdk.device import Device
-from edge_sdk.printed import BAD_DATA, DONE, FAILED, NOT_YET, USAGE, Printed, Undone, Usage, lines
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 
 STORELESS = upkeep.run, commands.audit
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), USAGE)
     except Undone as error:
         if options.json:
-            _print(json.dumps(error.printed))
+            _print(json.dumps(error.printed, default=float))
         return _fail(str(error), error.code)
     except NotYet as error:
         return _fail(str(error), NOT_YET)
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), FAILED)
     except KeyboardInterrupt:
         return _fail("interrupted: what was not on the disk did not happen", FAILED)
-    return _print(json.dumps(printed) if options.json else "\n".join(lines(printed)))
+    return _print(json.dumps(printed, default=float) if options.json else "\n".join(lines(printed)))
 
 
 def _print(text: str) -> int:
@@ -118,7 +119,15 @@ def _parser() -> argparse.ArgumentParser:
 
     join = command("join", commands.join, "verify and audit a signed campaign, and show its terms")
     join.add_argument("file", metavar="FILE", type=Path)
+    join.add_argument(
+        "--address", metavar="URL", help="where its study takes reports; used where the signed campaign does not say so"
+    )
     join.add_argument("--trust", metavar="PUB", type=Path, action="append", default=[], help="the author's public key")
+    told = campaign(command("terms", commands.terms, "show the terms of a joined campaign again"))
+    for made in (join, told):
+        made.add_argument("--language", metavar="TAG", help="of the texts, where the campaign has it: de, pt-BR")
+    closed = command("close", commands.close, "obey the notice by which its author closes a campaign before its time")
+    closed.add_argument("file", metavar="FILE", type=Path, help="the signed notice, as the study hands it out")
     consent = campaign(command("consent", commands.consent, "agree to a campaign: reserve what it can cost at worst"))
     named = consent.add_mutually_exclusive_group()
     named.add_argument("--class", dest="as_class", metavar="NAME", help="the class of people you belong to, openly")
@@ -147,14 +156,28 @@ def _parser() -> argparse.ArgumentParser:
         "verb",
         choices=["export", "send", "bundle"],
         nargs="?",
-        help="export: write it to a new file; send: upload what is due; bundle: sign what was collected",
+        help="export: write one campaign's to a new file; send: upload what is due, each campaign to its own study; "
+        "bundle: sign what was collected",
     )
     outbox.add_argument(
         "to",
         metavar="FILE|URL|ID",
         nargs="?",
-        help="the new file; where the study takes uploads; the campaign to bundle, or else all",
+        help="the new file; the only address to send to, or else each campaign's own; the campaign to bundle, or else "
+        "all",
     )
+    outbox.add_argument("--campaign", metavar="ID", help="export or send what waits of this campaign only")
+    campaign(
+        command(
+            "follow",
+            commands.follow,
+            "join and agree to its study's next campaign, if that asks the same and costs no more",
+        )
+    )
+    addressed = campaign(
+        command("address", commands.address, "show where a campaign's reports go, or say so where its author did not")
+    )
+    addressed.add_argument("url", metavar="URL", nargs="?", help="where the study takes reports: https://HOST")
     command("ledger", commands.ledger, "what was reserved and spent, and what remains")
     preview = campaign(
         command("preview", commands.preview, "what would leave, and what it could tell; nothing is drawn")
@@ -181,6 +204,12 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_argument("--per-campaign", type=float, metavar="NATS", help="for one campaign")
     budget.add_argument("--window", nargs=2, metavar=("SECONDS", "NATS"), help="for any stretch of so many seconds")
     command("adopt", upkeep.adopt, "go on with a store that was restored, copied or damaged; all joined is forgotten")
+    clocked = command("clock", upkeep.clock, "the latest time that each campaign knows to be past")
+    clocked.add_argument(
+        "--set",
+        action="store_true",
+        help="the clock is right now and ran ahead before: go on from here; nothing that was spent is given back",
+    )
     command("doctor", upkeep.doctor, "where the secret is kept, and what this store can and cannot promise")
     unit = command(
         "run", upkeep.run, "answer by itself, as a configuration says, until the campaign is over; for IoT units"

@@ -1,10 +1,10 @@
 """The device: all that an app does with a store, from opening it to forgetting.
 
-One idea: one object, whose every method is one decision of the person or of the device's owner. Here are the rim, the
-clock and the randomness, and the words for an app; what is decided is behind it and gets both handed in.
+Every method is one decision of the person or of the device's owner. The device owns the clock and the random source and
+passes them to the modules that decide.
 
-What agreeing settles: consent. What an answer does: answering. What it tells: disclosure. Where rows are kept: records,
-store.
+What agreeing does: campaigns/consent. What an answer does: answers/answering. What it tells: disclosure/preview. Where
+rows are kept: records, store/sqlite.
 """
 
 from __future__ import annotations
@@ -12,27 +12,31 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from edge_sdk.answering import bundle, give, known_past
-from edge_sdk.budget import Budget, BudgetPolicy
-from edge_sdk.consent import agree, choose, no_consent
-from edge_sdk.errors import StoreDamaged, StoreRestored, UnknownCampaign
-from edge_sdk.ledger import Entry
-from edge_sdk.outbox import Outbox
-from edge_sdk.printed import moment
-from edge_sdk.receipt import Collected, Preview, Receipt, Transcript
+from edge_sdk.answers.answering import bundle, give, known_past, set_clock
+from edge_sdk.answers.results import Collected, Receipt
+from edge_sdk.budget.ledger import Entry
+from edge_sdk.budget.policy import Budget, BudgetPolicy
+from edge_sdk.campaigns.consent import agree, choose, no_consent
+from edge_sdk.errors import AddressRefused, StoreDamaged, StoreRestored, UnknownCampaign
 from edge_sdk.records import Records
-from edge_sdk.store import Store
+from edge_sdk.store.sqlite import MEMORY, Store
+from edge_sdk.timestamps import moment
+from edge_sdk.transport.address import address as address_of
+from edge_sdk.transport.outbox import Outbox
 from protocol.errors import CampaignError
 
 if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledger needs no audit
-    from edge_sdk.exposure import Exposure
-    from edge_sdk.joined import Joined
-    from edge_sdk.keeper import Keeper
-    from edge_sdk.terms import Terms
+    from edge_sdk.campaigns.joined import Joined
+    from edge_sdk.campaigns.terms import Terms
+    from edge_sdk.disclosure.exposure import Exposure
+    from edge_sdk.disclosure.preview import Preview, Transcript
+    from edge_sdk.rollback.key_store import Keeper
     from protocol.campaign import Campaign
     from protocol.domain import Answer
 
@@ -86,7 +90,7 @@ class Device:
 
             for public in trusted:
                 require_public(public)
-        device = cls(Store.open(place, urandom, keeper), trusted, clock, urandom)
+        device = cls(_opened(place, urandom, keeper), trusted, clock, urandom)
         try:
             if budget is not None:
                 device.tighten(budget)
@@ -122,7 +126,7 @@ class Device:
         try:
             return opened()
         except (StoreRestored, StoreDamaged):
-            from edge_sdk.adoption import adopt  # which hardly any device ever needs
+            from edge_sdk.rollback.recovery import adopt  # which hardly any device ever needs
 
             adopt(place, urandom, int(clock()), keeper)
         return opened()
@@ -146,6 +150,8 @@ class Device:
 
         A cap below what is reserved already holds at once: nothing more is answered until a campaign is forgotten.
         """
+        if not isinstance(policy, BudgetPolicy):
+            raise TypeError(f"caps are a BudgetPolicy, not {type(policy).__name__}")
         with self._store.transaction():
             self.records.caps.tighten(policy)
 
@@ -161,20 +167,28 @@ class Device:
 
     # Campaigns
 
-    def join(self, data: bytes) -> Terms:
+    def join(self, data: bytes, address: str | None = None) -> Terms:
         """Verify and audit a signed campaign, check it against the owner's caps, and keep it.
 
-        Joining again changes nothing. A campaign may be joined before it opens.
+        Joining again changes nothing, but that an address is kept where there was none. A campaign may be joined
+        before it opens.
 
+        Args:
+            address: where its study takes reports, https, or http to this very machine. Used only where the signed
+                campaign names no address; without any, its reports stay on the device, or leave in a file.
         Raises:
+            AddressRefused: ``address`` is none; or another one was given before (``set_address`` changes it).
             BadData: at the stage that fails; not signed by an author this session trusts, for one.
-            OutsideSchedule: it is over.
+            OutsideSchedule: it is over; ``ClosedEarly`` where its author closed it before its time.
             BudgetRefused: its worst case does not fit under the caps.
         """
-        from edge_sdk.joined import Joined
+        from edge_sdk.campaigns.joined import Joined
         from protocol.campaign import campaign_id
 
+        if not isinstance(data, bytes):
+            raise TypeError(f"a signed campaign is bytes, as they were read from its file, not {type(data).__name__}")
         campaigns = self.records.campaigns
+        given = None if address is None else address_of(address).text
         now = self._now()
         try:
             joined = campaigns.find(campaign_id(data))
@@ -186,21 +200,103 @@ class Device:
             joined = Joined.open(data, self._trust, self._store.secret)
         _require_not_over(joined, now)
         with self._store.transaction():
+            campaigns.require_open(joined, now)
             campaign = campaigns.numbered(joined.signed.id)
             if not campaigns.is_joined(campaign):
                 self.records.caps.require_room(campaign, joined.commitment, now)
-                campaigns.add(campaign, joined)
+                campaigns.add(campaign, joined, given)
+            elif given and not campaigns.signs_addresses(campaign):
+                self._keep_address(campaign, given)
         campaigns.keep_open(joined)
-        return joined.terms
+        return self._told(joined)
 
     @property
     def campaigns(self) -> list[bytes]:
         """Ids of the joined campaigns, in the order they were first joined."""
         return self.records.campaigns.ids()
 
-    def terms(self, campaign_id: bytes) -> Terms:
-        """What the person is told about a joined campaign."""
-        return self.records.member(campaign_id).terms
+    def addresses(self, campaign_id: bytes) -> tuple[str, ...]:
+        """Where the reports of a joined campaign go, in the order in which they are tried; empty where nobody said.
+
+        Raises:
+            UnknownCampaign
+        """
+        campaigns = self.records.campaigns
+        return campaigns.addresses(campaigns.require_joined(campaign_id))
+
+    def set_address(self, campaign_id: bytes, address: str) -> None:
+        """Send the reports of a joined campaign that names no address to this one from now on.
+
+        What waits goes there whole; what was received elsewhere and never acknowledged may come to both.
+
+        Raises:
+            AddressRefused: not an address; or the campaign names its own.
+            UnknownCampaign
+        """
+        campaigns, given = self.records.campaigns, address_of(address).text
+        with self._store.transaction():
+            campaign = campaigns.require_joined(campaign_id)
+            if campaigns.signs_addresses(campaign):
+                raise AddressRefused(
+                    f"the campaign's author signed where its reports go: {' or '.join(campaigns.addresses(campaign))}"
+                )
+            if campaigns.addresses(campaign) != (given,):
+                campaigns.set_address(campaign, given)
+                self.outbox.begin_anew(campaign)
+
+    def _keep_address(self, campaign: int, given: str) -> None:
+        """Keep the address of a campaign that has none; part of the caller's transaction.
+
+        Raises:
+            AddressRefused: it has another one.
+        """
+        known = self.records.campaigns.addresses(campaign)
+        if known and known != (given,):
+            raise AddressRefused(f"its reports go to {known[0]}, as was said before: to change that, set its address")
+        if not known:
+            self.records.campaigns.set_address(campaign, given)
+
+    def terms(self, campaign_id: bytes, language: str | None = None) -> Terms:
+        """What the person is told about a joined campaign.
+
+        Args:
+            language: of the person, as their system names it: "de", "de_AT". Where the campaign has no such texts, and
+                for None, they are those it was written in.
+        """
+        return self._told(self.records.member(campaign_id), language)
+
+    def _told(self, joined: Joined, language: str | None = None) -> Terms:
+        terms = joined.terms if language is None else joined.terms_in(language)
+        campaigns, campaign_id = self.records.campaigns, joined.signed.id
+        closed, addresses = campaigns.closed_early(campaign_id), self.addresses(campaign_id)
+        return replace(terms, addresses=addresses, closed_early=closed)
+
+    def close_early(self, data: bytes) -> Terms:
+        """Obey the notice by which its author closes a joined campaign before its time; the terms then.
+
+        From the notice's time on nothing is agreed to or answered (``ClosedEarly``); what was collected before is still
+        bundled and sent. It holds for good, also after forgetting. The same notice again changes nothing.
+
+        Args:
+            data: the signed notice, as ``download.closing`` has it from a study, or from a file.
+        Raises:
+            BadData: at the stage that fails: not signed by the campaign's author; or it does not close the campaign
+                earlier than it closes itself, or than a notice that is known.
+            UnknownCampaign: it closes a campaign that is not joined.
+        """
+        from protocol.closing import open_closing, unverified_closing
+
+        campaigns, campaign_id = self.records.campaigns, unverified_closing(data).campaign_id
+        joined = campaigns.find(campaign_id)
+        closing = open_closing(data, joined.signed)
+        with self._store.transaction():
+            known = campaigns.closed_early(campaign_id)
+            if known is not None and known < closing.closes:
+                raise CampaignError(
+                    f"{joined.campaign.title!r} was closed from an earlier time on: a later notice opens nothing again"
+                )
+            campaigns.close_early(campaigns.require_joined(campaign_id), closing.closes)
+        return self.terms(campaign_id)
 
     def campaign(self, campaign_id: bytes) -> Campaign:
         """A joined campaign as it was signed, verified and audited."""
@@ -288,7 +384,8 @@ class Device:
                 always reading 0.
         Raises:
             NotInDomain: the question does not allow this value. The text does not repeat it.
-            OutsideSchedule: the campaign is not open (``NotOpen`` before it opens), or the clock went back before
+            OutsideSchedule: the campaign is not open (``NotOpen`` before it opens, ``ClosedEarly`` once its author
+                closed it), or the clock went back before
                 the consent or the latest report of a transcript.
             ConsentMissing
             QuotaReached: all readings of the period are given, or this one is: with another value, or it waits to be
@@ -345,7 +442,7 @@ class Device:
         Raises:
             NotInDomain
         """
-        from edge_sdk.disclosure import preview
+        from edge_sdk.disclosure.preview import preview
 
         return preview(self.records, campaign_id, value, self._now())
 
@@ -354,7 +451,7 @@ class Device:
 
         For the person alone: it tells how many different values they gave.
         """
-        from edge_sdk.disclosure import exposure
+        from edge_sdk.disclosure.preview import exposure
 
         return exposure(self.records, campaign_id)
 
@@ -364,7 +461,7 @@ class Device:
         Raises:
             CampaignError: the campaign has no transcripts.
         """
-        from edge_sdk.disclosure import transcript
+        from edge_sdk.disclosure.preview import transcript
 
         return transcript(self.records, campaign_id)
 
@@ -402,6 +499,20 @@ class Device:
                 records.campaigns.forget(known)
         self._store.compact()
 
+    def set_clock(self) -> list[bytes]:
+        """The clock is right now, and ran ahead before: go on from the time that it shows.
+
+        A device takes the latest time it answered at for past, and a unit is silent until the clock shows a later one.
+        This takes that back and nothing else: what was spent and the slots that were used stay so. With caps for a
+        window, what was answered under later dates counts beside the worst case from now on.
+
+        Returns:
+            ids of the campaigns that had a later time; transcripts still go on only after their latest report.
+        Raises:
+            BudgetRefused: a window's cap leaves no room: wait, or forget a campaign.
+        """
+        return set_clock(self.records, self._now())
+
     def doctor(self) -> dict[str, str | int | float]:
         """What the owner should know about this store, by name."""
         folder = self._store.folder
@@ -418,16 +529,29 @@ class Device:
             for path in (folder, *sorted(path for path in folder.iterdir() if path.is_file())):
                 mode = path.stat().st_mode & 0o777
                 found[f"mode of {path.name}"] = f"{mode:04o}" + (" (others can read it)" if mode & 0o077 else "")
-        return found | self._clock_behind() | self._store.doctor()
+        return found | self._kept_here() | self._clock_behind() | self._store.doctor()
+
+    def _kept_here(self) -> dict[str, str]:
+        """Why envelopes wait, for each campaign whose latest attempt failed or that has no address."""
+        from edge_sdk.transport.waiting import waiting
+
+        return {
+            f"waits of {self.campaign(one.campaign_id).title!r}": f"{one.envelopes} envelopes: {one.state}"
+            for one in waiting(self.outbox)
+            if one.failures or not one.addresses
+        }
 
     def _clock_behind(self) -> dict[str, str]:
         """Until when a unit is silent, where the clock shows less than it did at an answer."""
         records, now, found = self.records, self._now(), {}
         for campaign_id in records.campaigns.ids():
             consent = records.consents.find(records.campaigns.number(campaign_id))
-            if consent is not None and now < consent.latest and now < (until := known_past(records, campaign_id)):
+            if consent is not None and now < (until := known_past(records, campaign_id)):
                 title = self.campaign(campaign_id).title
-                found[f"clock in {title!r}"] = f"behind its latest reading: a unit answers again at {moment(until)}"
+                found[f"clock in {title!r}"] = (
+                    f"behind its latest reading: a unit answers again at {moment(until)}; if the clock is right "
+                    "now and ran ahead before: clock --set"
+                )
         return found
 
     def _now(self) -> int:
@@ -437,7 +561,16 @@ class Device:
         """A joined campaign, and the time, at which it is not over."""
         joined, now = self.records.campaigns.find(campaign_id), self._now()
         _require_not_over(joined, now)
+        self.records.campaigns.require_open(joined, now)
         return joined, now
+
+
+def _opened(place: str | os.PathLike[str], urandom: Callable[[int], bytes], keeper: Keeper | None) -> Store:
+    if place == MEMORY:
+        return Store.in_memory(urandom)
+    from edge_sdk.rollback.store_identity import open_store
+
+    return open_store(Path(place), urandom, keeper)
 
 
 def _require_not_over(joined: Joined, now: int) -> None:

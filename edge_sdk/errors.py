@@ -1,7 +1,7 @@
 """What only a device refuses.
 
-One idea: each error is one decision of the device's owner, of the campaign's terms, or of the machine underneath,
-so that an app can act on the class and show the text. No text contains a person's value, prior or key.
+Each error is one decision of the device's owner, of the campaign's terms, or of the machine underneath, so that an app
+can act on the class and show the text. No text contains a person's value, prior or key.
 
 What is wrong with bytes from outside: ``protocol.errors``.
 """
@@ -24,7 +24,7 @@ class QuotaReached(HalftruthError):
 
 
 class UnknownCampaign(HalftruthError):
-    """No campaign of this id was joined, or more than one begins with it."""
+    """No campaign of this id was joined, or more than one could be meant."""
 
 
 class NothingQueued(HalftruthError):
@@ -36,11 +36,15 @@ class OutboxFull(NotYet):
 
 
 class AddressRefused(HalftruthError):
-    """An address that nothing is sent to: not https, or not an address."""
+    """An address that nothing is sent to: not https, not an address, or not the one that a campaign has."""
 
 
 class StoreError(HalftruthError):
     """The store cannot be used as it is: full, locked, read-only, damaged, or of another version."""
+
+
+class StoreClosed(StoreError):
+    """The device was closed: open it again."""
 
 
 class StoreRestored(StoreError):

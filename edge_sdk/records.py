@@ -1,33 +1,33 @@
 """The records: all that one store holds, by what it is about.
 
-One idea: each kind of rows has one owner, which alone reads and writes them and knows their rules. What is to be on
-the disk together is done by several of them inside one transaction of the store.
+Each kind of rows has one owner, which alone reads and writes them and knows their rules. What is to be on the disk
+together is done by several of them inside one transaction of the store.
 
-What an app may do with them: device. What is done with them: consent, answering, disclosure.
+What an app may do with them: device. What is done with them: campaigns/consent, answers/answering, disclosure/preview.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns import Campaigns
-from edge_sdk.caps import Caps
-from edge_sdk.consent import Consents
-from edge_sdk.ledger import Ledger
-from edge_sdk.memo import Memo
-from edge_sdk.outbox import Outbox
-from edge_sdk.reading import Readings
-from edge_sdk.store import Store
-from edge_sdk.transcripts import Transcripts
+from edge_sdk.answers.memo import Memo
+from edge_sdk.answers.slots import Readings
+from edge_sdk.answers.transcripts import Transcripts
+from edge_sdk.budget.caps import Caps
+from edge_sdk.budget.consents import Consents
+from edge_sdk.budget.ledger import Ledger
+from edge_sdk.campaigns.known import Campaigns
+from edge_sdk.store.sqlite import Store
+from edge_sdk.transport.queue import Queue
 
 if TYPE_CHECKING:  # loaded with the first campaign
-    from edge_sdk.joined import Joined
+    from edge_sdk.campaigns.joined import Joined
 
 
 class Records:
     """What one store holds. Campaigns go by their number in it, ``campaigns.number``."""
 
-    def __init__(self, store: Store, outbox: Outbox) -> None:
+    def __init__(self, store: Store, outbox: Queue) -> None:
         self.store = store
         self.outbox = outbox
         self.campaigns = Campaigns(store)

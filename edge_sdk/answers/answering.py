@@ -1,0 +1,204 @@
+"""How a value becomes a charge, an output and a report.
+
+An answer is one transaction. Charge, draw, memo, signature, queued envelope and prior are on the disk together before
+anything is handed out, so a crash may cost one report and never hides one. An answer may also be collected: all but
+signed, it waits in the store until a bundle puts one signature under many.
+
+The level protects which values a person holds. THAT an answer changed between two periods, and that it changed back,
+can be seen by whoever sees all periods, because an unchanged answer repeats its output.
+
+Whether, when and how much a device sends does not depend on the answer: the worst case was reserved at consent, the
+random bytes are drawn before the value is looked at and are always as many, and all reports of as many outputs are
+equally long. Every answer but a retry is one more output, also where the value is the same again; a retry says which
+reading of the period it is, and is the same bytes again.
+
+How a report is drawn and sealed: campaigns/joined. Which slots are filled: slots. What fits under the caps:
+budget/caps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edge_sdk.answers.memo import Kept
+from edge_sdk.answers.results import Collected
+from edge_sdk.answers.transcripts import following
+from edge_sdk.budget.ledger import Kind
+from edge_sdk.campaigns.consent import no_consent
+from edge_sdk.errors import OutboxFull, QuotaReached
+from protocol.errors import CampaignError, OutsideSchedule
+
+if TYPE_CHECKING:  # loaded with the first campaign
+    from edge_sdk.campaigns.joined import Joined
+    from edge_sdk.records import Records
+    from edge_sdk.transport.queue import Randomness
+    from protocol.campaign import Campaign
+    from protocol.domain import Answer
+
+
+def give(
+    records: Records,
+    campaign_id: bytes,
+    value: Answer,
+    reading: int | None,
+    now: int,
+    urandom: Randomness,
+    *,
+    collects: bool,
+) -> tuple[Collected, bytes]:
+    """``Device.answer`` or, where it is to be collected, ``Device.collect``.
+
+    Returns:
+        what became of the answer, and the report that carries it; b"" where it is collected.
+    """
+    joined = records.campaigns.find(campaign_id)
+    terms = joined.campaign
+    _require_reading(reading, terms.answers_per_period)
+    if collects and terms.transcript:
+        raise CampaignError(
+            f"the reports in {terms.title!r} build on each other, and each leaves by itself: answer instead"
+        )
+    period = terms.period_at(now)
+    longest = joined.longest_report
+    rand = urandom(terms.channel.rand_bytes)  # before the value is looked at, needed or not
+    with records.store.transaction():
+        campaign = records.campaigns.require_joined(campaign_id)
+        records.campaigns.require_open(joined, now)
+        consent = records.consents.find(campaign)
+        if consent is None:
+            raise no_consent(joined)
+        joined = joined.of(consent.role)
+        if now < consent.time:
+            raise OutsideSchedule("the clock shows a time before the consent: set it right, and answer again")
+        records.caps.require_kept(campaign)
+        if collects:
+            records.readings.require_room()
+        else:
+            records.outbox.require_room(longest)
+        x = terms.domain.index(value, consent.dither)
+        kept = records.memo.recall(campaign, x)
+        free = records.readings.following(campaign, period)
+        place = reading if reading is not None else 0 if terms.answers_per_period == 1 else free
+        if place < free:
+            again = _again(records, joined, campaign, period, place, x, collects)
+            if again is None:
+                raise _quota_reached(terms, period, place, free, now)
+            slot, envelope = again
+            return Collected(campaign_id, period, slot, 0, repeated=True), envelope
+        if place >= terms.answers_per_period:
+            raise _quota_reached(terms, period, place, free, now)
+        slot = place
+        if terms.transcript:
+            earlier = records.transcripts.of(campaign)
+            joined, slot, kept = following(joined, earlier, period), len(earlier), None
+        cost = 0 if kept else joined.commitment.cost  # certified before it is sampled
+        drawn = joined.draw(x, rand)
+        if cost:
+            records.ledger.add(campaign, Kind.CHARGE, now, cost)
+        records.consents.answered(campaign, now, terms.opens + period * terms.period_seconds)
+        packed = kept.packed if kept else drawn
+        records.memo.keep(campaign, x, Kept(packed, period, slot))
+        if terms.transcript:
+            records.transcripts.add(campaign, period, packed)
+            records.readings.pass_to(campaign, period, place)
+        else:
+            records.readings.fill(campaign, period, place, x, waits=collects)
+        envelope = b""
+        if not collects:
+            envelope = joined.report(period, slot, packed)
+            records.outbox.enqueue(campaign, envelope)
+    return Collected(campaign_id, period, slot, cost, repeated=False), envelope
+
+
+def bundle(records: Records, campaign_id: bytes) -> int:
+    """``Device.bundle``."""
+    joined = records.campaigns.find(campaign_id)
+    sealed = 0
+    with records.store.transaction():
+        campaign = records.campaigns.require_joined(campaign_id)
+        for run in records.readings.runs(campaign, joined.most_outputs):
+            try:
+                records.outbox.enqueue(campaign, joined.report(run.period, run.slot, *run.packed))
+            except OutboxFull:
+                if not sealed:
+                    raise
+                break
+            records.readings.sealed(campaign, run)
+            sealed += 1
+    return sealed
+
+
+def known_past(records: Records, campaign_id: bytes) -> int:
+    """A time that is past, unless the clock once ran ahead: that of the consent, or the beginning of the latest
+    reading's period.
+
+    Raises:
+        UnknownCampaign
+        ConsentMissing: nobody agreed, or it was forgotten since.
+    """
+    joined, campaign = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
+    consent = records.consents.find(campaign)
+    if consent is None:
+        raise no_consent(joined)
+    return consent.floor
+
+
+def set_clock(records: Records, now: int) -> list[bytes]:
+    """``Device.set_clock``."""
+    with records.store.transaction():
+        ahead, late = 0, []
+        for campaign_id in records.campaigns.ids():
+            campaign = records.campaigns.number(campaign_id)
+            consent = records.consents.find(campaign)
+            if consent is None:
+                continue
+            terms = records.campaigns.find(campaign_id).campaign
+            period = (now - terms.opens) // terms.period_seconds
+            cost = consent.commitment
+            ahead += cost.cost * min(cost.inputs, records.readings.used(campaign, after=period))
+            if consent.floor > now:
+                late.append(campaign_id)
+        if late:
+            records.caps.require_windows(now, ahead)
+        for campaign_id in late:
+            records.consents.set_clock(records.campaigns.number(campaign_id), now)
+    return late
+
+
+def _again(
+    records: Records, joined: Joined, campaign: int, period: int, place: int, x: int, collects: bool
+) -> tuple[int, bytes] | None:
+    """The slot of a reading that was given with this very input before, and the report that carries it; None where it
+    was not, or is not remembered."""
+    filled = records.readings.find(campaign, period, place)
+    if filled is None:
+        # Transcripts need no rows, and a clock that went back finds none: where a period takes one answer, the memo
+        # tells the latest report of each input.
+        kept = records.memo.recall(campaign, x)
+        if joined.campaign.answers_per_period > 1 or kept is None or kept.period != period:
+            return None
+        return kept.slot, joined.report(period, kept.slot, kept.packed)
+    if filled.first is None and not collects:
+        return None  # whatever the value: else a report would leave for the same one, and for another none
+    if filled.x != x:
+        return None
+    if filled.first is None:
+        return place, b""
+    return place, joined.report(period, filled.first, *records.readings.packed(campaign, period, filled.first))
+
+
+def _quota_reached(terms: Campaign, period: int, place: int, free: int, now: int) -> QuotaReached:
+    """Why a reading is not taken, for every value in the same words."""
+    if free < terms.answers_per_period:
+        return QuotaReached(
+            f"reading {place} of this period is given already or was passed over: the next one is {free}"
+        )
+    next_period = terms.opens + (period + 1) * terms.period_seconds
+    again = f"the next begins in {next_period - now} seconds" if next_period < terms.closes else "it was the last"
+    return QuotaReached(f"{terms.title!r} takes {terms.answers_per_period} answers a period; {again}")
+
+
+def _require_reading(reading: int | None, most: int) -> None:
+    whole = reading is None or (isinstance(reading, int) and not isinstance(reading, bool))
+    if not whole or not 0 <= (reading or 0) < most:
+        raise ValueError(f"a reading is a whole number from 0 to {most - 1}: which of the period's answers it is")

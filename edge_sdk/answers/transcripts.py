@@ -1,0 +1,53 @@
+"""The transcripts of one store: what was reported in campaigns where each report is designed for the earlier ones.
+
+A transcript is public, since its reports are, and the device keeps it only because the next report is drawn by it. It
+goes forward: a report of a period that is not later than the latest one's could not be decoded.
+
+How a report follows from the earlier ones: campaigns/joined, and protocol.notions.transcript.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edge_sdk.store.sqlite import Store
+from protocol.errors import OutsideSchedule
+
+if TYPE_CHECKING:  # loaded with the first campaign
+    from edge_sdk.campaigns.joined import Joined
+
+
+class Transcripts:
+    """The transcripts of one store. ``campaign`` is the store's number of one; writes join the caller's transaction."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def of(self, campaign: int) -> list[tuple[int, bytes]]:
+        """(period, packed output) of each report, in order."""
+        query = "SELECT period, y FROM transcript WHERE campaign = ? ORDER BY period"
+        return [(int(period), bytes(packed)) for period, packed in self.store.rows(query, campaign)]
+
+    def add(self, campaign: int, period: int, packed: bytes) -> None:
+        """Write down one more report."""
+        self.store.execute("INSERT INTO transcript VALUES (?, ?, ?)", campaign, period, packed)
+
+    def forget(self, campaign: int) -> None:
+        """Delete all of a campaign."""
+        self.store.execute("DELETE FROM transcript WHERE campaign = ?", campaign)
+
+
+def following(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> Joined:
+    """The campaign as it stands before a report in ``period``.
+
+    Raises:
+        OutsideSchedule: the latest report is of this period or of a later one.
+    """
+    if earlier and earlier[-1][0] >= period:
+        raise OutsideSchedule("the clock shows a time before the latest report: set it right, and answer again")
+    return joined.following(earlier, period)
+
+
+def as_drawn(joined: Joined, earlier: list[tuple[int, bytes]]) -> list[Joined]:
+    """The campaign as it stood before each of the reports that were made."""
+    return [joined.following(earlier[:place], period) for place, (period, _) in enumerate(earlier)]

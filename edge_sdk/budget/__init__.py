@@ -1,0 +1,1 @@
+"""What the owner allows, what was agreed to and what was spent."""

@@ -1,0 +1,94 @@
+"""The owner's caps in one store, and whether a campaign fits under them beside all that was agreed to.
+
+A cap is only ever tightened. It is compared with what the ledger and the consents commit to, never with what the
+answers were.
+
+What is compared, and why: policy. Where what was spent is written: ledger.
+"""
+
+from __future__ import annotations
+
+from edge_sdk.budget.consents import Consents
+from edge_sdk.budget.ledger import Ledger
+from edge_sdk.budget.policy import (
+    DEFAULT_LIFETIME,
+    LIFETIME,
+    WINDOW,
+    Budget,
+    BudgetPolicy,
+    Cap,
+    Commitment,
+    Standing,
+    require_kept,
+    require_room,
+)
+from edge_sdk.store.sqlite import Store
+
+
+class Caps:
+    """The caps of one store. ``campaign`` is the store's number of one; writes join the caller's transaction."""
+
+    def __init__(self, store: Store, ledger: Ledger, consents: Consents) -> None:
+        self.store = store
+        self._ledger = ledger
+        self._consents = consents
+
+    def tighten(self, policy: BudgetPolicy) -> None:
+        """Add caps; where there is one already, the lower one holds.
+
+        Raises:
+            ValueError: more caps than a device keeps.
+        """
+        for cap in policy.caps():
+            self.store.execute(
+                "INSERT INTO cap VALUES (?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET nanonats = min(nanonats, excluded.nanonats)",
+                cap.kind,
+                cap.seconds,
+                cap.nanonats,
+            )
+
+    def in_force(self) -> tuple[Cap, ...]:
+        """Those that were named, and a lifetime cap in any case."""
+        caps = tuple(Cap(*row) for row in self.store.rows("SELECT kind, seconds, nanonats FROM cap"))
+        named = any(cap.kind == LIFETIME for cap in caps)
+        return caps if named else (Cap(LIFETIME, 0, DEFAULT_LIFETIME), *caps)
+
+    def budget(self) -> Budget:
+        """The caps in force, what was spent, and what is reserved."""
+        spent = self._ledger.spent()
+        return Budget(self.in_force(), spent, self._ledger.committed() - spent)
+
+    def require_room(self, campaign: int, asked: Commitment, now: int, choice: int = 0) -> None:
+        """Return if the worst case of a campaign fits, beside the choice of a class at so many nanonats.
+
+        Raises:
+            BudgetRefused
+        """
+        standing = self._standing(campaign)
+        if choice:
+            chosen = Commitment.once(choice)
+            standing = Standing(standing.committed + choice, standing.here + choice, [*standing.consented, chosen])
+        require_room(self.in_force(), standing, self._ledger.carried(), asked, now)
+
+    def require_windows(self, now: int, ahead: int) -> None:
+        """Return if the worst case of all that was agreed to keeps every window's cap from ``now`` on, beside what
+        forgotten campaigns spent and ``ahead``, nanonats that answers dated later may have cost.
+
+        Raises:
+            BudgetRefused
+        """
+        standing = Standing(0, 0, self._consents.commitments())
+        windows = [cap for cap in self.in_force() if cap.kind == WINDOW]
+        require_room(windows, standing, self._ledger.carried(), Commitment.once(ahead), now)
+
+    def require_kept(self, campaign: int) -> None:
+        """Return if no cap was lowered below what is reserved.
+
+        Raises:
+            BudgetRefused
+        """
+        require_kept(self.in_force(), self._standing(campaign))
+
+    def _standing(self, campaign: int) -> Standing:
+        return Standing(self._ledger.committed(), self._ledger.committed(campaign), self._consents.commitments())

@@ -1,0 +1,137 @@
+"""The consents of one store: what the person agreed to, in which role, and what it can cost.
+
+What agreeing does: campaigns/consent. What the costs are compared with: budget/caps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from edge_sdk.budget.policy import Commitment
+from edge_sdk.campaigns.role import Role
+from edge_sdk.errors import StoreError
+from edge_sdk.store.sqlite import Store
+from protocol.errors import CampaignError
+
+
+@dataclass(frozen=True)
+class Consent:
+    """What the person agreed to.
+
+    Attributes:
+        time: when, UTC seconds.
+        dither: of all their numbers in the campaign; a secret.
+        role: what they answer as.
+        commitment: what it can cost.
+        choice: nanonats that the choice of their class was charged.
+        latest: the time of the latest answer; before the first, that of the consent.
+        floor: a time that is known to be past, unless the clock ran ahead: that of the consent, or the beginning of the
+            period of the latest answer.
+    """
+
+    time: int
+    dither: bytes = field(repr=False)
+    role: Role
+    commitment: Commitment
+    choice: int
+    latest: int
+    floor: int
+
+
+class Consents:
+    """The consents of one store, and the priors declared in it, which hold for good. ``campaign`` is the store's number
+    of one; writes join the caller's transaction."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def find(self, campaign: int) -> Consent | None:
+        """What the person agreed to in a campaign."""
+        row = self.store.row(
+            "SELECT cost, inputs, answers, period_seconds, periods, time, dither, place, choice, latest, "
+            "floor FROM consent "
+            "WHERE campaign = ?",
+            campaign,
+        )
+        if row is None:
+            return None
+        *terms, time, dither, place, choice, latest, floor = row
+        role = Role(place, self.declared(campaign))
+        return Consent(int(time), bytes(dither), role, Commitment(*terms), int(choice), int(latest), int(floor))
+
+    def commitments(self) -> list[Commitment]:
+        """What all consents can cost; the choice of a class is one draw of its own."""
+        rows = self.store.rows("SELECT cost, inputs, answers, period_seconds, periods, choice FROM consent")
+        chosen = [Commitment.once(choice) for *_, choice in rows if choice]
+        return [Commitment(*terms) for *terms, _ in rows] + chosen
+
+    def add(self, campaign: int, consent: Consent) -> None:
+        """Write down what the person agreed to."""
+        terms = consent.commitment
+        self.store.execute(
+            "INSERT INTO consent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            campaign,
+            consent.time,
+            consent.dither,
+            terms.cost,
+            terms.inputs,
+            terms.answers_per_period,
+            terms.period_seconds,
+            terms.periods,
+            consent.role.place,
+            consent.choice,
+            consent.latest,
+            consent.floor,
+        )
+
+    def answered(self, campaign: int, now: int, began: int) -> None:
+        """An answer is given at ``now``, in a period that began at ``began``."""
+        self.store.execute(
+            "UPDATE consent SET latest = max(latest, ?), floor = max(floor, ?) WHERE campaign = ?", now, began, campaign
+        )
+
+    def set_clock(self, campaign: int, now: int) -> None:
+        """Nothing is known to be later than ``now``; what was answered and spent stays."""
+        self.store.execute(
+            "UPDATE consent SET time = min(time, ?), floor = min(floor, ?) WHERE campaign = ?", now, now, campaign
+        )
+
+    def told_at_most(self, campaign: int, answers: int) -> tuple[int, int]:
+        """(the time of the latest answer, the nanonats that so many answers would have cost had each been another one);
+        (0, 0) where nobody agreed."""
+        row = self.store.row("SELECT latest, choice, cost, inputs FROM consent WHERE campaign = ?", campaign)
+        if row is None:
+            return 0, 0
+        latest, choice, cost, inputs = map(int, row)
+        return latest, choice + cost * min(inputs, answers)
+
+    def forget(self, campaign: int) -> None:
+        """Delete a consent; what was declared stays."""
+        self.store.execute("DELETE FROM consent WHERE campaign = ?", campaign)
+
+    def declared(self, campaign: int) -> tuple[int, ...] | None:
+        """The prior that was declared in a campaign, whether it was forgotten since or not."""
+        from protocol import codec, personal
+
+        row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
+        if row is None:
+            return None
+        value = codec.decode(row[0], limit=8 * personal.MAX_DECLARED_VALUES)
+        return codec.integers(value, "a weight", StoreError)
+
+    def declare(self, campaign: int, prior: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        """Keep a declared prior for good, and return the one that holds.
+
+        The study holds to the first one it was told, so another one could never be decoded.
+
+        Raises:
+            CampaignError: another one was declared before.
+        """
+        from protocol import codec
+
+        known = self.declared(campaign)
+        if known is None and prior is not None:
+            self.store.execute("INSERT INTO declared VALUES (?, ?)", campaign, codec.encode(list(prior)))
+        elif prior not in (None, known):
+            raise CampaignError("another prior was declared in this campaign before, and it holds: leave it out now")
+        return known or prior

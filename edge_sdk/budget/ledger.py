@@ -1,0 +1,105 @@
+"""The ledger: what was reserved, spent, released and carried.
+
+Rows are only ever added, and everything that is known about the budget is a sum of them.
+
+    committed = sum of reserve - sum of release
+    spent     = sum of charge + sum of carry
+
+Forgetting is the one exception: the charges of a forgotten campaign, whose times would tell when an answer
+changed, become one ``carry`` row, of what they would have been had every answer been another one.
+
+Whether something may be spent: policy. How an old copy of the ledger is noticed: rollback/checkpointing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from edge_sdk.store.sqlite import NOBODYS, Store
+from protocol import exact
+
+
+class Kind(IntEnum):
+    """What a row says; the numbers are the store's."""
+
+    RESERVE = 1
+    CHARGE = 2
+    RELEASE = 3
+    CARRY = 4
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row. The level is in nanonats."""
+
+    time: int
+    campaign_id: bytes
+    kind: Kind
+    nanonats: int
+
+    @property
+    def nats(self) -> float:
+        """The level for print."""
+        return exact.nats(self.nanonats)
+
+
+class Ledger:
+    """The rows of one store. ``campaign`` is the store's number of a campaign, or None for all."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def add(self, campaign: int, kind: Kind, time: int, nanonats: int) -> None:
+        """Add a row; part of the caller's transaction."""
+        self.store.execute("INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?)", time, campaign, kind, nanonats)
+
+    def entries(self) -> list[Entry]:
+        """All rows, oldest first."""
+        rows = self.store.rows(
+            "SELECT time, id, kind, nanonats FROM ledger JOIN known ON known.number = campaign ORDER BY ledger.number"
+        )
+        return [Entry(time, campaign_id, Kind(kind), nanonats) for time, campaign_id, kind, nanonats in rows]
+
+    def spent(self, campaign: int | None = None) -> int:
+        """Nanonats that reports have cost."""
+        return self._sum("SELECT sum(nanonats) FROM ledger WHERE kind IN (2, 4)", campaign)
+
+    def committed(self, campaign: int | None = None) -> int:
+        """Nanonats spent or reserved; looked up at every answer, so the store keeps an index of just these rows."""
+        signed = "SELECT sum(CASE kind WHEN 1 THEN nanonats ELSE -nanonats END) FROM ledger WHERE kind IN (1, 3)"
+        return self._sum(signed, campaign)
+
+    def carried(self) -> list[tuple[int, int]]:
+        """(time, nanonats) of what forgotten campaigns spent."""
+        return [
+            (time, nanonats)
+            for time, nanonats in self.store.rows("SELECT time, nanonats FROM ledger WHERE kind = ?", Kind.CARRY)
+        ]
+
+    def forgotten(self) -> dict[int, int]:
+        """Nanonats that each campaign spent at most before it was forgotten, by its number."""
+        query = "SELECT campaign, sum(nanonats) FROM ledger WHERE kind = ? GROUP BY campaign"
+        return {int(campaign): int(spent) for campaign, spent in self.store.rows(query, Kind.CARRY)}
+
+    def fold(self, campaign: int, time: int, told: int) -> None:
+        """Release what the campaign cannot have spent, and carry what it may have; part of the caller's transaction.
+
+        Args:
+            time: of the latest answer, or later.
+            told: nanonats that its answers would have cost, had each been another one. Carried is no less, so that
+                what fits under the caps afterwards does not tell how many different ones there were.
+        """
+        charged = self._sum("SELECT sum(nanonats) FROM ledger WHERE kind = 2", campaign)
+        carried = max(charged, told)
+        unspent = self.committed(campaign) - self.spent(campaign) - (carried - charged)
+        self.store.execute("DELETE FROM ledger WHERE campaign = ? AND kind = ?", campaign, Kind.CHARGE)
+        if carried:
+            self.add(campaign, Kind.CARRY, time, carried)
+        if unspent:
+            self.add(campaign, Kind.RELEASE, time, unspent)
+
+    def _sum(self, query: str, campaign: int | None) -> int:
+        one = () if campaign is None else (campaign, NOBODYS)  # what nobody knows the campaign of counts in each
+        [[total]] = self.store.rows(query + (" AND campaign IN (?, ?)" if one else ""), *one)
+        return total or 0

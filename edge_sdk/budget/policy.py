@@ -1,0 +1,227 @@
+"""The owner's caps, and the decision whether a campaign fits under them.
+
+The decision looks at what a campaign could cost at worst, never at what it did cost. The whole worst case is committed
+when the person consents, so whether a device answers later cannot depend on what it answered before.
+
+    committed = reserved at consents - released by forgetting = spent + still reserved
+
+Pure: integers in nanonats in, a decision out. Where the numbers are kept: caps, consents, ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from edge_sdk.errors import BudgetRefused
+from protocol import exact
+
+DEFAULT_LIFETIME = 8 * exact.NANONATS
+"""The lifetime cap of a device whose owner never named one: eight answers at 1 nat.
+
+Beyond about 8 nats an observer's odds can shift 3,000-fold, and a bound for life means little.
+"""
+MOST_NATS = 10**6
+LIFETIME, PER_CAMPAIGN, WINDOW = "lifetime", "campaign", "window"
+
+
+@dataclass(frozen=True)
+class BudgetPolicy:
+    """What the device's owner allows, in nats. None says nothing about that cap.
+
+    Attributes:
+        lifetime: for everything this device ever answers; 8 nats until the owner names another.
+        per_campaign: for one campaign, however often it is forgotten and joined again.
+        window: (seconds, nats) for any stretch of that many seconds.
+    """
+
+    lifetime: float | None = None
+    per_campaign: float | None = None
+    window: tuple[int, float] | None = None
+
+    def __post_init__(self) -> None:
+        self.caps()  # whatever cannot be a cap is refused here
+
+    def caps(self) -> tuple[Cap, ...]:
+        """The caps this policy names, in nanonats, rounded down."""
+        named = []
+        if self.lifetime is not None:
+            named.append(Cap(LIFETIME, 0, _nanonats(self.lifetime)))
+        if self.per_campaign is not None:
+            named.append(Cap(PER_CAMPAIGN, 0, _nanonats(self.per_campaign)))
+        if self.window is not None:
+            seconds, nats = self.window
+            if not isinstance(seconds, int) or not 1 <= seconds <= 2**40:
+                raise ValueError("a window is a whole number of seconds, at least 1, and a level in nats")
+            named.append(Cap(WINDOW, seconds, _nanonats(nats)))
+        return tuple(named)
+
+
+def factor(nanonats: int, point: str = ".", group: str = ",") -> str:
+    """e^level as people are told it: of few digits, rounded up.
+
+    Args:
+        nanonats: the level.
+        point, group: how the person's language writes numbers.
+    """
+    return exact.written(exact.factor_above(nanonats), point, group)
+
+
+def _nanonats(nats: float) -> int:
+    level = exact.level_from(nats)
+    if not 0 <= level <= MOST_NATS * exact.NANONATS:
+        raise ValueError(f"a cap lies in 0 .. {MOST_NATS} nats")
+    return level
+
+
+@dataclass(frozen=True)
+class Cap:
+    """One upper bound in force.
+
+    Attributes:
+        kind: lifetime, campaign or window.
+        seconds: of a window; 0 for the others.
+        nanonats: the bound.
+    """
+
+    kind: str
+    seconds: int
+    nanonats: int
+
+    def __str__(self) -> str:
+        length = f" of {self.seconds} seconds" if self.seconds else ""
+        return f"the {self.kind} cap{length}"
+
+
+@dataclass(frozen=True)
+class Commitment:
+    """What a campaign can cost, from its terms alone; levels in nanonats.
+
+    Attributes:
+        cost: of one fresh draw.
+        inputs: the most fresh draws; k, where a value is drawn for once and has fewer values than reports.
+        answers_per_period, period_seconds, periods: the schedule.
+    """
+
+    cost: int
+    inputs: int
+    answers_per_period: int
+    period_seconds: int
+    periods: int
+
+    @classmethod
+    def once(cls, cost: int) -> Commitment:
+        """What a single draw commits to."""
+        return cls(cost, 1, 1, 1, 1)
+
+    @property
+    def worst_case(self) -> int:
+        """All draws the campaign can ever ask for."""
+        return self.cost * min(self.inputs, self.periods * self.answers_per_period)
+
+    def worst_within(self, seconds: int) -> int:
+        """The most that any stretch of ``seconds`` can contain.
+
+        ``seconds`` consecutive seconds touch at most (seconds - 2) // period_seconds + 2 periods.
+        """
+        touched = min((seconds - 2) // self.period_seconds + 2, self.periods)
+        return self.cost * min(self.inputs, touched * self.answers_per_period)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the ledger and the consents say at one moment; levels in nanonats.
+
+    Attributes:
+        committed: spent or reserved, by all campaigns.
+        here: the part of it that belongs to the campaign in question.
+        consented: the campaigns agreed to.
+    """
+
+    committed: int
+    here: int
+    consented: Sequence[Commitment]
+
+
+def require_room(
+    caps: Iterable[Cap], standing: Standing, carried: Sequence[tuple[int, int]], asked: Commitment, now: int
+) -> None:
+    """Return if ``asked`` fits under every cap beside what is committed already.
+
+    What forgotten campaigns spent counts in a window as if it had been spent when they were forgotten, which errs
+    towards privacy; a draw is never made before its consent (see ``Device.answer``), so what was spent a whole
+    window before the consent shares no window with it.
+
+    Args:
+        carried: (time, spent) of forgotten campaigns.
+    Raises:
+        BudgetRefused
+    """
+    for cap in caps:
+        if cap.kind == WINDOW:
+            recent = sum(spent for time, spent in carried if time > now - cap.seconds)
+            already = recent + sum(other.worst_within(cap.seconds) for other in standing.consented)
+            wanted = asked.worst_within(cap.seconds)
+        else:
+            already = standing.here if cap.kind == PER_CAMPAIGN else standing.committed
+            wanted = asked.worst_case
+        if already + wanted > cap.nanonats:
+            raise BudgetRefused(
+                f"the campaign may cost {_text(wanted)} nats at worst, and {cap} leaves "
+                f"{_text(max(0, cap.nanonats - already))} of {_text(cap.nanonats)}: "
+                "forget a campaign, or refuse this one"
+            )
+
+
+def require_kept(caps: Iterable[Cap], standing: Standing) -> None:
+    """Return if what is committed keeps the caps, which fails only where the owner lowered one afterwards.
+
+    Looks at consents and never at answers, so it stops a device at the same moment whatever was answered.
+
+    Raises:
+        BudgetRefused
+    """
+    for cap in caps:
+        if cap.kind == WINDOW:
+            committed = sum(other.worst_within(cap.seconds) for other in standing.consented)
+        else:
+            committed = standing.here if cap.kind == PER_CAMPAIGN else standing.committed
+        if committed > cap.nanonats:
+            raise BudgetRefused(
+                f"{cap} was lowered to {_text(cap.nanonats)} nats, and {_text(committed)} are spent or reserved: "
+                "forget a campaign"
+            )
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What was spent and what remains. Secrets of the person; ``nanonats`` are exact, nats are for print."""
+
+    caps: tuple[Cap, ...]
+    spent_nanonats: int
+    reserved_nanonats: int
+
+    @property
+    def remaining_nanonats(self) -> int:
+        """What the lifetime cap leaves for campaigns not yet agreed to."""
+        lifetime = next(cap.nanonats for cap in self.caps if cap.kind == LIFETIME)
+        return max(0, lifetime - self.spent_nanonats - self.reserved_nanonats)
+
+    @property
+    def spent(self) -> float:
+        """Nats that reports have cost so far."""
+        return exact.nats(self.spent_nanonats)
+
+    @property
+    def reserved(self) -> float:
+        """Nats set aside for answers that campaigns agreed to may still ask for."""
+        return exact.nats(self.reserved_nanonats)
+
+    @property
+    def remaining(self) -> float:
+        """Nats left for campaigns not yet agreed to."""
+        return exact.nats(self.remaining_nanonats)
+
+
+def _text(level: int) -> str:
+    return f"{level // exact.NANONATS}.{level % exact.NANONATS:09}".rstrip("0").rstrip(".")

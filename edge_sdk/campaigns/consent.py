@@ -1,0 +1,128 @@
+"""What consenting to a campaign does: reserve its worst case, settle the role, introduce the device.
+
+Everything that may cost the person is settled when they agree. The role holds from then on, and no answer, no earlier
+value and no draw decides whether consent is granted. A class may be chosen by what only the device knows, once, at
+random, and charged.
+
+What a role is: campaigns/role. The rows of a consent: budget/consents. What fits under the caps: budget/caps. Answers
+under a consent: answers/answering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from edge_sdk.budget.consents import Consent
+from edge_sdk.budget.ledger import Kind
+from edge_sdk.campaigns.role import Role, counts_of, declared_of, incomplete, priors_of
+from edge_sdk.errors import ConsentMissing
+from protocol.errors import CampaignError
+
+if TYPE_CHECKING:  # loaded with the first campaign
+    from edge_sdk.campaigns.joined import Joined
+    from edge_sdk.records import Records
+    from edge_sdk.transport.queue import Randomness
+
+
+def agree(
+    records: Records,
+    joined: Joined,
+    now: int,
+    urandom: Randomness,
+    as_class: str | None,
+    prior: Mapping[str, int] | None,
+) -> None:
+    """``Device.consent``, to a campaign that is not over."""
+    from protocol.domain import DITHER_BYTES
+
+    asked = Role(
+        None if as_class is None else joined.campaign.class_of(as_class),
+        None if prior is None else declared_of(joined.campaign, prior),
+    )
+    dither = urandom(DITHER_BYTES)
+    with records.store.transaction():
+        campaign = records.campaigns.require_joined(joined.signed.id)
+        role = Role(asked.place, records.consents.declare(campaign, asked.prior))
+        consent = records.consents.find(campaign)
+        if consent is not None:
+            if asked.place not in (None, consent.role.place):
+                raise CampaignError(
+                    f"the person agreed as {joined.campaign.classes[consent.role.place or 0]!r}: forget the "
+                    "campaign first to agree as another class"
+                )
+            return
+        if not joined.of(role).complete:
+            raise incomplete(joined.campaign)
+        _agree(records, joined.of(role), campaign, now, dither)
+
+
+def choose(
+    records: Records,
+    joined: Joined,
+    now: int,
+    urandom: Randomness,
+    level: float,
+    history: Mapping[str, int] | None,
+) -> str:
+    """``Device.choose_class``, in a campaign that is not over."""
+    from protocol import exact, personal
+    from protocol.domain import DITHER_BYTES
+    from protocol.notions import require_level
+
+    names, priors = joined.campaign.classes, priors_of(joined.campaign)
+    asked = exact.level_from(level)
+    require_level(asked)
+    channel = personal.choice(len(names), asked)
+    dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)  # before the history is looked at
+    with records.store.transaction():
+        campaign = records.campaigns.require_joined(joined.signed.id)
+        consent = records.consents.find(campaign)
+        if consent is not None:
+            return names[consent.role.place or 0]
+        # What is refused may not depend on the draw: room for the choice and for the costliest class.
+        records.caps.require_room(campaign, joined.commitment, now, choice=asked)
+        _require_introduction(records, joined)
+        counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
+        place = channel.sample(personal.nearest(counts, priors), rand)
+        _agree(records, joined.of(Role(place)), campaign, now, dither, choice=asked)
+    return names[place]
+
+
+def no_consent(joined: Joined) -> ConsentMissing:
+    """Why nothing is done in a campaign that nobody agreed to."""
+    return ConsentMissing(f"nobody agreed to {joined.campaign.title!r} yet: consent first")
+
+
+def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: bytes, choice: int = 0) -> None:
+    """Reserve, charge the choice of the class, and write the consent down; part of the caller's transaction."""
+    if joined.campaign.transcript and records.readings.used(campaign):
+        raise CampaignError(
+            f"{joined.campaign.title!r} was forgotten after an answer, and its transcript with it; a later answer "
+            "would have to build on it, so the campaign cannot be answered again"
+        )
+    commitment = joined.commitment
+    records.caps.require_room(campaign, commitment, now, choice)
+    _require_introduction(records, joined)
+    records.ledger.add(campaign, Kind.RESERVE, now, commitment.worst_case + choice)
+    if choice:
+        records.ledger.add(campaign, Kind.CHARGE, now, choice)
+    records.consents.add(campaign, Consent(now, dither, joined.role, commitment, choice, now, now))
+    if joined.campaign.enrolment == "open":
+        records.outbox.enqueue(campaign, joined.enrolment())
+
+
+def _require_introduction(records: Records, joined: Joined) -> None:
+    """Room for the enrolment, which is equally long in every class."""
+    if joined.campaign.enrolment == "open":
+        records.outbox.require_room(len(joined.enrolment()))
+
+
+def _history(records: Records, joined: Joined) -> list[int]:
+    """How often each value was answered in all campaigns of this device that ask for the same."""
+    counts = [0] * joined.campaign.domain.size
+    for campaign_id in records.campaigns.ids():
+        if records.campaigns.find(campaign_id).campaign.domain == joined.campaign.domain:
+            for x, times in records.memo.counts(records.campaigns.number(campaign_id)).items():
+                counts[x] += times
+    return counts

@@ -1,0 +1,185 @@
+"""A campaign that a device joined: its verified terms, and the device's own key for it.
+
+A joined campaign can turn an input and random bytes into a sealed report, and knows nothing of stores, clocks or
+budgets. It is made from signed bytes alone, so the channel is audited at every start of a process, on the integers that
+are then sampled.
+
+When a report may be made: answers/answering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from edge_sdk.budget.policy import Commitment
+from edge_sdk.campaigns.role import NOBODY, Role
+from edge_sdk.campaigns.terms import Terms
+from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign, SignedCampaign, open_campaign
+from protocol.channels import Channel
+from protocol.envelope import MAX_PAYLOAD, Kind
+from protocol.keys import SECRET_BYTES, SigningKey
+from protocol.notions import Certificate
+from protocol.notions.classes import class_channels
+from protocol.notions.own import OwnPrior
+from protocol.notions.transcript import TranscriptPrior
+from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, unpack
+
+
+@dataclass(frozen=True)
+class Joined:
+    """One campaign on one device, in one role. Its repr shows no secret.
+
+    Attributes:
+        expected: the posterior that the next report is designed for, in a campaign with transcripts; None before any
+            report, and in every other campaign.
+    """
+
+    signed: SignedCampaign
+    key: SigningKey
+    role: Role = NOBODY
+    expected: tuple[int, ...] | None = None
+
+    @classmethod
+    def open(cls, data: bytes, trusted: Iterable[bytes], device_secret: bytes) -> Joined:
+        """Verify, parse and audit a signed campaign, and derive the device's key for it.
+
+        Raises:
+            BadData: at the stage that fails.
+        """
+        signed = open_campaign(data, trusted)
+        return cls(signed, SigningKey.for_campaign(device_secret, signed.id))
+
+    @property
+    def campaign(self) -> Campaign:
+        """The verified campaign."""
+        return self.signed.terms
+
+    def of(self, role: Role) -> Joined:
+        """The same campaign in another role."""
+        return self if role == self.role else replace(self, role=role)
+
+    def following(self, earlier: Sequence[tuple[int, bytes]], period: int) -> Joined:
+        """The same campaign as it stands before a report in ``period``, where each is designed for the earlier ones.
+
+        Args:
+            earlier: (period, packed output) of these.
+        """
+        notion = self.campaign.transcript
+        if notion is None:
+            return self
+        bits = self.campaign.channel.output_bits
+        told = [(then, unpack(packed, 1, bits)[0]) for then, packed in earlier]
+        return replace(self, expected=notion.prior_after(told, period))
+
+    @property
+    def _derived(self) -> tuple[OwnPrior | TranscriptPrior, tuple[int, ...]] | None:
+        """The rule and the prior that make this person's channel, where the campaign's own is not theirs."""
+        notion = self.campaign.notion
+        if isinstance(notion, OwnPrior) and self.role.prior is not None:
+            return notion, self.role.prior
+        if isinstance(notion, TranscriptPrior) and self.expected is not None:
+            return notion, self.expected
+        return None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the role is all that the campaign asks for."""
+        own = isinstance(self.campaign.notion, OwnPrior)
+        return (self.role.place is None) == (not self.campaign.classes) and (self.role.prior is None) == (not own)
+
+    @property
+    def _place(self) -> int:
+        """The class; before one is named, the one where an answer costs most."""
+        costs = [certificate.cost for certificate in self.campaign.certificates]
+        return costs.index(max(costs)) if self.role.place is None else self.role.place
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The law that this person's answers are drawn from, over the k values."""
+        campaign = self.campaign
+        if self._derived:
+            notion, prior = self._derived
+            if isinstance(notion, OwnPrior):
+                return notion.channel_of(prior, campaign.channel)
+            return notion.channel_of(prior)
+        if campaign.classes:
+            return class_channels(campaign.channel, len(campaign.classes))[self._place]
+        return campaign.channel
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What that law's integers prove."""
+        campaign = self.campaign
+        if self._derived:
+            notion, prior = self._derived
+            if isinstance(notion, OwnPrior):
+                return notion.certificate_of(prior, campaign.channel)
+            return notion.certificate_of(prior)
+        return campaign.certificates[self._place]
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What the person is told, in the language the campaign was written in."""
+        return self.terms_in(None)
+
+    def terms_in(self, language: str | None) -> Terms:
+        """What the person is told, in their language where the campaign has it."""
+        return Terms.of(self.signed, self.certificate, self.role.place, language)
+
+    @property
+    def commitment(self) -> Commitment:
+        """What it can cost."""
+        campaign = self.campaign
+        return Commitment(
+            self.certificate.cost,
+            campaign.most_draws,
+            campaign.answers_per_period,
+            campaign.period_seconds,
+            campaign.periods,
+        )
+
+    def draw(self, x: int, rand: bytes) -> bytes:
+        """An output for ``x``, packed."""
+        law = self.channel
+        if self.campaign.classes:  # the class travels in clear: each has outputs of its own
+            law, x = self.campaign.channel, self.campaign.input_of(x, self._place)
+        return pack([law.sample(x, rand)], self.campaign.channel.output_bits)
+
+    def report(self, period: int, slot: int, *packed: bytes) -> bytes:
+        """The sealed report of outputs in neighbouring slots, each packed by itself; the same bytes for the same
+        arguments."""
+        bits = self.campaign.channel.output_bits
+        outputs = [unpack(one, 1, bits)[0] for one in packed]
+        return Report.of(self.signed.id, self.campaign, period, slot, outputs).seal(self.key)
+
+    @property
+    def most_outputs(self) -> int:
+        """Outputs that one report carries at most, in whatever period and slots."""
+        emptiest = len(Report(self.signed.id, MAX_PERIOD, MAX_SLOT, MAX_ANSWERS_PER_PERIOD, b"").encode())
+        room = (
+            MAX_PAYLOAD[Kind.REPORT] - emptiest - 1
+        )  # the length of up to 2^16 bytes takes one more than that of none
+        return min(MAX_ANSWERS_PER_PERIOD, 8 * room // self.campaign.channel.output_bits)
+
+    @cached_property
+    def longest_report(self) -> int:
+        """Bytes of the longest report of one output; signed with a key that nobody uses."""
+        campaign = self.campaign
+        last = campaign.periods - 1
+        nobody = Joined(self.signed, SigningKey(bytes(SECRET_BYTES)))
+        return len(nobody.report(last, campaign.slots(last) - 1, self.draw(0, bytes(campaign.channel.rand_bytes))))
+
+    @property
+    def longest_enrolment(self) -> int:
+        """Bytes of the enrolment; before a prior was declared, of one with the longest."""
+        size = self.campaign.notion.size if isinstance(self.campaign.notion, OwnPrior) else 0
+        if self.role.prior is not None or not size:
+            return len(self.enrolment())
+        # A weight of 2^16 or more takes five bytes, and 2^20 in all has room for 16 of these; others take three.
+        return len(self.enrolment()) + 3 + 3 * size + 2 * min(size, 16)
+
+    def enrolment(self) -> bytes:
+        """The sealed enrolment, which introduces the device's key for this campaign."""
+        return Enrolment(self.signed.id, self.key.public, self.role.prior).seal(self.key)

@@ -1,0 +1,161 @@
+"""The campaigns of one store: those that are joined, and the numbers of all that ever were.
+
+A campaign keeps its number in the store for good, since what it spent and the slots it used outlast it. One that is
+joined is verified and audited once in each process, from its signed bytes, before anything is drawn.
+
+What a joined campaign can do: joined. What the person agreed to in it: budget/consents.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edge_sdk.errors import StoreError, UnknownCampaign
+from edge_sdk.store.sqlite import Store
+from protocol.errors import BadData
+
+if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledger needs no audit
+    from edge_sdk.campaigns.joined import Joined
+
+
+class Campaigns:
+    """The campaigns of one store. ``campaign`` is the store's number of one; writes join the caller's transaction."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._opened: dict[bytes, Joined] = {}
+
+    def ids(self) -> list[bytes]:
+        """Of the joined ones, in the order they were first joined."""
+        rows = self.store.rows("SELECT id FROM joined JOIN known ON campaign = number ORDER BY number")
+        return [campaign_id for (campaign_id,) in rows]
+
+    def number(self, campaign_id: bytes) -> int:
+        """Of a campaign that is, or once was, joined.
+
+        Raises:
+            UnknownCampaign
+        """
+        row = self.store.row("SELECT number FROM known WHERE id = ?", require_id(campaign_id))
+        if row is None:
+            raise _unknown(campaign_id)
+        return int(row[0])
+
+    def is_joined(self, campaign: int) -> bool:
+        """Whether it is joined now."""
+        return self.store.row("SELECT 1 FROM joined WHERE campaign = ?", campaign) is not None
+
+    def require_joined(self, campaign_id: bytes) -> int:
+        """The number of a campaign that is joined now; another process may have forgotten it.
+
+        Raises:
+            UnknownCampaign
+        """
+        campaign = self.number(campaign_id)
+        if not self.is_joined(campaign):
+            raise _unknown(campaign_id)
+        return campaign
+
+    def find(self, campaign_id: bytes) -> Joined:
+        """A joined campaign, verified and audited once in each process.
+
+        Raises:
+            UnknownCampaign
+            StoreError: the store's copy is not what was joined.
+        """
+        joined = self._opened.get(require_id(campaign_id))
+        if joined is None:
+            from edge_sdk.campaigns.joined import Joined
+
+            row = self.store.row(
+                "SELECT author, data FROM joined JOIN known ON campaign = number WHERE id = ?", campaign_id
+            )
+            if row is None:
+                raise _unknown(campaign_id)
+            author, data = row
+            try:
+                joined = Joined.open(data, [author], self.store.secret)
+            except BadData as error:
+                raise StoreError(f"the store's copy of campaign {campaign_id.hex()} is damaged: {error}") from None
+            self._opened[campaign_id] = joined
+        return joined
+
+    def numbered(self, campaign_id: bytes) -> int:
+        """The number of a campaign, which is given one if it has none."""
+        self.store.execute("INSERT OR IGNORE INTO known (id) VALUES (?)", campaign_id)
+        return self.number(campaign_id)
+
+    def add(self, campaign: int, joined: Joined, given: str | None) -> None:
+        """Keep one that is not joined yet.
+
+        Args:
+            given: the address of its study, as whoever joins it says; used where the signed campaign names none.
+        """
+        signed = joined.campaign.addresses
+        self.store.execute(
+            "INSERT INTO joined VALUES (?, ?, ?, ?, ?)",
+            campaign,
+            joined.signed.author,
+            joined.signed.data,
+            " ".join(signed or ([given] if given else [])),
+            bool(signed),
+        )
+
+    def addresses(self, campaign: int) -> tuple[str, ...]:
+        """Where a joined campaign's reports go, in the order in which they are tried; empty where nobody named any."""
+        row = self.store.row("SELECT addresses FROM joined WHERE campaign = ?", campaign)
+        return () if row is None else tuple(row[0].split())
+
+    def signs_addresses(self, campaign: int) -> bool:
+        """Whether the addresses of a joined campaign are signed with it."""
+        row = self.store.row("SELECT signed FROM joined WHERE campaign = ?", campaign)
+        return row is not None and bool(row[0])
+
+    def set_address(self, campaign: int, given: str) -> None:
+        """Keep another address for a campaign that signs none."""
+        self.store.execute("UPDATE joined SET addresses = ? WHERE campaign = ?", given, campaign)
+
+    def closed_early(self, campaign_id: bytes) -> int | None:
+        """Since when a campaign's author closed it, UTC seconds, as far as the device knows; forgotten or not."""
+        row = self.store.row("SELECT closes FROM closing JOIN known ON campaign = number WHERE id = ?", campaign_id)
+        return None if row is None else int(row[0])
+
+    def close_early(self, campaign: int, closes: int) -> None:
+        """Remember that a campaign is closed from ``closes`` on, for good."""
+        self.store.execute("INSERT OR REPLACE INTO closing VALUES (?, ?)", campaign, closes)
+
+    def require_open(self, joined: Joined, now: int) -> None:
+        """Refuse what comes at or after an early closing.
+
+        Raises:
+            ClosedEarly
+        """
+        from protocol.closing import require_open
+
+        closes = self.closed_early(joined.signed.id)
+        if closes is not None:
+            require_open(joined.campaign, closes, now)
+
+    def keep_open(self, joined: Joined) -> None:
+        """Use one that is joined, as it was verified and audited, for the rest of the process."""
+        self._opened[joined.signed.id] = joined
+
+    def forget(self, campaign_id: bytes) -> None:
+        """Delete all but its number."""
+        self.store.execute("DELETE FROM joined WHERE campaign = ?", self.number(campaign_id))
+        self._opened.pop(campaign_id, None)
+
+
+def require_id(campaign_id: object) -> bytes:
+    """The same, if it can be a campaign's id.
+
+    Raises:
+        TypeError
+    """
+    if not isinstance(campaign_id, bytes):
+        raise TypeError(f"a campaign's id is bytes, as Terms.campaign_id has it, not {type(campaign_id).__name__}")
+    return campaign_id
+
+
+def _unknown(campaign_id: bytes) -> UnknownCampaign:
+    return UnknownCampaign(f"campaign {campaign_id.hex()} is not joined: join its file first")

@@ -1,0 +1,94 @@
+"""The role: what a person answers as, in a campaign that does not treat all people alike.
+
+A role is public, and the answer may not decide it. It is a class that the campaign names, or a prior that the device
+declares for good; the law of a person's answers follows from it and from the signed campaign alone.
+
+How a class is chosen by what only the device knows, and charged: consent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edge_sdk.errors import ConsentMissing
+from protocol.errors import CampaignError, ReportError
+
+if TYPE_CHECKING:  # loaded with the first campaign
+    from protocol.campaign import Campaign
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a person answers as.
+
+    Attributes:
+        place: of their class, in a campaign that has classes.
+        prior: what their device declares, in a campaign for people's own priors.
+    """
+
+    place: int | None = None
+    prior: tuple[int, ...] | None = None
+
+
+NOBODY = Role()
+"""Whoever has not agreed yet, and everybody in a campaign that treats all alike."""
+
+
+def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
+    """Counts by label as counts by input.
+
+    Raises:
+        NotInDomain
+        ReportError: a count that is none. The text does not repeat it.
+    """
+    from protocol.domain import DITHER_BYTES
+
+    domain = campaign.domain
+    by_input = [0] * domain.size
+    for label, count in counts.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ReportError("a count is a whole number, not below zero")
+        by_input[domain.index(domain.parse(label), bytes(DITHER_BYTES))] += count
+    return by_input
+
+
+def declared_of(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]:
+    """What a person's weights declare.
+
+    Raises:
+        CampaignError: the campaign asks for no prior.
+        NotInDomain, ReportError
+    """
+    from protocol import personal
+    from protocol.notions.own import OwnPrior
+
+    if not isinstance(campaign.notion, OwnPrior):
+        raise CampaignError(f"{campaign.title!r} asks for no prior: leave it out")
+    return personal.declared(counts_of(campaign, prior))
+
+
+def priors_of(campaign: Campaign) -> list[Sequence[int]]:
+    """The prior of each class.
+
+    Raises:
+        CampaignError: there are no classes, or some have none.
+    """
+    from protocol.notions import Information
+    from protocol.notions.classes import Classes
+
+    inner = campaign.notion.notions if isinstance(campaign.notion, Classes) else ()
+    priors: list[Sequence[int]] = [notion.prior for notion in inner if isinstance(notion, Information)]
+    if not inner or len(priors) < len(inner):
+        raise CampaignError(f"{campaign.title!r} has no classes with priors to choose by: consent as a class")
+    return priors
+
+
+def incomplete(campaign: Campaign) -> ConsentMissing:
+    """What a person must say before they can agree."""
+    if campaign.classes:
+        return ConsentMissing(
+            f"{campaign.title!r} has classes of people: consent as one of {', '.join(campaign.classes)}"
+        )
+    return ConsentMissing(f"{campaign.title!r} is for people's own priors: consent with a weight for every value")

@@ -1,0 +1,78 @@
+"""The next campaign of a study, which a unit goes on with when its owner allowed that once.
+
+The owner agreed to one campaign. The permission to follow covers a later one by the same author that differs in nothing
+but its title, dates, languages and schedule, promises the same, and costs no more, an answer as well as the worst case.
+Anything else is for the owner to read and agree to. The caps stay what they are.
+
+When a unit asks: unit/agent. How a campaign is fetched: transport/download.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edge_sdk.device import Device
+from protocol.errors import BadData
+
+if TYPE_CHECKING:
+    from edge_sdk.campaigns.joined import Joined
+    from edge_sdk.store.sqlite import Store
+    from edge_sdk.transport.upload import Opener
+
+SAME = (
+    "question", "purpose", "organisation", "domain", "notion", "classes", "addresses", "contact", "retention", "notice",
+    "enrolment",
+)  # fmt: skip
+"""Of a campaign, what may not be another in the next one."""
+
+
+def followed(store: Store, campaign_id: bytes) -> bytes:
+    """The id of the campaign that a unit of this one answers now: the last that was followed to, or the same."""
+    while (following := store.setting(_name(campaign_id))) is not None:
+        campaign_id = bytes(following)
+    return campaign_id
+
+
+def continues(before: Joined, after: Joined) -> bool:
+    """Whether the permission to follow one campaign covers another."""
+    same = all(getattr(after.campaign, name) == getattr(before.campaign, name) for name in SAME)
+    later = after.campaign.closes > before.campaign.closes
+    asked, agreed = after.commitment, before.commitment
+    return same and later and asked.cost <= agreed.cost and asked.worst_case <= agreed.worst_case
+
+
+def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None = None) -> bytes | None:
+    """Ask a campaign's own study for the next one, join it and agree to it.
+
+    Args:
+        device: which trusts the campaign's author.
+    Returns:
+        its id; None where the study has none that the permission covers.
+    Raises:
+        NoAnswer: at no address.
+        BudgetRefused, ConsentMissing, OutboxFull: it cannot be agreed to.
+    """
+    from edge_sdk.campaigns.joined import Joined
+    from edge_sdk.transport import download
+
+    before, store = device.records.campaigns.find(campaign_id), device.records.store
+    for url in device.addresses(campaign_id):
+        for offer in download.campaigns(url, opener):
+            if offer.closes <= now or offer.campaign_id in device.campaigns:
+                continue
+            data = download.campaign(url, offer.campaign_id, opener)
+            try:
+                after = Joined.open(data, [before.signed.author], store.secret)
+            except BadData:  # somebody else's, or one that promises what it does not keep
+                continue
+            if continues(before, after):
+                device.join(data, url)
+                device.consent(offer.campaign_id)
+                with store.transaction():
+                    store.set(_name(campaign_id), offer.campaign_id)
+                return offer.campaign_id
+    return None
+
+
+def _name(campaign_id: bytes) -> str:
+    return f"followed by {campaign_id.hex()}"

@@ -1,0 +1,234 @@
+"""The terms: what a person is told before they agree.
+
+Everything here is computed from the signed campaign, in words and nats; nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protocol import exact
+from protocol.address import host_of
+from protocol.campaign import Campaign, SignedCampaign
+from protocol.domain import Buckets, Domain, Grid
+from protocol.notions import Certificate, OwnPrior, Promise
+from protocol.texts import Texts
+
+MOST_LISTED = 512
+
+WITHDRAWAL = (
+    "Forgetting the campaign deletes your answers and the reports that wait on this device. A report that was sent "
+    "cannot be withdrawn: the device cannot take it back, and what the study has counted stays counted, unless the "
+    "organisation counts anew without this device."
+)
+"""Whether an answer can be withdrawn."""
+
+
+@dataclass(frozen=True)
+class ClassTerms:
+    """What one class of people is asked for.
+
+    Attributes:
+        name: of the class, as one agrees by it.
+        shown: the same in the language of the terms.
+        level: that it declares, nats.
+        cost: of one fresh answer, nats.
+        worst_case: of all answers together, nats.
+    """
+
+    name: str
+    shown: str
+    level: float
+    cost: float
+    worst_case: float
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A campaign as the person sees it.
+
+    Attributes:
+        campaign_id: 16 bytes.
+        language: of the texts, as a tag; "" where the author did not say.
+        languages: all that the campaign says it has, its own first.
+        title, question, purpose, organisation: who asks what, and why.
+        closed_early: since when its author closed it before its time, UTC seconds; None where they did not.
+        addresses: where the reports go, the first that answers; empty where neither the campaign nor whoever joined it
+            says.
+        contact: how the organisation is reached; "" where it is not said.
+        retention: how long reports and results are kept; "" where it is not said.
+        notice: a link to the legal notice; "" where there is none.
+        opens, closes, period_seconds, answers_per_period: when and how often, in UTC seconds.
+        enrolment: "open" or "enrolled" (keys the study was told of).
+        level: what the campaign declares, nats; to the person's class, once they have named it.
+        cost, cost_nanonats: of one fresh answer.
+        worst_case, worst_case_nanonats: of all answers together; reserved on consent.
+        promise: what is promised, in numbers; ``notion`` says it in English.
+        answers: what can be answered, in plain words.
+        values: the possible answers in order, as one answers with them, where there are at most ``MOST_LISTED``; else
+            empty.
+        shown: the same in the language of the terms.
+        classes: the classes of people, one of which the person agrees as; empty where all are treated alike. Before
+            they name one, the costs are those of the class where they are highest.
+        member_of: the person's class, once they have named it.
+        declares_prior: whether agreeing means to declare a prior of one's own, which then is public.
+    """
+
+    campaign_id: bytes
+    language: str
+    languages: tuple[str, ...]
+    title: str
+    question: str
+    purpose: str
+    organisation: str
+    addresses: tuple[str, ...]
+    contact: str
+    retention: str
+    notice: str
+    opens: int
+    closes: int
+    period_seconds: int
+    answers_per_period: int
+    enrolment: str
+    level: float
+    cost_nanonats: int
+    worst_case_nanonats: int
+    promise: Promise
+    answers: str
+    values: tuple[str, ...]
+    shown: tuple[str, ...]
+    classes: tuple[ClassTerms, ...]
+    member_of: str | None
+    declares_prior: bool
+    closed_early: int | None = None
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts of ``addresses``, in order: whom the device connects to."""
+        return tuple(host_of(address) for address in self.addresses)
+
+    @property
+    def cost(self) -> float:
+        """Nats of one fresh answer."""
+        return exact.nats(self.cost_nanonats)
+
+    @property
+    def notion(self) -> str:
+        """What is promised, in plain English."""
+        return self.promise.told()
+
+    @property
+    def worst_case(self) -> float:
+        """Nats of all answers together, at worst."""
+        return exact.nats(self.worst_case_nanonats)
+
+    def as_json(self) -> dict[str, object]:
+        """All of it by name, for a script; nanonats as nats."""
+        return {
+            "campaign": self.campaign_id.hex(),
+            "language": self.language,
+            "languages": list(self.languages),
+            "title": self.title,
+            "question": self.question,
+            "purpose": self.purpose,
+            "organisation": self.organisation,
+            "addresses": list(self.addresses),
+            "hosts": list(self.hosts),
+            "contact": self.contact,
+            "retention": self.retention,
+            "notice": self.notice,
+            "withdrawal": WITHDRAWAL,
+            "opens": self.opens,
+            "closes": self.closes,
+            "closed_early": self.closed_early,
+            "period_seconds": self.period_seconds,
+            "answers_per_period": self.answers_per_period,
+            "enrolment": self.enrolment,
+            "level": self.level,
+            "cost": self.cost,
+            "worst_case": self.worst_case,
+            "notion": self.notion,
+            "promise": self.promise.as_json(),
+            "answers": self.answers,
+            "values": list(self.values),
+            "shown": list(self.shown),
+            "classes": [
+                {
+                    "name": one.name,
+                    "shown": one.shown,
+                    "level": one.level,
+                    "cost": one.cost,
+                    "worst_case": one.worst_case,
+                }
+                for one in self.classes
+            ],
+            "declares_prior": self.declares_prior,
+        }
+
+    @classmethod
+    def of(
+        cls, signed: SignedCampaign, certificate: Certificate, place: int | None, language: str | None = None
+    ) -> Terms:
+        """The terms of a verified campaign.
+
+        Args:
+            certificate: of what the person's answers are drawn from.
+            place: of the person's class, where they have named it.
+            language: of the reader, such as "de" or "de_AT"; None for the texts the campaign was written in.
+        """
+        campaign = signed.terms
+        said = campaign.texts(language)
+        listed = range(campaign.domain.size) if campaign.domain.size <= MOST_LISTED else ()
+        return cls(
+            signed.id,
+            said.language,
+            tuple(one.language for one in (campaign.own_texts, *campaign.translations) if one.language),
+            said.title,
+            said.question,
+            said.purpose,
+            said.organisation,
+            campaign.addresses,
+            said.contact,
+            said.retention,
+            said.notice,
+            campaign.opens,
+            campaign.closes,
+            campaign.period_seconds,
+            campaign.answers_per_period,
+            campaign.enrolment,
+            exact.nats(certificate.declared if place is not None else campaign.notion.level),
+            certificate.cost,
+            certificate.cost * campaign.most_draws,
+            Promise.of(campaign.notion, certificate, place),
+            _answers(campaign.domain),
+            tuple(campaign.domain.label(x) for x in listed),
+            tuple(said.labels[x] if x < len(said.labels) else campaign.domain.label(x) for x in listed),
+            _classes(campaign, said),
+            None if place is None else campaign.classes[place],
+            isinstance(campaign.notion, OwnPrior),
+        )
+
+
+def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:
+    return tuple(
+        ClassTerms(
+            name,
+            shown,
+            exact.nats(certificate.declared),
+            exact.nats(certificate.cost),
+            exact.nats(certificate.cost * campaign.most_draws),
+        )
+        for name, shown, certificate in zip(
+            campaign.classes, said.classes, campaign.certificates, strict=bool(campaign.classes)
+        )
+    )
+
+
+def _answers(domain: Domain) -> str:
+    if isinstance(domain, Grid):
+        return (
+            f"A position, rounded to one of {domain.size} cells of {domain.step / 10**6:g} degrees: latitude,longitude."
+        )
+    if isinstance(domain, Buckets):
+        return f"A number from {domain.label(0)} to {domain.label(domain.size - 1)}, rounded to one of {domain.size}."
+    return f"One of {domain.size} values."

@@ -1,0 +1,1 @@
+"""The commands of ``python -m edge_sdk`` and how they print."""

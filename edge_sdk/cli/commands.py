@@ -1,0 +1,450 @@
+"""The commands about campaigns: from joining one to forgetting it.
+
+Each is one call of ``Device``, and gives what came of it by name. No error repeats a value.
+
+The words on the command line: __main__. Commands about the store and the unit: upkeep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edge_sdk.cli.exit_codes import FAILED, NOT_YET
+from edge_sdk.cli.output import Printed, Undone, Usage
+from edge_sdk.device import Device
+from edge_sdk.errors import UnknownCampaign
+from edge_sdk.timestamps import moment
+from protocol import exact, keys
+from protocol.campaign import require_campaign, unverified_campaign
+from protocol.errors import HalftruthError
+
+if TYPE_CHECKING:  # loaded when needed
+    from edge_sdk.transport.upload import Sent
+
+MOST_NOTICE_BYTES = 1024
+MOST_CAMPAIGN_BYTES = 2**20 + 1024
+"""Longer files are not read to their end: no campaign is as long."""
+
+
+def join(options: argparse.Namespace) -> Printed:
+    """``join FILE``: its terms, and where its reports go."""
+    trust = [keys.public_from_line(path.read_bytes()[:1024].decode("ascii", "replace")) for path in options.trust]
+    data = _campaign_file(options.file)
+    with Device.open(options.store, trust) as device:
+        terms = device.join(data, options.address)
+        return _terms(device, terms.campaign_id, options)
+
+
+def terms(options: argparse.Namespace) -> Printed:
+    """``terms ID``: the terms of a joined campaign."""
+    with Device.open(options.store) as device:
+        return _terms(device, _find(device, options.id), options)
+
+
+def close(options: argparse.Namespace) -> Printed:
+    """``close FILE``: the campaign that is closed, and since when."""
+    with options.file.open("rb") as file:
+        notice = file.read(MOST_NOTICE_BYTES)
+    with Device.open(options.store) as device:
+        told = device.close_early(notice)
+        return {"campaign": told.campaign_id.hex(), "title": told.title, "closed_early": told.closed_early}
+
+
+def _terms(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
+    """The terms in the language asked for; a person is not shown twice what is the same in it."""
+    told = device.terms(campaign_id, options.language).as_json()
+    if not options.json and told["shown"] == told["values"]:
+        del told["shown"]
+    return told
+
+
+def follow(options: argparse.Namespace) -> Printed:
+    """``follow ID``: the campaign that its study goes on with, joined and agreed to.
+
+    Raises:
+        Undone: there is none (yet).
+    """
+    from edge_sdk.campaigns import succession
+
+    with Device.open(options.store) as device:
+        campaign_id = _find(device, options.id)
+        author = device.records.campaigns.find(campaign_id).signed.author
+    with Device.open(options.store, [author]) as device:
+        found = succession.follow(device, campaign_id, time.time())
+        if found is None:
+            raise Undone("the study has no next campaign that asks the same and costs no more", {}, NOT_YET)
+        return {"campaign": campaign_id.hex(), "followed_by": found.hex()}
+
+
+def address(options: argparse.Namespace) -> Printed:
+    """``address ID [URL]``: where a campaign's reports go."""
+    with Device.open(options.store) as device:
+        campaign_id = _find(device, options.id)
+        if options.url is not None:
+            device.set_address(campaign_id, options.url)
+        return {"campaign": campaign_id.hex(), "addresses": list(device.addresses(campaign_id))}
+
+
+def consent(options: argparse.Namespace) -> Printed:
+    """``consent ID``: what is reserved, and what remains."""
+    with Device.open(options.store) as device:
+        campaign_id = _find(device, options.id)
+        counts = None if options.prior is None else _counts(options.prior)
+        if options.choose_class is None:
+            device.consent(campaign_id, as_class=options.as_class, prior=counts)
+        else:
+            try:
+                device.choose_class(campaign_id, options.choose_class, counts)
+            except ValueError as error:
+                raise error if isinstance(error, HalftruthError) else Usage(f"no such level: {error}") from None
+        terms, budget = device.terms(campaign_id), device.budget
+        printed: Printed = {
+            "campaign": campaign_id.hex(),
+            "reserved": terms.worst_case,
+            "remaining": budget.remaining,
+            "enrolment": terms.enrolment,
+        }
+        if terms.member_of is not None:
+            printed["class"] = terms.member_of
+        if terms.enrolment == "enrolled":
+            printed["next"] = "hand the organisation this device's enrolment: enrolment ID FILE"
+        return printed
+
+
+def answer(options: argparse.Namespace) -> Printed:
+    """``answer ID VALUE``: the place of the report, and its cost."""
+    with Device.open(options.store) as device:
+        campaign_id = _find(device, options.id)
+        value = device.parse(campaign_id, _value(options.value))
+        most = device.terms(campaign_id).answers_per_period
+        if options.reading is not None and not 0 <= options.reading < most:
+            raise Usage(f"the campaign's readings of a period are 0 to {most - 1}")
+        if options.collect:
+            kept = device.collect(campaign_id, value, options.reading)
+            return {
+                "campaign": campaign_id.hex(),
+                "period": kept.period,
+                "slot": kept.slot,
+                "cost": kept.cost,
+                "repeated": kept.repeated,
+                "collected": device.collected(campaign_id),
+            }
+        receipt = device.answer(campaign_id, value, options.reading)
+        return {
+            "campaign": campaign_id.hex(),
+            "period": receipt.period,
+            "slot": receipt.slot,
+            "bytes": len(receipt.envelope),
+            "cost": receipt.cost,
+            "repeated": receipt.repeated,
+            "queued": len(device.outbox),
+        }
+
+
+def outbox(options: argparse.Namespace) -> Printed:
+    """``outbox [export|send|bundle]``: what waits, or what left."""
+    with Device.open(options.store) as device:
+        if options.verb is None:
+            return {
+                "queued": len(device.outbox),
+                "bytes": device.outbox.bytes,
+                "campaigns": _waiting(device),
+                "envelopes": _envelopes(device),
+            }
+        if options.campaign is not None and options.verb == "bundle":
+            raise Usage("name the campaign to bundle as outbox bundle ID")
+        chosen_id = None if options.campaign is None else _find(device, options.campaign)
+        if options.verb == "bundle":
+            chosen = device.campaigns if options.to is None else [_find(device, options.to)]
+            chosen = [campaign_id for campaign_id in chosen if device.collected(campaign_id)]
+            return {
+                "bundled": sum(map(device.bundle, chosen)),
+                "collected": sum(map(device.collected, chosen)),
+                "queued": len(device.outbox),
+            }
+        if options.verb == "export":
+            if options.to is None:
+                raise Usage("name the file to write: outbox export FILE")
+            return {"exported": device.outbox.export(options.to, chosen_id), "file": options.to}
+        sent = device.outbox.send(options.to, campaign_id=chosen_id)
+        _learn(device, sent)
+        return _sent(sent, len(device.outbox), options.to is not None, options.json)
+
+
+def _learn(device: Device, sent: Sent) -> None:
+    """Obey the notices that close early what something was sent for just now: asking then shows nothing more."""
+    from edge_sdk.transport import download
+    from edge_sdk.transport.upload import Outcome
+
+    download.learn_closings(device, dict.fromkeys(one.campaign_id for one in sent.of(Outcome.SENT)))
+
+
+def _waiting(device: Device) -> list[dict[str, object]]:
+    """What waits to leave, campaign by campaign, and what keeps it here."""
+    from edge_sdk.transport.waiting import waiting
+
+    rows = []
+    for one in waiting(device.outbox):
+        row: dict[str, object] = {
+            "campaign": one.campaign_id.hex(),
+            "title": device.terms(one.campaign_id).title,
+            "envelopes": one.envelopes,
+            "bytes": one.size,
+            "to": " or ".join(one.addresses) or "nowhere: name an address",
+            "state": one.state,
+        }
+        if one.failures and not one.refused:
+            row["again"] = one.not_before
+        rows.append(row)
+    return rows
+
+
+def _envelopes(device: Device) -> list[Printed]:
+    """Each envelope that waits: what it is, and what its bytes are for."""
+    from edge_sdk.disclosure.envelopes import outgoing, said
+
+    rows = []
+    for one in outgoing(device):
+        sizes: Counter[str] = Counter()
+        for part in one.parts:
+            sizes[f"{part.name}_bytes"] += len(part.data)
+        row: Printed = {"campaign": one.campaign_id.hex(), "what": one.kind, "bytes": len(one.data), **sizes}
+        told = said(device, one)
+        if len(told) == 1:
+            named = " or ".join(label or "none" for label in told[0].labels)
+            row["fits"] = named or f"{told[0].fits} of {told[0].size} answers"
+        rows.append(row)
+    return rows
+
+
+def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
+    """What was sent; where anything was not, one line that says why and when again.
+
+    Args:
+        named: whether an address was named; what belongs elsewhere then stays as it should, unless nothing belongs
+            there at all.
+    Raises:
+        Undone: it is not time for the next attempt, one failed, or the study refused what was sent.
+    """
+    from edge_sdk.transport.upload import Outcome
+
+    counts = {outcome: sum(attempt.envelopes for attempt in sent.of(outcome)) for outcome in Outcome}
+    elsewhere = sent.of(Outcome.ELSEWHERE)
+    printed: Printed = {
+        "sent": sent.envelopes,
+        "queued": queued,
+        "failed": counts[Outcome.FAILED],
+        "foreign": counts[Outcome.FOREIGN],
+        "refused": counts[Outcome.REFUSED],
+        "elsewhere": counts[Outcome.ELSEWHERE],
+        "again": sent.again,
+        "stay": [
+            {
+                "campaign": attempt.campaign_id.hex(),
+                "envelopes": attempt.envelopes,
+                "outcome": attempt.outcome.value,
+                "why": attempt.reason,
+            }
+            for attempt in sent.attempts
+            if attempt.outcome is not Outcome.SENT
+        ],
+    }
+    text = f"{sent.envelopes} sent, {queued} queued"
+    if sent.again is not None:
+        text += f", the next attempt not before {moment(sent.again)}"
+    lost = elsewhere if not named or len(elsewhere) == len(sent.attempts) else []
+    wrong = [*sent.of(Outcome.REFUSED), *sent.of(Outcome.FAILED), *sent.of(Outcome.FOREIGN), *lost]
+    if wrong:
+        several = len({one.campaign_id for one in sent.attempts}) > 1
+        why = "; ".join(
+            f"campaign {one.campaign_id.hex()[:8]}: {one.reason}" if several else one.reason for one in wrong
+        )
+        raise Undone(f"{why}; {text}", printed, FAILED)
+    if sent.again is not None:
+        raise Undone(text, printed, NOT_YET)
+    shown = ("sent", "queued", "stay") if elsewhere else ("sent", "queued")
+    return {name: value for name, value in printed.items() if whole or name in shown}
+
+
+def ledger(options: argparse.Namespace) -> Printed:
+    """``ledger``: the budget, the campaigns and all rows."""
+    with Device.open(options.store) as device:
+        budget = device.budget
+        titles = {campaign_id: device.terms(campaign_id).title for campaign_id in device.campaigns}
+        return {
+            "spent": budget.spent,
+            "reserved": budget.reserved,
+            "remaining": budget.remaining,
+            "campaigns": [
+                {"campaign": campaign_id.hex(), "title": title, "consented": device.consented(campaign_id)}
+                for campaign_id, title in titles.items()
+            ],
+            "entries": [
+                {
+                    "time": entry.time,
+                    "campaign": entry.campaign_id.hex(),
+                    "kind": entry.kind.name.lower(),
+                    "nats": entry.nats,
+                }
+                for entry in device.ledger
+            ],
+        }
+
+
+def preview(options: argparse.Namespace) -> Printed:
+    """``preview ID [VALUE]``: what would leave, and what it could tell."""
+    with Device.open(options.store) as device:
+        campaign_id = _find(device, options.id)
+        value = None if options.value is None else device.parse(campaign_id, _value(options.value))
+        preview = device.preview(campaign_id, value)
+        return {
+            "campaign": campaign_id.hex(),
+            "bytes": preview.report_bytes,
+            "waiting_bytes": preview.waiting_bytes,
+            "leaving_bytes": preview.leaving_bytes,
+            "cost": preview.cost,
+            "truth": preview.truth,
+            "wrong": preview.wrong,
+            "belief_before": preview.belief.before,
+            "belief_after": preview.belief.after,
+            "notion": device.terms(campaign_id).notion,
+        }
+
+
+def exposure(options: argparse.Namespace) -> Printed:
+    """``exposure ID [VALUE]``: what all reports about the same values told together."""
+    with Device.open(options.store) as device:
+        campaign_id = _find(device, options.id)
+        value = None if options.value is None else device.parse(campaign_id, _value(options.value))
+        exposure = device.exposure(campaign_id)
+        found = exposure.worst if value is None else exposure.about(value)
+        return {
+            "campaign": campaign_id.hex(),
+            "about": "the value where it is worst" if value is None else "the value given, against any other",
+            "together": found.nats,
+            "odds": None
+            if found.nanonats is None
+            else float(min(exact.factor_above(found.nanonats), Fraction(10**300))),
+            "forgotten": exact.nats(exposure.forgotten_nanonats),
+            "campaigns": [
+                {
+                    "campaign": told.campaign_id.hex(),
+                    "title": told.title,
+                    "draws": told.drawn,
+                    "level": None if told.nanonats is None else exact.nats(told.nanonats),
+                }
+                for told in exposure.told
+            ],
+        }
+
+
+def audit(options: argparse.Namespace) -> Printed:
+    """``audit ID|FILE``: the levels under every notion."""
+    from edge_sdk.campaigns import audit as own
+    from protocol.levels import as_json
+
+    file = Path(options.campaign)
+    if file.is_file():
+        found = own.audit(unverified_campaign(_campaign_file(file)))
+    else:
+        if options.store is None:
+            raise Usage("there is no such file; for the id of a joined campaign, name the device's --store")
+        with Device.open(options.store) as device:
+            campaign_id = _find(device, options.campaign)
+            found = own.audit(device.campaign(campaign_id), device.prior(campaign_id))
+    certificate = found.campaign.certificate
+    surveyed: Printed = {
+        "title": found.campaign.title,
+        "notion": found.campaign.notion.name,
+        "declared": exact.nats(certificate.declared),
+        "audited": exact.nats(certificate.audited),
+        **({} if certificate.ball is None else {"lip-ball": exact.nats(certificate.ball)}),
+        "prior": "own" if found.own else "uniform",
+        **as_json(found.survey, found.campaign.channel),
+    }
+    if options.json:
+        return surveyed
+    belief = surveyed.pop("belief")
+    del surveyed["witnesses"]
+    for name in ("levels", "missing"):
+        rows = surveyed[name]
+        if isinstance(rows, dict):
+            what = "nats" if name == "levels" else "why"
+            surveyed[name] = [{"name": key, what: value} for key, value in rows.items()]
+    if isinstance(belief, dict):
+        surveyed |= {"belief_before": belief["before"], "belief_after": belief["after"]}
+    return surveyed
+
+
+def forget(options: argparse.Namespace) -> Printed:
+    """``forget [ID]``: what was forgotten."""
+    with Device.open(options.store) as device:
+        if options.id is None:
+            gone = device.campaigns
+            device.forget()
+        else:
+            gone = [_find(device, options.id)]
+            device.forget(gone[0])
+        return {"forgotten": [campaign_id.hex() for campaign_id in gone], "spent": device.budget.spent}
+
+
+def enrolment(options: argparse.Namespace) -> Printed:
+    """``enrolment ID FILE``: the file that was written."""
+    with Device.open(options.store) as device:
+        data = device.enrolment(_find(device, options.id))
+    try:
+        with options.file.open("xb") as file:
+            file.write(data)
+    except FileExistsError as error:
+        raise FileExistsError(
+            error.errno, "it exists and is not overwritten: name another file", error.filename
+        ) from None
+    return {"file": str(options.file), "bytes": len(data)}
+
+
+def _find(device: Device, beginning: str) -> bytes:
+    """The one joined campaign whose id begins with the hex digits ``beginning``.
+
+    Raises:
+        UnknownCampaign: none or several do; or no digit was given, as by a script in which a name is not set.
+    """
+    if not beginning:
+        raise UnknownCampaign("name the campaign by the beginning of its id: the ledger command lists them")
+    found = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
+    if len(found) != 1:
+        what = "more than one joined campaign begins" if found else "no joined campaign begins"
+        raise UnknownCampaign(f"{what} with the given id: the ledger command lists them")
+    return found[0]
+
+
+def _campaign_file(path: Path) -> bytes:
+    """The bytes of a file that is to hold a campaign."""
+    with path.open("rb") as file:
+        data = file.read(MOST_CAMPAIGN_BYTES)
+    require_campaign(data)
+    return data
+
+
+def _value(text: str) -> str:
+    """The value given; read so that no error can repeat it."""
+    return sys.stdin.buffer.readline().decode(errors="replace").rstrip("\r\n") if text == "-" else text
+
+
+def _counts(path: Path) -> dict[str, int]:
+    """The numbers of a CSV file with the header ``value,count``. No error repeats a row."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            header, *rows = list(csv.reader(file)) or [[]]
+        if header != ["value", "count"]:
+            raise ValueError("another header")
+        # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
+        return {",".join(row[:-1]): int(row[-1]) for row in rows}
+    except (ValueError, IndexError, csv.Error):
+        raise Usage(f"{path.name} is not a CSV file of value,count with whole numbers") from None

@@ -1,0 +1,83 @@
+"""What comes out of a command: names and values, or one line that says why not.
+
+A script gets the names and values as they are. For people, this file knows which of them are nats, times or shares, and
+how they are written.
+
+What the commands give: commands, upkeep. What they exit with: exit_codes.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TypeAlias
+
+from edge_sdk.timestamps import moment
+from protocol import exact
+from protocol.errors import HalftruthError
+
+Printed: TypeAlias = dict[str, object]
+"""What a command gives, by name."""
+
+NATS = {
+    "cost", "level", "worst_case", "spent", "reserved", "remaining", "nats", "declared", "audited", "epsilon",
+    "together", "forgotten",
+}  # fmt: skip
+TIMES = {"opens", "closes", "closed_early", "time", "again", "known_past"}
+SHARES = {"truth", "belief_before", "belief_after"}
+"""Shares that are rounded up, so that no disclosure is told as less than it is."""
+LOW_SHARES = {"wrong"}
+"""Shares that are rounded down, for the same reason: what else a report fits, hides."""
+
+
+class Usage(HalftruthError):
+    """Arguments that are well-formed and mean nothing."""
+
+
+class Undone(HalftruthError):
+    """Not everything was done; what was is printed for a script all the same."""
+
+    def __init__(self, text: str, printed: Printed, code: int) -> None:
+        super().__init__(text)
+        self.printed = printed
+        self.code = code
+
+
+def lines(printed: Printed) -> list[str]:
+    """For people: a name and what it is on each line, rows of a list indented."""
+    made = []
+    for name, value in printed.items():
+        if isinstance(value, list):
+            made.append(f"{name}: {'none' if not value else ''}".rstrip())
+            made += [f"  {_row(item)}" for item in value]
+        else:
+            made.append(f"{name.replace('_', ' ')}: {_shown(name, value)}")
+    return made
+
+
+def _row(item: object) -> str:
+    if not isinstance(item, dict):
+        return str(item)
+    return "  ".join(f"{name} {_shown(name, value)}" for name, value in item.items())
+
+
+def nats(level: float) -> str:
+    """A level in nats to its last nanonat, which a float tells exactly: nothing of a bound is rounded away."""
+    digits = exact.in_nats(round(abs(level) * exact.NANONATS))
+    return f"-{digits}" if level < 0 else digits
+
+
+def _shown(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name in NATS and isinstance(value, int | float | None):
+        return "no bound" if value is None else f"{nats(value)} nats"
+    if name == "closed_early" and value is None:
+        return "no"
+    if name in TIMES and isinstance(value, int):
+        return moment(value)
+    if name in SHARES and isinstance(value, Fraction | float):
+        return f"{exact.written(Fraction(math.ceil(1000 * Fraction(value)), 10))}%"
+    if name in LOW_SHARES and isinstance(value, Fraction):
+        return f"{exact.written(Fraction(math.floor(1000 * value), 10))}%"
+    return str(value)

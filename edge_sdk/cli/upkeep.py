@@ -1,0 +1,122 @@
+"""The commands about the store and the unit: caps, adopting, what can be promised, and running by itself.
+
+These are for the device's owner; the commands for a person are in commands. The words on the command line: __main__.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edge_sdk.budget.policy import BudgetPolicy
+from edge_sdk.cli.output import Printed, Usage
+from edge_sdk.device import Device
+from protocol import exact
+
+if TYPE_CHECKING:  # loaded when needed
+    from edge_sdk.rollback.key_store import Keeper
+
+
+def budget(options: argparse.Namespace) -> Printed:
+    """``budget``: the caps in force, and what became of them."""
+    try:
+        window = (int(options.window[0]), float(options.window[1])) if options.window else None
+    except ValueError:
+        raise Usage("no such cap: --window takes whole seconds and nats, as in --window 86400 1.5") from None
+    try:
+        policy = BudgetPolicy(options.lifetime, options.per_campaign, window)
+    except ValueError as error:
+        raise Usage(f"no such cap: {error}") from None
+    with Device.open(options.store, budget=policy) as device:
+        return {
+            "caps": [
+                {"kind": cap.kind, "seconds": cap.seconds, "nats": exact.nats(cap.nanonats)}
+                for cap in device.budget.caps
+            ],
+            "spent": device.budget.spent,
+            "reserved": device.budget.reserved,
+            "remaining": device.budget.remaining,
+        }
+
+
+def adopt(options: argparse.Namespace) -> Printed:
+    """``adopt``: whether the store was adopted, and what is spent then."""
+    from edge_sdk.errors import StoreDamaged, StoreRestored
+
+    place, kept = store(options), keeper(options)
+    try:
+        device, adopted = Device.open(place, keeper=kept), False
+    except (StoreRestored, StoreDamaged):
+        device, adopted = Device.adopt(place, keeper=kept), True
+    with device:
+        printed: Printed = {"adopted": adopted, "spent": device.budget.spent, "remaining": device.budget.remaining}
+        if not adopted:
+            printed["next"] = "nothing: this store is neither restored nor damaged, and was not changed"
+        return printed
+
+
+def doctor(options: argparse.Namespace) -> Printed:
+    """``doctor``: what this store can and cannot promise."""
+    with Device.open(options.store) as device:
+        return {**device.doctor()}
+
+
+def clock(options: argparse.Namespace) -> Printed:
+    """``clock [--set]``: until when each campaign is silent because the clock once showed more."""
+    from edge_sdk.answers.answering import known_past
+
+    with Device.open(options.store) as device:
+        went_back = device.set_clock() if options.set else []
+        records = device.records
+        numbers = {one: records.campaigns.number(one) for one in device.campaigns}
+        agreed = [one for one, number in numbers.items() if records.consents.find(number) is not None]
+        return {
+            "went_back": [one.hex() for one in went_back],
+            "campaigns": [{"campaign": one.hex(), "known_past": known_past(records, one)} for one in agreed],
+        }
+
+
+def run(options: argparse.Namespace) -> Printed:
+    """``run CONFIG``: become the unit; with ``--check``, what it would do."""
+    from edge_sdk.unit import config, dry_run
+
+    try:
+        configuration = config.load(options.configuration)
+        planned = dry_run.plan(configuration)
+    except config.ConfigurationRefused as error:
+        raise Usage(str(error)) from None
+    if not options.check:
+        # In place of this process, so that what a command line loads does not stay for months.
+        os.execv(sys.executable, [sys.executable, "-m", "edge_sdk.unit.daemon", str(options.configuration)])  # noqa: S606
+    return {**planned, "source": dry_run.tried(configuration)}
+
+
+def store(options: argparse.Namespace) -> str:
+    """The folder that was named.
+
+    Raises:
+        Usage
+    """
+    if options.store is None:
+        raise Usage("--keeper and --mark are of a store: name it with --store")
+    return str(options.store)
+
+
+def keeper(options: argparse.Namespace) -> Keeper | None:
+    """The keeper that was named; None where none was.
+
+    Raises:
+        Usage: one that does not go with what else was named.
+    """
+    from edge_sdk.rollback.file_store import FileKeeper
+    from edge_sdk.rollback.known_key_stores import keeper_of
+
+    folder = Path(store(options))
+    if options.mark and options.keeper not in (None, "file"):
+        raise Usage("--mark is a file keeper's: the keyring and the Keystore are outside the folder themselves")
+    if options.keeper in ("keyring", "android"):
+        return keeper_of(f"{options.keeper} {folder.absolute()}", folder)
+    return FileKeeper(folder, options.mark) if options.keeper or options.mark else None

@@ -1,0 +1,146 @@
+"""What waits to leave, envelope by envelope: its bytes by what they are for, and what a report says in words.
+
+Everything here is read off the bytes that will leave; nothing is drawn or decided. The queue itself: transport/queue.
+What an answer would add to it: preview.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edge_sdk.device import Device
+from protocol.channels import Blocks
+from protocol.domain import Items
+from protocol.envelope import Kind, decode
+from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES
+from protocol.levels import TooLarge, structure_of
+from protocol.report import Enrolment, Report
+
+MOST_NAMED = 6
+"""Answers that a report fits are named where they are at most so many."""
+
+MOST_STEPS = 2**18
+"""A small part of a second; a report of a larger channel is not put into words."""
+
+_SIGNATURE_HEAD = bytes([0xC4, SIGNATURE_BYTES])
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of an envelope's bytes.
+
+    Attributes:
+        name: "form" (how it is written down), "key" (this device's, for this campaign alone), "campaign", "signature";
+            of a report "place" (period, slot and how many outputs) and "output" (the answer after chance); of an
+            enrolment "public" (the key that the signature is checked with) and "declared" (a prior of the person's
+            own).
+    """
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Said:
+    """What an output says in words: the answers that it fits, which are those that make it as likely as any.
+
+    Attributes:
+        fits: how many of the answers these are.
+        size: the number of all answers.
+        labels: these answers, where they are at most ``MOST_NAMED``; else empty. Of items, that which stands for none
+            is an empty text.
+    """
+
+    fits: int
+    size: int
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """An envelope that waits to leave.
+
+    Attributes:
+        campaign_id: of its campaign.
+        kind: "report" or "enrolment".
+        data: all of its bytes.
+        parts: the same, from the first to the last, by what they are for.
+    """
+
+    campaign_id: bytes
+    kind: str
+    data: bytes
+    parts: tuple[Part, ...]
+
+
+def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing, ...]:
+    """Every envelope that waits to leave: of one joined campaign, or of all, the one that waits longest first.
+
+    Their bytes, one after another, are what ``outbox.export`` writes of a campaign.
+
+    Raises:
+        UnknownCampaign
+    """
+    if campaign_id is not None:
+        device.campaign(campaign_id)  # which is joined
+    return tuple(
+        Outgoing(one.campaign_id, decode(envelope).kind.name.lower(), envelope, parts(envelope))
+        for one in device.outbox.destinations()
+        if campaign_id in (None, one.campaign_id)
+        for envelope in device.outbox.waiting(one.campaign)
+    )
+
+
+def parts(data: bytes) -> tuple[Part, ...]:
+    """The bytes of a sealed report or enrolment, from the first to the last, by what they are for (SPEC 3.1, 8.1)."""
+    sealed = decode(data)
+    signature = len(data) - SIGNATURE_BYTES
+    after = signature - len(_SIGNATURE_HEAD)
+    key = data.index(sealed.key_id)
+    marks = [("form", 0), ("key", key), ("form", key + KEY_ID_BYTES)]
+    if sealed.kind is Kind.REPORT:
+        told = Report.decode(sealed.unverified)
+        campaign = data.index(told.campaign_id, key + KEY_ID_BYTES)
+        marks += [("campaign", campaign), ("place", campaign + len(told.campaign_id))]
+        marks += [("output", after - len(told.packed))]
+    else:
+        campaign_id, public, prior = Enrolment.fields(sealed.unverified)
+        campaign = data.index(campaign_id, key + KEY_ID_BYTES)
+        begin = data.index(public, campaign + len(campaign_id))
+        marks += [("campaign", campaign), ("form", campaign + len(campaign_id)), ("public", begin)]
+        if prior is not None:
+            marks.append(("declared", begin + len(public)))
+    marks += [("form", after), ("signature", signature)]
+    ends = [start for _, start in marks[1:]] + [len(data)]
+    return tuple(Part(name, data[start:end]) for (name, start), end in zip(marks, ends, strict=True))
+
+
+def said(device: Device, envelope: Outgoing) -> tuple[Said, ...]:
+    """What each output of a report of this device says.
+
+    Returns:
+        one for each output; empty where the channel is too large to be put into words, and of an enrolment.
+    """
+    sealed = decode(envelope.data)
+    if sealed.kind is not Kind.REPORT:
+        return ()
+    records, campaign_id = device.records, envelope.campaign_id
+    joined, told = records.member(campaign_id), Report.decode(sealed.unverified)
+    if joined.campaign.transcript is not None:
+        earlier = records.transcripts.of(records.campaigns.number(campaign_id))
+        joined = joined.following(earlier[: told.slot], told.period)
+    whole, first = joined.campaign.channel, 0
+    if joined.role.place is not None and isinstance(whole, Blocks):
+        first = whole.offsets[joined.role.place + 1]  # the class travels in clear: its outputs come after the others'
+    domain, structure = joined.campaign.domain, structure_of(joined.channel, MOST_STEPS)
+    found = []
+    try:
+        for y in told.outputs(joined.campaign):
+            fits = structure.fitting(y - first)
+            named = fits if len(fits) <= MOST_NAMED else ()
+            nothing = domain.count if isinstance(domain, Items) else domain.size
+            labels = tuple(domain.label(x) if x < nothing else "" for x in named)
+            found.append(Said(len(fits), domain.size, labels))
+    except TooLarge:
+        return ()
+    return tuple(found)

@@ -1,0 +1,183 @@
+"""What a person's reports of all campaigns about the same values told together.
+
+The levels of two inputs add over everything that was drawn, whatever an observer knew before and whichever campaign
+came first, so the matrices of levels of all draws make one for the person:
+
+    E[x][x'] = sum over draws of max over y of ln Q(y|x) - ln Q(y|x')
+
+(Acharya et al. 2020, Prop. 1 and 2; for budgets of single values, Gu et al. 2020, Theorem 2). Levels under a prior do
+not add like this, so a campaign of LIP enters with what its channel loses whatever the prior, and one with transcripts
+with the channels that it came to. The matrix is never written down: a pair, a row's maximum and the worst pair are
+computed from the channels, exactly where that is cheap, and else from above.
+
+A pair (x, x') speaks of somebody who answers x wherever they are asked about this, against somebody who answers x'; the
+worst pair bounds also whoever changes their answers. That outputs repeat, and so that answers did not change, is seen
+besides.
+
+What an observer of one report could believe: posterior. All of it is the person's own, and never leaves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+from protocol import exact
+from protocol.channels import Channel
+from protocol.domain import Answer, Domain
+from protocol.levels import Level, structure_of
+from protocol.notions import MinId
+
+MOST_STEPS = 2**20
+"""About a second of comparing inputs; beyond it the sum of the channels' own worst cases bounds the whole."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the draws of one campaign told.
+
+    Attributes:
+        campaign_id, title: which one.
+        size: k, the number of values.
+        draws: how many outputs were drawn from each channel.
+        beside: nanonats that any two values are told apart by besides: by the choice of a class, and by what was drawn
+            before the campaign was forgotten and joined again. None where nothing bounds it.
+        budgets: the budgets of the values, where the campaign's notion has some and bounds all pairs.
+    """
+
+    campaign_id: bytes
+    title: str
+    size: int
+    draws: Mapping[Channel, int]
+    beside: int | None = 0
+    budgets: MinId | None = None
+
+    @property
+    def drawn(self) -> int:
+        """How many outputs were drawn."""
+        return sum(self.draws.values())
+
+    @property
+    def nanonats(self) -> int | None:
+        """What tells any two values apart at most; None where nothing bounds it."""
+        everything = range(self.size)
+        return _sum([self.beside, *_losses(self.draws, everything, everything)])
+
+    def budget(self, x: int) -> int | None:
+        """What tells value ``x`` from any other at most, by its budget where there is one, else as any value."""
+        if self.budgets is None:
+            return self.nanonats
+        return _sum([self.beside, self.drawn * self.budgets.budgets[self.budgets.class_of(x)]])
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What all campaigns about the same values told together. Secret, like the number of draws.
+
+    Attributes:
+        domain: of these values.
+        dither: of the person's numbers, in the campaign that was asked about.
+        told: by campaign.
+        forgotten_nanonats: what campaigns that were forgotten were charged. What these were about is not known any
+            more, and none of it is in the other numbers.
+    """
+
+    domain: Domain
+    dither: bytes = field(repr=False)
+    told: tuple[Told, ...]
+    forgotten_nanonats: int
+
+    def about(self, answer: Answer) -> Level:
+        """How many times as likely all that was told is with this answer as with any other, at most.
+
+        Raises:
+            NotInDomain
+        """
+        return self.value(self.domain.index(answer, self.dither))
+
+    def pair(self, x: int, other: int) -> Level:
+        """How many times as likely all that was told is with input ``x`` as with ``other``, at most."""
+        return Level(0 if x == other else self._sum([x], [other]), x, other)
+
+    def value(self, x: int) -> Level:
+        """How many times as likely it is with input ``x`` as with any other, at most; ``other`` is None where it is a
+        bound from above."""
+        return self._worst([x])
+
+    @cached_property
+    def worst(self) -> Level:
+        """How many times as likely it is with one value as with another, at most; no pair is named where it is a bound
+        from above."""
+        return self._worst(range(self.domain.size))
+
+    @property
+    def sure(self) -> Fraction:
+        """How sure of one of two values anybody can be at most who held both for equally likely; rounded up."""
+        level = self.worst.nanonats
+        return Fraction(1) if level is None else exact.sure_above(level)
+
+    @cached_property
+    def budgets(self) -> tuple[int, ...] | None:
+        """[x]: nanonats; of two values, the smaller one bounds what tells them apart   (Gu et al. 2020, Theorem 2).
+
+        None where no campaign grades its values, or where nothing bounds one that does not.
+        """
+        if all(told.budgets is None for told in self.told):
+            return None
+        plain = _sum(told.nanonats for told in self.told if told.budgets is None)
+        graded = [told for told in self.told if told.budgets is not None]
+        rows = [_sum([plain, *(told.budget(x) for told in graded)]) for x in range(self.domain.size)]
+        return None if None in rows else tuple(level for level in rows if level is not None)
+
+    @cached_property
+    def _draws(self) -> Counter[Channel]:
+        found: Counter[Channel] = Counter()
+        for told in self.told:
+            found.update({channel: times for channel, times in told.draws.items() if times})
+        return found
+
+    @cached_property
+    def _beside(self) -> int | None:
+        return _sum(told.beside for told in self.told)
+
+    def _sum(self, first: Sequence[int], second: Sequence[int]) -> int | None:
+        return _sum([self._beside, *_losses(self._draws, first, second)])
+
+    def _worst(self, first: Sequence[int]) -> Level:
+        everything = range(self.domain.size)
+        if len(self._draws) <= 1 or self._beside is None:
+            for channel in self._draws:
+                loss = channel.loss(first, everything)
+                return Level(self._sum(first, everything), loss.x, loss.other, loss.y)
+            return Level(self._beside)
+        steps = sum(structure_of(channel).loss_steps for channel in self._draws)
+        if len(first) * self.domain.size * steps > MOST_STEPS:
+            return Level(self._sum(first, everything), first[0] if len(first) == 1 else None)
+        worst = Level(0)
+        for x in first:
+            for other in everything:
+                found = self.pair(x, other)
+                if found.nanonats is None:
+                    return found
+                if worst.x is None or found.nanonats > (worst.nanonats or 0):
+                    worst = found
+        return worst
+
+
+def _losses(draws: Mapping[Channel, int], first: Sequence[int], second: Sequence[int]) -> list[int | None]:
+    """What each channel's draws tell one of ``first`` from one of ``second`` by."""
+    levels = [(channel.loss(first, second).level, times) for channel, times in draws.items() if times]
+    return [None if level is None else level * times for level, times in levels]
+
+
+def _sum(levels: Iterable[int | None]) -> int | None:
+    """The sum of levels; None where one is infinite."""
+    total = 0
+    for level in levels:
+        if level is None:
+            return None
+        total += level
+    return total

@@ -1,0 +1,74 @@
+"""The local prior: what a person's own history says about their next answer, and what a report adds to it.
+
+An observer who knew this person's history could believe no more after a report than Bayes' rule says, so the device
+computes it for the person before they answer. Counts in, a bound out; neither ever leaves.
+
+The prior is the counts plus one for each value: a value never given is unlikely, and not impossible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from protocol import exact, levels
+from protocol.channels import Channel
+
+MOST_CELLS = 2**21
+"""The steps a device takes at most, a second or two; beyond them the channel's level bounds the belief instead."""
+
+MOST_OUTPUTS = 2**24
+"""No table has more, and other families do not look at each."""
+
+
+@dataclass(frozen=True)
+class Belief:
+    """The most an observer could believe that the answer is one certain value, as a probability.
+
+    Attributes:
+        before: from the history alone.
+        after: having seen one report as well; never too low.
+    """
+
+    before: Fraction
+    after: Fraction
+
+
+def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: int | None = None) -> Belief:
+    """What could be believed about value ``x``, or about the value where it is worst.
+
+        P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x'),  the largest over y
+
+    Args:
+        level: the channel's LDP level in nanonats; None where it is infinite.
+        counts: reports of each value so far.
+    """
+    weights = counted(channel.inputs, counts)
+    total = sum(weights)
+    inputs = range(channel.inputs) if x is None else (x,)
+    before = Fraction(max(weights[value] for value in inputs), total)
+    try:
+        after = max(before, levels.belief(levels.structure_of(channel, MOST_CELLS), weights, inputs))
+    except levels.TooLarge:
+        # Every other value emits y with at least e^-level times the probability that x does.
+        odds = None if level is None else before * exact.exp_above(level)
+        return Belief(before, Fraction(1) if odds is None else odds / (odds + 1 - before))
+    return Belief(before, after)
+
+
+def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
+    """How often a report fits input ``x``: where x is the answer, and at least, where it is another, whichever.
+
+    A report fits the inputs that make its output as likely as any; a word of independent bits those whose bit is set.
+    """
+    truth, wrong, whole = levels.structure_of(channel, MOST_OUTPUTS).fits(x)
+    return Fraction(truth, whole), Fraction(wrong, whole)
+
+
+def counted(size: int, counts: Mapping[int, int]) -> list[int]:
+    """The prior of a history over ``size`` values: the counts plus one for each."""
+    weights = [1] * size
+    for value, times in counts.items():
+        weights[value] += times
+    return weights

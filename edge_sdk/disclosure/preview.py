@@ -1,0 +1,163 @@
+"""What a person's reports told, and what one more would tell.
+
+A person may know as much about what leaks as an observer does. Everything here is computed on the device, from what was
+drawn and from the person's own history, for them alone; nothing is drawn, charged or kept.
+
+What an observer of one report could believe: posterior. How the levels of many draws add: exposure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from edge_sdk.answers.transcripts import as_drawn
+from edge_sdk.disclosure.exposure import Exposure, Told
+from edge_sdk.disclosure.posterior import Belief, belief, fits
+from protocol import exact
+from protocol.channels import Channel
+from protocol.domain import DITHER_BYTES, Answer
+from protocol.errors import CampaignError
+from protocol.notions import MinId
+
+if TYPE_CHECKING:
+    from edge_sdk.records import Records
+    from protocol.campaign import Campaign
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What would leave, and what it could tell. Computed on the device, for the person alone.
+
+    Attributes:
+        report_bytes: length of the report, whatever the answer; the early ones are a few bytes shorter.
+        waiting_bytes: what leaves beside it: what waits of the campaign already or, before the person agreed, the
+            enrolment that introduces the device.
+        leaving_bytes: what the next send of the campaign carries in all.
+        truth: how often a report fits the answer where it is true: probability that the output is one of those the
+            answer makes likeliest, or, in words of independent bits, has the answer's own bit; of the answer the audit
+            found most exposed, where none was given.
+        wrong: how often it fits this answer all the same where another is true, whichever; at least. Only beside it
+            does ``truth`` say what a report gives away.
+        belief: what an observer who knew this person's history could believe.
+        cost_nanonats: what would be charged; for a fresh answer, where none was given.
+    """
+
+    report_bytes: int
+    waiting_bytes: int
+    leaving_bytes: int
+    truth: Fraction
+    wrong: Fraction
+    belief: Belief
+    cost_nanonats: int
+
+    @property
+    def cost(self) -> float:
+        """Nats that would be charged."""
+        return exact.nats(self.cost_nanonats)
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What the reports of one device told in a campaign where each is designed for the earlier ones.
+
+    Attributes:
+        periods: of the reports, in order.
+        nanonats: what they were charged, the bound for an observer who believed the campaign's prior.
+        ldp_nanonats: the sum of their LDP levels, the bound for every observer.
+    """
+
+    periods: tuple[int, ...]
+    nanonats: int
+    ldp_nanonats: int
+
+
+def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int) -> Preview:
+    """``Device.preview``."""
+    joined = records.member(campaign_id)
+    campaign = records.campaigns.number(campaign_id)
+    earlier, period = records.transcripts.of(campaign), _period_near(joined.campaign, now)
+    if earlier:
+        joined = joined.following(earlier, max(period, earlier[-1][0] + 1))
+    channel, certificate = joined.channel, joined.certificate
+    x = cost = None
+    again = False
+    if value is not None:
+        x = joined.campaign.domain.index(value, _dither(records, campaign))
+        kept = records.memo.recall(campaign, x)
+        again = kept is not None and kept.period == period
+        cost = 0 if kept is not None and (joined.campaign.transcript is None or again) else certificate.cost
+    # The same answer in the same period is the same report again, and nothing more waits.
+    waits = again and joined.campaign.answers_per_period == 1
+    beside = sum(map(len, records.outbox.waiting(campaign)))
+    if joined.campaign.enrolment == "open" and records.consents.find(campaign) is None:
+        beside += joined.longest_enrolment
+    exposed = certificate.witness.x if x is None else x
+    return Preview(
+        joined.longest_report,
+        beside,
+        beside + (0 if waits else joined.longest_report),
+        *fits(channel, exposed),
+        belief(channel, certificate.ldp, records.memo.counts(campaign), x),
+        certificate.cost if cost is None else cost,
+    )
+
+
+def exposure(records: Records, campaign_id: bytes) -> Exposure:
+    """``Device.exposure``."""
+    campaigns = records.campaigns
+    domain = campaigns.find(campaign_id).campaign.domain
+    alike = [known for known in campaigns.ids() if campaigns.find(known).campaign.domain == domain]
+    forgotten = records.ledger.forgotten()
+    told = tuple(_told(records, known, forgotten.pop(campaigns.number(known), 0)) for known in alike)
+    gone = sum(spent for campaign, spent in forgotten.items() if not campaigns.is_joined(campaign))
+    return Exposure(domain, _dither(records, campaigns.number(campaign_id)), told, gone)
+
+
+def transcript(records: Records, campaign_id: bytes) -> Transcript:
+    """``Device.transcript``."""
+    joined = records.campaigns.find(campaign_id)
+    if joined.campaign.transcript is None:
+        raise CampaignError(f"the reports in {joined.campaign.title!r} do not build on each other")
+    told = records.transcripts.of(records.campaigns.number(campaign_id))
+    ldp = [drawn.certificate.ldp for drawn in as_drawn(joined, told)]
+    return Transcript(
+        tuple(period for period, _ in told),
+        len(told) * joined.certificate.cost,
+        sum(level for level in ldp if level is not None),  # a response channel's is finite
+    )
+
+
+def _told(records: Records, campaign_id: bytes, carried: int) -> Told:
+    """What a campaign's draws told.
+
+    Args:
+        carried: what was charged for draws before it was forgotten and joined again.
+    """
+    joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
+    terms = joined.campaign
+    draws: Counter[Channel] = Counter()
+    if terms.transcript:
+        draws.update(drawn.channel for drawn in as_drawn(joined, records.transcripts.of(campaign)))
+        carried *= 2  # an LDP level is at most twice the LIP level that was charged
+    else:
+        draws[joined.channel] = len(records.memo.counts(campaign))
+    consent = records.consents.find(campaign)
+    beside = carried + (0 if consent is None else consent.choice)
+    # Where a level is infinite, what was charged for a draw bounds some pairs only.
+    unbounded = carried and any(certificate.ldp is None for certificate in terms.certificates)
+    notion = terms.notion if isinstance(terms.notion, MinId) and not terms.notion.unbounded else None
+    return Told(campaign_id, terms.title, terms.domain.size, draws, None if unbounded else beside, notion)
+
+
+def _dither(records: Records, campaign: int) -> bytes:
+    """The person's own; before they agreed any will do, for nothing is remembered of them."""
+    consent = records.consents.find(campaign)
+    return bytes(DITHER_BYTES) if consent is None else consent.dither
+
+
+def _period_near(terms: Campaign, now: int) -> int:
+    """The period that it is; before the opening the first, after the closing the last."""
+    return min(max(0, (now - terms.opens) // terms.period_seconds), terms.periods - 1)

@@ -1,0 +1,154 @@
+"""What an app draws of a device: the question in its parts, and the reports that were given.
+
+An app with a face needs data where the command line needs sentences, so that it can draw a map. Only
+reads; nothing here decides anything.
+
+What the person agrees to, in English: campaigns/terms. What waits to leave: transport/waiting, and byte by byte
+disclosure/envelopes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from edge_sdk.answers.memo import Kept
+from edge_sdk.campaigns.joined import Joined
+from edge_sdk.campaigns.role import priors_of
+from edge_sdk.device import Device
+from protocol import keys
+from protocol.campaign import require_campaign
+from protocol.domain import Grid, Items
+from protocol.envelope import decode
+from protocol.errors import CampaignError
+
+
+@dataclass(frozen=True)
+class Question:
+    """What can be answered, in parts.
+
+    Attributes:
+        kind: "values", "grid", "buckets" or "items".
+        size: the number of answers; for items, of items.
+        labels: the values, the items, or the edges of the buckets, in order, as answers are given; empty for a grid.
+        shown: the same in the person's language.
+        south, north, west, east, step: of a grid, microdegrees; 0 for the others.
+    """
+
+    kind: str
+    size: int
+    labels: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    south: int = 0
+    north: int = 0
+    west: int = 0
+    east: int = 0
+    step: int = 0
+
+    def cell(self, row: int, column: int) -> str:
+        """The answer that a cell of a grid stands for, counted from the south-west: its middle, as text."""
+        grid = Grid(self.south, self.north, self.west, self.east, self.step)
+        return grid.label(row * grid.columns + column)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value that was answered. True answers are the person's own: its repr shows neither value nor report.
+
+    Attributes:
+        label: the value; empty for an item that stands for none.
+        times: how many reports were of it.
+        period, slot: of the latest.
+        report: the latest, sealed, as it was queued or sent in an envelope of its own.
+        waits: whether it is in the outbox still.
+    """
+
+    label: str = field(repr=False)
+    times: int = field(repr=False)
+    period: int = field(repr=False)
+    slot: int = field(repr=False)
+    report: bytes = field(repr=False)
+    waits: bool
+
+
+def question(device: Device, campaign_id: bytes, language: str | None = None) -> Question:
+    """What a joined campaign can be answered with.
+
+    Args:
+        language: of the person, as of ``Device.terms``.
+    Raises:
+        UnknownCampaign
+    """
+    campaign = device.campaign(campaign_id)
+    domain = campaign.domain
+    if isinstance(domain, Grid):
+        return Question(
+            domain.kind, domain.size, (), (), domain.south, domain.north, domain.west, domain.east, domain.step
+        )
+    size = domain.count if isinstance(domain, Items) else domain.size
+    labels = tuple(domain.label(x) for x in range(size))
+    return Question(domain.kind, size, labels, campaign.texts(language).labels or labels)
+
+
+def fits_classes(device: Device, campaign_id: bytes) -> bool:
+    """Whether ``Device.choose_class`` can choose in a joined campaign: it has classes, each with a prior."""
+    try:
+        return bool(priors_of(device.campaign(campaign_id)))
+    except CampaignError:
+        return False
+
+
+def given(device: Device, campaign_id: bytes) -> list[Given]:
+    """The values that were answered in a joined campaign, the latest first. They never leave the device."""
+    records = device.records
+    joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
+    queued = set(records.outbox.waiting(campaign))
+    values = [_given(joined, queued, *entry) for entry in records.memo.entries(campaign)]
+    return sorted(values, key=lambda one: (one.period, one.slot), reverse=True)
+
+
+def _given(joined: Joined, queued: set[bytes], x: int, kept: Kept, times: int) -> Given:
+    report = joined.report(kept.period, kept.slot, kept.packed)
+    domain = joined.campaign.domain
+    label = "" if isinstance(domain, Items) and x >= domain.count else domain.label(x)
+    return Given(label, times, kept.period, kept.slot, report, report in queued)
+
+
+def left(device: Device, campaign_id: bytes, period: int) -> int:
+    """How many answers a period of a joined campaign still takes from this device."""
+    campaign = device.records.campaigns.number(campaign_id)
+    return device.campaign(campaign_id).answers_per_period - device.records.readings.following(campaign, period)
+
+
+def author_of(device: Device, campaign_id: bytes) -> bytes:
+    """The id of the key that a joined campaign was signed with."""
+    return author_id(device.records.campaigns.find(campaign_id).signed.author)
+
+
+def even_prior(device: Device, campaign_id: bytes) -> dict[str, int]:
+    """The prior that tells nothing of a person: each answer of a joined campaign is equally likely."""
+    domain = device.campaign(campaign_id).domain
+    return {domain.label(x): 1 for x in range(domain.size)}
+
+
+def author_key(line: str) -> bytes:
+    """The public key of an author, from the line of its file.
+
+    Raises:
+        KeyRefused: not of that form, or a key that must not be used.
+    """
+    return keys.public_from_line(line)
+
+
+def author_id(key: bytes) -> bytes:
+    """The id of an author's key, 8 bytes, as ``signer`` gives it."""
+    return keys.key_id(key)
+
+
+def signer(data: bytes) -> bytes:
+    """The id of the key that a campaign claims to be signed with; nothing is verified.
+
+    Raises:
+        BadData: not a campaign's bytes.
+    """
+    require_campaign(data)
+    return decode(data).key_id

@@ -1,0 +1,186 @@
+"""The Android keeper: the secret in a file that only a key in this phone's Keystore can open.
+
+The key that wraps the secret cannot leave the phone and is in no backup, so a restored folder has a file that nothing
+opens. And it is replaced as the mark moves on, so a folder put back on the same phone has one too.
+
+The key is replaced once in each opening that counts something, with the first thing it counts, and not with every
+answer: a new key can take the Keystore's chip a tenth of a second and more, and a signature and a commit take a
+hundredth. So a copy put back is noticed once the store was opened and counted something after the copy was made; a
+copy made after the first answer of an opening, and put back before the next opening counts, only where the file
+system tells a file from its copy (host_identity).
+
+Written for pyjnius and the documented Keystore of Android 6 (API 23) and later, and tested with a Keystore in memory
+that has the same methods. It has not been run on a phone here.
+
+The mark itself: file_store.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from hashlib import sha256
+from typing import Any
+
+from edge_sdk.errors import StoreError, StoreRestored
+from edge_sdk.rollback.checkpoint import Mark
+from edge_sdk.rollback.file_store import FileKeeper
+from edge_sdk.rollback.key_store import WRAPPED_FILE
+from edge_sdk.store.files import write_durably
+
+PROVIDER, TRANSFORMATION = "AndroidKeyStore", "AES/GCM/NoPadding"
+ENCRYPT, DECRYPT = 1, 2
+"""Modes of a Cipher, and as KeyProperties.PURPOSE_ENCRYPT and PURPOSE_DECRYPT of a key."""
+KEY_BITS, TAG_BITS, VECTOR_BYTES = 256, 128, 12
+_HEADER = struct.Struct(f">4s8sI{VECTOR_BYTES}s")  # magic, the key's name and number, the initialisation vector
+_MAGIC = b"htw1"
+
+
+class AndroidKeeper(FileKeeper):
+    """The folder's ``device.wrapped``: the name of a key in the Keystore, and the secret under AES-256-GCM with it.
+
+    The mark is in ``device.mark``, as a file keeper keeps it.
+    """
+
+    name = "android"
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        """Keep them in ``folder``, whether the phone's backups take it or not."""
+        super().__init__(folder)
+        self.elsewhere = "the Keystore's key, once something was counted in an opening after the copy was made"
+        self._path = self.folder / WRAPPED_FILE
+        self._secret: bytes | None = None
+        self._renewed = False
+
+    def secret(self) -> bytes | None:
+        """What the Keystore unwraps."""
+        if not self._path.exists():
+            return None
+        stem, number, vector, wrapped = self._parts()
+        key = _keystore().getKey(_alias(stem, number), None)
+        if key is None:
+            raise self._restored("the key that opens it is not in this phone's Keystore")
+        try:
+            self._secret = _cipher(DECRYPT, key, vector)[1](wrapped)
+        except _jnius().JavaException:
+            raise self._restored("the key in this phone's Keystore does not open it") from None
+        return self._secret
+
+    def keep_secret(self, secret: bytes) -> None:
+        """Wrap it with a new key."""
+        self._wrap(secret)
+        self._secret, self._renewed = secret, True
+
+    def keep_mark(self, mark: Mark, alone: bool = False) -> None:
+        """Move the mark on; for the first time in an opening, replace the key too."""
+        super().keep_mark(mark, alone)
+        if self._secret is not None and not self._renewed:
+            self._wrap(self._secret)
+            self._renewed = True
+
+    def say(self) -> str:
+        """Wrapped, and by what."""
+        return (
+            f"{self._path}: encrypted with a key that this phone's Keystore does not hand out and no backup has; "
+            "readable by this app while it runs"
+        )
+
+    def _wrap(self, secret: bytes) -> None:
+        """New key, new file, and then the old keys away: a crash leaves a file and the key that opens it.
+
+        Raises:
+            StoreError: the Keystore refuses; the file is as it was.
+            OSError
+        """
+        stem, number = sha256(b"halftruth/1/wrapping-key" + secret).digest()[:8], self._number()
+        java, store = _jnius(), _keystore()
+        try:
+            _make_key(_alias(stem, number + 1))
+            vector, seal = _cipher(ENCRYPT, store.getKey(_alias(stem, number + 1), None))
+            wrapped = seal(secret)
+            write_durably(self._path, _HEADER.pack(_MAGIC, stem, number + 1, vector) + wrapped)
+            oldest = number
+            while oldest and store.containsAlias(_alias(stem, oldest)):
+                oldest -= 1
+            for old in range(oldest + 1, number + 1):  # from below: what a crash leaves is found next time
+                store.deleteEntry(_alias(stem, old))
+        except java.JavaException as error:
+            raise StoreError(f"this phone's Keystore refuses to make a key: {error.classname}") from None
+
+    def _number(self) -> int:
+        """Of the key in use; 0 before the first, and where nobody can tell."""
+        try:
+            return self._parts()[1]
+        except (FileNotFoundError, StoreRestored):
+            return 0
+
+    def _parts(self) -> tuple[bytes, int, bytes, bytes]:
+        """The key's name and number, the vector, and the wrapped secret."""
+        data = self._path.read_bytes()
+        if len(data) <= _HEADER.size or not data.startswith(_MAGIC):
+            raise self._restored("it is damaged")
+        _, stem, number, vector = _HEADER.unpack_from(data)
+        return stem, number, vector, data[_HEADER.size :]
+
+    def _restored(self, why: str) -> StoreRestored:
+        return StoreRestored(
+            f"{self._path} cannot be opened, {why}: the folder comes from another phone or from a backup; adopt it, "
+            "to go on with new keys and what it says was spent"
+        )
+
+
+def _alias(stem: bytes, number: int) -> str:
+    return f"halftruth-{stem.hex()}-{number}"
+
+
+def _jnius() -> Any:
+    """pyjnius, which a Kivy app has on Android.
+
+    Raises:
+        StoreError: there is no such thing here.
+    """
+    try:
+        import jnius  # type: ignore[import-not-found]
+    except ImportError:
+        raise StoreError("the Keystore is Android's, reached through pyjnius: name another keeper here") from None
+    return jnius
+
+
+def _keystore() -> Any:
+    store = _jnius().autoclass("java.security.KeyStore").getInstance(PROVIDER)
+    store.load(None)
+    return store
+
+
+def _make_key(alias: str) -> None:
+    java = _jnius()
+    builder = java.autoclass("android.security.keystore.KeyGenParameterSpec$Builder")(alias, ENCRYPT | DECRYPT)
+    builder.setBlockModes("GCM")
+    builder.setEncryptionPaddings("NoPadding")
+    builder.setKeySize(KEY_BITS)
+    generator = java.autoclass("javax.crypto.KeyGenerator").getInstance("AES", PROVIDER)
+    generator.init(_parameters(builder.build()))
+    generator.generateKey()
+
+
+def _cipher(mode: int, key: Any, vector: bytes | None = None) -> tuple[bytes, Any]:
+    """(the vector, what encrypts or decrypts bytes). The Keystore chooses the vector it encrypts with."""
+    java = _jnius()
+    cipher = java.autoclass("javax.crypto.Cipher").getInstance(TRANSFORMATION)
+    key = java.cast("java.security.Key", key)
+    if vector is None:
+        cipher.init(mode, key)
+        vector = _bytes(cipher.getIV())
+    else:
+        cipher.init(mode, key, _parameters(java.autoclass("javax.crypto.spec.GCMParameterSpec")(TAG_BITS, vector)))
+    return vector, lambda data: _bytes(cipher.doFinal(data))
+
+
+def _parameters(spec: Any) -> Any:
+    """Under the type that Java's methods name: pyjnius chooses among methods of one name by exact types."""
+    return _jnius().cast("java.security.spec.AlgorithmParameterSpec", spec)
+
+
+def _bytes(array: Any) -> bytes:
+    """A Java byte[], which comes as a list of signed numbers or as pyjnius's own array."""
+    return bytes(number & 0xFF for number in array[:])

@@ -1,0 +1,144 @@
+"""The mark: how far a store's ledger has come, in one small record that is kept beside the store.
+
+A copy of a database is a good database, so nothing inside it can tell that it is an old one. What can is a record
+outside it that only ever moves on, and that is compared whenever the store is opened.
+
+    sequence     how many things the ledger has counted: rows added, rows folded, caps changed; it never falls
+    head         head[i] = SHA-256(head[i-1] || row[i]) over the current rows, beginning with 32 zero bytes
+    committed, spent, caps      what must not be lost with the database
+
+Where it is kept: key_store. When it moves on: checkpointing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import chain
+from typing import TypeAlias
+
+from edge_sdk.budget.ledger import Kind
+from edge_sdk.budget.policy import LIFETIME, PER_CAMPAIGN, WINDOW, Cap
+
+Row: TypeAlias = tuple[int, int, int, int]
+"""One row of the ledger: time, the store's number of the campaign, kind, nanonats."""
+
+MAGIC = b"htm1"
+STORE_BYTES = 32
+HEAD_BYTES = 32
+CHECK_BYTES = 16
+MOST_CAPS = 32
+MOST_BYTES = 1024
+"""No mark is longer."""
+
+_HEADER = struct.Struct(f">{len(MAGIC)}s{STORE_BYTES}sQ{HEAD_BYTES}sQQB")
+_CAP = struct.Struct(">BQQ")
+_ROW = struct.Struct(">qqBq")
+_CAPS = (LIFETIME, PER_CAMPAIGN, WINDOW)  # a cap's kind is written as its place here
+_SIGNS: dict[int, tuple[int, int]] = {  # what a row adds to (committed, spent)
+    Kind.RESERVE: (1, 0),
+    Kind.CHARGE: (0, 1),
+    Kind.RELEASE: (-1, 0),
+    Kind.CARRY: (0, 1),
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far one store's ledger has come; levels in nanonats.
+
+    Attributes:
+        store: a fingerprint of the device's secret, 32 bytes: tells the marks of two stores apart.
+        sequence: how many things were counted.
+        head: of the chain over the ledger's rows, 32 bytes.
+        committed: spent or reserved.
+        spent: of it, what reports have cost.
+        caps: the owner's, in order; at most 32.
+    Raises:
+        ValueError: not a mark.
+    """
+
+    store: bytes
+    sequence: int
+    head: bytes
+    committed: int
+    spent: int
+    caps: tuple[Cap, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.caps) > MOST_CAPS:
+            raise ValueError(f"a device keeps at most {MOST_CAPS} caps: name the lengths of windows it has already")
+        if len(self.store) != STORE_BYTES or len(self.head) != HEAD_BYTES:
+            raise ValueError("a store's fingerprint and the head of its ledger are 32 bytes each")
+        if not all(0 <= number < 2**63 for number in (self.sequence, self.committed, self.spent)):
+            raise ValueError("what a mark counts lies in 0 .. 2^63 - 1")
+
+    @classmethod
+    def of(cls, store: bytes, sequence: int, rows: Iterable[Row], caps: Iterable[Cap] = ()) -> Mark:
+        """The mark of a whole ledger.
+
+        Raises:
+            ValueError: these are not rows of a ledger.
+        """
+        return cls(store, sequence, *_chained(bytes(HEAD_BYTES), 0, 0, rows), tuple(caps))
+
+    def after(self, row: Row) -> Mark:
+        """The mark once ``row`` is added."""
+        counted = _chained(self.head, self.committed, self.spent, [row])
+        return Mark(self.store, self.sequence + 1, *counted, self.caps)
+
+    def follows(self, earlier: Mark) -> bool:
+        """Whether a store that is here may once have been at ``earlier``."""
+        return earlier.sequence < self.sequence or earlier == self
+
+    def encode(self) -> bytes:
+        """The record: a header, the caps, and 16 bytes of SHA-256 over both."""
+        header = _HEADER.pack(MAGIC, self.store, self.sequence, self.head, self.committed, self.spent, len(self.caps))
+        caps = (_CAP.pack(_CAPS.index(cap.kind), cap.seconds, cap.nanonats) for cap in self.caps)
+        record = b"".join((header, *caps))
+        return record + _check(record)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Mark | None:
+        """The mark that ``data`` begins with; None where it is not a whole one."""
+        if len(data) < _HEADER.size or not data.startswith(MAGIC):
+            return None
+        _, store, sequence, head, committed, spent, count = _HEADER.unpack_from(data)
+        size = _HEADER.size + count * _CAP.size
+        record = data[:size]
+        if data[size : size + CHECK_BYTES] != _check(record):
+            return None
+        caps = _CAP.iter_unpack(record[_HEADER.size :])
+        try:
+            kept = tuple(Cap(_CAPS[kind], seconds, nanonats) for kind, seconds, nanonats in caps)
+            return cls(store, sequence, head, committed, spent, kept)
+        except (IndexError, ValueError):
+            return None
+
+
+def lowest(caps: Iterable[Iterable[Cap]]) -> tuple[Cap, ...]:
+    """Of caps that were named in several places, the lowest of each kind, in order."""
+    found: dict[tuple[str, int], int] = {}
+    for cap in chain.from_iterable(caps):
+        key = (cap.kind, cap.seconds)
+        found[key] = min(cap.nanonats, found.get(key, cap.nanonats))
+    return tuple(Cap(*key, nanonats) for key, nanonats in sorted(found.items()))
+
+
+def _chained(head: bytes, committed: int, spent: int, rows: Iterable[Row]) -> tuple[bytes, int, int]:
+    """(head, committed, spent) after ``rows``."""
+    try:
+        for row in rows:
+            head = sha256(head + _ROW.pack(*row)).digest()
+            reserved, paid = _SIGNS[row[2]]
+            committed += reserved * row[3]
+            spent += paid * row[3]
+    except (struct.error, TypeError, KeyError) as error:
+        raise ValueError("a row of a ledger is a time, a campaign's number, a kind and a level") from error
+    return head, committed, spent
+
+
+def _check(record: bytes) -> bytes:
+    return sha256(b"halftruth/1/mark" + record).digest()[:CHECK_BYTES]

@@ -1,0 +1,186 @@
+"""Keeps a store's mark, inside it and beside it, up to its ledger.
+
+The mark in the store is part of each transaction that changed a row of the ledger or a cap. The keeper's mark moves on
+after the commit, before anybody is told of it. So a store may be ahead of its mark by what a crash cut off, and a store
+that is behind its mark is an old one. A mark that cannot be written undoes nothing, since the charge is on the disk and
+the report belongs to it: the mark is brought up with the next one, or when the store is opened again, and until then
+``doctor`` says so.
+
+What a mark is: checkpoint. Who keeps it: key_store. What it is compared with when a store is opened: store_identity.
+When the store calls: store/hooks.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from edge_sdk.budget.policy import Cap
+from edge_sdk.errors import StoreError, StoreRestored
+from edge_sdk.rollback.checkpoint import Mark, Row
+from edge_sdk.rollback.host_identity import Instance
+from edge_sdk.rollback.key_store import Keeper
+from edge_sdk.store.sqlite_errors import advice, not_written
+
+if TYPE_CHECKING:
+    from edge_sdk.store.sqlite import Store
+
+MARK = "mark"
+"""The setting in which the store keeps it."""
+
+
+class Watch:
+    """Follows the ledger and the caps of one open store, by its hooks: whatever changes a row moves the mark.
+
+    Attributes:
+        trouble: why the mark beside the store is behind; empty where it is not.
+    """
+
+    def __init__(self, store: Store, keeper: Keeper, instance: Instance) -> None:
+        self.trouble = ""
+        self._store = store
+        self._keeper = keeper
+        self._instance = instance
+        # What this transaction did: rows of the ledger, campaigns of which rows went or changed, caps.
+        self._added: list[Row] = []
+        self._folded: set[int] = set()
+        self._capped: set[str] = set()
+        self._moved = False
+        store.on_change("ledger", "INSERT", "NEW.time, NEW.campaign, NEW.kind, NEW.nanonats", self._add)
+        store.on_change("cap", "INSERT", "NEW.kind", self._capped.add)
+        for event in ("UPDATE", "DELETE"):
+            store.on_change("ledger", event, "OLD.campaign", self._folded.add)
+            store.on_change("cap", event, "OLD.kind", self._capped.add)
+
+    def _add(self, *row: int) -> None:
+        time, campaign, kind, nanonats = row
+        self._added.append((time, campaign, kind, nanonats))
+
+    def before_commit(self) -> None:
+        """Write the mark of all that the transaction did to the ledger and to the caps, as part of it.
+
+        Raises:
+            StoreDamaged
+            ValueError: more caps than a device keeps.
+        """
+        if not (self._added or self._folded or self._capped):
+            return
+        before = mark = written(self._store)
+        for row in self._added:
+            mark = mark.after(row)
+        if self._folded:
+            mark = replace(counted(self._store, mark.store, mark.sequence + len(self._folded)), caps=mark.caps)
+        if self._capped and (caps := _caps(self._store)) != mark.caps:
+            mark = replace(mark, sequence=mark.sequence + 1, caps=caps)
+        self._moved = mark != before
+        if self._moved:
+            self._store.set(MARK, mark.encode())
+
+    def undone(self) -> None:
+        """Forget what the transaction did."""
+        self._added.clear()
+        self._folded.clear()
+        self._capped.clear()
+        self._moved = False
+
+    def committed(self) -> None:
+        """Bring the keeper's mark up, if the transaction moved the one in the store.
+
+        Raises:
+            StoreRestored
+        """
+        moved = self._moved
+        self.undone()
+        if moved:
+            self.move()
+
+    def compacted(self) -> None:
+        """Leave no byte of an earlier mark.
+
+        Raises:
+            StoreRestored
+            StoreError: one may be there still.
+        """
+        self.move(alone=True)
+        if self.trouble:
+            raise StoreError(self.trouble)
+
+    def move(self, alone: bool = False) -> None:
+        """Bring the keeper's mark up to what is committed, under the lock that whoever commits needs, so that an older
+        mark never takes the place of a newer one.
+
+        Args:
+            alone: leave no byte of an earlier mark.
+        Raises:
+            StoreRestored: the mark is further, so this is not the store that it belongs to any more.
+        """
+        try:
+            with self._store.locked():
+                self._keeper.keep_mark(written(self._store), alone)
+        except StoreRestored:
+            raise
+        except sqlite3.Error as error:
+            self.trouble = advice(error, self._store.folder)
+        except (OSError, StoreError) as error:
+            self.trouble = f"it cannot be written: {getattr(error, 'strerror', None) or error}"
+        else:
+            self.trouble = ""
+
+    def say(self) -> dict[str, str]:
+        """What keeps an older state or a copy of this store from being taken for it, and what cannot be known.
+
+        Raises:
+            StoreError: the keeper cannot be asked now.
+        """
+        keeper, instance = self._keeper, self._instance
+        places = " and ".join(keeper.marks())
+        return {
+            "keeper": keeper.name,
+            "device secret": keeper.say(),
+            "mark": places + (f"; behind, because {self.trouble}" if self.trouble else ""),
+            "machine": "known: a store copied to another one is refused"
+            if instance.knows_machine
+            else "cannot be known here: a store copied to another one is refused only if its files tell",
+            "copies of the files": "known: a folder copied, or restored as new files, is refused"
+            if instance.knows_copy
+            else "cannot be known in this file system: a folder and its mark copied together cannot be noticed",
+            "rollback": "a database older than its mark, or without it, is refused; "
+            + (
+                f"a folder restored as a whole too, by {keeper.elsewhere}"
+                if keeper.elsewhere
+                else "a folder restored byte by byte into the same files cannot be noticed: keep a second mark "
+                "elsewhere (--mark), or leave the folder out of backups"
+            ),
+            "image": "a whole disk or system restored from an image cannot be noticed",
+        }
+
+
+def written(store: Store) -> Mark:
+    """The mark in the store.
+
+    Raises:
+        StoreDamaged
+    """
+    found = store.setting(MARK)
+    mark = Mark.decode(found) if isinstance(found, bytes) else None
+    if mark is None:
+        raise not_written(store.folder)
+    return mark
+
+
+def counted(store: Store, fingerprint: bytes, sequence: int) -> Mark:
+    """The mark of the rows that there are.
+
+    Raises:
+        StoreDamaged: no ledger has such rows.
+    """
+    rows = store.rows("SELECT time, campaign, kind, nanonats FROM ledger ORDER BY number")
+    try:
+        return Mark.of(fingerprint, sequence, rows, _caps(store))
+    except ValueError:
+        raise not_written(store.folder) from None
+
+
+def _caps(store: Store) -> tuple[Cap, ...]:
+    return tuple(Cap(*row) for row in store.rows("SELECT kind, seconds, nanonats FROM cap ORDER BY kind, seconds"))

@@ -1,0 +1,130 @@
+"""The file keeper: the secret and the mark as files of the store's folder, and a second mark elsewhere.
+
+What every keeper does: key_store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from edge_sdk.rollback.checkpoint import MOST_BYTES, Mark
+from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE, Keeper, require_later
+from edge_sdk.store.files import write_durably
+
+SLOT_BYTES = 4096
+"""One slot of a mark's file: a page of the disk, so that writing one cannot tear the other."""
+FLUSH = getattr(os, "fdatasync", os.fsync)  # the file never grows, so its data are all that is to be flushed
+
+
+class FileKeeper(Keeper):
+    """Files of the store's folder that only the owner can read, and a second mark elsewhere if one is named.
+
+        folder/device.secret     32 bytes
+        folder/device.mark       two slots of 4,096 bytes, written in turn: a torn write leaves the other
+
+    A mark's file is as long on its first day as on its last, so a full disk does not stop it (but on btrfs and zfs,
+    where every write takes new room).
+    """
+
+    name = "file"
+
+    def __init__(self, folder: str | os.PathLike[str], outside: str | os.PathLike[str] | None = None) -> None:
+        """Keep them in ``folder``, and a copy of the mark in the file ``outside``, if it is named.
+
+        Args:
+            outside: in another folder, best on another disk, that is not saved and restored together with this one.
+        """
+        self.folder = Path(folder)
+        self.outside = None if outside is None else Path(outside).absolute()
+        self.files = (self.folder / MARK_FILE,)
+        self.elsewhere = "" if self.outside is None else f"the mark in {self.outside}"
+
+    @property
+    def address(self) -> str:
+        """With the second mark's path."""
+        return self.name if self.outside is None else f"{self.name} {self.outside}"
+
+    def secret(self) -> bytes | None:
+        """The bytes of ``device.secret``."""
+        path = self.folder / SECRET_FILE
+        return path.read_bytes() if path.exists() else None
+
+    def keep_secret(self, secret: bytes) -> None:
+        """Write ``device.secret``."""
+        write_durably(self.folder / SECRET_FILE, secret)
+
+    def marks(self) -> dict[str, Mark | None]:
+        """By path; of the two slots, the one that came later."""
+        return {str(path): _kept(path) for path in self._paths}
+
+    def keep_mark(self, mark: Mark, alone: bool = False) -> None:
+        """Write the slot that is older, or both."""
+        first: OSError | None = None
+        for path in self._paths:  # a second place that is away for a while keeps no mark from the first
+            try:
+                _keep(path, mark, alone)
+            except OSError as error:
+                first = first or error
+        if first is not None:
+            raise first
+
+    def say(self) -> str:
+        """A plain file, and what it is protected by."""
+        return f"a plain file, {self.folder / SECRET_FILE}: protected by its mode, not encrypted"
+
+    @property
+    def _paths(self) -> tuple[Path, ...]:
+        return (*self.files, *(() if self.outside is None else (self.outside,)))
+
+
+def _slots(descriptor: int) -> list[Mark | None]:
+    """What the two slots hold."""
+    slots = []
+    for start in (0, SLOT_BYTES):
+        os.lseek(descriptor, start, os.SEEK_SET)
+        slots.append(Mark.decode(os.read(descriptor, MOST_BYTES)))
+    return slots
+
+
+def _newest(slots: list[Mark | None]) -> Mark | None:
+    return max((mark for mark in slots if mark), key=lambda mark: mark.sequence, default=None)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    """A descriptor: there is one mark for every commit, and Python's files take as long to open as to write."""
+    descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _kept(path: Path) -> Mark | None:
+    try:
+        with _opened(path, os.O_RDONLY) as descriptor:
+            return _newest(_slots(descriptor))
+    except FileNotFoundError:
+        return None
+
+
+def _keep(path: Path, mark: Mark, alone: bool) -> None:
+    slot = mark.encode().ljust(SLOT_BYTES, b"\0")
+    if alone and not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(path, 2 * slot)
+        return
+    with _opened(path, os.O_RDWR) as descriptor:
+        slots = _slots(descriptor)
+        newest = _newest(slots)
+        require_later(mark, newest, str(path), alone)
+        if newest == mark and not alone:
+            return
+        older = 0 if newest is None or slots[1] == newest else 1
+        for place in (older, 1 - older) if alone else (older,):
+            os.lseek(descriptor, place * SLOT_BYTES, os.SEEK_SET)
+            os.write(descriptor, slot)
+            FLUSH(descriptor)

@@ -1,0 +1,122 @@
+"""The keyring keeper: the secret and the mark in the desktop's keyring, which is encrypted under the person's login.
+
+The keyring is not in the store's folder, so a folder that is restored from a backup meets a mark that went on without
+it. It needs the ``keyring`` package: ``pip install halftruth[keyring]``.
+
+Which keeper is taken when none is named: known_key_stores.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING
+
+from edge_sdk.errors import StoreError
+from edge_sdk.rollback.checkpoint import Mark
+from edge_sdk.rollback.key_store import Keeper, require_later
+
+if TYPE_CHECKING:  # an extra
+    from keyring.backend import KeyringBackend
+
+SERVICE = "halftruth"
+LEAST_PRIORITY = 1
+"""What the keyring package recommends from; fail, null and plain-text files are below."""
+
+
+class KeyringKeeper(Keeper):
+    """Two entries of the service "halftruth" in the person's keyring: NAME, the secret, and NAME.mark.
+
+    A store whose folder was deleted is still known here; ``keyring del halftruth NAME`` and NAME.mark make it new.
+    """
+
+    name = "keyring"
+
+    def __init__(self, entry: str) -> None:
+        """Keep them under the name ``entry``: one for each store of this login, the folder's path for one."""
+        if not entry:
+            raise ValueError("a keyring's entry has a name: the path of the store's folder, for one")
+        self.entry = entry
+        self.elsewhere = f"the mark in the keyring's entry {self._mark}"
+
+    @property
+    def address(self) -> str:
+        """With the entry's name."""
+        return f"{self.name} {self.entry}"
+
+    def secret(self) -> bytes | None:
+        """The bytes of the entry."""
+        return self._read(self.entry)
+
+    def keep_secret(self, secret: bytes) -> None:
+        """Set the entry."""
+        self._write(self.entry, secret)
+
+    def marks(self) -> dict[str, Mark | None]:
+        """The one in the second entry."""
+        found = self._read(self._mark)
+        return {f"the keyring's entry {self._mark}": None if found is None else Mark.decode(found)}
+
+    def keep_mark(self, mark: Mark, alone: bool = False) -> None:
+        """Set the second entry; a keyring keeps nothing of the one before that it could be asked for."""
+        for where, kept in self.marks().items():
+            require_later(mark, kept, where, alone)
+        self._write(self._mark, mark.encode())
+
+    def say(self) -> str:
+        """Which keyring, and from whom it does not protect."""
+        return (
+            f"the entry {self.entry} of the keyring ({_backend().name}): encrypted under the person's login, and "
+            "readable by every program of an unlocked session"
+        )
+
+    @property
+    def _mark(self) -> str:
+        return f"{self.entry}.mark"
+
+    def _read(self, entry: str) -> bytes | None:
+        backend = _backend()
+        import keyring.errors
+
+        try:
+            text = backend.get_password(SERVICE, entry)
+            return None if text is None else base64.b64decode(text, validate=True)
+        except binascii.Error:
+            return None
+        except keyring.errors.KeyringError as error:
+            raise _unusable(error) from None
+
+    def _write(self, entry: str, data: bytes) -> None:
+        backend = _backend()
+        import keyring.errors
+
+        try:
+            backend.set_password(SERVICE, entry, base64.b64encode(data).decode())
+        except keyring.errors.KeyringError as error:
+            raise _unusable(error) from None
+
+
+def _backend() -> KeyringBackend:
+    """The keyring in use, if it keeps a secret secret.
+
+    Raises:
+        StoreError
+    """
+    try:
+        import keyring
+    except ImportError:
+        raise StoreError("the keyring package is not installed: pip install halftruth[keyring]") from None
+    found = keyring.get_keyring()
+    # A chain writes to the first of its keyrings.
+    chained = getattr(found, "backends", None)
+    first = chained[0] if chained else found
+    if first.priority < LEAST_PRIORITY:
+        raise StoreError(
+            f"this machine has no keyring that keeps a secret (the keyring package offers {first.name}): log in to a "
+            "desktop that has one, or make the store with files (--keeper file)"
+        )
+    return found
+
+
+def _unusable(error: Exception) -> StoreError:
+    return StoreError(f"the keyring cannot be used ({type(error).__name__}): unlock it, and try again")

@@ -1,0 +1,45 @@
+"""Which keeper a store has: by the address that the store remembers, or by what is in its folder.
+
+What every keeper does: key_store.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from edge_sdk.errors import StoreError
+from edge_sdk.rollback.file_store import FileKeeper
+from edge_sdk.rollback.key_store import SECRET_FILE, WRAPPED_FILE, Keeper
+
+
+def keeper_of(address: str, folder: Path) -> Keeper:
+    """The keeper of a store in ``folder`` that was made with one of this address.
+
+    Raises:
+        StoreError: a keeper that this package does not bring.
+    """
+    name, _, place = address.partition(" ")
+    if name == "file":
+        return FileKeeper(folder, place or None)
+    if name == "keyring":
+        from edge_sdk.rollback.keyring_store import KeyringKeeper
+
+        return KeyringKeeper(place)
+    if name == "android":
+        from edge_sdk.rollback.android_store import AndroidKeeper
+
+        return AndroidKeeper(folder)
+    raise StoreError(f"the secret of the store in {folder} is kept by {name!r}: open it with that keeper")
+
+
+def usual_keeper(folder: Path) -> Keeper:
+    """The keeper of a store that does not say: by what is left in the folder; of a new one, the Keystore on Android,
+    elsewhere a file.
+
+    A keyring is used only when it is asked for, even where there is one: it is locked until somebody logs in, a cron
+    job has none, and whether the ``keyring`` package happens to be installed must not decide where a secret is.
+    """
+    new = not (folder / SECRET_FILE).exists()
+    wrapped = (folder / WRAPPED_FILE).exists() or (new and "ANDROID_ARGUMENT" in os.environ)
+    return keeper_of("android" if wrapped else "file", folder)

@@ -1,0 +1,206 @@
+"""Opens a store's folder, if it is the store that was made here, as far as it had come.
+
+A store is its secret, its mark and its place, and each of the three is compared with what was written down of it. All
+that is written outside the database is written last, so that a store that is refused is as it was; and before the
+database's commit, so that no store expects a mark that a crash kept from being written.
+
+How the mark follows from then on: checkpointing. What a place is: host_identity. Going on with a store that is refused:
+recovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
+from edge_sdk.rollback.checkpoint import Mark
+from edge_sdk.rollback.checkpointing import MARK, Watch, counted, written
+from edge_sdk.rollback.file_store import FileKeeper
+from edge_sdk.rollback.host_identity import Instance, Machine, this_machine
+from edge_sdk.rollback.key_store import Keeper, require_later
+from edge_sdk.rollback.known_key_stores import keeper_of, usual_keeper
+from edge_sdk.store.sqlite import DATABASE_FILE, SECRET_BYTES, Store
+from edge_sdk.store.sqlite_errors import not_the_secret, not_written
+
+
+def open_store(
+    folder: Path, urandom: Callable[[int], bytes], keeper: Keeper | None = None, machine: Machine | None = None
+) -> Store:
+    """The store in a folder, made if there is none.
+
+    Args:
+        keeper: of its secret and its mark; None takes the one that the store was made with, and for a new store the
+            usual one.
+        machine: what tells this machine from another; None asks the system.
+    Raises:
+        StoreRestored: its mark went on without it, or it is not where it was made.
+        StoreDamaged, StoreError
+    """
+    store = Store.connect(folder)
+    try:
+        with store.transaction():
+            _identify(store, folder, store.make_tables(), urandom, keeper, machine)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _identify(
+    store: Store,
+    folder: Path,
+    made: bool,
+    urandom: Callable[[int], bytes],
+    given: Keeper | None,
+    machine: Machine | None,
+) -> None:
+    """Read or make the secret of a store, and begin its watch; part of the caller's transaction.
+
+    Args:
+        made: whether its tables were made just now.
+        given, machine: as of ``open_store``.
+    Raises:
+        StoreRestored, StoreDamaged, StoreError
+    """
+    keeper = keeper_given(store, folder, given)
+    marks, found = keeper.marks(), keeper.secret()
+    if made:
+        _require_new(folder, marks, found)
+    elif found is None:
+        raise StoreRestored(
+            f"the secret of the store in {folder} is missing: put it back; or adopt the store, to go on with new keys "
+            "and what it says was spent"
+        )
+    elif (known := store.setting("secret")) is None:
+        raise not_written(folder)
+    elif fingerprint(found) != known:
+        raise not_the_secret(folder)
+    secret = found if found and len(found) == SECRET_BYTES else urandom(SECRET_BYTES)
+    mark = checked(store, fingerprint(secret), made)
+    here = None
+    if made:
+        _require_marked(folder, mark, marks, expected=set())
+    else:
+        known_places = set(marks) if store.setting("keeper") == keeper.address else set(map(str, keeper.files))
+        _require_marked(folder, mark, marks, known_places)
+        here = _require_here(store, folder, secret, keeper, machine)
+    if any(kept != mark for kept in marks.values()):
+        keeper.keep_mark(mark, alone=None in marks.values())
+    if secret != found:
+        keeper.keep_secret(secret)
+    settle(store, secret, mark, keeper, here or instance_of(folder, secret, keeper, machine))
+
+
+def settle(store: Store, secret: bytes, mark: Mark, keeper: Keeper, instance: Instance) -> None:
+    """Write down whose store this is, where it is and how far it is, where that changed; and watch it from here on."""
+    settled: dict[str, bytes | str] = {
+        "secret": mark.store,
+        "keeper": keeper.address,
+        MARK: mark.encode(),
+        "instance": bytes(instance),
+    }
+    for name, value in settled.items():
+        if store.setting(name) != value:
+            store.set(name, value)
+    store.secret, store.hooks = secret, Watch(store, keeper, instance)
+
+
+def keeper_given(store: Store, folder: Path, given: Keeper | None) -> Keeper:
+    """The keeper the store was made with; a new store's is the given one, or the usual one.
+
+    A second place for the mark may be named later.
+
+    Raises:
+        StoreError: the given one is another.
+    """
+    address = store.setting("keeper")
+    if address is None:
+        return given or usual_keeper(folder)
+    if given is None or given.address == address:
+        return given or keeper_of(address, folder)
+    kind = address.partition(" ")[0]
+    if given.name != kind or kind != FileKeeper.name:
+        raise StoreError(
+            f"the secret of the store in {folder} is kept by {address!r}, not by {given.address!r}: name no keeper"
+        )
+    return keeper_of(address, folder) if given.address == FileKeeper.name else given
+
+
+def instance_of(folder: Path, secret: bytes, keeper: Keeper, machine: Machine | None) -> Instance:
+    """Where the store is now."""
+    return Instance.of(secret, folder / DATABASE_FILE, keeper.files, machine or this_machine)
+
+
+def checked(store: Store, known: bytes, made: bool) -> Mark:
+    """The mark written with the ledger, which its rows must lead to; of a new store, the first mark.
+
+    Args:
+        known: the fingerprint of the store's secret.
+        made: whether its tables were made just now.
+    Raises:
+        StoreDamaged
+    """
+    if made:
+        return counted(store, known, 0)
+    mark = written(store)
+    if counted(store, known, mark.sequence) != mark:
+        raise not_written(store.folder)
+    return mark
+
+
+def fingerprint(secret: bytes) -> bytes:
+    """Tells one secret from another, and nothing else about it."""
+    return sha256(b"halftruth/1/secret-fingerprint" + secret).digest()
+
+
+def _require_new(folder: Path, marks: dict[str, Mark | None], secret: bytes | None) -> None:
+    """A folder without a database must not be what is left of a store that counted something.
+
+    Raises:
+        StoreRestored: its mark is there. StoreDamaged: only its secret is.
+    """
+    if any(mark and mark.sequence for mark in marks.values()):
+        where = next(where for where, mark in marks.items() if mark)
+        raise StoreRestored(
+            f"there is no database in {folder}, and {where} says that there was: put it back; or adopt the folder, to "
+            "go on with what was spent"
+        )
+    if secret is not None and not any(marks.values()):
+        raise StoreDamaged(
+            f"{folder} has a device's secret, and neither its database nor its mark: put them back; what was spent is "
+            "not known, so nothing else is left but to delete the folder and begin as a new device"
+        )
+
+
+def _require_marked(folder: Path, mark: Mark, marks: dict[str, Mark | None], expected: set[str]) -> None:
+    """A store that is at ``mark`` must not be an older state of itself, nor another's.
+
+    Args:
+        expected: the places that had its mark before.
+    Raises:
+        StoreRestored
+    """
+    for where, kept in marks.items():
+        require_later(mark, kept, where)
+        if kept is None and where in expected:
+            raise StoreRestored(
+                f"{where} has no mark of the store in {folder}: put the latest one back; or adopt the store, and what "
+                "was reserved counts as spent"
+            )
+
+
+def _require_here(store: Store, folder: Path, secret: bytes, keeper: Keeper, machine: Machine | None) -> Instance:
+    """Where the store lives, which must be where it lived.
+
+    Raises:
+        StoreRestored
+    """
+    now, found = instance_of(folder, secret, keeper, machine), store.setting("instance")
+    if found is None or Instance.decode(found).moved_to(now):
+        raise StoreRestored(
+            f"the store in {folder} was copied, from another machine or from another folder, or restored: go on with "
+            "the one it was copied from; or adopt this one, if that one is gone"
+        )
+    return now

@@ -1,0 +1,39 @@
+"""The tables of a store, and the number of their format.
+
+When they are made: sqlite. What the rows mean: whoever owns them, see records.
+"""
+
+from __future__ import annotations
+
+VERSION = 1
+"""The format of a store; one of another format is refused."""
+
+# A campaign keeps its number after it is forgotten, and with it what it spent, the slots it used, since when its author
+# closed it, and the prior that was declared in it, which is public and which the study keeps for good.
+SCHEMA = """
+CREATE TABLE setting (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE cap (kind TEXT, seconds INTEGER, nanonats INTEGER NOT NULL, PRIMARY KEY (kind, seconds)) WITHOUT ROWID;
+CREATE TABLE known (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE);
+CREATE TABLE used (campaign INTEGER, period INTEGER, slots INTEGER NOT NULL, PRIMARY KEY (campaign, period))
+    WITHOUT ROWID;
+CREATE TABLE ledger (number INTEGER PRIMARY KEY, time INTEGER NOT NULL, campaign INTEGER NOT NULL,
+    kind INTEGER NOT NULL, nanonats INTEGER NOT NULL);
+CREATE INDEX committed ON ledger (campaign, kind, nanonats) WHERE kind IN (1, 3);
+CREATE TABLE joined (campaign INTEGER PRIMARY KEY, author BLOB NOT NULL, data BLOB NOT NULL,
+    addresses TEXT NOT NULL, signed INTEGER NOT NULL);
+CREATE TABLE consent (campaign INTEGER PRIMARY KEY, time INTEGER NOT NULL, dither BLOB NOT NULL,
+    cost INTEGER NOT NULL, inputs INTEGER NOT NULL, answers INTEGER NOT NULL, period_seconds INTEGER NOT NULL,
+    periods INTEGER NOT NULL, place INTEGER, choice INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
+    floor INTEGER NOT NULL);
+CREATE TABLE closing (campaign INTEGER PRIMARY KEY, closes INTEGER NOT NULL);
+CREATE TABLE declared (campaign INTEGER PRIMARY KEY, prior BLOB NOT NULL);
+CREATE TABLE transcript (campaign INTEGER, period INTEGER, y BLOB NOT NULL, PRIMARY KEY (campaign, period))
+    WITHOUT ROWID;
+CREATE TABLE memo (campaign INTEGER, x INTEGER, y BLOB NOT NULL, period INTEGER NOT NULL, slot INTEGER NOT NULL,
+    times INTEGER NOT NULL, PRIMARY KEY (campaign, x)) WITHOUT ROWID;
+CREATE TABLE reading (campaign INTEGER, period INTEGER, slot INTEGER, x INTEGER NOT NULL, sealed INTEGER NOT NULL,
+    PRIMARY KEY (campaign, period, slot)) WITHOUT ROWID;
+CREATE TABLE outbox (number INTEGER PRIMARY KEY, campaign INTEGER NOT NULL, envelope BLOB NOT NULL);
+CREATE TABLE upload (campaign INTEGER PRIMARY KEY, envelopes INTEGER NOT NULL, failures INTEGER NOT NULL,
+    not_before INTEGER NOT NULL, trouble INTEGER NOT NULL);
+"""

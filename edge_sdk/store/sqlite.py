@@ -1,0 +1,308 @@
+"""The store: one folder with a SQLite file. What belongs together is written in one transaction, or not at all.
+
+A transaction is on the disk before it is over. Many processes may use a store; one writes at a time, and the others
+wait.
+
+    folder/store.db          with its -wal and -shm files while in use
+    folder/device.secret     32 bytes, from which the keys of all campaigns are derived; or where the keeper keeps it
+    folder/device.mark       how far the ledger has come; or where the keeper keeps it
+    folder/quarantine-1      what ``adopt`` moved aside, until everything is forgotten
+
+Its tables: schema. What the rows mean: records. Who follows them from outside: hooks. How a folder is opened, and
+whether it is the store that it was: rollback/store_identity.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edge_sdk.errors import StoreClosed, StoreError, StoreRestored
+from edge_sdk.store import schema
+from edge_sdk.store.sqlite_errors import damaged, explained, is_code, not_cleared
+
+if TYPE_CHECKING:
+    from edge_sdk.store.hooks import Hooks
+
+MEMORY = ":memory:"
+"""In place of a folder: a store that ends with its process."""
+
+APPLICATION = int.from_bytes(b"htru", "big")
+SECRET_BYTES = 32
+DATABASE_FILE = "store.db"
+WAIT_SECONDS = 10
+PAGE_BYTES = 1024
+CHECKPOINT_PAGES = 256
+QUICK_PAGES = 512
+"""A database of more pages is checked by doctor, and not whenever it is opened."""
+NOBODYS = 0
+"""The store's number for what was spent, nobody knows in which campaign: see ``adopt``."""
+QUARANTINE = "quarantine-"
+
+
+class Store:
+    """An open store; ``close`` it. Made by ``in_memory``, or in a folder by ``rollback.store_identity.open_store``.
+
+    Attributes:
+        folder: where it is; None in memory.
+        secret: the device's, 32 bytes.
+        hooks: what follows its rows from outside; None in memory, where nothing outlasts the process.
+    """
+
+    def __init__(self, folder: Path | None, connection: sqlite3.Connection) -> None:
+        self.folder = folder
+        self.secret = b""
+        self.hooks: Hooks | None = None
+        self._connection = connection
+        self._closed = False
+        self._lock = threading.RLock()  # an app may call from several threads
+
+    @classmethod
+    def in_memory(cls, urandom: Callable[[int], bytes]) -> Store:
+        """A store that ends with its process.
+
+        Raises:
+            StoreError
+        """
+        store = cls.connect(None)
+        with store.transaction():
+            store.make_tables()
+            store.secret = urandom(SECRET_BYTES)
+        return store
+
+    def close(self) -> None:
+        """Close it. Nothing is pending: a transaction is over, or never was."""
+        with self._lock:
+            self._closed = True
+            self._connection.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is executed inside, on the disk when this ends; or nothing, if anything is raised.
+
+        Raises:
+            StoreRestored: it is on the disk, in a store that another copy went on without.
+            StoreError
+        """
+        with self._lock, explained(self.folder):
+            self._require_open()
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                if self.hooks is not None:
+                    self.hooks.before_commit()
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self.hooks is not None:
+                    self.hooks.undone()
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+            if self.hooks is not None:
+                self.hooks.committed()
+
+    def on_change(self, table: str, event: str, columns: str, call: Callable[..., None]) -> None:
+        """Call ``call`` with each row that this connection changes from now on, whichever statement does it.
+
+        Args:
+            event: INSERT, UPDATE or DELETE.
+            columns: the arguments of the call, such as "NEW.time, NEW.kind".
+            call: executes nothing and raises nothing; it is called inside the statement.
+        """
+        name = f"{table}_{event}"
+        self._connection.create_function(name, columns.count(",") + 1, call)
+        self.execute(f"CREATE TEMP TRIGGER {name} AFTER {event} ON main.{table} BEGIN SELECT {name}({columns}); END")
+
+    def execute(self, sql: str, *parameters: object) -> None:
+        """Run one statement of the caller's transaction."""
+        self._connection.execute(sql, parameters)
+
+    def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        with self._lock, explained(self.folder):
+            self._require_open()
+            return self._connection.execute(sql, parameters).fetchall()
+
+    def row(self, sql: str, *parameters: object) -> tuple[Any, ...] | None:
+        """The first row of a query, if there is one."""
+        return next(iter(self.rows(sql, *parameters)), None)
+
+    def setting(self, name: str) -> Any:
+        """What was set under a name; None where nothing was."""
+        row = self.row("SELECT value FROM setting WHERE name = ?", name)
+        return None if row is None else row[0]
+
+    def set(self, name: str, value: bytes | str) -> None:
+        """Set it; part of the caller's transaction."""
+        self.execute("INSERT INTO setting VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", name, value)
+
+    def drawn(self, name: str, count: int, urandom: Callable[[int], bytes]) -> bytes:
+        """``count`` random bytes under a name, drawn once in the life of the store."""
+        if self.setting(name) is None:
+            with self.transaction():
+                self.execute("INSERT OR IGNORE INTO setting VALUES (?, ?)", name, urandom(count))
+        return bytes(self.setting(name))
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock that whoever writes needs, and write nothing.
+
+        Raises:
+            sqlite3.Error
+        """
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            self._connection.execute("ROLLBACK")
+
+    def compact(self) -> None:
+        """Leave no deleted byte in any file of the store, nor anything that was moved aside.
+
+        Raises:
+            StoreError: not possible now; what was deleted stays deleted, but its bytes may be there still.
+        """
+        try:
+            self.vacuum()
+            with self._lock, explained(self.folder):
+                if moved_aside := self._moved_aside():
+                    import shutil
+
+                    for folder in moved_aside:
+                        shutil.rmtree(folder)
+                if self.hooks is not None:
+                    self.hooks.compacted()
+        except StoreRestored:
+            raise
+        except StoreError as error:
+            raise not_cleared(str(error)) from None
+
+    def vacuum(self) -> None:
+        """Leave no deleted byte in the database.
+
+        Raises:
+            StoreError
+        """
+        with self._lock, explained(self.folder):
+            self._require_open()
+            self._connection.execute("VACUUM")
+            [[busy, *_]] = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if busy:
+            raise StoreError("another process is reading, and old bytes may still be in the store's log")
+
+    def doctor(self) -> dict[str, str | int]:
+        """What the database says of itself, and what keeps an older state or a copy of it from being taken for it.
+
+        Raises:
+            StoreDamaged: the database does not hold what was written into it.
+        """
+        names = ("journal_mode", "synchronous", "secure_delete", "user_version", "page_count")
+        found: dict[str, str | int] = {name: self.rows(f"PRAGMA {name}")[0][0] for name in names}
+        found["sqlite"] = sqlite3.sqlite_version
+        if self.hooks is not None:
+            self.require_whole("integrity_check")
+            found |= {"integrity": "checked, and whole"} | self.hooks.say()
+        if aside := sorted(path.name for path in self._moved_aside()):
+            found["quarantine"] = f"{', '.join(aside)}: a damaged database, with answers in it; forgetting deletes it"
+        return found
+
+    # Opening
+
+    @classmethod
+    def connect(cls, folder: Path | None) -> Store:
+        """The database, made if there is none; neither its tables nor its identity are looked at yet.
+
+        Raises:
+            StoreError
+        """
+        with explained(folder):
+            if folder is not None:
+                if folder.exists() and not folder.is_dir():
+                    raise StoreError(f"{folder} is a file: a store is a folder of its own, so name one")
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                # SQLite gives its other files the mode of this one. A database that is there is never opened by hand:
+                # closing it would give up the locks of this process's other connections to it.
+                with contextlib.suppress(FileExistsError):
+                    os.close(os.open(folder / DATABASE_FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            connection = sqlite3.connect(
+                folder / DATABASE_FILE if folder else MEMORY,
+                timeout=WAIT_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            store = cls(folder, connection)
+            try:
+                store._prepare()
+            except BaseException:
+                connection.close()
+                raise
+        return store
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        [[version]], [[application]] = run("PRAGMA user_version").fetchall(), run("PRAGMA application_id").fetchall()
+        [[tables]] = run("SELECT count(*) FROM sqlite_master").fetchall()
+        if tables and application != APPLICATION:
+            raise StoreError(f"{self.folder} holds a database of another program: name another folder")
+        if tables and version != schema.VERSION:
+            raise StoreError(
+                f"the store in {self.folder} is of format {version}, and this release takes format {schema.VERSION} "
+                "only: use the release that wrote it"
+            )
+        if not tables:
+            run(f"PRAGMA page_size = {PAGE_BYTES}")
+        # Two processes that make one store at once: SQLite does not wait for this one lock by itself.
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                run("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                if not is_code(error, "SQLITE_BUSY") or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+        run("PRAGMA synchronous = FULL")
+        run("PRAGMA secure_delete = ON")
+        run("PRAGMA temp_store = MEMORY")  # VACUUM leaves no copy beside the store
+        run(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+
+    def make_tables(self) -> bool:
+        """Make the tables where there are none; return whether they were made now.
+
+        Raises:
+            StoreDamaged
+        """
+        [[version]] = self.rows("PRAGMA user_version")
+        [[pages]] = self.rows("PRAGMA page_count")
+        if version and pages <= QUICK_PAGES:
+            self.require_whole("quick_check(1)")
+        if not version:
+            for statement in schema.SCHEMA.split(";")[:-1]:
+                self.execute(statement)
+            self.execute(f"PRAGMA application_id = {APPLICATION}")
+            self.execute(f"PRAGMA user_version = {schema.VERSION}")
+        return not version
+
+    def require_whole(self, check: str) -> None:
+        """Return if the database's pages fit together.
+
+        Args:
+            check: one of SQLite's, "quick_check(1)" or "integrity_check".
+        Raises:
+            StoreDamaged
+        """
+        if self.rows(f"PRAGMA {check}") != [("ok",)]:
+            raise damaged(self.folder)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreClosed("this device was closed: open it again (Device.open), and use the one that gives")
+
+    def _moved_aside(self) -> list[Path]:
+        return [] if self.folder is None else list(self.folder.glob(f"{QUARANTINE}*"))

@@ -1,0 +1,85 @@
+"""What SQLite and the file system refuse, in words that say what the owner can do about it.
+
+Whatever goes wrong underneath becomes a ``StoreError`` here, once; the error's code decides whether it is damage.
+SQLite's own text is never repeated, because it may quote what is stored.
+
+What each of these errors is for an app: errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from edge_sdk.errors import StoreDamaged, StoreError
+from protocol.errors import HalftruthError
+
+_DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
+"""SQLITE_ERROR is for a table or a column that is not there, and all of ours are."""
+
+
+@contextlib.contextmanager
+def explained(folder: Path | None) -> Iterator[None]:
+    """Turn what SQLite and the file system refuse about the store in ``folder`` into what the owner can do.
+
+    Raises:
+        StoreDamaged, StoreError
+    """
+    try:
+        yield
+    except HalftruthError:
+        raise
+    except UnicodeDecodeError:  # SQLite quotes what it cannot read
+        raise damaged(folder) from None
+    except sqlite3.Error as error:
+        if any(is_code(error, name) for name in _DAMAGES):
+            raise damaged(folder, error.sqlite_errorname) from None
+        raise StoreError(advice(error, folder)) from None
+    except OSError as error:
+        what = f"{error.filename}: " if error.filename and str(error.filename) != str(folder) else ""
+        raise StoreError(f"the store in {folder} cannot be used: {what}{error.strerror or error}") from None
+
+
+def advice(error: sqlite3.Error, folder: Path | None) -> str:
+    """What the owner can do about an error that is no damage."""
+    where = f"the store in {folder}"
+    if is_code(error, "SQLITE_FULL") or is_code(error, "SQLITE_IOERR"):
+        return f"{where} cannot be written, and nothing was changed: the disk is full or failing; free some space"
+    if is_code(error, "SQLITE_BUSY") or is_code(error, "SQLITE_LOCKED"):
+        return f"{where} is in use by another process; nothing was changed; try again"
+    if is_code(error, "SQLITE_READONLY") or is_code(error, "SQLITE_CANTOPEN") or is_code(error, "SQLITE_PERM"):
+        return f"{where} cannot be written; check who owns the folder and its files"
+    return f"{where} cannot be used: {getattr(error, 'sqlite_errorname', 'a row cannot be read; it may be damaged')}"
+
+
+def is_code(error: sqlite3.Error, name: str) -> bool:
+    """Whether ``error`` is SQLite's ``name``, in any of its extended forms."""
+    return str(getattr(error, "sqlite_errorname", "")).startswith(name)
+
+
+def damaged(folder: Path | None, how: str = "") -> StoreDamaged:
+    """The database's pages or rows are not what was written."""
+    return StoreDamaged(
+        f"the store in {folder} is damaged, and nothing is answered from it: adopt it, to go on with the same keys "
+        "and what its mark says was spent" + (f" ({how})" if how else "")
+    )
+
+
+def not_written(folder: Path | None) -> StoreDamaged:
+    """The ledger's rows do not lead to the mark that was written with them."""
+    return damaged(folder, "its ledger is not the one that was written")
+
+
+def not_the_secret(folder: Path | None) -> StoreError:
+    """The secret is another device's."""
+    return StoreError(
+        f"the secret of the store in {folder} is not the one it was made with: put that one back, or delete the "
+        "folder to begin as a new device"
+    )
+
+
+def not_cleared(why: str) -> StoreError:
+    """Deleted, and not yet overwritten."""
+    return StoreError(f"forgotten, but old bytes may still be in the store's files; forget again: {why}")

@@ -1,0 +1,1 @@
+"""The queue of reports, uploads and downloads."""

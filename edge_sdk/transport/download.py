@@ -1,0 +1,235 @@
+"""Fetches what a study asks, a campaign's signed bytes, and whether reports were counted.
+
+Nothing that comes is believed for where it came from. A list is what a stranger says, and is shown as that; a campaign
+is bytes whose hash was asked for, and ``Device.join`` verifies who signed them; "counted" is a courtesy.
+
+Who asks shows a network address, and by an id or a report which campaign it is about: so ask when the person does, or
+at times that no answer decides.
+
+How the connection is made: upload. Which addresses are refused: address. What a study answers: docs/RECEIVE.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from edge_sdk.transport.address import PATH, Address, address
+from edge_sdk.transport.queue import MOST_BYTES
+from edge_sdk.transport.upload import BATCH, Opener, connect
+from protocol import codec
+from protocol.campaign import campaign_id
+from protocol.errors import BadData, CampaignError, NotYet
+
+if TYPE_CHECKING:
+    from edge_sdk.device import Device
+
+LIST_PATH, COUNTED_PATH = "/v1/campaigns", "/v1/counted"
+MOST_LIST_BYTES, MOST_CAMPAIGN_BYTES, MOST_COUNTED_BYTES = 2**20, 2**20 + 1024, 2**16
+"""Longer answers are not read to their end."""
+
+MOST_ASKED = 64
+"""Reports that a study is asked about at once."""
+MOST_CLOSING_BYTES = 1024
+MOST_OFFERS, MOST_TITLE = 1000, 200
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class NoAnswer(NotYet):
+    """The study gave no answer, or none that can be understood; another time it may."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A campaign, as a study's list says; nothing of it is signed, so nobody agrees to an offer.
+
+    Attributes:
+        campaign_id: 16 bytes, by which the signed campaign is fetched.
+        title: readable text of at most ``MOST_TITLE`` characters.
+        opens, closes: UTC seconds.
+        enrolment: "open" or "enrolled".
+        closed_early: since when its author closed it before its time, UTC seconds; None where they did not.
+    """
+
+    campaign_id: bytes
+    title: str
+    opens: int
+    closes: int
+    enrolment: str
+    closed_early: int | None = None
+
+
+def campaigns(url: str, opener: Opener | None = None) -> list[Offer]:
+    """What a study asks.
+
+    Args:
+        url: the study's address; ``/v1/campaigns`` is added. https, or http to this very machine.
+        opener: makes the connection; ``send.connect`` if left out, which verifies the certificate.
+    Raises:
+        AddressRefused
+        NoAnswer
+    """
+    to = _at(url, LIST_PATH)
+    listed = _stated(to, _exchange(to, None, MOST_LIST_BYTES, opener)).get("campaigns")
+    if not isinstance(listed, list) or len(listed) > MOST_OFFERS:
+        raise _strange(to)
+    return [_offer(to, one) for one in listed]
+
+
+def campaign(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
+    """The signed bytes of one campaign, to be joined: nothing of them is verified here but their hash.
+
+    Args:
+        wanted: the campaign's id, 16 bytes.
+    Raises:
+        AddressRefused
+        NoAnswer
+        CampaignError: the study sent something else than was asked for.
+    """
+    to = _at(url, f"{LIST_PATH}/{wanted.hex()}")
+    data = _exchange(to, None, MOST_CAMPAIGN_BYTES, opener)
+    if campaign_id(data) != wanted:
+        raise CampaignError(f"{to.host} sent other bytes than campaign {wanted.hex()}: ask the organisation for it")
+    return data
+
+
+def closing(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
+    """The signed notice that closes a campaign early, to be obeyed by ``Device.close_early``, which verifies it.
+
+    Args:
+        wanted: the campaign's id, 16 bytes.
+    Raises:
+        AddressRefused
+        NoAnswer: the study knows no such notice, for one.
+    """
+    return _exchange(_at(url, f"{LIST_PATH}/{wanted.hex()}/closing"), None, MOST_CLOSING_BYTES, opener)
+
+
+def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener | None = None) -> list[bytes]:
+    """Ask the study of each joined campaign for the notice that closes it early, and obey those that are signed.
+
+    A study is asked about its own campaigns only. One that does not answer, knows no notice, or sends something that
+    the campaign's author did not sign, changes nothing.
+
+    Returns:
+        ids of the campaigns that are closed now from an earlier time on than the device knew.
+    """
+    learned = []
+    for asked in campaign_ids:
+        before = device.terms(asked).closed_early
+        for url in device.addresses(asked):
+            with contextlib.suppress(NoAnswer, BadData):
+                if device.close_early(closing(url, asked, opener)).closed_early != before:
+                    learned.append(asked)
+                break
+    return learned
+
+
+def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) -> list[bool]:
+    """Whether a study has counted each of these reports. Whoever sees the question learns what seeing them sent tells.
+
+    Args:
+        envelopes: sealed reports, as they were sent.
+    Returns:
+        one for each; False says no more than "not (yet)".
+    Raises:
+        AddressRefused
+        NoAnswer
+        ValueError: more than one upload may carry.
+    """
+    reports = list(envelopes)
+    size = sum(map(len, reports))
+    if size > MOST_BYTES:
+        raise ValueError(f"at most {MOST_BYTES} bytes of reports are asked about at once, not {size}")
+    if not reports:
+        return []
+    to = _at(url, COUNTED_PATH)
+    verdicts: list[bool] = []
+    for first in range(0, len(reports), MOST_ASKED):
+        verdicts += _counted(to, reports[first : first + MOST_ASKED], opener)
+    return verdicts
+
+
+def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[bool]:
+    """What a study says to one question.
+
+    Raises:
+        NoAnswer
+    """
+    said = _stated(to, _exchange(to, b"".join(reports), MOST_COUNTED_BYTES, opener)).get("counted")
+    if not isinstance(said, list) or len(said) != len(reports):
+        raise _strange(to)
+    if not all(isinstance(verdict, bool) for verdict in said):
+        raise _strange(to)
+    return said
+
+
+def _at(url: str, path: str) -> Address:
+    """Where ``url`` leads, with another path than an upload's."""
+    upload = address(url)
+    return replace(upload, path=upload.path.removesuffix(PATH) + path)
+
+
+def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None) -> bytes:
+    """Ask once; what a 200 says. No redirect is followed.
+
+    Raises:
+        NoAnswer
+    """
+    try:
+        with contextlib.closing((opener or connect)(to)) as connection:
+            if body is None:
+                connection.request("GET", to.path)
+            else:
+                connection.request("POST", to.path, body, {"Content-Type": BATCH})
+            answer = connection.getresponse()
+            said = answer.read(most + 1)
+    except (OSError, http.client.HTTPException, UnicodeError):  # the last: a name that no host can have
+        raise NoAnswer(f"no answer from {to.host}: see that the address is right and the network is there") from None
+    if answer.status != http.client.OK:
+        raise NoAnswer(f"{to.host} answered {answer.status} and not 200: see that the address is right, or try later")
+    if len(said) > most:
+        raise NoAnswer(f"{to.host} answered with more than {most} bytes: this is not a study's answer")
+    return said
+
+
+def _stated(to: Address, said: bytes) -> dict[str, object]:
+    """The JSON object of an answer.
+
+    Raises:
+        NoAnswer
+    """
+    try:
+        stated = json.loads(said)
+    except (ValueError, RecursionError):
+        stated = None
+    if not isinstance(stated, dict):
+        raise _strange(to)
+    return stated
+
+
+def _offer(to: Address, one: object) -> Offer:
+    fields = one if isinstance(one, dict) else {}
+    wanted, title, enrolment = (fields.get(name) for name in ("id", "title", "enrolment"))
+    opens, closes = fields.get("opens"), fields.get("closes")
+    if not (isinstance(wanted, str) and _ID.fullmatch(wanted)):
+        raise _strange(to)
+    if not (isinstance(title, str) and codec.readable(title) and len(title) <= MOST_TITLE):
+        raise _strange(to)
+    if type(opens) is not int or type(closes) is not int or not -(2**40) < opens < closes < 2**40:
+        raise _strange(to)
+    if not isinstance(enrolment, str) or enrolment not in ("open", "enrolled"):
+        raise _strange(to)
+    early = fields.get("closed_early")
+    if early is not None and (type(early) is not int or not 0 <= early < closes):
+        raise _strange(to)
+    return Offer(bytes.fromhex(wanted), title, opens, closes, enrolment, early)
+
+
+def _strange(to: Address) -> NoAnswer:
+    return NoAnswer(f"{to.host} answered what no study answers: see that the address is that of a study")

@@ -1,0 +1,99 @@
+"""The outbox: the queue of what waits to leave, and its two ways out, a file and the network.
+
+An envelope leaves the queue only once the file that carries it is on the disk, or a receipt of the upload that carried
+it has come. A crash in between lets it leave twice, and the study counts it once. A file and an upload carry one
+campaign each, so that what is one study's never comes to another.
+
+The rows: queue. What goes over the network, and when again: upload. Carrying a file to the study: whoever holds it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edge_sdk.campaigns.known import Campaigns
+from edge_sdk.errors import NothingQueued, StoreError, UnknownCampaign
+from edge_sdk.store.files import write_durably
+from edge_sdk.store.sqlite import Store
+from edge_sdk.transport.queue import CampaignId, Queue, Randomness
+
+if TYPE_CHECKING:  # loaded with the first upload: an app that only answers needs no network
+    from edge_sdk.transport.upload import Opener, Sent
+
+
+class Outbox(Queue):
+    """The queue of one store, and the ways out of it."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time, urandom: Randomness = os.urandom) -> None:
+        super().__init__(store)
+        self._clock = clock
+        self._urandom = urandom
+
+    def export(self, path: str | os.PathLike[str], campaign_id: CampaignId | None = None) -> int:
+        """Write what waits of a campaign to a new file, one envelope after another, and take it off the queue.
+
+        Args:
+            campaign_id: whose envelopes; None where only one campaign has any.
+        Returns:
+            the number of envelopes.
+        Raises:
+            NothingQueued
+            UnknownCampaign: more than one campaign has envelopes: a file goes to one study.
+            StoreError: the file exists or cannot be written; the queue is as it was.
+        """
+        target = Path(path)
+        with self.store.transaction():
+            waiting = [one for one in self.destinations() if campaign_id in (None, one.campaign_id)]
+            if not waiting:
+                raise NothingQueued("nothing waits to leave: answer a campaign first")
+            if len(waiting) > 1:
+                raise UnknownCampaign(
+                    f"envelopes of {len(waiting)} campaigns wait, and a file goes to one study: name the campaign, one "
+                    f"of {', '.join(one.campaign_id.hex() for one in waiting)}"
+                )
+            [one] = waiting
+            envelopes = self.waiting(one.campaign)
+            if target.exists():
+                raise StoreError(f"{target} exists and is not overwritten: name another file")
+            try:
+                write_durably(target, b"".join(envelopes))
+            except OSError as error:
+                raise StoreError(
+                    f"cannot write {target}: {error.strerror or error}; what waits is still queued"
+                ) from None
+            self.forget(one.campaign)
+        return len(envelopes)
+
+    def send(
+        self,
+        url: str | None = None,
+        *,
+        campaign_id: CampaignId | None = None,
+        now: float | None = None,
+        urandom: Randomness | None = None,
+        opener: Opener | None = None,
+    ) -> Sent:
+        """Upload what waits and is due, each campaign to its own study, and take off the queue what that acknowledges.
+
+        A campaign's addresses are tried in order, and the first receipt ends it. May be called as often as wanted:
+        before the time of the next attempt nothing is sent.
+
+        Args:
+            url: send only what belongs to this address; the result names what does not. None is all that waits.
+            campaign_id: send only what waits of this campaign.
+            now: seconds since 1970; the device's clock if left out.
+            urandom: where the delay after a failure is drawn from; the device's if left out.
+            opener: makes the connection; ``upload.connect`` if left out, which verifies the certificate.
+        Raises:
+            AddressRefused: ``url`` is not an address.
+            UnknownCampaign
+            StoreError: what waits is still queued.
+        """
+        from edge_sdk.transport.upload import send
+
+        campaign = None if campaign_id is None else Campaigns(self.store).number(campaign_id)
+        return send(self, url, campaign, self._clock() if now is None else now, urandom or self._urandom, opener)

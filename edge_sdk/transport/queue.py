@@ -1,0 +1,254 @@
+"""The queue of sealed envelopes that wait to leave, in order, and how far each campaign's upload has come.
+
+An attempt is written down as failed before it is made, and a receipt strikes it off: so neither a crash nor a second
+process makes a device try again too early.
+
+How envelopes leave the queue: outbox (a file, and the call an app makes), upload (the network). What an envelope says:
+answers/answering.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import TypeAlias
+
+from edge_sdk.errors import OutboxFull
+from edge_sdk.store.sqlite import Store
+
+MOST_ENVELOPES = 200
+MOST_BYTES = 256 * 1024
+"""What waits at most, all campaigns together; also the most that one upload carries, and that a study takes."""
+
+Sealed: TypeAlias = bytes
+"""An envelope as it leaves."""
+
+CampaignId: TypeAlias = bytes
+"""The id of a campaign."""
+
+Randomness: TypeAlias = Callable[[int], bytes]
+"""So many random bytes, as from ``os.urandom``."""
+
+
+class Trouble(IntEnum):
+    """What keeps an upload here, as the latest attempt found it; the numbers are the store's."""
+
+    NONE = 0
+    """No attempt was made, or it was not acknowledged."""
+    HOPELESS = 1
+    """The study said that it can never take these bytes; they are not sent again."""
+    FOREIGN = 2
+    """The study does not have the campaign; it may import it later."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """What is to be sent of one campaign: the same bytes until they are acknowledged.
+
+    Attributes:
+        campaign: the store's number of it.
+        campaign_id: its id.
+        sealed: envelopes in the order they were queued.
+        failures: attempts that were not acknowledged.
+        not_before: the time of the next one, in whole seconds; 0 before the first.
+        trouble: what the latest attempt found.
+    """
+
+    campaign: int
+    campaign_id: bytes
+    sealed: tuple[Sealed, ...]
+    failures: int = 0
+    not_before: int = 0
+    trouble: Trouble = Trouble.NONE
+
+    @property
+    def envelopes(self) -> int:
+        """How many."""
+        return len(self.sealed)
+
+    @property
+    def body(self) -> bytes:
+        """The envelopes one after another."""
+        return b"".join(self.sealed)
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where the envelopes of one campaign go.
+
+    Attributes:
+        campaign: the store's number of it.
+        campaign_id: its id.
+        addresses: of its study, tried in this order; empty where nobody named any.
+        envelopes: how many wait.
+    """
+
+    campaign: int
+    campaign_id: bytes
+    addresses: tuple[str, ...]
+    envelopes: int
+
+
+class Queue:
+    """The queue of one store. ``campaign`` is the store's number of one."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def __len__(self) -> int:
+        """Number of envelopes that wait."""
+        return self._size()[0]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that wait."""
+        return self._size()[1]
+
+    def _size(self) -> tuple[int, int]:
+        [[count, total]] = self.store.rows("SELECT count(*), coalesce(sum(length(envelope)), 0) FROM outbox")
+        return int(count), int(total)
+
+    def require_room(self, size: int) -> None:
+        """Refuse what would not fit; nothing that waits is ever dropped to make room.
+
+        Args:
+            size: bytes of one more envelope, or above it.
+        Raises:
+            OutboxFull
+        """
+        count, total = self._size()
+        if count + 1 > MOST_ENVELOPES or total + size > MOST_BYTES:
+            raise OutboxFull(
+                f"{count} envelopes of {total} bytes wait to leave, and at most {MOST_ENVELOPES} of {MOST_BYTES} may: "
+                "nothing was drawn or charged; send or export what waits first"
+            )
+
+    def enqueue(self, campaign: int, envelope: Sealed) -> None:
+        """Add an envelope at the end; part of the caller's transaction.
+
+        Raises:
+            OutboxFull
+        """
+        self.require_room(len(envelope))
+        self.store.execute("INSERT INTO outbox VALUES (NULL, ?, ?)", campaign, envelope)
+
+    def forget(self, campaign: int) -> None:
+        """Delete what waits of a campaign; part of the caller's transaction."""
+        self.store.execute("DELETE FROM outbox WHERE campaign = ?", campaign)
+        self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
+
+    def waiting(self, campaign: int, most: int = MOST_ENVELOPES) -> list[Sealed]:
+        """What waits of a campaign, in order; the first ``most`` of it."""
+        query = "SELECT envelope FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
+        rows = self.store.rows(query, campaign, most)
+        return [Sealed(envelope) for (envelope,) in rows]
+
+    # Uploads
+
+    def destinations(self) -> list[Destination]:
+        """Where what waits is to go, by campaign; the one that waits longest is first."""
+        rows = self.store.rows(
+            "SELECT outbox.campaign, id, addresses, count(*) FROM outbox JOIN joined USING (campaign) "
+            "JOIN known ON known.number = outbox.campaign GROUP BY outbox.campaign ORDER BY min(outbox.number)"
+        )
+        return [
+            Destination(int(campaign), bytes(campaign_id), tuple(addresses.split()), int(count))
+            for campaign, campaign_id, addresses, count in rows
+        ]
+
+    def begin(self, campaign: int, judge: Callable[[Upload], int | None]) -> tuple[Upload, bool] | None:
+        """The upload of a campaign as it stands, and whether it is to be sent now; None where nothing waits.
+
+        Args:
+            judge: the time of the attempt after this one, should it fail; None for no attempt now.
+        """
+        with self.store.transaction():
+            upload = self.upload(campaign)
+            if upload is None:
+                return None
+            following = judge(upload)
+            if following is None:
+                return upload, False
+            self.store.execute(
+                "INSERT INTO upload VALUES (?, ?, ?, ?, 0) ON CONFLICT DO UPDATE "
+                "SET failures = excluded.failures, not_before = excluded.not_before",
+                campaign,
+                upload.envelopes,
+                upload.failures + 1,
+                following,
+            )
+        return upload, True
+
+    def acknowledged(self, sent: Upload, refused: Sequence[int] = ()) -> Upload:
+        """Take what the study took off the queue, if it is there still.
+
+        Args:
+            refused: positions in the upload of what it did not take.
+        Returns:
+            what it did not take.
+        """
+        left = replace(sent, sealed=tuple(sent.sealed[place] for place in refused))
+        with self._unchanged(sent) as same:
+            if same:
+                numbers = self._numbers(sent)
+                for place in set(range(sent.envelopes)) - set(refused):
+                    self.store.execute("DELETE FROM outbox WHERE number = ?", numbers[place])
+                if refused:
+                    self.store.execute(
+                        "UPDATE upload SET envelopes = ? WHERE campaign = ?", left.envelopes, sent.campaign
+                    )
+                else:
+                    self.store.execute("DELETE FROM upload WHERE campaign = ?", sent.campaign)
+        return left
+
+    def postpone(self, sent: Upload, until: int, foreign: bool) -> int:
+        """Do not try again before ``until``; the time of the next attempt.
+
+        Args:
+            foreign: whether a study said that it does not have the campaign.
+        """
+        with self._unchanged(sent) as same:
+            if same:
+                self.store.execute(
+                    "UPDATE upload SET not_before = max(not_before, ?), trouble = ? WHERE campaign = ?",
+                    until,
+                    Trouble.FOREIGN if foreign else Trouble.NONE,
+                    sent.campaign,
+                )
+            row = self.store.row("SELECT not_before FROM upload WHERE campaign = ?", sent.campaign)
+        return until if row is None else int(row[0])
+
+    def begin_anew(self, campaign: int) -> None:
+        """Forget what became of earlier attempts: its study is at another address now; part of the caller's
+        transaction."""
+        self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
+
+    def refuse(self, sent: Upload) -> None:
+        """Keep what was sent and never send it again."""
+        with self._unchanged(sent) as same:
+            if same:
+                self.store.execute("UPDATE upload SET trouble = ? WHERE campaign = ?", Trouble.HOPELESS, sent.campaign)
+
+    @contextlib.contextmanager
+    def _unchanged(self, sent: Upload) -> Iterator[bool]:
+        """Whether an upload is as it was when it was sent; numbers and counts alone may be others' by now."""
+        with self.store.transaction():
+            standing = self.upload(sent.campaign)
+            yield standing is not None and standing.failures > 0 and standing.body == sent.body
+
+    def upload(self, campaign: int) -> Upload | None:
+        """The upload in flight; without one, the one that would be made of all that waits."""
+        row = self.store.row("SELECT envelopes, failures, not_before, trouble FROM upload WHERE campaign = ?", campaign)
+        count, failures, not_before, trouble = row or (MOST_ENVELOPES, 0, 0, Trouble.NONE)
+        waiting = self.waiting(campaign, count)
+        if not waiting:
+            return None
+        [campaign_id] = self.store.row("SELECT id FROM known WHERE number = ?", campaign) or [b""]
+        return Upload(campaign, campaign_id, tuple(waiting), int(failures), int(not_before), Trouble(trouble))
+
+    def _numbers(self, upload: Upload) -> list[int]:
+        """The queue's numbers of an upload's envelopes, in order."""
+        query = "SELECT number FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
+        return [int(number) for (number,) in self.store.rows(query, upload.campaign, upload.envelopes)]

@@ -1,0 +1,299 @@
+"""Uploads each campaign to its own study, the same bytes until a receipt has their digest.
+
+A campaign's envelopes go to its addresses, in their order, and nowhere else. Only a receipt takes them off the queue:
+an answer of 200 with the SHA-256 of exactly what was sent, which lists the envelopes that the study did not take
+because it does not have their campaign. Those stay, and so does everything where there is no receipt; the same bytes
+go again later, and the study counts them once. After failure number f + 1 the next attempt is not before a moment drawn
+uniformly from the min(24 h, 2^f minutes) that follow ("full jitter"), so that devices which failed together do not come
+back together.
+
+Whether, when and how much is sent follows from how many reports wait, from the network and from chance, never from an
+answer. Campaigns are uploaded one by one, so that a study is not told which reports of two campaigns came from one
+device; whoever sees the device's network address may still guess it.
+
+What the rows of an upload mean: queue. What the study answers: docs/RECEIVE.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import hashlib
+import http.client
+import json
+import math
+import ssl
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TypeAlias
+
+from edge_sdk.transport.address import Address, address
+from edge_sdk.transport.queue import Destination, Queue, Randomness, Trouble, Upload
+
+TIMEOUT_SECONDS = 30
+FIRST_SECONDS, MOST_SECONDS = 60, 24 * 3600
+"""The first delay is at most the former, and no delay is longer than the latter."""
+
+JITTER_BYTES = 8
+MOST_ANSWER_BYTES = 4096
+BATCH = "application/octet-stream"
+HOPELESS = ("codec", "envelope")
+"""Stages at which the same bytes fail every time."""
+
+Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
+"""Makes the connection of one upload: for an app that trusts one certificate only, or goes through a proxy."""
+
+
+class Outcome(Enum):
+    """What became of an upload."""
+
+    SENT = "sent"
+    """Acknowledged, and off the queue."""
+    WAITING = "waiting"
+    """Not tried: it is not time yet."""
+    FAILED = "failed"
+    """Tried and not acknowledged; it will be tried again."""
+    FOREIGN = "foreign"
+    """The study does not have their campaign; they are kept and will be tried again, for it may import it later."""
+    REFUSED = "refused"
+    """The study can never take these bytes; they are kept and not sent again."""
+    ELSEWHERE = "elsewhere"
+    """Not tried: the campaign has no address, or another one than was named."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One campaign's upload in one call.
+
+    Attributes:
+        campaign_id: whose envelopes they are.
+        envelopes: how many.
+        outcome: what became of them.
+        reason: why they are still here; empty when sent.
+        again: not tried before this time, seconds since 1970; None when sent, refused or not to be tried.
+    """
+
+    campaign_id: bytes
+    envelopes: int
+    outcome: Outcome
+    reason: str = ""
+    again: int | None = None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What one call did, upload by upload."""
+
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def envelopes(self) -> int:
+        """How many were acknowledged."""
+        return sum(attempt.envelopes for attempt in self.of(Outcome.SENT))
+
+    @property
+    def again(self) -> int | None:
+        """The earliest time at which there is something to send again."""
+        return min((attempt.again for attempt in self.attempts if attempt.again is not None), default=None)
+
+    def of(self, outcome: Outcome) -> list[Attempt]:
+        """The uploads with this outcome."""
+        return [attempt for attempt in self.attempts if attempt.outcome is outcome]
+
+
+class _Failed(Exception):
+    """An upload was not acknowledged. ``wait`` is how many seconds the study asks for."""
+
+    def __init__(self, reason: str, wait: int = 0) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+class _Hopeless(Exception):
+    """The same bytes would fail every time."""
+
+
+def send(
+    queue: Queue,
+    url: str | None,
+    campaign: int | None,
+    now: float,
+    urandom: Randomness,
+    opener: Opener | None = None,
+) -> Sent:
+    """Upload what waits and is due. See ``Outbox.send``."""
+    only = None if url is None else address(url)
+    attempts: list[Attempt] = []
+    for waiting in queue.destinations():
+        if campaign in (None, waiting.campaign):
+            attempts += _send_campaign(queue, waiting, only, now, urandom, opener or connect)
+    return Sent(tuple(attempts))
+
+
+def _send_campaign(
+    queue: Queue, waiting: Destination, only: Address | None, now: float, urandom: Randomness, opener: Opener
+) -> Iterator[Attempt]:
+    """Uploads of one campaign until nothing waits or something stays."""
+    addresses = [address(text) for text in waiting.addresses]
+    to = [one for one in addresses if only is None or _same(one, only)]
+    if not to:
+        yield Attempt(waiting.campaign_id, waiting.envelopes, Outcome.ELSEWHERE, _elsewhere(addresses, only))
+        return
+
+    def judge(upload: Upload) -> int | None:
+        return math.ceil(now) + delay(upload.failures, urandom) if _due(upload, now) else None
+
+    while begun := queue.begin(waiting.campaign, judge):
+        upload, tried = begun
+        if not tried:
+            yield _put_off(upload)
+            return
+        left, attempt = _offer(queue, upload, to, opener, now)
+        if taken := upload.envelopes - left:
+            yield Attempt(upload.campaign_id, taken, Outcome.SENT)
+        if attempt is not None:
+            yield attempt
+            return
+
+
+def _offer(
+    queue: Queue, upload: Upload, to: Iterable[Address], opener: Opener, now: float
+) -> tuple[int, Attempt | None]:
+    """Offer an upload to each address in turn until nothing is left of it.
+
+    Returns:
+        how many envelopes are left, and what became of them; None where none is.
+    """
+    left = upload
+    said, wait, foreign, hopeless = [], 0, False, True
+    for where in to:
+        try:
+            refused = _exchange(where, left, opener, now)
+        except _Hopeless as error:
+            said.append(str(error))
+        except _Failed as error:
+            said.append(str(error))
+            wait, hopeless = max(wait, error.wait), False
+        else:
+            left = queue.acknowledged(left, refused)
+            if not left.envelopes:
+                return 0, None
+            said.append(f"the study at {where.host} does not have this campaign")
+            foreign, hopeless = True, False
+    reason = "; ".join(said)
+    if hopeless:
+        queue.refuse(left)
+        return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
+    again = queue.postpone(left, math.ceil(now) + wait, foreign)
+    outcome = Outcome.FOREIGN if foreign else Outcome.FAILED
+    return left.envelopes, Attempt(left.campaign_id, left.envelopes, outcome, reason, again)
+
+
+def _same(one: Address, other: Address) -> bool:
+    """Whether two addresses lead to the same place, however they are written."""
+    return replace(one, text="") == replace(other, text="")
+
+
+def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
+    """Why nothing of a campaign is sent."""
+    if not addresses:
+        return "the campaign has no address, and none was given: give it one, or export its envelopes to a file"
+    where = " or ".join(one.text for one in addresses)
+    return f"its reports go to {where}" + (f", not to {only.text}" if only else "")
+
+
+def _due(upload: Upload, now: float) -> bool:
+    """Whether it is time. A moment further away than any delay was set by a clock that has gone back since."""
+    return upload.trouble is not Trouble.HOPELESS and not now < upload.not_before <= now + MOST_SECONDS + 1
+
+
+def _put_off(upload: Upload) -> Attempt:
+    if upload.trouble is Trouble.HOPELESS:
+        reason = "the study refused these bytes, and would again: export them to look at them, or forget the campaign"
+        return Attempt(upload.campaign_id, upload.envelopes, Outcome.REFUSED, reason)
+    why = "its study does not have this campaign" if upload.trouble is Trouble.FOREIGN else "it was not acknowledged"
+    reason = f"attempt {upload.failures} failed ({why}), and it is not time for the next one"
+    return Attempt(upload.campaign_id, upload.envelopes, Outcome.WAITING, reason, upload.not_before)
+
+
+def delay(failures: int, urandom: Randomness) -> int:
+    """Seconds to wait after failure number ``failures + 1``: uniform in 0 .. min(24 h, 2^failures minutes).
+
+    Off uniform by less than 2^-47 for each second. Always draws ``JITTER_BYTES``.
+    """
+    window = min(MOST_SECONDS, FIRST_SECONDS << min(failures, MOST_SECONDS.bit_length()))
+    return int.from_bytes(urandom(JITTER_BYTES), "big") * (window + 1) >> 8 * JITTER_BYTES
+
+
+def connect(to: Address) -> http.client.HTTPConnection:
+    """The connection of one upload: over TLS with the certificate and its name verified, unless to this machine."""
+    if not to.secure:
+        return http.client.HTTPConnection(to.host, to.port, timeout=TIMEOUT_SECONDS)
+    return http.client.HTTPSConnection(to.host, to.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
+
+
+def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[int, ...]:
+    """Post an upload once; back only with its receipt. No redirect is followed: a study does not move by itself.
+
+    Returns:
+        positions of the envelopes that the study did not take because it does not have their campaign.
+    Raises:
+        _Failed, _Hopeless
+    """
+    body = upload.body
+    try:
+        with contextlib.closing(opener(to)) as connection:
+            connection.request("POST", to.path, body, {"Content-Type": BATCH})
+            answer = connection.getresponse()
+            said = answer.read(MOST_ANSWER_BYTES)
+    except (OSError, http.client.HTTPException, UnicodeError) as error:  # the last: a name that no host can have
+        raise _Failed(f"no answer from {to.host}: {_why(error)}") from None
+    status, stated = answer.status, _stated(said)
+    if status == http.client.OK:
+        refused = _refused(stated, upload)
+        if refused is None:
+            raise _Failed(f"{to.host} gave no receipt of what was sent")
+        return refused
+    if status == http.client.BAD_REQUEST and stated.get("stage") in HOPELESS:
+        raise _Hopeless(f"{to.host} says that these are not reports and enrolments; they are kept, and not sent again")
+    raise _Failed(f"{to.host} answered {status}", retry_after(answer.getheader("Retry-After"), now))
+
+
+def _refused(stated: dict[str, object], upload: Upload) -> tuple[int, ...] | None:
+    """The positions that a receipt lists; None where it is not a receipt of this upload."""
+    refused = stated.get("refused")
+    if stated.get("digest") != hashlib.sha256(upload.body).hexdigest() or not isinstance(refused, list):
+        return None
+    if type(stated.get("envelopes")) is not int or stated["envelopes"] != upload.envelopes:
+        return None
+    if not all(type(place) is int and 0 <= place < upload.envelopes for place in refused):
+        return None
+    return tuple(refused) if refused == sorted(set(refused)) else None
+
+
+def _why(error: Exception) -> str:
+    """What went wrong in the network, in words that quote nothing of what the other side sent."""
+    reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None)
+    return str(reason or type(error).__name__)
+
+
+def _stated(said: bytes) -> dict[str, object]:
+    """The JSON object of an answer; empty if it is none."""
+    try:
+        stated = json.loads(said)
+    except (ValueError, RecursionError):
+        return {}
+    return stated if isinstance(stated, dict) else {}
+
+
+def retry_after(header: str | None, now: float) -> int:
+    """Seconds that a Retry-After asks for, a number or a date; at most 24 hours, and 0 if it says nothing."""
+    text = (header or "").strip()
+    if text.isascii() and text.isdigit():
+        return int(text) if len(text) <= len(str(MOST_SECONDS)) and int(text) < MOST_SECONDS else MOST_SECONDS
+    try:
+        seconds = email.utils.parsedate_to_datetime(text).timestamp() - now
+    except (ValueError, TypeError, OverflowError):
+        return 0
+    return math.ceil(min(max(seconds, 0), MOST_SECONDS))

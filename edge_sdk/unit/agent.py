@@ -1,0 +1,398 @@
+"""The unit that answers by itself: reads a source when it is time, collects, bundles, and lets it leave on a schedule.
+
+Everything has its moment, and no moment depends on a reading. A reading is numbered by the clock,
+floor((now - start of the period) / every); a bundle is made when its period is full or over; what is sealed leaves
+every so many seconds from a phase that is drawn once. A moment that was missed is missed: nothing is made up for, so an
+outage is not followed by a burst. What a reading decides is only what the device draws.
+
+A clock that shows a time which is known to be past is not set yet, or ran ahead before: nothing is answered until it
+shows a later one. Each step ends with everything on the disk, so a unit may be killed at any moment and goes on where
+it was.
+
+What leaves is sent by a child process, so that what TLS needs in memory does not stay. Logs never say a value, a
+spend or a prior.
+
+How a source is read: sensor. What the owner wrote down: config, dry_run. What an answer costs: answers/answering. The
+process that a unit lives in: daemon.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+from edge_sdk.answers.answering import known_past
+from edge_sdk.campaigns.succession import followed
+from edge_sdk.cli.exit_codes import NOT_YET
+from edge_sdk.device import Device
+from edge_sdk.errors import ConsentMissing, QuotaReached, StoreDamaged, StoreRestored, UnknownCampaign
+from edge_sdk.timestamps import moment
+from edge_sdk.unit.config import Configuration
+from edge_sdk.unit.dry_run import SETTLE_SECONDS, campaign_file, fit, require_own_address, trusted
+from edge_sdk.unit.sensor import NOTHING, Child, answer_of
+from protocol.errors import HalftruthError, OutsideSchedule
+
+if TYPE_CHECKING:
+    from protocol.campaign import Campaign
+    from protocol.domain import Answer
+
+CLOCK_SECONDS = 5
+"""Between two looks at a clock that is not set yet."""
+OPENING_SECONDS = 60
+"""Between two looks before the campaign opens."""
+MOST_PAUSE = 3600
+"""A clock that is set while the unit sleeps is noticed after so many seconds, if no moment comes before."""
+SEND_SECONDS = 600
+"""After which an upload is given up."""
+EXIT_SECONDS = 5
+"""For an upload to end itself, once it said what became of it."""
+PHASE_BYTES = 8
+NOTICE, WARNING, ERROR = 6, 4, 3
+"""Levels of the journal."""
+
+Say = Callable[[int, str], None]
+"""Writes one line of a level to the log."""
+
+
+class Unit:
+    """One configuration at work. ``close`` it.
+
+    Attributes:
+        campaign_id: of the campaign it answers.
+        agreed_to: of the one that the configuration names.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        read: Callable[[float], tuple[str, str]],
+        say: Say,
+        *,
+        clock: Callable[[], float] = time.time,
+        urandom: Callable[[int], bytes] = os.urandom,
+        past: float = 0,
+    ) -> None:
+        """Open the store; nothing is joined before the first ``step``.
+
+        Args:
+            read: gives a reading as text, or why there is none, within so many seconds.
+            past: a time that is known to be past, seconds since 1970.
+        Raises:
+            ConfigurationRefused: the campaign and the configuration do not fit each other.
+            BadData: the campaign or a key is none.
+            StoreError
+            OSError: a file cannot be read.
+        """
+        from protocol.campaign import campaign_id
+
+        self._configuration = configuration
+        self._read = read
+        self._say = say
+        self._clock = clock
+        self._urandom = urandom
+        self._past = past
+        self._now = clock()
+        self._data = campaign_file(configuration)
+        self.campaign_id = self.agreed_to = campaign_id(self._data)
+        self._terms: Campaign | None = None
+        self._instead: Answer | None = None
+        self._number = self._every = self._phase = 0
+        self._leaves = False
+        self._timeout, self._begun = 0.0, -inf
+        self._tried: tuple[int, int] | None = None
+        self._turn: int | None = None
+        self._asked_in: int | None = None
+        """The sending interval in which the study was asked for its next campaign."""
+        self._asking: Child | None = None
+        self._sending: Child | None = None
+        self._said: dict[str, str] = {}
+        # One moment for a whole step: a period that ends in between would else give a reading to the wrong one.
+        self._device = Device.open(
+            configuration.store, trusted(configuration), configuration.budget, clock=lambda: self._now, urandom=urandom
+        )
+        if configuration.follow:
+            self._go_on()
+
+    def close(self) -> None:
+        """Stop an upload on its way, and close the store; nothing else is pending."""
+        if self._sending is not None:
+            self._sending.end()
+            self._sending = None
+        self._device.close()
+
+    @property
+    def waits_for(self) -> list[int]:
+        """Descriptors: once one is readable, it is time for the next step."""
+        return [] if self._sending is None else [self._sending.fileno()]
+
+    def step(self) -> float | None:
+        """Do what is due now.
+
+        Returns:
+            seconds until something is due again, at most ``MOST_PAUSE``; None when the campaign is over and all has
+            left, or it was forgotten.
+        Raises:
+            HalftruthError: the campaign cannot be joined or agreed to.
+            StoreError: the store is damaged, or not the one it was.
+        """
+        self._now = self._clock()
+        self._finish_sending()
+        if self._now < self._past:
+            self._warn("clock", "the clock shows a time before the configuration was written: waiting until it is set")
+            return CLOCK_SECONDS
+        terms = self._terms or self._agree()
+        try:
+            until = known_past(self._device.records, self.campaign_id)
+            if self._now < until:
+                # Nothing is given a second time for it: what a window may cost counts on a clock that goes forward.
+                before = "the clock shows a time before the latest reading"
+                self._warn("clock", f"{before}: waiting until {moment(until)}, or until it is set")
+                return CLOCK_SECONDS
+            self._well("clock", "the clock is set")
+            if self._now < terms.opens:
+                self._warn("opening", f"{terms.title!r} has not opened yet", NOTICE)
+                return min(terms.opens - self._now, OPENING_SECONDS)
+            self._bundle(terms)
+            self._leave()
+            self._read_what_is_due(terms)
+            self._bundle(terms)
+        except (UnknownCampaign, ConsentMissing):
+            self._say(WARNING, "the campaign was forgotten: nothing more is answered; take it out of the configuration")
+            return None
+        if self._is_over(terms):
+            return self._follow() if self._configuration.follow and self._leaves else None
+        return max(0.0, min(self._moments(terms)) - self._clock())
+
+    # Agreeing
+
+    def _agree(self) -> Campaign:
+        """Join and consent, where this was not done before; the campaign."""
+        device, campaign_id = self._device, self.campaign_id
+        try:
+            device.join(self._data)
+            device.consent(campaign_id)
+        except OutsideSchedule:
+            # Over; what waits of it may still leave.
+            if campaign_id not in device.campaigns or not device.consented(campaign_id):
+                raise
+        terms = device.campaign(campaign_id)
+        self._direct(terms.addresses)
+        self._every, self._timeout, self._instead = fit(self._configuration, terms)
+        self._number = device.records.campaigns.number(campaign_id)
+        self._leaves = self._configuration.export is not None or bool(device.addresses(campaign_id))
+        self._phase = self._drawn_phase()
+        self._say(NOTICE, f"answering {terms.title!r}: a reading every {self._every} seconds")
+        self._terms = terms
+        return terms
+
+    def _go_on(self) -> bool:
+        """Answer the campaign that was followed to from here on; whether there is one."""
+        following = followed(self._device.records.store, self.campaign_id)
+        if following == self.campaign_id:
+            return False
+        self.campaign_id = following
+        self._data = self._device.records.campaigns.find(following).signed.data
+        self._terms = self._tried = None
+        return True
+
+    def _follow(self) -> float:
+        """Ask the study for its next campaign, one time in each sending interval; seconds until the next step."""
+        if self._go_on():
+            return 0.0
+        turn = (int(self._now) - self._phase) // self._configuration.send_every
+        if self._asked_in != turn:
+            self._asked_in = turn
+            command = ("-m", "edge_sdk", "--store", str(self._configuration.store), "follow", self.campaign_id.hex())
+            try:
+                self._sending = self._asking = Child([sys.executable, *command], errors=True)
+            except OSError as error:
+                self._warn("leaving", f"the study was not asked: {error.strerror or type(error).__name__}")
+        due = self._phase + (turn + 1) * self._configuration.send_every
+        return max(0.0, min(self._now + MOST_PAUSE, due) - self._clock())
+
+    def _direct(self, signed: Sequence[str]) -> None:
+        """Keep where the configuration says that the campaign's reports go, where the campaign does not.
+
+        Raises:
+            ConfigurationRefused: the campaign does.
+        """
+        require_own_address(self._configuration, signed)
+        if self._configuration.url is not None and not signed:
+            self._device.set_address(self.campaign_id, self._configuration.url)
+
+    def _drawn_phase(self) -> int:
+        """Seconds after each multiple of the sending interval; drawn once in the life of a store."""
+        phase = self._device.records.store.drawn("phase", PHASE_BYTES, self._urandom)
+        return int.from_bytes(phase, "big") * self._configuration.send_every >> 8 * PHASE_BYTES
+
+    # Readings
+
+    def _latest(self, terms: Campaign) -> tuple[int, int]:
+        """(period, reading) of the latest reading that is used up; (0, -1) before the first.
+
+        What was read while a clock ran ahead does not count before its time has come.
+        """
+        period = (int(self._now) - terms.opens) // terms.period_seconds
+        return self._device.records.readings.latest(self._number, period)
+
+    def _closes(self, terms: Campaign) -> int:
+        """When the campaign closes: at its end, or when its author closed it early."""
+        early = self._device.records.campaigns.closed_early(self.campaign_id)
+        return terms.closes if early is None else min(early, terms.closes)
+
+    def _place(self, terms: Campaign) -> tuple[int, int] | None:
+        """(period, reading) that it is time for; None where the period takes no more, or the campaign is over."""
+        if self._now >= self._closes(terms):
+            return None
+        period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
+        reading = into // self._every
+        return (period, reading) if reading < terms.answers_per_period else None
+
+    def _read_what_is_due(self, terms: Campaign) -> None:
+        place = self._place(terms)
+        if place is None or place == self._tried or place <= self._latest(terms):
+            return
+        # How long a source takes may tell what it reads. So the reading is of the moment at which it was begun, and
+        # nothing leaves before the latest moment at which it could end.
+        self._tried, self._begun = place, self._now
+        source = self._configuration.source
+        text, reason = self._read(self._timeout)
+        answer = None if reason else answer_of(terms.domain, text, source)
+        if answer is None:
+            answer = self._instead  # and not a word: the log would tell what was answered
+        if answer is None:
+            self._warn("source", f"{reason or NOTHING}: the reading is skipped")
+            return
+        self._well("source", "the source gives readings again")
+        give = self._device.answer if terms.transcript else self._device.collect
+        try:
+            give(self.campaign_id, answer, place[1])
+        except (UnknownCampaign, ConsentMissing, StoreRestored, StoreDamaged):
+            raise
+        except QuotaReached:
+            pass  # somebody else gave it
+        except HalftruthError as error:
+            self._warn("store", str(error))
+        else:
+            self._well("store", "the store takes readings again")
+
+    def _bundle(self, terms: Campaign) -> None:
+        """Seal what was collected, once its period is over, or has had its last reading."""
+        if not self._device.collected(self.campaign_id):
+            return
+        period, reading = self._latest(terms)
+        over = self._now >= min(self._closes(terms), terms.opens + (period + 1) * terms.period_seconds)
+        if not over and reading + 1 < terms.answers_per_period:
+            return
+        try:
+            self._device.bundle(self.campaign_id)
+        except (UnknownCampaign, StoreRestored, StoreDamaged):
+            raise
+        except HalftruthError as error:
+            self._warn("bundle", str(error))
+        else:
+            self._well("bundle", "what was collected is sealed")
+
+    # Leaving
+
+    def _leave(self) -> None:
+        """Send or export what is sealed, if its moment has come since the last step."""
+        if self._begun <= self._now < self._settled:
+            return
+        to, turn = self._configuration, (int(self._now) - self._phase) // self._configuration.send_every
+        due = self._turn is not None and turn > self._turn
+        self._turn = turn
+        if not due or not self._leaves or self._sending is not None or not self._waits:
+            return
+        # Of its own campaign alone: another unit of the store says itself when its campaign's leave, and where to.
+        named = self.campaign_id.hex()
+        try:
+            if to.export is None:
+                command = ("-m", "edge_sdk", "--store", str(to.store), "outbox", "send", "--campaign", named)
+                self._sending = Child([sys.executable, *command], errors=True)
+            else:
+                to.export.mkdir(parents=True, exist_ok=True)
+                name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._now)) + f"-{named[:8]}.htr"
+                count = self._device.outbox.export(to.export / name, self.campaign_id)
+                self._well("leaving", "")
+                self._say(NOTICE, f"{count} envelopes written to {to.export / name}")
+        except HalftruthError as error:
+            self._warn("leaving", str(error))
+        except OSError as error:
+            self._warn("leaving", f"nothing left: {error.strerror or type(error).__name__}")
+
+    def _finish_sending(self) -> None:
+        """Say what became of an upload, if it has ended or takes too long."""
+        child = self._sending
+        if child is None:
+            return
+        more = child.read()
+        if more and time.monotonic() < child.begun + SEND_SECONDS:
+            return
+        self._sending = None
+        code = child.end(0 if more else time.monotonic() + EXIT_SECONDS)
+        lines = child.printed.decode(errors="replace").split("\n")
+        said = ", ".join(line.removeprefix("edge_sdk: ") for line in lines if line) or f"exit code {code}"
+        if child is self._asking and not more and code == NOT_YET:
+            self._warn("following", said, NOTICE)
+        elif more:
+            self._warn("leaving", f"the upload was given up after {SEND_SECONDS} seconds")
+        elif code:
+            self._warn("leaving", f"not everything was sent: {said}")
+        else:
+            self._well("leaving", "")
+            self._say(NOTICE, said)
+
+    # Moments
+
+    @property
+    def _settled(self) -> float:
+        """When the latest reading is over, however long it took."""
+        return self._begun + self._timeout + SETTLE_SECONDS
+
+    def _moments(self, terms: Campaign) -> list[float]:
+        """Times at which something is due after now."""
+        moments = [self._now + MOST_PAUSE]
+        if self._now < self._closes(terms):
+            period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
+            begins, reading = terms.opens + period * terms.period_seconds, into // self._every + 1
+            following = begins + terms.period_seconds
+            if reading < terms.answers_per_period:
+                following = min(following, begins + reading * self._every)
+            moments.append(min(self._closes(terms), following))
+        if self._leaves:
+            turn = (int(self._now) - self._phase) // self._configuration.send_every
+            following = self._phase + (turn + 1) * self._configuration.send_every
+            moments.append(following if turn == self._turn else self._settled)
+        return moments
+
+    @property
+    def _waits(self) -> bool:
+        """Whether envelopes of the campaign wait to leave."""
+        return bool(self._device.outbox.waiting(self._number, 1))
+
+    def _is_over(self, terms: Campaign) -> bool:
+        if self._now < self._closes(terms) or self._sending is not None or self._device.collected(self.campaign_id):
+            return False
+        if self._leaves and self._waits:
+            return False
+        early = " early, by its author" if self._now < terms.closes else ""
+        self._warn("over", f"{terms.title!r} is over{early}", NOTICE)
+        return True
+
+    # The log
+
+    def _warn(self, about: str, text: str, level: int = WARNING) -> None:
+        """Say what keeps something from going on; once, until it goes on or another thing does."""
+        if self._said.get(about) != text:
+            self._said[about] = text
+            self._say(level, text)
+
+    def _well(self, about: str, text: str) -> None:
+        """Something goes on; said where it did not before."""
+        if self._said.pop(about, None) is not None and text:
+            self._say(NOTICE, text)

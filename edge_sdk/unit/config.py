@@ -1,0 +1,315 @@
+"""The configuration of a unit that answers by itself: one TOML file, written by the unit's owner.
+
+    store = "/var/lib/halftruth"            # the device's own folder, made if missing
+    trust = ["analyst.pub"]                 # public keys of the authors that the owner trusts
+    campaign = "load.campaign"              # joined and consented to at the first start
+    consent = true                          # the owner read its terms (run CONFIG --check) and agrees
+    follow = false                          # true: also to its study's next one, if that costs no more: succession
+
+    [budget]                                # caps; they are kept in the store, and only ever tightened
+    lifetime = 8.0                          # nats
+    per_campaign = 4.0                      # nats
+    window = [86400, 1.0]                   # for any stretch of so many seconds, nats
+
+    [source]                                # see ``Source``
+    command = ["cat", "/proc/loadavg"]
+    field = 0
+
+    [schedule]
+    every = 900                             # seconds; left out, period_seconds / answers_per_period
+
+    [send]                                  # without an address anywhere, somebody fetches: outbox export
+    url = "https://study.example"           # where the signed campaign names no address; or: export = "folder"
+    every = 3600                            # seconds
+
+A file that is not understood to its last key is refused, and the text names the key and what was expected; a misspelt
+cap would otherwise stand there and protect nobody. Paths are relative to the file.
+
+What a unit would do with it: dry_run. Whether a campaign fits under the caps: budget/policy.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from edge_sdk.budget.policy import BudgetPolicy
+from protocol import exact
+from protocol.errors import HalftruthError
+
+MOST_SECONDS = 2**31
+"""The longest time between two readings or two uploads: 68 years."""
+MOST_TIMEOUT = 3600
+DEFAULT_TIMEOUT, DEFAULT_SEND = 10, 3600
+"""Seconds."""
+CLAMP, SKIP = "clamp", "skip"
+
+
+class ConfigurationRefused(HalftruthError):
+    """A configuration that is not understood. The text names the key and what was expected."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a reading comes from, and how it is read; exactly one of ``command``, ``file`` and ``stdin``.
+
+    Attributes:
+        command: a program and its arguments, run for each reading; what it prints is looked at, what it prints to
+            standard error is dropped.
+        file: a file, whose last line is looked at.
+        stdin: whether the next line of standard input is looked at.
+        timeout: seconds after which a program, or a line that does not come, is given up; None takes
+            ``DEFAULT_TIMEOUT``, or half of what lies between two readings if that is less.
+        field: a number: which word of the last line, from 0, or from -1 at its end; a text: the names that lead to the
+            reading in a JSON value, with dots between them; None: the whole line.
+        separator: between the words; None for blanks.
+        scale: what a number is multiplied by, in a campaign of buckets.
+        outside: what becomes of a number or a position outside of the question: "clamp" takes the nearest one inside,
+            "skip" reports nothing, which tells whoever sees the reports that it was outside.
+        instead: what is answered where the source gives nothing that the question allows; None reports nothing.
+    """
+
+    command: tuple[str, ...] = ()
+    file: Path | None = None
+    stdin: bool = False
+    timeout: float | None = None
+    field: int | str | None = None
+    separator: str | None = None
+    scale: Fraction | None = None
+    outside: str = CLAMP
+    instead: str | None = None
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What the owner wrote down.
+
+    Attributes:
+        file: the configuration's own path.
+        store, trust, campaign: paths.
+        budget: the owner's caps.
+        source: where readings come from.
+        every: seconds between two readings; None leaves it to the campaign.
+        url, export: where what is sealed goes, at most one of them; None leaves it to the campaign's own addresses.
+        send_every: seconds between two uploads or exports.
+        follow: whether the owner also agrees to the study's next campaign, see succession.
+    """
+
+    file: Path
+    store: Path
+    trust: tuple[Path, ...]
+    campaign: Path
+    budget: BudgetPolicy
+    source: Source
+    every: int | None = None
+    url: str | None = None
+    export: Path | None = None
+    send_every: int = DEFAULT_SEND
+    follow: bool = False
+
+
+def load(path: str | os.PathLike[str]) -> Configuration:
+    """The configuration in a file.
+
+    Raises:
+        ConfigurationRefused
+        OSError: the file cannot be read.
+    """
+    import tomllib  # which nothing else on a device needs
+
+    file = Path(path)
+    try:
+        with file.open("rb") as opened:
+            found = tomllib.load(opened)
+    except UnicodeDecodeError:
+        raise ConfigurationRefused(f"{file} is not TOML: it is no UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationRefused(f"{file} is not TOML: {error}") from None
+    try:
+        return _configuration(file, _Table("", found))
+    except ConfigurationRefused as error:
+        raise ConfigurationRefused(f"{file}: {error}") from None
+
+
+class _Table:
+    """The keys of one table; each is taken once, and ``close`` refuses those that nobody took."""
+
+    def __init__(self, name: str, keys: dict[str, object]) -> None:
+        self._name = name
+        self._keys = dict(keys)
+
+    def wrong(self, key: str, expected: str) -> ConfigurationRefused:
+        return ConfigurationRefused(f"{self._of(key)} {expected}")
+
+    def _of(self, key: str) -> str:
+        return f"[{self._name}] {key}" if self._name else key
+
+    def has(self, key: str) -> bool:
+        return key in self._keys
+
+    def text(self, key: str, expected: str) -> str | None:
+        value = self._keys.pop(key, None)
+        if value is not None and (not isinstance(value, str) or not value or "\0" in value):
+            raise self.wrong(key, expected)
+        return value
+
+    def texts(self, key: str, expected: str) -> tuple[str, ...]:
+        value = self._keys.pop(key, [])
+        if not isinstance(value, list) or not all(isinstance(one, str) and one and "\0" not in one for one in value):
+            raise self.wrong(key, expected)
+        return tuple(value)
+
+    def truth(self, key: str, expected: str) -> bool:
+        value = self._keys.pop(key, False)
+        if not isinstance(value, bool):
+            raise self.wrong(key, expected)
+        return value
+
+    def whole(self, key: str, least: int, most: int, expected: str) -> int | None:
+        value = self._keys.pop(key, None)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise self.wrong(key, expected)
+        return value
+
+    def number(self, key: str, expected: str) -> float | None:
+        value = self._keys.pop(key, None)
+        if value is None:
+            return None
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise self.wrong(key, expected)
+        return value
+
+    def pick(self, key: str) -> object:
+        """Whatever stands there, for a caller that looks at it itself."""
+        return self._keys.pop(key, None)
+
+    def table(self, key: str) -> _Table:
+        value = self._keys.pop(key, {})
+        if not isinstance(value, dict):
+            raise self.wrong(key, f"is a table: [{key}]")
+        return _Table(key, value)
+
+    def close(self, known: str) -> None:
+        for key in self._keys:
+            raise ConfigurationRefused(f"there is no key {self._of(key)}; known here: {known}")
+
+
+def _configuration(file: Path, top: _Table) -> Configuration:
+    folder = file.absolute().parent
+    store = top.text("store", "is the folder of the device, a path")
+    trust = top.texts("trust", "is a list of public key files, such as the analyst's")
+    campaign = top.text("campaign", "is the signed campaign's file, a path")
+    consent = top.truth("consent", "is true or false")
+    follow = top.truth(
+        "follow", "is true or false: whether the study's next campaign is agreed to, if it costs no more"
+    )
+    budget, source = top.table("budget"), top.table("source")
+    schedule, send = top.table("schedule"), top.table("send")
+    top.close("store, trust, campaign, consent, follow, [budget], [source], [schedule], [send]")
+    if store is None:
+        raise top.wrong("store", "is missing: the folder of the device")
+    if not trust:
+        raise top.wrong("trust", "is missing: the public key files of the authors whose campaigns are answered")
+    if campaign is None:
+        raise top.wrong("campaign", "is missing: the signed campaign's file")
+    if not consent:
+        raise top.wrong(
+            "consent", "must be true: a unit has nobody to ask, so its owner reads the terms (--check) and agrees here"
+        )
+    every = schedule.whole("every", 1, MOST_SECONDS, "is a whole number of seconds between two readings, at least 1")
+    schedule.close("every")
+    url, export, send_every = _send(send)
+    return Configuration(
+        file,
+        folder / store,
+        tuple(folder / path for path in trust),
+        folder / campaign,
+        _budget(budget),
+        _source(source, folder),
+        every,
+        url,
+        None if export is None else folder / export,
+        send_every,
+        follow,
+    )
+
+
+def _send(table: _Table) -> tuple[str | None, str | None, int]:
+    url = table.text("url", "is where the study takes uploads, for a campaign that does not say so: https://HOST")
+    export = table.text("export", "is the folder that files for the study are written to, a path")
+    every = table.whole("every", 1, MOST_SECONDS, "is a whole number of seconds between two uploads, at least 1")
+    table.close("url, export, every")
+    if url is not None and export is not None:
+        raise table.wrong("url", "and export: name one of them")
+    return url, export, DEFAULT_SEND if every is None else every
+
+
+def _budget(table: _Table) -> BudgetPolicy:
+    lifetime = table.number("lifetime", "is a cap in nats, a number")
+    per_campaign = table.number("per_campaign", "is a cap in nats, a number")
+    window, expected = table.pick("window"), "is [seconds, nats], two numbers"
+    table.close("lifetime, per_campaign, window")
+    if window is not None and (
+        not isinstance(window, list) or len(window) != 2 or not all(isinstance(one, int | float) for one in window)
+    ):
+        raise table.wrong("window", expected)
+    stretch = None if window is None else (window[0], window[1])
+    each: dict[str, tuple[float | None, float | None, tuple[int, float] | None]] = {
+        "lifetime": (lifetime, None, None),
+        "per_campaign": (None, per_campaign, None),
+        "window": (None, None, stretch),
+    }
+    for key, caps in each.items():  # one by one, for the text to name the key
+        try:
+            BudgetPolicy(*caps)
+        except ValueError as error:
+            raise table.wrong(key, f"is no cap: {error}") from None
+    return BudgetPolicy(lifetime, per_campaign, stretch)
+
+
+def _source(table: _Table, folder: Path) -> Source:
+    command = table.texts("command", "is a list of texts: a program, then its arguments")
+    file = table.text("file", "is the file whose last line is read, a path")
+    stdin = table.truth("stdin", "is true or false")
+    timeout = table.number("timeout", f"is a number of seconds above 0, at most {MOST_TIMEOUT}")
+    field = table.pick("field")
+    separator = table.text("separator", "is the text between two words of a line; left out, blanks")
+    scale = table.number("scale", "is what a number is multiplied by: a finite number, and not 0")
+    outside = table.text("outside", f'is "{CLAMP}" or "{SKIP}"')
+    instead = table.text("instead", "is the answer to give where the source gives none, a text")
+    table.close("command, file, stdin, timeout, field, separator, scale, outside, instead")
+    if (command != ()) + (file is not None) + stdin != 1:
+        raise ConfigurationRefused("[source] names exactly one of command, file and stdin")
+    if timeout is not None and file is not None:
+        raise table.wrong("timeout", "is for a command or standard input; a file is not waited for")
+    if timeout is not None and not 0 < timeout <= MOST_TIMEOUT:
+        raise table.wrong("timeout", f"is a number of seconds above 0, at most {MOST_TIMEOUT}")
+    if field is not None and (isinstance(field, bool) or not isinstance(field, int | str) or field == ""):
+        raise table.wrong("field", "is a whole number (a word of the line, from 0) or a text (names in a JSON value)")
+    if separator is not None and not isinstance(field, int):
+        raise table.wrong("separator", "needs a field that is a number beside it")
+    if outside not in (None, CLAMP, SKIP):
+        raise table.wrong("outside", f'is "{CLAMP}" or "{SKIP}"')
+    try:
+        factor = None if scale is None else exact.rational(scale)
+    except ValueError:
+        factor = Fraction(0)
+    if factor == 0:
+        raise table.wrong("scale", "is what a number is multiplied by: a finite number, and not 0")
+    if command and "/" in command[0]:
+        command = (str(folder / command[0]), *command[1:])
+    return Source(
+        command,
+        None if file is None else folder / file,
+        stdin,
+        timeout,
+        field if isinstance(field, int | str) else None,
+        separator,
+        factor,
+        outside or CLAMP,
+        instead,
+    )

@@ -1,0 +1,128 @@
+"""``python -m edge_sdk.unit.daemon CONFIG``: the process that a unit lives in.
+
+A process that stays for months loads nothing but what it needs, ends at once when it is told to, and leaves one line
+for whatever went wrong. One process answers a campaign with a store.
+
+What the unit does: agent.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+
+from edge_sdk.errors import StoreError
+from edge_sdk.unit.agent import ERROR, NOTICE, Say, Unit
+from edge_sdk.unit.config import Configuration, ConfigurationRefused, load
+from edge_sdk.unit.sensor import Reader, Stopped
+from protocol.errors import BadData, HalftruthError
+
+
+def run(configuration: Configuration, say: Say) -> None:
+    """Be the unit of a configuration until its campaign is over, standard input ends, or SIGTERM or SIGINT comes.
+
+    Raises:
+        HalftruthError, OSError: it cannot begin, or the store is lost.
+    """
+    stop, wake = os.pipe()
+    for end in (stop, wake):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)  # the descriptor above tells; nothing is interrupted
+    reader = Reader(configuration.source, stop)
+    past = max(path.stat().st_mtime for path in (configuration.file, configuration.campaign))
+    with (
+        closing(Unit(configuration, reader.read, say, past=past)) as unit,
+        _alone(configuration, unit.agreed_to),
+        suppress(Stopped),
+    ):
+        while (pause := unit.step()) is not None:
+            if reader.ended:
+                say(NOTICE, "standard input has ended: what was collected leaves when the unit runs again")
+                return
+            ready, _, _ = select.select([stop, *unit.waits_for], [], [], pause)
+            if stop in ready:
+                raise Stopped
+        return
+    say(NOTICE, "stopped")
+
+
+@contextmanager
+def _alone(configuration: Configuration, campaign_id: bytes) -> Iterator[None]:
+    """Hold a campaign of a store, so that one unit answers it; the system lets go of it when the process ends.
+
+    Raises:
+        StoreError: another process holds it.
+    """
+    import fcntl
+
+    path = configuration.store / f"unit-{campaign_id.hex()}.lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError("another process answers this campaign with this store: stop it first") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Be the unit of the configuration that is named.
+
+    Returns:
+        the exit code: 0 done or stopped, 1 refused or failed, 2 usage, 65 bad data.
+    """
+    say = _log()
+    [path] = sys.argv[1:] if arguments is None else arguments
+    try:
+        run(load(path), say)
+    except ConfigurationRefused as error:
+        say(ERROR, str(error))
+        return 2
+    except BadData as error:
+        say(ERROR, str(error))
+        return 65
+    except HalftruthError as error:
+        say(ERROR, str(error))
+        return 1
+    except OSError as error:
+        say(ERROR, f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 1
+    return 0
+
+
+def _log() -> Say:
+    """One line each to standard error; with its level where that is the journal."""
+    journal = False
+    with suppress(OSError):  # nobody listens at all
+        known = os.fstat(2)
+        journal = os.environ.get("JOURNAL_STREAM") == f"{known.st_dev}:{known.st_ino}"
+
+    def say(level: int, text: str) -> None:
+        line = " ".join(text.split())
+        with suppress(OSError):  # a full disk under a log file stops nothing
+            print(f"<{level}>{line}" if journal else f"edge_sdk: {line}", file=sys.stderr, flush=True)
+
+    return say
+
+
+def _spare_memory() -> None:
+    """Take Python's own digests in place of OpenSSL's: ``cryptography`` brings an OpenSSL of its own, and one is
+    enough (3 MB). The digests are the same."""
+    from importlib.util import find_spec
+
+    own = ("_md5", "_sha1", "_sha3", "_blake2", *(("_sha2",) if find_spec("_sha2") else ("_sha256", "_sha512")))
+    if "hashlib" not in sys.modules and all(map(find_spec, own)):
+        sys.modules["_hashlib"] = None  # type: ignore[assignment]  # an import of it fails, as hashlib expects
+
+
+if __name__ == "__main__":
+    _spare_memory()
+    sys.exit(main())

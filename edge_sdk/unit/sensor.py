@@ -1,0 +1,243 @@
+"""Where a unit's readings come from: a program that is run, the last line of a file, the next line of standard input.
+
+Whether a unit reports must not depend on what it read. So a source never raises and never says what it saw: it gives a
+text or says why there is none, and ``answer_of`` takes a number or a position outside of the question to the nearest
+one inside. What a program writes to standard error is dropped, because it may repeat a reading.
+
+When a source is read, and what becomes of the answer: agent. What the keys mean: config.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edge_sdk.unit.config import CLAMP, Source
+from protocol.errors import NotInDomain
+
+if TYPE_CHECKING:
+    from protocol.domain import Answer, Domain, Grid, Number
+
+MOST_BYTES = 64 * 1024
+"""A program is stopped after so much, and of a file only its end is read."""
+
+STDIN = 0
+
+NOTHING = "the source gave no reading that the question allows"
+"""Said of every text that is none, so that a log does not tell which."""
+
+
+class Stopped(Exception):
+    """The unit is to stop, and the reading under way is none: it did not fail either."""
+
+
+class Child:
+    """A program that was started, and what it printed so far. ``fileno`` can be waited for with ``select``."""
+
+    def __init__(self, words: Sequence[str], *, errors: bool = False) -> None:
+        """Start a program in a process group of its own; its standard input is empty.
+
+        Args:
+            errors: whether what it writes to standard error is taken with the rest, and not dropped.
+        Raises:
+            OSError: there is no such program.
+        """
+        reading, writing = os.pipe()
+        silence: tuple[object, ...] = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
+        try:
+            self.pid = os.posix_spawnp(
+                words[0],
+                list(words),
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, writing, 1),
+                    (os.POSIX_SPAWN_DUP2, writing, 2) if errors else silence,
+                ],
+                setpgroup=0,
+                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # which Python ignores
+            )
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        os.set_blocking(reading, False)
+        self._reading = reading
+        self.printed = b""
+        self.begun = time.monotonic()
+
+    def fileno(self) -> int:
+        return self._reading
+
+    def read(self) -> bool:
+        """Take what it printed meanwhile; whether more may come."""
+        try:
+            while len(self.printed) < MOST_BYTES:
+                chunk = os.read(self._reading, MOST_BYTES)
+                if not chunk:
+                    return False
+                self.printed += chunk
+        except BlockingIOError:
+            return True
+        return False
+
+    def end(self, patience: float = 0) -> int:
+        """Kill what is left of it, and of what it started; its exit code, negative for the signal that ended it.
+
+        Args:
+            patience: until when it may end by itself, on ``time.monotonic``.
+        """
+        os.close(self._reading)
+        # It stays unburied until its group is killed, so that its number is nobody else's meanwhile.
+        while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if time.monotonic() > patience:
+                break
+            time.sleep(0.002)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        _, status = os.waitpid(self.pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+
+class Reader:
+    """Reads a source, again and again. ``stop`` is a descriptor that becomes readable when the unit is to stop."""
+
+    def __init__(self, source: Source, stop: int) -> None:
+        self._source = source
+        self._stop = stop
+        self._held = b""
+        self.ended = False
+        """Whether standard input has ended: nothing more will come."""
+
+    def read(self, timeout: float) -> tuple[str, str]:
+        """A reading as text, and why there is none; one of the two is empty. Over after ``timeout`` seconds.
+
+        Raises:
+            Stopped
+        """
+        try:
+            if self._source.command:
+                text, reason = self._command(timeout)
+            elif self._source.file is not None:
+                text, reason = _end_of(self._source.file), ""
+            else:
+                text, reason = self._line(timeout)
+        except OSError as error:
+            return "", f"the source cannot be read: {error.strerror or type(error).__name__}"
+        if reason:
+            return "", reason
+        found = field_of(text, self._source.field, self._source.separator)
+        return (found, "") if found else ("", NOTHING)
+
+    def _command(self, timeout: float) -> tuple[str, str]:
+        child = Child(self._source.command)
+        over = child.begun + timeout
+        more = True
+        while more and (left := over - time.monotonic()) > 0:
+            ready, _, _ = select.select([child.fileno(), self._stop], [], [], left)
+            if self._stop in ready:
+                child.end()
+                raise Stopped
+            more = not ready or child.read()
+        full = len(child.printed) >= MOST_BYTES
+        code = child.end(0 if more or full else over)
+        if full:
+            return "", "the source printed too much"
+        if more:
+            return "", f"the source gave nothing within {timeout:g} seconds"
+        if code:
+            return "", f"the source failed with exit code {code}"
+        return child.printed.decode(errors="replace"), ""
+
+    def _line(self, timeout: float) -> tuple[str, str]:
+        """The next line of standard input."""
+        over = time.monotonic() + timeout
+        while b"\n" not in self._held and not self.ended:
+            left = max(0.0, over - time.monotonic())
+            ready, _, _ = select.select([STDIN, self._stop], [], [], left)
+            if self._stop in ready:
+                raise Stopped
+            if STDIN not in ready:
+                return "", f"the source gave nothing within {timeout:g} seconds"
+            chunk = os.read(STDIN, MOST_BYTES)
+            self.ended = not chunk
+            self._held += chunk
+            if len(self._held) > MOST_BYTES and b"\n" not in self._held:
+                self._held = b""
+                return "", NOTHING
+        line, _, self._held = self._held.partition(b"\n")
+        return line.decode(errors="replace"), ""
+
+
+def _end_of(path: Path) -> str:
+    """The end of a file. A pipe that nobody writes to is empty, and holds nothing up."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size > MOST_BYTES:  # what the system makes up, below /proc and /sys, says that it has no size
+            os.lseek(descriptor, size - MOST_BYTES, os.SEEK_SET)
+        return os.read(descriptor, MOST_BYTES).decode(errors="replace")
+    finally:
+        os.close(descriptor)
+
+
+def field_of(text: str, field: int | str | None, separator: str | None = None) -> str:
+    """The part of ``text`` that a configuration names; empty where there is none."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    if isinstance(field, str):
+        return _json(text, field) or _json(lines[-1], field)
+    if field is None:
+        return lines[-1]
+    words = lines[-1].split(separator)
+    return words[field].strip() if -len(words) <= field < len(words) else ""
+
+
+def _json(text: str, names: str) -> str:
+    import json  # only where a source prints it
+
+    try:
+        value = json.loads(text, parse_float=str, parse_int=str)  # digits stay as they are written
+        for name in names.split("."):
+            value = value[int(name)] if isinstance(value, list) else value[name]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return ""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def answer_of(domain: Domain, text: str, source: Source) -> Answer | None:
+    """The answer that a reading spells; None where the question allows none such."""
+    from protocol.domain import DITHER_BYTES, Buckets, Grid
+
+    try:
+        answer = domain.parse(text)
+        if isinstance(domain, Buckets) and isinstance(answer, Fraction):
+            answer *= source.scale or 1
+            if source.outside == CLAMP:
+                answer = min(max(answer, domain.edges[0]), domain.edges[-1])
+        if isinstance(domain, Grid) and isinstance(answer, tuple) and source.outside == CLAMP:
+            answer = _inside(domain, answer)
+        domain.index(answer, bytes(DITHER_BYTES))
+    except NotInDomain:
+        return None
+    return answer
+
+
+def _inside(domain: Grid, position: tuple[Number, ...]) -> tuple[Number, ...]:
+    """The nearest position in the box, in degrees."""
+    from protocol.domain import MICRODEGREES
+
+    sides = ((domain.south, domain.north), (domain.west, domain.east))
+    return tuple(
+        min(max(Fraction(degrees), Fraction(low, MICRODEGREES)), Fraction(high, MICRODEGREES))
+        for degrees, (low, high) in zip(position, sides, strict=True)
+    )
