@@ -1,1 +1,67 @@
-"""The analyst's desk: author campaigns, verify uploads, turn reports into distributions."""
+"""The analyst's desk: author campaigns, verify uploads, turn reports into distributions.
+
+    from aggregator import Study
+
+    Study.open("lib").estimate("education")
+
+The names in ``__all__`` are loaded when they are first used, so importing one loads only the libraries that it needs.
+What runs on a device: ``edge_sdk``. Keys and signatures: ``protocol``.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False  # type checkers take it for true; the one in typing costs an import
+
+if TYPE_CHECKING:
+    from aggregator.author.audit import Audit, audit
+    from aggregator.author.draft import read_draft, read_question
+    from aggregator.estimate.result import Estimate
+    from aggregator.intake.ingest import IngestResult, ingest
+    from aggregator.planner.plan import Plan, plan
+    from aggregator.simulation import Truth, read_truth, simulate
+    from aggregator.study import Study
+
+__all__ = [
+    "Audit",
+    "Estimate",
+    "IngestResult",
+    "Plan",
+    "Study",
+    "Truth",
+    "audit",
+    "ingest",
+    "plan",
+    "read_draft",
+    "read_question",
+    "read_truth",
+    "simulate",
+]
+
+_HOME = {
+    "Audit": "aggregator.author.audit",
+    "Estimate": "aggregator.estimate.result",
+    "IngestResult": "aggregator.intake.ingest",
+    "Plan": "aggregator.planner.plan",
+    "Study": "aggregator.study",
+    "Truth": "aggregator.simulation",
+    "audit": "aggregator.author.audit",
+    "ingest": "aggregator.intake.ingest",
+    "plan": "aggregator.planner.plan",
+    "read_draft": "aggregator.author.draft",
+    "read_question": "aggregator.author.draft",
+    "read_truth": "aggregator.simulation",
+    "simulate": "aggregator.simulation",
+}
+"""The module that each name is loaded from, when it is first used."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"aggregator has no {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

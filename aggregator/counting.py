@@ -1,14 +1,15 @@
 """What a study has counted, as tallies: queries on its table of reports.
 
-One idea: a query first chooses rows (those of a period, or of each device those of its latest period), and a tally is
-the chosen rows counted by what they say. So every way to choose goes with every way to count: by output, by bit, by
-declared prior, by group of devices. Transcripts alone are read whole and in order.
+A query first chooses rows (those of a period, or of each device those of its latest period), and a tally is the chosen
+rows counted by what they say. So every way to choose goes with every way to count: by output, by bit, by declared
+prior, by group of devices. Transcripts alone are read whole and in order.
 
 What a tally tells: estimate. How rows came in: intake. Tallies of some keys only, on workers: engines.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -19,9 +20,10 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from aggregator.estimate.tally import Tally
-from aggregator.intake import columns, enrolments, tables
+from aggregator.intake import columns, enrolments
 from aggregator.intake.columns import Integers
-from aggregator.intake.tables import StudyError
+from aggregator.storage import tables
+from aggregator.storage.tables import StudyError
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.notions.own import OwnPrior
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from aggregator.estimate.groups import Groups
     from aggregator.estimate.personal import PersonalTally
     from aggregator.estimate.transcript import TranscriptTally
-    from aggregator.study import Study
+    from aggregator.holdings import Holdings
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Counting:
         table: a snapshot of its reports, or a part of one.
     """
 
-    study: Study
+    study: Holdings
     campaign: SignedCampaign
     table: DeltaTable
 
@@ -138,7 +140,7 @@ class Counting:
     def _groups(self, rows: str, tally: Tally) -> Groups:
         """The rows that a tally counts by group of devices."""
         from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
-        from aggregator.estimate.personal import PersonalTally
+        from aggregator.estimate.personal import PersonalTally, possible
 
         devices, most = tally.reports, min(tally.reports, 1)
         if self.terms.answers_per_period > 1:
@@ -149,7 +151,9 @@ class Counting:
             key, output, times = (found[name].to_numpy() for name in ("key", "output", "n"))
             places = {tuple(prior): place for place, prior in enumerate(tally.priors.tolist())}
             which = np.array([places[prior] for prior in self._declared(key)], dtype=np.int64)
-            return Groups.of(key & (GROUPS - 1), which * self.terms.domain.size + output, times, devices, most)
+            kept = possible(self.terms, tally.priors)[which, output]
+            at = which * self.terms.channel.outputs + output
+            return Groups.of((key & (GROUPS - 1))[kept], at[kept], times[kept], devices, most)
         if not self.terms.channel.unary:
             sql = f"{rows} SELECT key & {GROUPS - 1} AS part, output, count(*) AS n FROM chosen GROUP BY 1, 2"  # noqa: S608
             found = tables.query(self.table, sql)
@@ -188,8 +192,11 @@ class Counting:
         return TranscriptTally(counts, len(keys), rejected, self.table.version(), chains, lost, only, groups=groups)
 
     def _personal(self, rows: str) -> PersonalTally:
-        """The counted outputs by the prior that the key declared."""
-        from aggregator.estimate.personal import PersonalTally  # an ingest needs no estimators
+        """The counted outputs by the prior that the key declared.
+
+        Which outputs a device can make depends on what it declared, so others are refused here, as bad outputs.
+        """
+        from aggregator.estimate.personal import PersonalTally, possible  # an ingest needs no estimators
 
         found = tables.query(self.table, f"{rows} {_OF_KEYS}")
         registry = self.study.registry(self.name)
@@ -200,10 +207,15 @@ class Counting:
         which = np.array([places[written] for written in declared], dtype=np.int64)
         size = self.terms.domain.size
         priors = np.array([enrolments.prior_of(written) for written in places], dtype=np.int64).reshape(-1, size)
-        counts = np.zeros(priors.shape, dtype=np.int64)
+        counts = np.zeros((len(priors), self.terms.channel.outputs), dtype=np.int64)
         np.add.at(counts, (which, found["output"].to_numpy()), found["n"].to_numpy())
-        rejected = MappingProxyType(self.study.rejected(self.campaign))
-        return PersonalTally(counts.ravel(), int(counts.sum()), rejected, self.table.version(), priors)
+        allowed = possible(self.terms, priors)
+        rejected = Counter(self.study.rejected(self.campaign))
+        if bad := int(counts[~allowed].sum()):
+            rejected["bad-output"] += bad
+            counts[~allowed] = 0
+        refused = MappingProxyType(dict(rejected))
+        return PersonalTally(counts.ravel(), int(counts.sum()), refused, self.table.version(), priors)
 
 
 def periods(table: DeltaTable, campaign: str) -> dict[int, int]:

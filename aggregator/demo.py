@@ -41,6 +41,11 @@ closes = {closes}
 [limits]
 minimum_reports = 1000
 enrolment = "enrolled"
+
+[study]
+address = "https://study.example"
+contact = "survey@library.example"
+retention = "until the classes begin"
 """
 
 ATTACKS = 400

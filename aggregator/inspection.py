@@ -1,6 +1,7 @@
-"""What is in a file: a campaign, a batch, a key.
+"""What is in a file: a campaign, a closing notice, a batch.
 
-One idea: looking needs no trust. Nothing here verifies, and every line says what the bytes claim.
+Looking needs no trust: no signature is verified here, and every line says what the bytes claim. What a campaign's
+reports cost in accuracy needs the estimators: audit.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from protocol import envelope
+from protocol import envelope, exact
 from protocol.campaign import Campaign, campaign_id, unverified_campaign
+from protocol.closing import Closing, unverified_closing
 from protocol.envelope import Envelope, Kind
 from protocol.errors import BadData
+from protocol.notions import Information
+from protocol.notions.information import RADIUS_UNITS
 from protocol.report import Report
 
 
@@ -58,11 +62,68 @@ class BatchFile:
         }
 
 
-def look_into(data: bytes) -> CampaignFile | BatchFile:
+@dataclass(frozen=True)
+class ClosingFile:
+    """A notice that closes a campaign early: what it claims, and its author's key id."""
+
+    closing: Closing
+    author: bytes
+    size: int
+
+
+def study_facts(terms: Campaign) -> dict[str, Any]:
+    """What a campaign says of the study besides its question: where, whom to ask, how long, in which languages."""
+    return {
+        "addresses": list(terms.addresses),
+        "contact": terms.contact,
+        "retention": terms.retention,
+        "notice": terms.notice,
+        "language": terms.language,
+        "translations": [one.language for one in terms.translations],
+    }
+
+
+def certificate_facts(terms: Campaign) -> dict[str, Any]:
+    """Return what the certificate of a campaign says, in the machine-readable form.
+
+    Returns:
+        Levels, cost and worst case in nats, each rounded up to a nanonat; null where infinite.
+    """
+    certificate, channel = terms.certificate, terms.channel
+    named: dict[str, float | None] = {
+        "declared": exact.nats(certificate.declared),
+        "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
+        terms.notion.name: exact.nats(certificate.audited),
+    }
+    declared: dict[str, float] = {}
+    if isinstance(terms.notion, Information) and certificate.ball is not None:
+        named["lip-ball"] = exact.nats(certificate.ball)
+        declared["ball"] = terms.notion.radius / RADIUS_UNITS
+    return {
+        "mechanism": terms.mechanism,
+        "family": channel.family,
+        "values": channel.inputs,
+        "output_bits": channel.output_bits,
+        "notion": terms.notion.name,
+        "levels": named,
+        "certified": True,  # a campaign that is not cannot be constructed
+        "witness": {
+            "input": certificate.witness.x,
+            "other": certificate.witness.other,
+            "output": channel.spelled(certificate.witness.y),
+        },
+        "study": study_facts(terms),
+        "cost": exact.nats(certificate.cost),
+        "worst_case": exact.nats(terms.worst_case),
+        **declared,
+    }
+
+
+def look_into(data: bytes) -> CampaignFile | ClosingFile | BatchFile:
     """What the bytes of a file claim to be.
 
     Raises:
-        BadData: neither a campaign nor a batch with a single envelope in it.
+        BadData: not a campaign, a closing notice, or a batch with a single envelope in it.
     """
     if not data:
         raise BadData("the file is empty")
@@ -72,6 +133,8 @@ def look_into(data: bytes) -> CampaignFile | BatchFile:
     first, end = envelope.decode_first(data, start)
     if first.kind is Kind.CAMPAIGN and (start, end) == (0, len(data)):
         return CampaignFile(unverified_campaign(data), campaign_id(data), first.key_id, len(data))
+    if first.kind is Kind.CLOSING and (start, end) == (0, len(data)):
+        return ClosingFile(unverified_closing(data), first.key_id, len(data))
     return _batch(data)
 
 

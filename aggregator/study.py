@@ -1,63 +1,47 @@
 """The study: the aggregator's directory, or prefix in a bucket, of campaigns, keys and counted reports.
 
-One idea: a study is four append-only Delta tables, each named for what it holds; whoever can read the directory can
-read the study, with this or with any other engine. What was counted, counts once and for good.
+A study is four append-only Delta tables, each named for what it holds; whoever can read the directory can read the
+study, with this or with any other engine. What was counted, counts once and for good.
 
-How files become rows: intake. How rows become tallies: counting. How a tally becomes an estimate: estimate.
+Its campaigns and keys, as others read them: holdings. How files become rows: intake. How rows become tallies: counting.
+How a tally becomes an estimate: estimate.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from aggregator.counting import Counting, Counts, outputs_under, periods
+from aggregator.estimate.names import POOLS
 from aggregator.estimate.tally import Tally
-from aggregator.intake import enrolments, tables
+from aggregator.holdings import Holdings, Known, listed_in
+from aggregator.intake import enrolments
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.framing import frames
-from aggregator.intake.registry import Registry, load
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import verifier
-from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, StudyError
-from aggregator.places import Place, Remote, below, place
+from aggregator.storage import tables
+from aggregator.storage.places import Place, Remote, place, sync
+from aggregator.storage.tables import CAMPAIGNS, REPORTS, SCHEMAS, StudyError
 from protocol.campaign import SignedCampaign, open_campaign
+from protocol.closing import open_closing, unverified_closing
 from protocol.envelope import Kind
-from protocol.errors import BadData
+from protocol.errors import CampaignError
 
-__all__ = ["CampaignStatus", "Counts", "EnrolResult", "Known", "Listed", "Study", "StudyError"]
+if TYPE_CHECKING:
+    from aggregator.present.notebook import NotebookEstimate
+
+__all__ = ["CampaignStatus", "EnrolResult", "Study", "StudyError"]
 
 MAX_NAME = 100
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A campaign as it is listed in the study.
-
-    Attributes:
-        name: what the analyst calls it.
-        id: in hex.
-    """
-
-    name: str
-    id: str
-    author: bytes = field(repr=False)
-    data: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Known:
-    """A campaign of the study, verified and audited."""
-
-    name: str
-    campaign: SignedCampaign
 
 
 @dataclass(frozen=True)
@@ -83,6 +67,7 @@ class CampaignStatus:
     Attributes:
         id: in hex.
         opens, closes, open: UTC seconds, and whether devices answer now.
+        closed_early: since when its author closed it, UTC seconds; None where they did not.
         keys, revoked: keys registered, and how many of them are revoked, from whatever period on.
         revoked_from: how many are revoked from each period on.
         reports, periods: outputs counted, in all and by period.
@@ -95,6 +80,7 @@ class CampaignStatus:
     opens: int
     closes: int
     open: bool
+    closed_early: int | None
     keys: int
     revoked: int
     revoked_from: Mapping[int, int]
@@ -111,6 +97,7 @@ class CampaignStatus:
             "opens": self.opens,
             "closes": self.closes,
             "open": self.open,
+            "closed_early": self.closed_early,
             "keys": self.keys,
             "revoked": self.revoked,
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
@@ -120,13 +107,8 @@ class CampaignStatus:
         }
 
 
-class Study:
+class Study(Holdings):
     """A study in a directory or bucket. ``open`` or ``create`` it; every method sees what is committed when called."""
-
-    def __init__(self, path: Place) -> None:
-        self.path = path
-        self._opened: dict[str, Known] = {}
-        self._registries: dict[str, tuple[int, Registry]] = {}
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r})"
@@ -154,12 +136,15 @@ class Study:
         """
         path = place(path)
         with tables.storage(path / CAMPAIGNS):
-            if path.is_dir() and not any(tables.exists(path / name) for name in SCHEMAS) and _holds_anything(path):
+            held = path.is_dir() and (isinstance(path, Remote) or any(path.iterdir()))  # a prefix is what is below it
+            if held and not any(tables.exists(path / name) for name in SCHEMAS):
                 raise StudyError(f"{path} holds other files: name a new or an empty directory for the study")
             if isinstance(path, Remote):
                 path.require_conditional_writes()
             else:
+                missing = [folder for folder in (path, *path.parents) if not folder.exists()]
                 path.mkdir(parents=True, exist_ok=True)
+                sync(missing)
         for name in SCHEMAS:
             tables.create(path / name)
         return cls.open(path)
@@ -181,7 +166,7 @@ class Study:
             raise StudyError(f"a campaign's name is 1 to {MAX_NAME} printable characters without spaces")
 
         def rows(table: DeltaTable) -> pa.Table:
-            listed = _listed(table)
+            listed = listed_in(table)
             if any(there.id == signed.id.hex() for there in listed):
                 return SCHEMAS[CAMPAIGNS].empty_table()
             if any(there.name == name for there in listed):
@@ -191,69 +176,33 @@ class Study:
         tables.append(self.path / CAMPAIGNS, rows)
         return signed
 
-    def listed(self) -> list[Listed]:
-        """All campaigns in order of their names, not opened."""
-        return sorted(_listed(self._campaigns()), key=lambda listed: listed.name)
+    def close_early(self, data: bytes) -> Known:
+        """Take in the signed notice that closes a campaign of the study early. The same notice again changes nothing.
 
-    def _campaigns(self) -> DeltaTable:
-        """The campaigns that are known."""
-        return tables.snapshot(self.path / CAMPAIGNS)
-
-    def ids(self) -> tuple[str, ...]:
-        """Ids of all campaigns, in hex."""
-        return tuple(listed.id for listed in self.listed())
-
-    def campaigns(self) -> list[Known]:
-        """All campaigns in order of their names."""
-        return [self._open(listed, listed.name) for listed in self.listed()]
-
-    def known(self, campaign: str) -> Known:
-        """The campaign with an id in hex.
+        Reports of periods that begin at or after its time are refused from now on; counted ones stay.
 
         Raises:
-            StudyError: the study has none.
+            BadData: not a notice, not by the campaign's author, or later than one that is known.
+            StudyError: the study has no such campaign.
         """
-        if campaign not in self._opened:
-            self._open(next((listed for listed in self.listed() if listed.id == campaign), None), campaign)
-        return self._opened[campaign]
+        asked = unverified_closing(data).campaign_id.hex()
+        known = self.known(asked)
+        closes = open_closing(data, known.campaign).closes
 
-    def campaign(self, text: str) -> SignedCampaign:
-        """The campaign that ``text`` names: its name, its id in hex, or the beginning of one id only.
+        def rows(table: DeltaTable) -> pa.Table:
+            there = next(one for one in listed_in(table) if one.id == asked)
+            if there.closes is not None and there.closes < closes:
+                raise CampaignError(
+                    f"{there.name!r} was closed from an earlier time on: a later notice opens nothing again"
+                )
+            if there.closes == closes:
+                return SCHEMAS[CAMPAIGNS].empty_table()
+            return pa.table([[asked], [there.name], [there.author], [data]], schema=SCHEMAS[CAMPAIGNS])
 
-        Raises:
-            StudyError: it names none, or several.
-        """
-        listed = self.listed()
-        exact = [one for one in listed if text in (one.name, one.id)]
-        named = exact[:1] or [one for one in listed if text and one.id.startswith(text)]
-        return self._open(named[0] if len(named) == 1 else None, text).campaign
-
-    def _open(self, listed: Listed | None, asked: str) -> Known:
-        if listed is None:
-            names = ", ".join(one.name for one in self.listed()) or "none"
-            raise StudyError(f"{asked!r} names no campaign of the study, or several; it has: {names}")
-        if listed.id not in self._opened:
-            try:
-                self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))
-            except BadData as error:  # it was verified when it came in
-                what = f"holds the campaign {listed.name!r}, which cannot be opened here ({error})"
-                raise tables.Newer(self.path / CAMPAIGNS, what) from error
-        return self._opened[listed.id]
+        tables.append(self.path / CAMPAIGNS, rows)
+        return self._open(next(one for one in self.listed() if one.id == asked), asked)
 
     # Keys.
-
-    def registry(self, campaign: str) -> Registry:
-        """The keys registered in a campaign.
-
-        Args:
-            campaign: id in hex.
-        """
-        table = tables.snapshot(self.path / KEYS)
-        version, registry = self._registries.get(campaign, (-1, None))
-        if registry is None or version != table.version():
-            registry = load(table, campaign)
-            self._registries[campaign] = table.version(), registry
-        return registry
 
     def enrol(self, data: bytes, *, threads: int | None = None) -> EnrolResult:
         """Register the keys of a batch of enrolments, whoever may enrol by themselves.
@@ -335,12 +284,47 @@ class Study:
         """The counted outputs by period: all reports of all devices, whatever they said in other periods."""
         return self._counting(campaign).counts()
 
-    def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
-        """Envelopes refused for a campaign, by reject class; for None, those of no known campaign."""
-        name = campaign.id.hex() if campaign is not None else ""
-        sql = f"SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{name}' GROUP BY reason ORDER BY reason"  # noqa: S608
-        rows = tables.query(tables.snapshot(self.path / REJECTS), sql)
-        return dict(zip(rows["reason"].to_pylist(), rows["n"].to_pylist(), strict=True))
+    def estimate(
+        self,
+        campaign: str,
+        *,
+        period: int | None = None,
+        where: str | None = None,
+        method: str | None = None,
+        confidence: float = 0.95,
+        pool: str = POOLS[0],
+    ) -> NotebookEstimate:
+        """Estimate the distribution behind the reports of a campaign.
+
+        Args:
+            campaign: its name in the study, its id in hex, or the beginning of one id only.
+            period: one period; everybody's latest answer if not given.
+            where: the name of one class of people; everybody if not given.
+            method: one of ``estimate.names.METHODS``; what suits the campaign if not given.
+            confidence: of the intervals, between 0 and 1.
+            pool: one of ``estimate.names.POOLS``: how classes are put together.
+        Returns:
+            Shares as fractions, (k,), with intervals; its ``table()``, ``plot()`` and ``as_json()``.
+        Raises:
+            StudyError: the study has no such campaign, or several; or the campaign has no such period.
+            NotEnough: fewer devices have answered than the campaign waits for.
+            MethodRefused: an unknown method, or one that the campaign does not have what it takes for.
+        """
+        from aggregator.estimate.classes import within  # an ingest and a status need no estimators
+        from aggregator.estimate.result import estimate
+        from aggregator.present.notebook import NotebookEstimate
+
+        signed = self.campaign(campaign)
+        if period is not None and not 0 <= period < signed.terms.periods:
+            raise StudyError(
+                f"{signed.terms.title!r} has periods 0 to {signed.terms.periods - 1:,}, and not {period:,}"
+            )
+        tally = self.tally(signed, period)
+        if where is not None:
+            terms, tally = within(signed.terms, tally, where)
+            signed = replace(signed, terms=terms)
+        found = estimate(signed, tally, method=method, level=confidence, where=where, pool=pool)
+        return NotebookEstimate(**vars(found), period=period)
 
     def status(self, now: int) -> list[CampaignStatus]:
         """How each campaign stands at ``now`` (UTC seconds), in order of their names."""
@@ -348,6 +332,7 @@ class Study:
         found = []
         for known in self.campaigns():
             terms, name = known.campaign.terms, known.campaign.id.hex()
+            early = known.closes
             counted, registry = periods(reports, name), self.registry(name)
             since, keys = np.unique(registry.since[registry.revoked], return_counts=True)
             found.append(
@@ -357,7 +342,8 @@ class Study:
                     title=terms.title,
                     opens=terms.opens,
                     closes=terms.closes,
-                    open=terms.opens <= now < terms.closes,
+                    open=terms.opens <= now < (terms.closes if early is None else early),
+                    closed_early=early,
                     keys=len(registry.ids),
                     revoked=int(keys.sum()),
                     revoked_from=dict(zip(since.tolist(), keys.tolist(), strict=True)),
@@ -367,15 +353,6 @@ class Study:
                 )
             )
         return found
-
-
-def _holds_anything(path: Place) -> bool:
-    return next(below(path), None) is not None if isinstance(path, Remote) else any(path.iterdir())
-
-
-def _listed(table: DeltaTable) -> list[Listed]:
-    rows = tables.query(table, "SELECT name, campaign AS id, author, data FROM rows").to_pylist()
-    return [Listed(**row) for row in rows]
 
 
 def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, Reject]]]:

@@ -15,10 +15,11 @@ from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import within
-from aggregator.estimate.enough import NotEnough
+from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Span, Trend, trend
-from aggregator.present.trends import change_csv, change_table, spans_table, trend_csv
+from aggregator.families.decoder import Floats
+from aggregator.present.trends import change_csv, change_table, spans_table, steps_table, trend_csv, value_table
 from aggregator.study import Study
 from protocol.campaign import MAX_PERIODS, Campaign, SignedCampaign
 
@@ -37,6 +38,25 @@ class Form:
 
     name: str
     plot: Path | None
+
+
+@dataclass(frozen=True)
+class Course:
+    """What of a campaign's course over its periods is asked for.
+
+    Attributes:
+        spans: of periods; every period that has reports if None.
+        ends: two of them, between which the change is told; the first and the last if None.
+        steps: whether to tell the change from each to the next, too.
+        value: the only value to tell of.
+        truths: the true shares of a rehearsal, one for each span or one for all.
+    """
+
+    spans: list[Span] | None = None
+    ends: list[Span] | None = None
+    steps: bool = False
+    value: int | None = None
+    truths: Sequence[Floats] = ()
 
 
 class Spans(click.ParamType[list[Span]]):
@@ -62,16 +82,19 @@ def show_trend(
     engine: Engine,
     study: Study,
     signed: SignedCampaign,
-    spans: Sequence[Span] | None,
+    asked: Course,
     where: str | None,
     method: str | None,
     confidence: float,
     form: Form,
 ) -> Trend:
     """Print the estimates of some spans of periods and what has changed; of every period, if no span is named."""
-    spans = _periods_of(study, signed) if spans is None else spans
+    spans = _periods_of(study, signed) if asked.spans is None else asked.spans
     for span in spans:
         options.require_period(signed.terms, span.last)
+    ends = _ends_of(asked, spans)
+    if len(asked.truths) not in (0, 1, len(spans)):
+        raise click.UsageError(f"--truth is given once, or once for each of the {len(spans)} spans, in their order")
     with shell.progress("periods", len(spans)) as advance:
 
         def counted() -> Iterator[Tally]:
@@ -79,15 +102,22 @@ def show_trend(
                 yield tally
                 advance(1)
 
-        found = trend(signed, spans, counted(), level=confidence, method=method, where=where)
+        found = trend(
+            signed, spans, counted(), level=confidence, method=method, where=where,
+            ends=ends, steps=asked.steps, value=asked.value, truths=asked.truths,
+        )  # fmt: skip
     if form.name == "json":
         shell.print_json(found.as_json())
     elif form.name == "csv":
         shell.say(trend_csv(found).rstrip())
     else:
-        shell.console().print(spans_table(found))
-        if found.change is not None:
-            shell.console().print(change_table(found.change, found))
+        tables = [spans_table(found)] if found.value is None else [value_table(found, found.value)]
+        if found.change is not None and found.value is None:
+            tables.append(change_table(found.change, found))
+        if asked.steps:
+            tables.append(steps_table(found))
+        for table in tables:
+            shell.console().print(table)
     _warn(found)
     if form.plot:
         from aggregator.present.trend_plot import draw_trend  # matplotlib takes a second to load
@@ -95,6 +125,16 @@ def show_trend(
         draw_trend(found, form.plot)
         shell.warn(f"{form.plot}  drawn")
     return found
+
+
+def _ends_of(asked: Course, spans: Sequence[Span]) -> tuple[Span, Span] | None:
+    """The spans that --between names."""
+    if asked.ends is None:
+        return None
+    names = ", ".join(span.name for span in spans[:20])
+    if len(asked.ends) != 2 or asked.ends[0] == asked.ends[1] or any(span not in spans for span in asked.ends):
+        raise click.UsageError(f"--between names two of the spans, as 0,3; they are: {names}")
+    return asked.ends[0], asked.ends[1]
 
 
 def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
@@ -123,7 +163,7 @@ def _warn(found: Trend) -> None:
             shell.warn(f"Warning: {span.words}: {warning}")
 
 
-@halftruth.command(short_help="What differs between two campaigns, or two classes of people.")
+@halftruth.command()
 @click.argument("campaigns", nargs=-1, required=True, metavar="A [B]", type=CampaignName())
 @click.option("--classes", help="Two classes of campaign A, as x,y.", metavar="X,Y")
 @options.form
@@ -132,7 +172,7 @@ def _warn(found: Trend) -> None:
 @options.method
 @options.confidence
 @options.engine
-@click.pass_context
+@shell.in_study
 def compare(
     ctx: click.Context,
     campaigns: tuple[str, ...],

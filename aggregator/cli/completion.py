@@ -25,7 +25,7 @@ class CampaignName(click.ParamType[str]):
     name = "campaign"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        folder = ctx.find_root().params.get("study")
+        folder = ctx.obj or ctx.find_root().params.get("study")
         if not isinstance(folder, Path):  # a bucket is too far away for a key press
             return []
         from aggregator.study import Study  # nothing is opened before somebody asks
@@ -47,7 +47,7 @@ def _title(data: bytes) -> str | None:
     return title if isinstance(title, str) else None
 
 
-@halftruth.command(short_help="Complete commands, options and campaigns in a shell.")
+@halftruth.command()
 @click.argument("shell_name", metavar="SHELL", type=click.Choice(SHELLS))
 def completion(shell_name: str) -> None:
     """Print the script that completes commands, options, files and the study's campaigns in SHELL.

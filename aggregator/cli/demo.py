@@ -16,11 +16,11 @@ from aggregator.cli import shell
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.estimate.result import Estimate
 from aggregator.present.table import total_variation
-from aggregator.simulate import read_truth
+from aggregator.simulation import read_truth
 from aggregator.study import Study
 
 
-@halftruth.command(short_help="The whole session, on the answers of 48,842 people.")
+@halftruth.command()
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

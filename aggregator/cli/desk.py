@@ -1,12 +1,13 @@
-"""The desk's commands that bring things into a study: import, enrol, revoke, ingest; and status.
+"""The desk's commands that bring things into a study: import, enrol, revoke, ingest.
 
-One idea: each changes the study in one step, which is whole or not at all, and says what became of what came in.
+Each changes the study in one step, which is whole or not at all, and says what became of what came in.
 
 What is made of it: estimate, changes, export. Repairs: upkeep.
 """
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,28 +18,44 @@ from aggregator.cli import options, shell
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.intake import ingest as intake
-from aggregator.intake.files import batch_files
+from aggregator.intake.files import batch_files, may_hold
+from aggregator.intake.framing import HEADS
 from aggregator.intake.ingest import IngestResult
-from aggregator.places import Place
-from aggregator.present.listing import ingest_table, status_table
+from aggregator.present.listing import ingest_table
 from aggregator.receive import inbox
+from aggregator.storage.places import Place
 from aggregator.study import Study
 from protocol.campaign import require_campaign
+from protocol.closing import is_closing
+
+NAMED = 5
+"""Files that a warning names."""
 
 
-@halftruth.command("import", short_help="Take a signed campaign into the study.")
+@halftruth.command("import")
 @click.argument("file", type=shell.existing)
-@click.option("--trust", type=shell.existing, multiple=True, required=True, help="The author's public key, NAME.pub.")
+@click.option("--trust", type=shell.existing, multiple=True, help="The author's public key, NAME.pub; of a campaign.")
 @click.option("--name", help="What the study calls it. [default: the file's name without its ending]")
 @shell.as_json
-@click.pass_context
+@shell.in_study
 def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], name: str | None, as_json: bool) -> None:
     """Take a signed campaign into the study; a new folder becomes a study.
 
-    The signature is verified under a key named by --trust, and the channel audited again.
+    The signature is verified under a key named by --trust, and the channel audited again. A notice that closes a
+    campaign early (`halftruth close`) needs no --trust: it is verified under the key of the campaign's author.
     """
     data = file.read_bytes()
+    if is_closing(data):
+        closed = Study.open(shell.study_folder(ctx)).close_early(data)
+        moment = datetime.datetime.fromtimestamp(closed.closes or 0, datetime.UTC).isoformat()
+        if as_json:
+            shell.print_json({"name": closed.name, "id": closed.campaign.id.hex(), "closed_early": closed.closes})
+        else:
+            shell.say(f"{closed.name}  closed early, from {moment} on")
+        return
     require_campaign(data)
+    if not trust:
+        raise click.UsageError("Missing option '--trust': a campaign is verified under its author's public key")
     study = Study.create(shell.study_folder(ctx))
     name = name or file.stem
     signed = study.import_campaign(data, [shell.public_key(path) for path in trust], name)
@@ -48,10 +65,10 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
         shell.say(f"{name}  {signed.terms.title!r}, id {signed.id.hex()}")
 
 
-@halftruth.command(short_help="Register device keys.")
+@halftruth.command()
 @click.argument("files", type=shell.existing, nargs=-1, required=True)
 @shell.as_json
-@click.pass_context
+@shell.in_study
 def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     """Register the device keys in FILES (enrolments, as `simulate --keys` or a device writes them)."""
     study = Study.open(shell.study_folder(ctx))
@@ -74,7 +91,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
         raise Failure("no key was enrolled", BAD_DATA)
 
 
-@halftruth.command(short_help="Refuse reports under device keys from now on.")
+@halftruth.command()
 @click.argument("files", type=shell.existing, nargs=-1, required=True)
 @click.option(
     "--from-period",
@@ -84,7 +101,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     help="Refuse reports of period N and later ones only. [default: of all periods]",
 )
 @shell.as_json
-@click.pass_context
+@shell.in_study
 def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_json: bool) -> None:
     """Refuse reports under the device keys in FILES from now on; what was counted stays counted.
 
@@ -109,12 +126,12 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
         raise Failure(f"the study knows none of these keys, or had revoked them all{more}", FAILED)
 
 
-@halftruth.command(short_help="Verify reports and count each once.")
+@halftruth.command()
 @click.argument("paths", type=shell.batches, nargs=-1)
 @click.option("--threads", type=click.IntRange(min=1), help="Threads or processes that verify. [default: one a core]")
 @options.engine
 @shell.as_json
-@click.pass_context
+@shell.in_study
 def ingest(
     ctx: click.Context, paths: tuple[Place, ...], threads: int | None, engine_name: str, as_json: bool
 ) -> IngestResult:
@@ -137,9 +154,10 @@ def ingest(
         raise click.UsageError("--threads: a scheduler has the workers that it has")
     with engine_of(engine_name, threads) as engine, shell.progress("verifying", intake.size_of(files)) as advance:
         result = engine.ingest(study, files, now=int(time.time()), progress=advance)
+    others = _no_batches(files) if result.rejected.get("malformed") else []
     if uploads:
         inbox.put_away(study.path, uploads, result.warnings)
-    for warning in result.warnings:
+    for warning in (*result.warnings, *others):
         shell.warn(f"Warning: {warning}")
     if as_json:
         shell.print_json(result.as_json())
@@ -148,13 +166,12 @@ def ingest(
     return result
 
 
-@halftruth.command(short_help="What the study holds.")
-@shell.as_json
-@click.pass_context
-def status(ctx: click.Context, as_json: bool) -> None:
-    """What the study holds: campaigns, keys, reports and refusals."""
-    rows = Study.open(shell.study_folder(ctx)).status(int(time.time()))
-    if as_json:
-        shell.print_json([row.as_json() for row in rows])
-    else:
-        shell.console().print(status_table(rows))
+def _no_batches(files: list[Place]) -> list[str]:
+    """A warning that names the files in which no envelope begins, if there are any."""
+    named = [
+        str(file) for file in files if not any(may_hold(file, head, intake.PIECE_BYTES) for head in HEADS.values())
+    ]
+    if not named:
+        return []
+    more = f" and {len(named) - NAMED:,} more" if len(named) > NAMED else ""
+    return [f"no envelope is in {', '.join(named[:NAMED])}{more}: name the batches of reports alone"]

@@ -8,57 +8,86 @@ Over the periods, and what has changed: changes.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import click
 import numpy as np
 
-from aggregator.audit import ask, audit_campaign
+from aggregator.author.audit import ask, audit
+from aggregator.author.value_table import read_sheet, stranger
 from aggregator.cli import options, shell
-from aggregator.cli.changes import Form, Spans, show_trend
+from aggregator.cli.changes import Course, Form, Spans, show_trend
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.shell import BAD_DATA, Failure, halftruth
+from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate import query
 from aggregator.estimate.classes import within
-from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.names import POOLS
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.result import estimate as estimate_shares
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Span, Trend
-from aggregator.present.document import answer_csv, estimate_csv
+from aggregator.families.decoder import Floats
+from aggregator.present.document import answer_csv, estimate_csv, estimate_parquet, estimates_geojson
 from aggregator.present.page import page
 from aggregator.present.table import answer_table, estimate_table
-from aggregator.sheet import read_sheet
-from aggregator.simulate import read_truth
+from aggregator.simulation import read_truth
 from aggregator.study import Study
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items
+from protocol.errors import NotInDomain
+
+FILES = ("parquet", "geojson")
+"""Forms of a whole distribution for other programs."""
 
 
-@halftruth.command(short_help="The distribution behind a campaign's reports.")
+@halftruth.command()
 @click.argument("campaign", type=CampaignName())
-@options.form
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice((*options.FORMS, *FILES)),
+    default=options.FORMS[0],
+    show_default=True,
+    help="How it is printed. parquet is binary, so send it to a file; geojson is of grids.",
+)
 @options.as_json
 @options.plot("Draw the shares with their intervals (a map for grids)")
 @click.option("--report", type=shell.writable, help="Write the page to hand on: one HTML file that stands alone.")
 @click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
 @click.option("--by", type=click.Choice(["period"]), help="An estimate of each period, and what has changed.")
 @click.option("--periods", type=Spans(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS")
+@click.option("--between", type=Spans(), help="With --by period: the two between which the change is.", metavar="A,B")
+@click.option("--steps", is_flag=True, help="With --by period: also the change from each to the next.")
 @click.option("--where", help="One class of people only, as class=NAME.", metavar="class=NAME")
 @options.method
 @options.confidence
-@click.option("--truth", "truth_file", type=shell.existing, help="CSV value,count to set beside it, in rehearsals.")
+@click.option(
+    "--truth",
+    "truth_files",
+    type=shell.existing,
+    multiple=True,
+    help="CSV as of simulate, to set beside it in rehearsals. With --by period: once for each, or once for all.",
+)
+@click.option(
+    "--pool",
+    type=click.Choice(POOLS),
+    default=POOLS[0],
+    show_default=True,
+    help="How classes are put together: every report alike, or by precision, where classes have the same shares "
+    "(tested; refused if they differ).",
+)
 @click.option("--value", help="Only this value: its share, and people with --population.")
 @click.option("--mean", is_flag=True, help="The mean of a campaign that asks for a number.")
 @click.option("--sum", "total", is_flag=True, help="Its sum, over the reports or --population.")
 @click.option("--weights", type=shell.existing, help="CSV value,weight: the sum of everybody's weight.")
 @click.option("--offset", type=options.Number(-1e15, 1e15), default=0.0, help="Added to every weight.")
-@click.option("--population", type=click.IntRange(min=1), help="How many people the reports stand for.")
-@click.option("--forged", type=click.IntRange(min=1), help="State the influence of this many forged reports.")
+@click.option("--population", type=click.IntRange(1, options.MOST), help="How many people the reports stand for.")
+@click.option("--forged", type=click.IntRange(1, options.MOST), help="State the influence of this many forged reports.")
 @options.engine
-@click.pass_context
+@shell.in_study
 def estimate(
     ctx: click.Context,
     campaign: str,
@@ -69,10 +98,13 @@ def estimate(
     period: int | None,
     by: str | None,
     periods: list[Span] | None,
+    between: list[Span] | None,
+    steps: bool,
     where: str | None,
     method: str | None,
     confidence: float,
-    truth_file: Path | None,
+    truth_files: tuple[Path, ...],
+    pool: str,
     value: str | None,
     mean: bool,
     total: bool,
@@ -86,22 +118,26 @@ def estimate(
 
     Shares come with intervals for each value by itself, and for all values together. With --value, --mean, --sum or
     --weights, one number instead. With --by period, the course over the periods, and the change from the first to the
-    last. Where fewer devices have answered than the campaign waits for, it ends with exit code 75.
+    last, or --between two of them; with --steps also from each to the next; with --value, of that value alone. Where
+    fewer devices have answered than the campaign waits for, it ends with exit code 75.
     """
     form = "json" if as_json else form
+    if form in FILES and (by is not None or mean or total or weights is not None or value is not None):
+        raise click.UsageError(f"--format {form} is of one whole distribution: leave out --by, --value, --mean, ...")
+    if pool != POOLS[0] and (by is not None or where is not None or mean or total or weights or value is not None):
+        raise click.UsageError(f"--pool {pool} is of one whole distribution of everybody")
     numbers = (("value", value is not None), ("mean", mean), ("sum", total), ("weights", weights is not None))
     queries = [word for word, asked in numbers if asked]
-    _require_one_number(queries, [("plot", plot), ("report", report), ("truth", truth_file), ("forged", forged)])
+    of_all = [("plot", plot), ("truth", truth_files or None)] if by is None else []
+    _require_one_number(queries, [*of_all, ("report", report), ("forged", forged)])
     if population is not None and queries not in (["value"], ["sum"], ["weights"]):
         raise click.UsageError("--population goes with --value, --sum or --weights")
     if offset and queries != ["weights"]:
         raise click.UsageError("--offset goes with --weights")
-    if by is None and periods is not None:
-        raise click.UsageError("--periods goes with --by period")
-    if by is not None:
-        _require_alone_by_period(queries, period, truth_file, forged)
-    if report is not None:
-        shell.require_new(report)
+    if by is None:
+        _require_by_period(periods, between, steps, truth_files)
+    else:
+        _require_alone_by_period(queries, period, population, forged)
     name = _class_of(where)
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
@@ -110,10 +146,14 @@ def estimate(
     course: Trend | None = None
     with engine_of(engine_name) as engine:
         if by is not None:
-            course = show_trend(engine, study, signed, periods, name, method, confidence, Form(form, plot))
+            truths = [_true_shares(file, signed.terms.domain, signed.terms.classes, name) for file in truth_files]
+            one = None if value is None else _one_value(signed.terms.domain, value)
+            asked = Course(periods, between, steps, one, truths)
+            course = show_trend(engine, study, signed, asked, name, method, confidence, Form(form, plot))
             if report is None:
                 return course
         tally = engine.tally(study, signed, period)
+    classes = signed.terms.classes
     if name is not None:
         cut, tally = within(signed.terms, tally, name)
         signed = replace(signed, terms=cut)
@@ -124,10 +164,10 @@ def estimate(
         return answer
     if forged is not None and forged > tally.reports:
         raise click.UsageError(f"--forged: there are {tally.reports:,} reports")
-    found = estimate_shares(signed, tally, method=method, level=confidence, forged=forged, where=name)
-    truth = read_truth(truth_file, terms.domain, terms.classes).shares(terms.domain) if truth_file else None
+    found = estimate_shares(signed, tally, method=method, level=confidence, forged=forged, where=name, pool=pool)
+    truth = _true_shares(truth_files[-1], terms.domain, classes, name) if truth_files else None
     if course is None:
-        _print_shares(found, form, plot, truth)
+        _print_shares(found, period, form, plot, truth)
     if report:
         _write_page(report, found, tally, period, truth, course)
     return course or found
@@ -146,7 +186,7 @@ def _asked(
 ) -> query.Answer:
     """The one number that --value, --mean, --sum or --weights asks for."""
     if value is not None:
-        x = _value(terms.domain, terms.domain.parse(value))
+        x = _one_value(terms.domain, value)
         answer = query.survey(terms, tally, x, level=level)
         return answer.times(population, f"people with {terms.domain.label(x)}") if population else answer
     if mean:
@@ -168,11 +208,15 @@ def _print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | 
         shell.console().print(answer_table(answer, terms, reports))
 
 
-def _print_shares(found: Estimate, form: str, plot: Path | None, truth: Floats | None) -> None:
+def _print_shares(found: Estimate, period: int | None, form: str, plot: Path | None, truth: Floats | None) -> None:
     if form == "json":
         shell.print_json(found.as_json())
     elif form == "csv":
-        shell.say(estimate_csv(found).rstrip())
+        shell.say(estimate_csv(found, period).rstrip())
+    elif form == "geojson":
+        shell.say(estimates_geojson([(found, period)]).rstrip())
+    elif form == "parquet":
+        _write_binary(estimate_parquet(found, period))
     else:
         shell.console().print(estimate_table(found, truth))
     for warning in found.warnings:
@@ -182,6 +226,19 @@ def _print_shares(found: Estimate, form: str, plot: Path | None, truth: Floats |
 
         draw(found, plot, truth)
         shell.warn(f"{plot}  drawn")
+
+
+def _write_binary(data: bytes) -> None:
+    """Bytes on stdout, unless a person would see them."""
+    if sys.stdout.isatty():
+        raise Failure("parquet is binary: send it to a file, with > estimate.parquet", FAILED)
+    click.echo(data, nl=False)
+
+
+def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str | None) -> Floats:
+    """The shares of a file that ``simulate`` takes too; of the class called ``name`` alone, if one is named."""
+    truth = read_truth(path, domain, classes)
+    return (truth if name is None else truth.within(classes.index(name))).shares(domain)
 
 
 def _class_of(where: str | None) -> str | None:
@@ -203,12 +260,23 @@ def _require_one_number(queries: list[str], of_all: list[tuple[str, object]]) ->
 
 
 def _require_alone_by_period(
-    queries: list[str], period: int | None, truth_file: Path | None, forged: int | None
+    queries: list[str], period: int | None, population: int | None, forged: int | None
 ) -> None:
-    given = [("period", period), ("truth", truth_file), ("forged", forged)]
-    others = queries + [name for name, value in given if value is not None]
+    given = [("period", period), ("population", population), ("forged", forged)]
+    others = [name for name in queries if name != "value"] + [name for name, value in given if value is not None]
     if others:
-        raise click.UsageError(f"--by period gives whole distributions, and takes no --{others[0]}: ask twice")
+        raise click.UsageError(f"--by period gives shares of each period, and takes no --{others[0]}: ask twice")
+
+
+def _require_by_period(
+    periods: list[Span] | None, between: list[Span] | None, steps: bool, truth_files: tuple[Path, ...]
+) -> None:
+    given = [("periods", periods), ("between", between), ("steps", steps or None)]
+    for name, value in given:
+        if value is not None:
+            raise click.UsageError(f"--{name} goes with --by period")
+    if len(truth_files) > 1:
+        raise click.UsageError("--truth is given once, but with --by period, where it may be given for each")
 
 
 def _write_page(
@@ -217,10 +285,19 @@ def _write_page(
     terms = found.terms
     with shell.progress("auditing", None):
         # Levels under other notions are of one law for all people, which classes do not have.
-        audit = audit_campaign(terms, None if terms.classes else replace(ask(terms), epsilons=()))
+        audited = audit(terms, None if terms.classes else replace(ask(terms), epsilons=()))
     with shell.new_file(path) as file:
-        file.write(page(found, audit, tally, period=period, truth=truth, trend=course).encode("utf-8"))
+        file.write(page(found, audited, tally, period=period, truth=truth, trend=course).encode("utf-8"))
     shell.warn(f"{path}  written")
+
+
+def _one_value(domain: Domain, text: str) -> int:
+    """The input that --value names."""
+    try:
+        return _value(domain, domain.parse(text))
+    except NotInDomain as error:
+        part = stranger(domain, text)[:40]
+        raise Failure(f"--value: {part!r} is no value of the campaign: {error}", BAD_DATA) from None
 
 
 def _value(domain: Domain, answer: Answer) -> int:

@@ -1,4 +1,4 @@
-"""The command export: a study's tallies as a table, for other programs."""
+"""The command export: a study's tallies or estimates as a table, or a map, for other programs."""
 
 from __future__ import annotations
 
@@ -6,43 +6,80 @@ from pathlib import Path
 
 import click
 
-from aggregator.cli import shell
+from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.shell import BAD_DATA, Failure, halftruth
-from aggregator.present.tallies import WRITERS, tallies_table
+from aggregator.present.document import estimates_geojson
+from aggregator.present.estimates import estimates_by_period
+from aggregator.present.tallies import WRITERS, Exported, tallies_table
 from aggregator.study import Study
+from protocol.campaign import SignedCampaign
+
+MAP = ".geojson"
 
 
-@halftruth.command(short_help="Tallies by period as Parquet or CSV.")
+@halftruth.command()
 @click.argument("campaign", type=CampaignName())
 @click.option(
-    "--to", "out", type=shell.writable, required=True, help="The new file; its ending says which: .parquet or .csv."
+    "--to",
+    "out",
+    type=shell.writable,
+    required=True,
+    help="The new file; its ending says which: .parquet, .csv or, with --estimates of a grid, .geojson.",
 )
+@click.option("--estimates", is_flag=True, help="Estimated shares with their intervals, instead of tallies.")
+@options.method
+@options.confidence
 @shell.as_json
-@click.pass_context
-def export(ctx: click.Context, campaign: str, out: Path, as_json: bool) -> None:
-    """Write the tallies of CAMPAIGN to a file: how often each output came, by period (and class).
+@shell.in_study
+def export(
+    ctx: click.Context,
+    campaign: str,
+    out: Path,
+    estimates: bool,
+    method: str | None,
+    confidence: float,
+    as_json: bool,
+) -> None:
+    """Write the tallies of CAMPAIGN to a file: how often each output came, by period (and class). With --estimates,
+    the estimate of each period (and of each class in it) instead.
 
     Keys, and rows of single devices, are never in it. A period (or class) with fewer devices than the campaign waits
     for is left out; where all are, the command ends with exit code 75.
     """
-    if out.suffix not in WRITERS:
-        raise Failure(f"{out.name} ends in none of: {', '.join(WRITERS)}", BAD_DATA)
-    shell.require_new(out)
+    if out.suffix == MAP and not estimates:
+        raise Failure(f"{out.name}: a map is of estimates: add --estimates", BAD_DATA)
+    if out.suffix not in (*WRITERS, MAP):
+        raise Failure(f"{out.name} ends in none of: {', '.join((*WRITERS, MAP))}", BAD_DATA)
+    if method is not None and not estimates:
+        raise click.UsageError("--method goes with --estimates")
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
-    counted = study.counts(signed)
-    tallies = {}
-    if signed.terms.answers_per_period > 1:
-        periods = list(counted.reports)
+    made = None
+    if estimates:
+        periods = sorted(study.periods(signed))
         spans = study.spans(signed, [(period, period) for period in periods])
-        tallies = dict(zip(periods, spans, strict=True))
-    found = tallies_table(signed, counted, tallies)
+        made = estimates_by_period(signed, periods, spans, method, confidence)
+    found = made or _tallies(study, signed)
+    written = estimates_geojson(made.estimates).encode() if made and out.suffix == MAP else b""
     with shell.new_file(out) as file:
-        WRITERS[out.suffix](found.table, file)
+        if written:
+            file.write(written)
+        else:
+            WRITERS[out.suffix](found.table, file)
     if as_json:
         shell.print_json(found.as_json() | {"file": str(out)})
     else:
         shell.say(f"{out}  {found.table.num_rows:,} rows, {found.reports:,} reports in {found.periods:,} periods")
     if found.withheld:
         shell.warn(f"Warning: {found.withheld:,} reports are left out, in periods or classes of too few devices")
+
+
+def _tallies(study: Study, signed: SignedCampaign) -> Exported:
+    counted = study.counts(signed)
+    tallies = {}
+    if signed.terms.answers_per_period > 1:
+        periods = list(counted.reports)
+        spans = study.spans(signed, [(period, period) for period in periods])
+        tallies = dict(zip(periods, spans, strict=True))
+    return tallies_table(signed, counted, tallies)

@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from aggregator.cli import shell
 from aggregator.engines import is_engine
-from aggregator.estimate.method import METHODS
-from protocol.campaign import Campaign
+from aggregator.estimate.names import METHODS
+
+if TYPE_CHECKING:
+    from protocol.campaign import Campaign
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMS = ("table", "json", "csv")
+
+
+MOST = 10**15
+"""Of people and reports that a number is of; their squares are numbers that a float holds."""
 
 
 class Number(click.FloatRange):

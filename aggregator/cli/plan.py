@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import click
 
+from aggregator.author.draft import read_classes, read_question
+from aggregator.author.privacy_section import prior_weights
 from aggregator.cli import options, shell
 from aggregator.cli.shell import halftruth
-from aggregator.design.catalogue import CATALOGUE, Question
-from aggregator.design.draft import read_question
-from aggregator.design.plan import CURVE, curve
-from aggregator.design.plan import plan as plan_of
-from aggregator.design.promised import prior_weights
+from aggregator.estimate.shared import expected_errors
+from aggregator.families.mechanism import Question
+from aggregator.families.registry import decoder_of
+from aggregator.planner.catalogue import CATALOGUE
+from aggregator.planner.plan import CURVE, curve
+from aggregator.planner.plan import plan as plan_of
 from aggregator.present.listing import plan_table
 from protocol import exact
 from protocol.domain import MAX_VALUES, Values
@@ -21,17 +26,23 @@ from protocol.notions import Block, HighLow, Information, Ldp, Notion
 Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
 
 
-@halftruth.command(short_help="Which mechanism, how sure, how many people.")
+@halftruth.command()
 @click.argument("draft", type=shell.existing, required=False)
 @click.option("--values", "size", type=click.IntRange(2, MAX_VALUES), help="How many values the question has.")
 @click.option("--epsilon", type=Epsilon, help="The privacy level, nats.")
-@click.option("--reports", type=click.IntRange(min=1), default=10_000, show_default=True, help="Reports to expect.")
+@click.option(
+    "--reports", type=click.IntRange(1, options.MOST), default=10_000, show_default=True, help="Reports to expect."
+)
 @click.option("--sensitive", type=click.IntRange(min=1), help="So many of the values are sensitive.")
 @click.option("--blocks", type=click.IntRange(min=2), help="The values fall into blocks of so many.")
 @click.option("--prior", type=shell.existing, help="CSV value,count: what is known beforehand; asks for LIP.")
-@click.option("--bits", type=click.IntRange(min=1), help="Bits of an output. [default: log2 of the values, and 8]")
 @click.option(
-    "--error", "wanted", type=options.Number(min=0, min_open=True), multiple=True, default=(0.01,), show_default=True,
+    "--bits",
+    type=click.IntRange(min=1),
+    help="Most bits of an output. [default: log2 of the values + 8; 62 where a device answers once a period]",
+)
+@click.option(
+    "--error", "wanted", type=options.Number(min=1e-9), multiple=True, default=(0.01,), show_default=True,
     help="A standard error of one share to reach; may be given several times.",
 )  # fmt: skip
 @options.plot("Draw the error of each mechanism against epsilon")
@@ -67,10 +78,20 @@ def plan(
         question = Question(domain, _notion(domain, exact.level_from(epsilon), sensitive, blocks, prior))
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
         rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
+    classes = None if draft is None else _classes(draft, reports)
     if as_json:
-        shell.print_json([row.as_json() for row in rows])
+        told = rows.as_json()
+        if classes is not None:
+            told[0]["classes"] = classes
+        shell.print_json(told)
     else:
         shell.console().print(plan_table(rows, question, reports))
+        if classes is not None:
+            shell.say(
+                f"The draft has classes: {', '.join(classes['names'])}. With as many reports of each, the standard "
+                f"error of a share is {classes['se_heads']:.3g}; {classes['se_precision']:.3g} with `estimate --pool "
+                "precision`, which is for classes that have the same shares."
+            )
     if plot:
         from aggregator.present.curve import draw_curve  # matplotlib takes a second to load
 
@@ -81,6 +102,16 @@ def plan(
                 advance(1)
         draw_curve(points, rows, question, plot)
         shell.warn(f"{plot}  drawn")
+
+
+def _classes(draft: Path, reports: int) -> dict[str, Any] | None:
+    """The standard error of a share, all classes together, by both ways to pool them; None without classes."""
+    found = read_classes(draft)
+    if found is None:
+        return None
+    names, channels = found
+    heads, precision = (error / math.sqrt(reports) for error in expected_errors([*map(decoder_of, channels)]))
+    return {"names": list(names), "se_heads": heads, "se_precision": precision}
 
 
 def _notion(domain: Values, level: int, sensitive: int | None, blocks: int | None, prior: Path | None) -> Notion:

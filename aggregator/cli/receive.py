@@ -10,15 +10,13 @@ import click
 
 from aggregator.cli import shell
 from aggregator.cli.shell import halftruth
-from aggregator.places import Place
 from aggregator.receive import inbox
 from aggregator.receive.app import MAX_BYTES, PER_MINUTE, application
 from aggregator.receive.server import BadAddress, Tls, bind, is_loopback, serve, server, url
 from aggregator.study import Study
 
 
-@halftruth.command(short_help="Take uploads over HTTP.")
-@click.option("--study", "folder", type=shell.study_place, help="The study's folder.", metavar="DIR")
+@halftruth.command()
 @click.option("--listen", default="127.0.0.1:8700", show_default=True, metavar="HOST:PORT", help="Where to listen.")
 @click.option(
     "--max-bytes", type=click.IntRange(1024, 2**26), default=MAX_BYTES, show_default=True, help="Of an upload."
@@ -30,10 +28,9 @@ from aggregator.study import Study
 @click.option("--tls-key", type=shell.existing, help="Its secret key, PEM.")
 @click.option("--forwarded-for", metavar="ADDRESS", help="A proxy that is believed about whom it forwards for.")
 @shell.as_json
-@click.pass_context
+@shell.in_study
 def receive(
     ctx: click.Context,
-    folder: Place | None,
     listen: str,
     max_bytes: int,
     per_minute: int,
@@ -47,7 +44,6 @@ def receive(
     An upload is answered with a receipt once it is on the disk. No addresses, and no times of uploads, are written
     down.
     """
-    ctx.obj = folder or ctx.obj
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
     if forwarded_for is not None:

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import click
 
+from aggregator.anonymity import Release, judge_reports, judge_sheet
 from aggregator.cli import shell
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.present.listing import release_table
-from aggregator.release import Release, judge_reports, judge_sheet
 from aggregator.study import Study
 
 
-@halftruth.command(short_help="k-anonymity and l-diversity of a table or of counted reports.")
+@halftruth.command()
 @click.argument("what", metavar="FILE|CAMPAIGN")
 @click.option("--known", multiple=True, help="A column that others may know of a person; may be repeated.")
 @click.option("--sensitive", help="The column that nobody should learn of a person.")
 @click.option("--at-least-k", type=click.IntRange(min=1), help="End with exit code 1 where k is below this.")
 @click.option("--at-least-l", type=click.IntRange(min=1), help="End with exit code 1 where l is below this.")
 @shell.as_json
-@click.pass_context
+@shell.in_study
 def anonymity(
     ctx: click.Context,
     what: str,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aggregator.reproduce.experiment import Experiment
 
 
-@halftruth.command(short_help="The experiments of a paper, beside what it says.")
+@halftruth.command()
 @click.argument("paper", type=click.Choice(list(PAPERS)))
 @click.option(
     "--data",

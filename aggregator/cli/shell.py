@@ -10,15 +10,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from click.shell_completion import CompletionItem
 
-from aggregator.places import Place, PlaceError, Remote, is_remote, place
+from aggregator.cli.commands import COMMANDS
+from aggregator.storage.places import Place, PlaceError, Remote, is_remote, place
 from protocol import keys
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 FAILED, BAD_DATA, NOT_YET = 1, 65, 75
 
@@ -31,63 +34,41 @@ class Failure(click.ClickException):
         self.exit_code = exit_code  # type: ignore[misc]  # declared on click's class, read from the instance
 
 
-COMMANDS = {
-    "keygen": "author",
-    "plan": "plan",
-    "campaign": "author",
-    "audit": "author",
-    "anonymity": "release",
-    "import": "desk",
-    "enrol": "desk",
-    "revoke": "desk",
-    "receive": "receive",
-    "ingest": "desk",
-    "status": "desk",
-    "estimate": "estimate",
-    "compare": "changes",
-    "export": "export",
-    "compact": "upkeep",
-    "rebuild": "upkeep",
-    "simulate": "author",
-    "inspect": "tools",
-    "doctor": "tools",
-    "completion": "completion",
-    "demo": "demo",
-    "reproduce": "reproduce",
-}
-"""The file of each command, in the order in which a session needs them."""
+def visible(text: str) -> str:
+    """The text, with escapes in place of what a terminal would obey or hide: control and format characters.
 
-EXAMPLES = {
-    "keygen": "keygen analyst",
-    "plan": "plan --values 43750 --epsilon 1 --reports 1000000",
-    "campaign": "campaign education.toml --key analyst.key --out education.campaign",
-    "audit": "audit education.campaign --json",
-    "anonymity": "anonymity people.csv --known age --known town --sensitive illness",
-    "import": "--study lib import education.campaign --trust analyst.pub",
-    "enrol": "--study lib enrol devices.pub",
-    "revoke": "--study lib revoke stolen.pub --from-period 3",
-    "receive": "--study lib receive --listen 127.0.0.1:8700",
-    "ingest": "--study lib ingest uploads/ --json",
-    "status": "--study lib status",
-    "estimate": "--study lib estimate education --by period --plot trend.png",
-    "compare": "--study lib compare education education-2027 --plot difference.png",
-    "export": "--study lib export education --to tallies.parquet",
-    "compact": "--study lib compact",
-    "rebuild": "--study lib rebuild --out lib-new",
-    "simulate": "simulate education.campaign --truth counts.csv --out batch.htr --keys devices.pub",
-    "inspect": "inspect batch.htr",
-    "doctor": "doctor",
-    "completion": "completion bash",
-    "demo": "demo --out session",
-    "reproduce": "reproduce lip --quick",
-}
-"""What is typed after ``halftruth``, for the help of each command."""
+    File names, and whatever else comes from elsewhere, may hold them.
+    """
+    return "".join(one if one.isprintable() or one in "\n\u00a0\u202f" else json.dumps(one)[1:-1] for one in text)
+
+
+@contextlib.contextmanager
+def _visible_refusals() -> Iterator[None]:
+    """What the command line is refused for, with file names and words as ``visible`` shows them."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = visible(error.message)  # type: ignore[misc]  # declared final, and read when it is shown
+        raise
 
 
 class Desk(click.Group):
     """A group that loads a command when it is asked for, and turns what the library refuses into a ``Failure``."""
 
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with _visible_refusals():
+            return super().make_context(*args, **more)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if any("\0" in word for word in args):
+            raise click.UsageError("a word has the character U+0000, which no name of a file can have", ctx)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
+        with _visible_refusals():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except HalftruthError as error:
@@ -101,12 +82,25 @@ class Desk(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in COMMANDS:
-            importlib.import_module(f"aggregator.cli.{COMMANDS[cmd_name]}")  # which adds its commands
+        entry = COMMANDS.get(cmd_name)
+        if entry is not None:
+            importlib.import_module(f"aggregator.cli.{entry.file}")  # which adds its commands
         command = super().get_command(ctx, cmd_name)
-        if command is not None and cmd_name in EXAMPLES:
-            command.epilog = f"\b\nExample:\n  halftruth {EXAMPLES[cmd_name]}"
+        if command is not None and entry is not None:
+            command.epilog = f"\b\nExample:\n  halftruth {entry.example}"
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table: click's own list loads every command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the group's options and the commands of the table: click's own way loads every command."""
+        named = [
+            CompletionItem(name, help=entry.summary) for name, entry in COMMANDS.items() if name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 def exit_code_of(error: HalftruthError) -> int:
@@ -141,6 +135,7 @@ class _NewFolder(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and is_remote(value):
             self.fail(f"{value} is in a bucket: name a folder on this machine, and copy it there", param, ctx)
+        require_utf8(str(value))
         return super().convert(value, param, ctx)
 
 
@@ -175,13 +170,34 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for 
 existing = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 
+def _take_study(ctx: click.Context, _: click.Parameter, study: Place | None) -> None:
+    """The study that a command names itself, in place of the one named before it."""
+    if study is not None:
+        ctx.obj = study
+
+
+def in_study(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command on a study, which --study names before the command or after it."""
+    named = click.option(
+        "--study",
+        type=study_place,
+        expose_value=False,
+        is_eager=True,
+        callback=_take_study,
+        help="The study's folder, or s3://BUCKET/FOLDER; also before the command.",
+        metavar="DIR",
+    )
+    return named(click.pass_context(command))
+
+
 class _InFolder(click.Path):
-    """A file to be written, in a folder that is there."""
+    """A file to be written, in a folder that is there; it never takes the place of another."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if not path.parent.is_dir():
             self.fail(f"{path.parent} is no folder: make it first", param, ctx)
+        require_new(path)
         return path
 
 
@@ -195,7 +211,16 @@ def study_folder(ctx: click.Context) -> Place:
         raise click.UsageError("which study? Name its folder: halftruth --study DIR ...")
     if isinstance(folder, Path) and folder.exists() and not folder.is_dir():
         raise click.UsageError(f"{folder} is a file, not a study's folder: name another")
+    require_utf8(str(folder))
     return folder
+
+
+def require_utf8(folder: str) -> None:
+    """Refuse a study's folder that the storage engine has no name for."""
+    try:
+        folder.encode()
+    except UnicodeEncodeError:
+        raise click.UsageError(f"{folder} is no name in UTF-8, as a study's folder has") from None
 
 
 def public_key(path: Path) -> bytes:
@@ -208,27 +233,32 @@ def public_key(path: Path) -> bytes:
 
 def say(text: str) -> None:
     """A line for the person at the desk, on stdout."""
-    click.echo(text)
+    click.echo(visible(text))
 
 
 def warn(text: str) -> None:
     """A line that must not spoil what a script reads, on stderr."""
-    click.echo(text, err=True)
+    click.echo(visible(text), err=True)
 
 
 def print_json(value: Any) -> None:
     """The machine-readable form, on stdout."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
 def console() -> Console:
     """Where tables are drawn; wide enough for them when nobody is looking."""
+    from rich.console import Console  # a fifth of what the help may take
+
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
 
 
 @contextlib.contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A progress bar on stderr, off when that is no terminal; yields the function that advances it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=total)

@@ -14,23 +14,23 @@ from aggregator.intake import rebuild as rebuilding
 from aggregator.intake.compact import HOUR, RETENTION, Compacted, Size
 from aggregator.intake.ingest import size_of
 from aggregator.intake.rebuild import Rebuilt, Sources
-from aggregator.intake.tables import SCHEMAS
-from aggregator.places import Place
 from aggregator.receive import inbox
+from aggregator.storage.places import Place
+from aggregator.storage.tables import SCHEMAS
 from aggregator.study import Study
 
 
-@halftruth.command(short_help="Put the study into fewer files.")
+@halftruth.command()
 @click.option(
     "--retention-hours",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, 10**6),
     default=RETENTION // HOUR,
     show_default=True,
     help="How long files are kept that nobody reads any more.",
 )
 @click.option("--alone", is_flag=True, help="No other process has the study open: allows any retention, 0 too.")
 @shell.as_json
-@click.pass_context
+@shell.in_study
 def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool) -> list[Compacted]:
     """Put the study's tables into fewer files, and remove files that nobody reads any more.
 
@@ -58,7 +58,7 @@ def _text(size: Size) -> str:
     return f"{size.files:,} files of {size.bytes:,} bytes"
 
 
-@halftruth.command(short_help="Make a damaged study anew.")
+@halftruth.command()
 @click.option("--out", type=shell.new_folder, required=True, help="The new study's folder.", metavar="NEW")
 @click.option(
     "--from",
@@ -78,7 +78,7 @@ def _text(size: Size) -> str:
 @click.option("--count-revoked", is_flag=True, help="Count reports of revoked keys too, whenever they came.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads that verify. [default: one a core]")
 @shell.as_json
-@click.pass_context
+@shell.in_study
 def rebuild(
     ctx: click.Context,
     out: Path,

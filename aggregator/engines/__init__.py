@@ -1,6 +1,6 @@
 """Where the work of an ingest or of a tally is done: in this process, or on a cluster.
 
-One idea: the steps are the same functions, of bytes and of versions of tables; an engine only says where they run. So
+The steps are the same functions, of bytes and of versions of tables; an engine only says where they run. So
 whatever the engine, the same input gives the same counts, and whatever is written goes through the same
 compare-and-swap on the study's tables.
 
@@ -10,40 +10,14 @@ compare-and-swap on the study's tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
-from aggregator.engines.local import Local
-from aggregator.estimate.tally import Tally
-from aggregator.intake.ingest import IngestResult
-from aggregator.places import Place
-from aggregator.study import Study
-from protocol.campaign import SignedCampaign
-from protocol.errors import HalftruthError
+from aggregator.engines.engine import Engine, EngineError
 
 __all__ = ["Engine", "EngineError", "engine_of", "is_engine"]
 
 LOCAL, PROCESSES, SCHEDULERS = "local", "dask", ("dask://", "dask+tls://")
-
-
-class EngineError(HalftruthError):
-    """The engine cannot do the work: it is not installed, not there, or has lost its workers."""
-
-
-class Engine(Protocol):
-    """What can be asked of every engine."""
-
-    def ingest(
-        self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
-    ) -> IngestResult:
-        """As ``aggregator.intake.ingest.ingest``."""
-
-    def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """As ``aggregator.study.Study.tally``."""
-
-    def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """As ``aggregator.study.Study.spans``."""
 
 
 def is_engine(name: str) -> bool:
@@ -66,6 +40,8 @@ def engine_of(name: str, threads: int | None = None) -> Iterator[Engine]:
     if not is_engine(name):
         raise ValueError(f"no engine is called {name!r}")
     if name == LOCAL:
+        from aggregator.engines.local import Local
+
         yield Local(threads)
         return
     try:

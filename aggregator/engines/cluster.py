@@ -44,21 +44,22 @@ from distributed import Client, Future, KilledWorker, LocalCluster, wait
 from distributed.comm.core import CommClosedError
 from distributed.utils import silence_logging_cmgr
 
-from aggregator import places
-from aggregator.engines import EngineError, steps, tallies
+from aggregator.engines import steps, tallies
+from aggregator.engines.engine import EngineError
 from aggregator.engines.steps import Examined, Settled, Standing
 from aggregator.engines.tallies import Chosen
 from aggregator.estimate.tally import Tally
-from aggregator.intake import ranges, tables
+from aggregator.intake import ranges
 from aggregator.intake.enrolments import Introduction, admit
 from aggregator.intake.files import batch_files, size_of
 from aggregator.intake.ingest import ALONE_BYTES, Desk, IngestResult
 from aggregator.intake.ranges import Range, Surveyed
 from aggregator.intake.signatures import BLOCK_BYTES
-from aggregator.intake.tables import CAMPAIGNS, KEYS, REPORTS, SCHEMAS
 from aggregator.intake.verified import Verified
 from aggregator.intake.verified import size_of as verified_bytes
-from aggregator.places import Place
+from aggregator.storage import places, tables
+from aggregator.storage.places import Place
+from aggregator.storage.tables import CAMPAIGNS, KEYS, REPORTS, SCHEMAS
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 from protocol.errors import HalftruthError

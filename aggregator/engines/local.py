@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from aggregator.estimate.tally import Tally
 from aggregator.intake import ingest as intake
 from aggregator.intake.ingest import IngestResult
-from aggregator.places import Place
+from aggregator.storage.places import Place
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 

@@ -19,19 +19,21 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from aggregator.intake import judge, ranges, shards, tables
+from aggregator.holdings import Listed
+from aggregator.intake import ranges, shards, validate
 from aggregator.intake.enrolments import Enrolled, Introduction, introduced
-from aggregator.intake.judge import Judged
 from aggregator.intake.ranges import Range, Surveyed
 from aggregator.intake.registry import Registry, load
 from aggregator.intake.rejects import Reject
 from aggregator.intake.shards import Parcel
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
-from aggregator.intake.tables import CAMPAIGNS, KEYS, REPORTS, StudyError
+from aggregator.intake.validate import Judged
 from aggregator.intake.verified import Verified
-from aggregator.places import Place
-from aggregator.study import Listed, Study
+from aggregator.storage import tables
+from aggregator.storage.places import Place
+from aggregator.storage.tables import CAMPAIGNS, KEYS, REPORTS, StudyError
+from aggregator.study import Study
 from protocol.envelope import Kind
 
 _OFFER_OUTPUTS = 2**20
@@ -183,7 +185,7 @@ def examine(parts: Sequence[Range], standing: Standing, now: int, number: int) -
     chunk, troubles = ranges.gather(parts)
     noting = verified(standing.path, standing.verified).noting()
     with verifier(1, noting) as verifying:
-        judged, offers = judge.examine(pinned(standing), chunk, verifying, now, _OFFER_OUTPUTS)
+        judged, offers = validate.examine(pinned(standing), chunk, verifying, now, _OFFER_OUTPUTS)
     parcels = shards.split(offers, number)
     pa.default_memory_pool().release_unused()
     outputs = sum(len(offer.report) for offer in offers)

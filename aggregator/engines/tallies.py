@@ -20,11 +20,12 @@ from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
+from aggregator.holdings import Known, Listed
 from aggregator.intake.columns import Integers
 from aggregator.intake.registry import Registry
 from aggregator.intake.shards import condition
-from aggregator.intake.tables import REPORTS, Slice
-from aggregator.study import Known, Listed, Study
+from aggregator.storage.tables import REPORTS, Slice
+from aggregator.study import Study
 from protocol import codec
 from protocol.campaign import SignedCampaign
 
@@ -97,9 +98,9 @@ def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
     if isinstance(first, PersonalTally):
         declared = [one for one in parts if isinstance(one, PersonalTally)]
         priors, places = _priors(declared)
-        size = first.priors.shape[1]
+        size = next((len(one.counts) // len(one.priors) for one in declared if len(one.priors)), 0)
         cells = (places[:, np.newaxis] * size + np.arange(size)).ravel()
-        counts = _added(declared, cells, priors.size)
+        counts = _added(declared, cells, len(priors) * size)
         groups = _groups(parts, cells)
         return replace(first, counts=counts, reports=reports, rejected=rejected, priors=priors, groups=groups)
     counts = np.sum([one.counts for one in parts], axis=0)

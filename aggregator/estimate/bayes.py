@@ -1,8 +1,8 @@
 """Empirical Bayes: what the crowd of values says about each value.
 
-One idea: with many values and much noise, most raw estimates are noise, and how large shares tend to be can be learnt
-from all of them together. The law of the shares is fitted to the raw estimates, and each value's share is its mean
-given its own raw estimate and that law:
+With many values and much noise, most raw estimates are noise, and how large shares tend to be can be learnt from all of
+them together. The law of the shares is fitted to the raw estimates, and each value's share is its mean given its own
+raw estimate and that law:
 
     raw[x] ~ N(p[x], se[x]^2),   p[x] ~ G,   G by maximum likelihood on a grid     (Kiefer, Wolfowitz 1956; MATH 6.1)
 
@@ -22,8 +22,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.distribution import project
+from aggregator.families.decoder import Floats
 
 GRID = 64
 """Points of the law of the shares near the noise, beside 0."""

@@ -1,9 +1,9 @@
 """The difference between two estimates: of two periods, two classes of people, or two campaigns.
 
-One idea: what the two sides share decides the error. Sides that share no device have errors of their own, and their
-intervals are put together by their squares (MOVER: Zou, Donner 2008; Newcombe 1998, method 10), so what is exact for
-few reports stays so. Sides that share devices are compared device by device, through the groups that devices are dealt
-into: one that says the same on both sides adds nothing to the error, however much noise is in what it says.
+What the two sides share decides the error. Sides that share no device have errors of their own, and their intervals are
+put together by their squares (MOVER: Zou, Donner 2008; Newcombe 1998, method 10), so what is exact for few reports
+stays so. Sides that share devices are compared device by device, through the groups that devices are dealt into: one
+that says the same on both sides adds nothing to the error, however much noise is in what it says.
 
 Where few devices say something else, a spread of nearly nothing would look like certainty. So the variance is that of
 the devices there are and a few that changed as far as one can, t^2 / 2 of them (Bonett, Price 2012, for any quantile).
@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.groups import Groups, spread
 from aggregator.estimate.interval import Interval
 from aggregator.estimate.linear import Linear, solve
-from aggregator.estimate.result import Estimate, estimate, holders, reader_of
+from aggregator.estimate.reported import Reported
+from aggregator.estimate.result import Estimate, estimate, reader_of
 from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import Items
 from protocol.errors import HalftruthError
 
 
@@ -42,12 +42,14 @@ class Side:
         name: what a reader calls it.
         campaign, tally: cut down to a class, where that is what is compared.
         where: that class.
+        estimate: of the tally, if it has been made; made by ``difference`` otherwise.
     """
 
     name: str
     campaign: Campaign | SignedCampaign
     tally: Tally
     where: str | None = None
+    estimate: Estimate | None = None
 
     @property
     def terms(self) -> Campaign:
@@ -69,7 +71,8 @@ class Difference:
         raw: the difference of the unbiased estimates.
         se: its standard error.
         low, high: interval of each value's difference by itself, within -1 .. 1.
-        all_low, all_high: intervals that hold for all values together.
+        all_low, all_high: intervals that hold together, for all values and, of several differences that were made
+            together, for all of them.
     """
 
     names: tuple[str, str]
@@ -89,10 +92,23 @@ class Difference:
         """The values that differ, whatever chance did: their simultaneous interval does not hold zero."""
         return [int(x) for x in np.flatnonzero((self.all_low > 0) | (self.all_high < 0))]
 
-    def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
-        columns = (self.raw, self.se, self.low, self.high, self.all_low, self.all_high)
-        names = ("difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
+    @property
+    def evidence(self) -> Floats:
+        """(k,) each difference over half its simultaneous interval: above 1 where it is sure, 0 where none is known."""
+        near = np.where(self.raw > 0, self.all_low, self.all_high)
+        half = np.abs(self.raw - near)
+        return np.nan_to_num(np.divide(np.abs(self.raw), half, out=np.zeros_like(half), where=half > 0))
+
+    def as_json(self, value: int | None = None) -> dict[str, Any]:
+        """The machine-readable form; its keys are a contract.
+
+        Args:
+            value: the only one to tell of; all if not given.
+        """
+        columns = (
+            self.before.raw, self.after.raw, self.raw, self.se, self.low, self.high, self.all_low, self.all_high,
+        )  # fmt: skip
+        names = ("from", "to", "difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return {
             "from": self.names[0],
@@ -105,13 +121,20 @@ class Difference:
                     **{name: None if math.isnan(number) else number for name, number in zip(names, row, strict=True)},
                 }
                 for x, row in enumerate(rows)
+                if value in (None, x)
             ],
-            "differ": [self.after.label(x) for x in self.sure],
+            "differ": [self.after.label(x) for x in self.sure if value in (None, x)],
         }
 
 
 def difference(
-    before: Side, after: Side, *, level: float = 0.95, method: str | None = None, paired: bool = False
+    before: Side,
+    after: Side,
+    *,
+    level: float = 0.95,
+    method: str | None = None,
+    paired: bool = False,
+    simultaneous: int | None = None,
 ) -> Difference:
     """How far the shares of one side are from those of another.
 
@@ -120,6 +143,7 @@ def difference(
         method: of both sides' consistent distributions; the difference is one of unbiased estimates.
         paired: both tallies are by the same groups of devices, and may share devices; otherwise they share none, or
             nobody can tell.
+        simultaneous: how many intervals hold together; as many as there are values if not given.
     Raises:
         NotComparable: the sides have other values.
         NotEnough: fewer devices on a side than its campaign waits for.
@@ -130,16 +154,14 @@ def difference(
             f"{before.name} and {after.name} do not have the same values, so their shares cannot be compared"
         )
     found = [
-        estimate(side.campaign, side.tally, level=level, method=method, where=side.where) for side in (before, after)
+        side.estimate or estimate(side.campaign, side.tally, level=level, method=method, where=side.where)
+        for side in (before, after)
     ]
     a, b = (solve(reader_of(side.terms, side.tally)[0], side.tally) for side in (before, after))
-    alphas = 1 - level, (1 - level) / a.decoder.inputs
+    reported = Reported.of(after.terms.domain)
+    alphas = 1 - level, (1 - level) / (simultaneous or reported.count)
     se, alone, together = _paired(a, b, *alphas) if paired else _independent(a, b, *alphas)
-    columns = [b.raw - a.raw, se, *alone, *together]
-    domain = after.terms.domain
-    if isinstance(domain, Items):
-        columns = [holders(domain, column) for column in columns]
-    raw, se, *ends = columns
+    raw, se, *ends = map(reported.shares, [b.raw - a.raw, se, *alone, *together])
     low, high, all_low, all_high = (np.clip(end, -1, 1) for end in ends)
     names = (before.name, after.name)
     return Difference(names, found[0], found[1], level, paired, raw, se, low, high, all_low, all_high)
@@ -173,5 +195,5 @@ def _paired(a: Linear, b: Linear, *alphas: float) -> tuple[Floats, Interval, Int
 
 def _furthest(side: Linear, groups: Groups) -> Floats:
     """(k,) as far as one device can move the estimate, if all its reports go over to another output."""
-    reach: Floats = side.stairs.heights.sum(axis=0) * groups.most / side.tally.reports
+    reach: Floats = side.reach * groups.most / side.tally.reports
     return reach

@@ -1,7 +1,7 @@
 """Consistent distributions: shares that are not negative and sum to one.
 
-One idea: raw estimates are unbiased but may be negative; what they lack is something known beforehand. The projection
-knows only that shares form a distribution, the posterior mean knows the campaign's prior.
+Raw estimates are unbiased but may be negative; what they lack is something known beforehand. The projection knows only
+that shares form a distribution, the posterior mean knows the campaign's prior.
 
 What is learnt from all values together is in ``bayes``, what the reports make most likely in ``likelihood``.
 """
@@ -10,19 +10,67 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.estimate.decoders import Decoder
-from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.reported import Reported
+from aggregator.families.decoder import Decoder, Floats
+
+SMALLEST = 1e-9
+"""Variances that differ by less than this part of the largest one are the same, and a smaller one counts as much: the
+value is known."""
 
 
-def project(raw: Floats) -> Floats:
-    """The distribution nearest to ``raw``: max(raw - c, 0), with c such that it sums to one.
+def project(raw: Floats, reported: Reported | None = None, variances: Floats | None = None) -> Floats:
+    """The distribution nearest to ``raw``: max(raw - c v, 0), with c such that it sums to one.
+
+    Args:
+        raw: (k,) unbiased shares.
+        reported: of the inputs of item sets, which have more in common than that (``_project_sets``).
+        variances: (k,) v, by which squared distances are divided; all alike where not given. They must not be estimated
+            from the same reports: large shares vary more and would be drawn down (up to 1.8 times the squared error,
+            in simulations of block channels).
 
     Source: Euclidean projection onto the simplex, Duchi et al. 2008, fig. 1; the "norm-sub" of Wang et al. 2020.
     """
-    descending = np.sort(raw)[::-1]
-    surplus = (np.cumsum(descending) - 1) / np.arange(1, len(raw) + 1)
-    kept = np.flatnonzero(descending > surplus)[-1]
-    nearest: Floats = np.maximum(raw - surplus[kept], 0)
+    if reported is not None and reported.factor > 1:
+        return _project_sets(raw, reported)
+    alike = variances is None or np.ptp(variances) <= SMALLEST * variances.max()
+    v = np.ones_like(raw) if variances is None or alike else np.maximum(variances, SMALLEST * variances.max())
+    order = np.argsort(-raw / v, kind="stable")
+    c = (np.cumsum(raw[order]) - 1) / np.cumsum(v[order])
+    kept = np.flatnonzero((raw / v)[order] > c)[-1]
+    nearest: Floats = np.maximum(raw - c[kept] * v, 0)
+    return nearest
+
+
+def _project_sets(raw: Floats, reported: Reported) -> Floats:
+    """The law of what is told that is nearest to ``raw`` among those that sets of items have.
+
+    Nobody tells an item with more than 1 / l, and every dummy is told as often as every other:
+
+        p[x] = min(max(raw[x] - c, 0), 1 / l)  of items,      max(mean raw of the dummies - c, 0)  of each dummy,
+
+    with c such that it sums to one. So l p[x] lies in 0 .. 1, and the shares of all items sum to l at most.
+
+    Args:
+        raw: (m + l,) unbiased shares of the inputs.
+        reported: the m items and the padding l.
+    """
+    most = 1 / reported.factor
+    items, dummies = raw[: reported.count], raw[reported.count :]
+    level = float(dummies.mean())
+
+    def at(c: float) -> Floats:
+        of_dummies = np.full(len(dummies), max(level - c, 0.0))
+        return np.concatenate([np.clip(items - c, 0, most), of_dummies])
+
+    # The sum falls with c, and is linear between the places where an input reaches an end.
+    ends = np.unique(np.concatenate([items, items - most, [level, min(level, items.min()) - 1]]))
+    first, past = 0, len(ends) - 1
+    while past - first > 1:
+        middle = (first + past) // 2
+        first, past = (middle, past) if at(ends[middle]).sum() > 1 else (first, middle)
+    above, below = at(ends[first]), at(ends[past])
+    part = (above.sum() - 1) / (above.sum() - below.sum())
+    nearest: Floats = above + part * (below - above)
     return nearest
 
 

@@ -1,7 +1,7 @@
 """The error to expect, before anybody has answered.
 
-One idea: the variance of a linear estimate follows from the law of its features, so the exact expected error needs one
-pass through the channel and no simulation. Authors choose channels by it; the audit prints it.
+The variance of a linear estimate follows from the law of its features, so the exact expected error needs one pass
+through the channel and no simulation. Authors choose channels by it; the audit prints it.
 """
 
 from __future__ import annotations
@@ -11,64 +11,105 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.estimate.decoders import decoder_of
-from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.classes import ClassesDecoder
+from aggregator.estimate.reported import Reported
+from aggregator.families.decoder import Floats
+from aggregator.families.registry import decoder_of
 from protocol import exact
+from protocol.campaign import Campaign
 from protocol.channels import Channel
+from protocol.notions import Information
+from protocol.notions.classes import class_channels
 
 
-def expected_mse(channel: Channel, p: Sequence[float] | Floats | None = None) -> float:
+def expected_mse(
+    channel: Channel,
+    p: Sequence[float] | Floats | None = None,
+    reported: Reported | None = None,
+    reference: Sequence[float] | Floats | None = None,
+) -> float:
     """Expected squared error of the raw estimate of one report, summed over the values; n reports have 1/n of it.
 
         sum over x of the variance of what one report adds to raw[x], under p                         (MATH 4.1)
 
     Args:
-        p: the true shares; uniform where not given.
+        p: the true shares of the inputs; uniform where not given.
+        reported: the shares that the error is of; those of all inputs where not given.
+        reference: the shares that the estimate is tuned to, as of ``decoder_of``: a campaign's prior, if it has one.
     Raises:
         NotInvertible
     """
     share = np.full(channel.inputs, 1 / channel.inputs) if p is None else np.asarray(p, dtype=np.float64)
-    decoder = decoder_of(channel)
-    return float(decoder.variances(decoder.forward(share)).sum())
+    reported = reported or Reported(channel.inputs)
+    decoder = reported.reader(channel, reference)
+    return reported.squared_error(decoder.variances(decoder.forward(share)))
 
 
-def lip_mse(channel: Channel, prior: Sequence[int]) -> float:
+def campaign_error(terms: Campaign) -> tuple[float, float]:
+    """What one report is worth in the unbiased estimate of everybody, people spread evenly over inputs and classes.
+
+    Returns:
+        the expected squared error of one report, summed over the values that are reported (n reports have 1/n of it),
+        and the most people that one report counts for; of item sets both are of people who hold an item.
+    Raises:
+        NotInvertible
+    """
+    reported = Reported.of(terms.domain)
+    prior = terms.notion.prior if isinstance(terms.notion, Information) else None
+    decoder = reported.reader(terms.channel, None if prior is None else np.array(prior, dtype=np.float64) / sum(prior))
+    if terms.classes:
+        channels = class_channels(terms.channel, len(terms.classes))
+        even = np.full(len(channels), 1 / len(channels))
+        decoder = ClassesDecoder([decoder_of(channel) for channel in channels], even, None)
+    share = np.full(decoder.inputs, 1 / decoder.inputs)
+    variances = decoder.variances(decoder.forward(share))
+    return reported.squared_error(variances), decoder.weight * reported.factor
+
+
+def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = None) -> float:
     """Expected squared error of one person's posterior as an estimate of their histogram, under the prior.
 
-        1 - sum over y of sum over x of (P[x] Q(y|x))^2 / P(y)                                        (MATH 2.1)
+        sum over x of (P[x] - sum over y of (P[x] Q(y|x))^2 / P(y))                                   (MATH 2.1)
 
     For two values this is twice the error of either coordinate, which is what Jiang, Li, Tandon 2020 plot.
 
     Args:
         prior: positive integers; P[x] = prior[x] / sum(prior).
+        reported: the entries x of the histogram, and what they are multiplied by; all inputs where not given.
     """
+    reported = reported or Reported(channel.inputs)
     decoder = decoder_of(channel)
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
     marginal = decoder.forward(law)
-    gained = np.divide(decoder.forward_squares(law**2), marginal, out=np.zeros_like(marginal), where=marginal > 0)
-    return float(1 - gained.sum())
+    seen = np.where(np.arange(len(law)) < reported.count, law, 0.0)
+    gained = np.divide(decoder.forward_squares(seen**2), marginal, out=np.zeros_like(marginal), where=marginal > 0)
+    return float(seen.sum() - gained.sum()) * reported.factor**2
 
 
-def prior_mse(prior: Sequence[int]) -> float:
-    """The same without any report: 1 - sum over x of P[x]^2."""
-    total = sum(prior)
-    return 1 - math.fsum((weight / total) ** 2 for weight in prior)
+def prior_mse(prior: Sequence[int], reported: Reported | None = None) -> float:
+    """The same without any report: the sum over x of P[x] - P[x]^2."""
+    reported, total = reported or Reported(len(prior)), sum(prior)
+    seen = [weight / total for weight in prior[: reported.count]]
+    return (math.fsum(seen) - math.fsum(part**2 for part in seen)) * reported.factor**2
 
 
-def lip_mse_bound(level: int, prior: Sequence[int]) -> float:
+def lip_mse_bound(level: int, prior: Sequence[int], reported: Reported | None = None) -> float:
     """No channel within ``level`` of LIP has a smaller ``lip_mse``. It is not always reached.
 
-        1 - sum over x of P[x]^2 (1 + (u[x] - 1) (1 - l[x])),
+        sum over x of P[x] - P[x]^2 (1 + (u[x] - 1) (1 - l[x])),
         u[x] = min(b, (1 - a (1 - P[x])) / P[x]),   l[x] = max(a, (1 - b (1 - P[x])) / P[x]),
         b = e^level, a = e^-level                                                                     (MATH 2.2)
 
     Args:
         level: nanonats.
         prior: positive integers.
+        reported: as of ``lip_mse``.
     """
+    reported = reported or Reported(len(prior))
     b = math.exp(exact.nats(level))
     a = 1 / b
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
     most = np.minimum(b, (1 - a * (1 - law)) / law)
     least = np.maximum(a, (1 - b * (1 - law)) / law)
-    return float(1 - (law**2 * (1 + (most - 1) * (1 - least))).sum())
+    errors = law - law**2 * (1 + (most - 1) * (1 - least))
+    return reported.squared_error(errors)

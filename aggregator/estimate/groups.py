@@ -1,8 +1,8 @@
 """Devices dealt into groups: the error of an estimate in which a device has more than one report.
 
-One idea: a device repeats the output it once drew for a value, so its reports are no separate pieces of evidence, and
-how they hang together nobody knows. Devices do not hang together. So devices are dealt into groups by their key, which
-is a hash; whatever goes on within a device, groups are independent, and the spread between them is the error:
+A device repeats the output it once drew for a value, so its reports are no separate pieces of evidence, and how they
+hang together nobody knows. Devices do not hang together. So devices are dealt into groups by their key, which is a
+hash; whatever goes on within a device, groups are independent, and the spread between them is the error:
 
     Var(raw) = G / (G - 1) sum over groups of (what its reports add to raw, beyond their part of it)^2
 
@@ -11,7 +11,7 @@ Groups of two tallies hold the same devices, so what a device adds to one is set
 device whose output has not changed adds nothing to the difference.
 
 It takes G passes through the channel, and never a matrix of devices, or of outputs and values. How rows of a study come
-into groups: study. What is done with the error: linear, change.
+into groups: counting. What is done with the error: linear, change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from aggregator.estimate.decoders.decoder import Decoder, Floats, Integers
+from aggregator.families.decoder import Decoder, Floats, Integers
 
 GROUPS = 256
 """Their number, a power of two. The error is known to 4 or 5 parts of a hundred, which intervals allow for."""

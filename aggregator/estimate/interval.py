@@ -1,8 +1,8 @@
 """How sure an estimate is: standard errors and intervals for every value.
 
-One idea: what one report adds to a value's estimate takes few numbers, so the estimate is a staircase of binomial
-counts and each count has an exact interval (Clopper, Pearson 1934). Exact intervals of several steps add up to one
-that is too wide, so there the normal one takes over as soon as enough reports bear on the value.
+What one report adds to a value's estimate takes few numbers, so the estimate is a staircase of binomial counts and each
+count has an exact interval (Clopper, Pearson 1934). Exact intervals of several steps add up to one that is too wide, so
+there the normal one takes over as soon as enough reports bear on the value.
 
 Intervals are for the shares in the population that the reports are drawn from. For a fixed set of people the counts
 vary less (Hoeffding 1956), so they hold there too and are wider than they must be. They are not clipped here. Reports
@@ -17,13 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from aggregator.estimate.decoders import Decoder, Staircase
-from aggregator.estimate.decoders.decoder import Floats
+from aggregator.families.decoder import Decoder, Floats, Staircase, Words
 
 Interval: TypeAlias = tuple[Floats, Floats]
 
 LEAST_COUNT = 50
-"""The normal interval needs at least this many reports that bear on the value."""
+"""The normal interval needs at least this many reports that bear on the value ..."""
+
+LEAST_WORDS = 500
+"""... and this many where an exact interval of a larger error could be offered instead: with 80 reports that bear on
+the value, 95% intervals of words of bits held 93.5%, with 500 and more 94.1% and more for every value."""
 
 
 def standard_errors(decoder: Decoder, share: Floats, reports: int) -> Floats:
@@ -64,20 +67,33 @@ def normal(raw: Floats, se: Floats, alpha: float) -> Interval:
     return raw - z * se, raw + z * se
 
 
-def intervals(stairs: Staircase, raw: Floats, se: Floats, alpha: float, effect: Floats | None = None) -> Interval:
+def intervals(
+    stairs: Staircase,
+    raw: Floats,
+    se: Floats,
+    alpha: float,
+    effect: Floats | None = None,
+    words: Words | None = None,
+) -> Interval:
     """(k,) lower and upper ends; each interval misses its share with probability ``alpha`` at most.
 
     One step: exact. Several: normal where enough reports bear on the value, otherwise exact at ``alpha`` divided by
-    the steps, which is honest (Boole) and up to 1.6 times as wide for two steps.
+    the steps, which is honest (Boole) and up to 1.6 times as wide for two steps. Where ``words`` are given, ``raw`` has
+    a smaller error than the staircase: normal where enough reports bear on the value, otherwise that of the staircase.
 
     For the intervals of all k values to hold together, divide ``alpha`` by k (Bonferroni).
 
     Args:
         effect: (k,) how many reports are worth one independent one; None: each is.
+        words: of the decoder.
     """
     z = quantile(alpha)
     low, high = normal(raw, se, alpha)
-    stepwise = (stairs.steps == 1) | ~_enough(stairs, raw, se, z, effect)
+    if words is None:
+        stepwise = (stairs.steps == 1) | ~_enough(stairs, raw, se, z, effect)
+    else:
+        reports = stairs.reports if effect is None else stairs.reports / effect
+        stepwise = words.bearing * reports < max(LEAST_WORDS, _least_count(z))
     for steps in np.unique(stairs.steps[stepwise]):
         chosen = stepwise & (stairs.steps == steps)
         low[chosen], high[chosen] = _exact(stairs.of(chosen), alpha / steps, None if effect is None else effect[chosen])
@@ -103,5 +119,10 @@ def _enough(stairs: Staircase, raw: Floats, se: Floats, z: float, effect: Floats
     furthest = np.maximum(stairs.base + stairs.heights.sum(axis=0) - raw, raw - stairs.base)
     reports = stairs.reports if effect is None else stairs.reports / effect
     bearing = (reports * se / furthest) ** 2
-    enough: NDArray[np.bool_] = bearing >= max(LEAST_COUNT, z**6 / 3)
+    enough: NDArray[np.bool_] = bearing >= _least_count(z)
     return enough
+
+
+def _least_count(z: float) -> float:
+    """How many reports must bear on a value, for tails beyond ``z`` to be near those of the normal law."""
+    return max(LEAST_COUNT, z**6 / 3)

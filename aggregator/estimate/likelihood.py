@@ -1,7 +1,7 @@
 """Maximum likelihood: the distribution that makes the reports most likely, with or without a prior.
 
-One idea: the log-likelihood is concave in the shares, so its slope bounds what is left to gain. With g = backward(share
-/ forward(p)) and s reports of prior P for each report, the objective per report and its gap are
+The log-likelihood is concave in the shares, so its slope bounds what is left to gain. With g = backward(share /
+forward(p)) and s reports of prior P for each report, the objective per report and its gap are
 
     F(p) = share . ln forward(p) + s P . ln p,      F(best) - F(p) <= max over x of (g[x] + s P[x] / p[x]) - (1 + s)
 
@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimate.decoders import Decoder
-from aggregator.estimate.decoders.decoder import Floats
+from aggregator.families.decoder import Decoder, Floats
 
 NATS = 0.5
 """The fit has settled where no distribution has a log-likelihood, of all reports together, this much higher."""

@@ -1,8 +1,8 @@
 """The unbiased estimate of a tally, and how sure it is.
 
-One idea: where each device has one report, reports are independent and their error follows from the channel. Where a
-device has more, the error is the spread between groups of devices; it is kept as a design effect, how many reports are
-worth one independent one (Kish 1965), and exact intervals are those of as many fewer reports (Korn, Graubard 1998).
+Where each device has one report, reports are independent and their error follows from the channel. Where a device has
+more, the error is the spread between groups of devices; it is kept as a design effect, how many reports are worth one
+independent one (Kish 1965), and exact intervals are those of as many fewer reports (Korn, Graubard 1998).
 
 Distributions made of the estimate: result. Numbers: query. Differences: change.
 """
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.estimate import interval
-from aggregator.estimate.decoders import Decoder, Staircase
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.groups import Spread, spread
 from aggregator.estimate.interval import Interval
 from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Decoder, Floats, Staircase
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,29 @@ class Linear:
         """The estimate as steps on counts."""
         return self.decoder.staircase(self.tally.counts, self.tally.reports)
 
+    @cached_property
+    def rough(self) -> NDArray[np.bool_]:
+        """(k,) where so few reports bear on the value that its standard error is no usual error."""
+        reports = self.tally.reports if self.effect is None else self.tally.reports / self.effect
+        height = self.stairs.heights.sum(axis=0)
+        rough: NDArray[np.bool_] = (reports * self.se) ** 2 < interval.LEAST_COUNT * height**2
+        return rough
+
+    @cached_property
+    def reach(self) -> Floats:
+        """(k,) how far apart are the most and the least that one report adds."""
+        words = self.decoder.words
+        return self.stairs.heights.sum(axis=0) if words is None else words.most - words.least
+
     def intervals(self, alpha: float) -> Interval:
         """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha`` at most."""
         if self.effect is None or self.between is None:
-            return interval.intervals(self.stairs, self.raw, self.se, alpha)
+            return interval.intervals(self.stairs, self.raw, self.se, alpha, words=self.decoder.words)
         if not self.between.freedom:
             return np.full_like(self.raw, np.nan), np.full_like(self.raw, np.nan)
         wider = self.between.quantile(alpha) / interval.quantile(alpha)
-        return interval.intervals(self.stairs, self.raw, self.se * wider, alpha, self.effect * wider**2)
+        effect = self.effect * wider**2
+        return interval.intervals(self.stairs, self.raw, self.se * wider, alpha, effect, self.decoder.words)
 
 
 def solve(decoder: Decoder, tally: Tally) -> Linear:

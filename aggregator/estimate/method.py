@@ -1,7 +1,7 @@
 """How a distribution is made of what a tally says: the methods, which suits a campaign, and which it cannot have.
 
-One idea: every method is a way to a distribution from the same unbiased estimate or the same counts, and whoever asks
-for none gets the one that was measured to be best for such a campaign.
+Every method is a way to a distribution from the same unbiased estimate or the same counts, and whoever asks for none
+gets the one that was measured to be best for such a campaign.
 
 The methods themselves: distribution, bayes, likelihood. What an estimate says besides: result.
 """
@@ -14,17 +14,12 @@ import numpy as np
 
 from aggregator.estimate import distribution, likelihood
 from aggregator.estimate.bayes import empirical_bayes
-from aggregator.estimate.classes import Pooled
-from aggregator.estimate.decoders import Decoder
-from aggregator.estimate.decoders.decoder import Floats
+from aggregator.estimate.names import METHODS
+from aggregator.estimate.pooled import Pooled
+from aggregator.estimate.reported import Reported
 from aggregator.estimate.transcript import TranscriptDecoder
+from aggregator.families.decoder import Decoder, Floats
 from protocol.errors import HalftruthError
-
-METHODS = ("projection", "empirical-bayes", "em", "mmse", "map", "linear")
-"""How the consistent distribution is made: see ``distribution``, ``bayes`` and ``likelihood``.
-
-"linear" leaves the raw estimate as it is.
-"""
 
 WITHOUT_INVERSE = ("em", "mmse", "map")
 """These need a channel's outputs one by one, and no unbiased estimate."""
@@ -48,7 +43,7 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
     if method not in METHODS:
         raise MethodRefused(f"a method is {', '.join(METHODS)}, not {method[:40]!r}")
     if method in ("mmse", "map") and prior is None:
-        raise MethodRefused(f"method {method!r} needs the prior of a LIP campaign: use 'projection'")
+        raise MethodRefused(f"method {method!r} needs a prior, and this campaign has none: use 'projection'")
     if method == "em" and isinstance(decoder, Pooled):
         raise MethodRefused("method 'em' takes all people to be alike, and this campaign's are not: use 'projection'")
     if method == "map" and isinstance(decoder, TranscriptDecoder) and decoder.drift:
@@ -60,27 +55,34 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
         )
 
 
-def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None) -> str:
+def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *, ordered: bool = False) -> str:
     """The method that is best where nothing is known but the campaign and its noise.
 
     - "mmse" where a prior is declared and outputs are counted: its prior makes it best.
     - "em" where no unbiased estimate exists, and no prior either.
     - "empirical-bayes" from 16 values on, where the standard errors are a quarter of an even share 1/k or more.
-    - "projection" for the rest.
+    - "projection" for the rest, and for ordered values, however many.
 
     Measured over k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4, five laws: where the noise is above a quarter of an
     even share, empirical Bayes has 0.45 to 0.79 of the projection's total variation in the mean of the logarithms;
     below it, .89 to .99, and up to 1.15 in the worst case. Where it loses most, few values hold everything and few of
     them stand out: 1.5 times the total variation at k = 32.
 
+    Ordered values (numbers) are read as distances and quantiles, and there empirical Bayes, which moves shares between
+    values that are equally large, wherever they lie, is worse: at k = 16, 32, 64, n = 2,000 and 50,000, eps = 1, the
+    projection has .39 to 1.02 of its Wasserstein distance on Beta(2, 5), two peaks, a spike on a hill and exponential
+    shapes, and 1.00 in the mean of the logarithms of that of expectation maximisation or less. It loses on even shares
+    and on one value for everybody.
+
     Args:
         se: (k,) standard errors of the raw estimates; None where there are none.
+        ordered: whether the values are numbers on a line.
     """
     if prior is not None and decoder.one_hot:
         return "mmse"
     if se is None:
         return "em"
-    crowded = decoder.inputs >= CROWD and math.sqrt(float(np.mean(se**2))) * decoder.inputs >= NOISY
+    crowded = not ordered and decoder.inputs >= CROWD and math.sqrt(float(np.mean(se**2))) * decoder.inputs >= NOISY
     return "empirical-bayes" if crowded else "projection"
 
 
@@ -92,13 +94,15 @@ def consistent(
     linear: tuple[Floats, Floats] | None,
     prior: Floats | None,
     warnings: list[str],
+    reported: Reported,
 ) -> Floats:
-    """The distribution that ``method`` makes.
+    """(k,) the shares of the inputs that ``method`` makes.
 
     Args:
         share: (m,) of the features.
         linear: (k,) raw estimates and (k,) standard errors; None where there are none, and the method needs none.
         warnings: where a search that has not settled is told.
+        reported: what is made of them, which the projection takes into account.
     """
     if isinstance(decoder, Pooled) and method in ("mmse", "map"):  # each person's own prior, not the mean of all
         return decoder.posterior_mean(share) if method == "mmse" else decoder.posterior_mode(share)
@@ -108,13 +112,16 @@ def consistent(
         return _settled(likelihood.posterior_mode(decoder, share, reports, prior), warnings)
     if method == "em":
         even = np.full(decoder.inputs, 1 / decoder.inputs)
-        start = empirical_bayes(*linear) if linear else even if prior is None else prior
+        start = empirical_bayes(*linear) if linear else even if prior is None else prior  # where nothing is told
         return _settled(likelihood.em(decoder, share, reports, start), warnings)
     if linear is None:
         raise ValueError(f"method {method!r} needs an unbiased estimate")
     if method == "empirical-bayes":
         return empirical_bayes(*linear)
-    return linear[0] if method == "linear" else distribution.project(linear[0])
+    if method == "linear":
+        return linear[0]
+    reference = np.full(decoder.inputs, 1 / decoder.inputs) if prior is None else prior
+    return distribution.project(linear[0], reported, decoder.variances(decoder.forward(reference)))
 
 
 def _settled(fit: likelihood.Fit, warnings: list[str]) -> Floats:

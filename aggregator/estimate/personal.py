@@ -1,24 +1,39 @@
 """Estimates of a campaign in which each person declared a prior of their own.
 
-One idea: whoever declared the same prior answers through the same channel, which follows from the prior by one rule. So
-reports are counted by (declared prior, output), and people of one prior are a class (Jiang, Li, Tandon 2020, sec. III:
-local priors).
+Whoever declared the same prior answers through the same channel, which follows from the prior by one rule. So reports
+are counted by (declared prior, output), and people of one prior are a class (Jiang, Li, Tandon 2020, sec. III: local
+priors).
 
-The rule: protocol.personal. What is done with classes: classes.
+The rule: protocol.personal. What is done with classes: pooled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aggregator.estimate.classes import Pooled
-from aggregator.estimate.decoders.decoder import Floats, Integers
+from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.tally import Tally
-from protocol import exact
+from aggregator.families.decoder import Floats, Integers
+from aggregator.families.registry import decoder_of
+from protocol import exact, personal
+from protocol.notions import OwnPrior
+
+if TYPE_CHECKING:
+    from protocol.campaign import Campaign
+    from protocol.channels import Channel
+
+SOME = 4096
+"""Priors that are weighed at once."""
+
+SURE = 1e-9
+"""Two channels whose parts differ by less are compared by integers."""
 
 _NOBODY: Integers = np.zeros((0, 0), dtype=np.int64)
 
@@ -28,7 +43,7 @@ class PersonalTally(Tally):
     """Counts of outputs by declared prior.
 
     Attributes:
-        counts: (d * k,) outputs, for each prior in the order of ``priors``.
+        counts: (d * m,) outputs, for each prior in the order of ``priors``; m is of the campaign's channel.
         priors: (d, k) the distinct priors that anybody declared, as weights.
     """
 
@@ -39,72 +54,163 @@ class PersonalTally(Tally):
     @property
     def members(self) -> Floats:
         """(d,) the share of the reports whose device declared each prior."""
-        shares: Floats = self.counts.reshape(self.priors.shape).sum(axis=1) / max(self.reports, 1)
+        shares: Floats = self.counts.reshape(len(self.priors), -1).sum(axis=1) / max(self.reports, 1)
         return shares
 
 
-class PersonalDecoder(Pooled):
-    """Randomised response for each declared prior: Q_i(y|x) = c_i[y] + t_i [y = x], all of them at once."""
+def offered_by(notion: OwnPrior, channel: Channel) -> Channel | None:
+    """The LDP channel that a campaign offers beside the rule's response; None where it offers none."""
+    return None if channel == notion.response else channel
 
-    def __init__(self, priors: Integers, level: int, members: Floats) -> None:
+
+def possible(terms: Campaign, priors: Integers) -> NDArray[np.bool_]:
+    """(d, m) which of the campaign's outputs whoever declared each prior can send."""
+    notion = terms.notion
+    if not isinstance(notion, OwnPrior):
+        raise ValueError("only a campaign for people's own priors is asked what each of them can send")
+    offered = offered_by(notion, terms.channel)
+    takes = np.zeros(len(priors), dtype=np.bool_) if offered is None else takes_offered(priors, notion.level, offered)
+    found: NDArray[np.bool_] = takes[:, np.newaxis] | (np.arange(terms.channel.outputs) < notion.size)
+    return found
+
+
+def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.bool_]:
+    """(d,) whether whoever declared each prior answers through the offered channel: ``personal.own_channel``.
+
+    Floats decide where they surely agree with the integers, and the integers elsewhere.
+    """
+    law, squares = _law_of(offered), _law_of(offered) ** 2
+    takes = np.zeros(len(priors), dtype=np.bool_)
+    for start in range(0, len(priors), SOME):
+        some = priors[start : start + SOME]
+        share = some / some.sum(axis=1, keepdims=True)
+        cover, truth = _response(share, level)
+        marginal = share @ law
+        told = np.divide((share**2) @ squares, marginal, out=np.zeros_like(marginal), where=marginal > 0).sum(axis=1)
+        every = (share**2).sum(axis=1, keepdims=True) * cover**2 + share**2 * truth * (2 * cover + truth)
+        more = told - (every / (cover + share * truth)).sum(axis=1)
+        takes[start : start + SOME] = more > 0
+        for near in np.flatnonzero(np.abs(more) < SURE).tolist():
+            prior = tuple(some[near].tolist())
+            takes[start + near] = personal.own_channel(prior, level, offered) == offered
+    return takes
+
+
+def _response(share: Floats, level: int) -> tuple[Floats, Floats]:
+    """(d, k) cover and (d, 1) truth: the floats of protocol.personal.lip_response, whose integers are these times 2^64,
+    rounded up."""
+    factor = exact.exp_lower(level) / (1 << exact.EXP_BITS)
+    least = np.maximum(share, 1 - factor * share)
+    truth: Floats = (factor - 1) / (factor - 1 + least.sum(axis=1, keepdims=True))
+    return least * truth / (factor - 1), truth
+
+
+@lru_cache(maxsize=4)
+def _law_of(channel: Channel) -> Floats:
+    """(k, m) Q(y|x)."""
+    return np.array(
+        [[channel.weight(x, y) / (1 << channel.scale) for y in range(channel.outputs)] for x in range(channel.inputs)]
+    )
+
+
+class PersonalDecoder(Pooled):
+    """For each declared prior its channel, all of them at once.
+
+    A response is Q_i(y|x) = c_i[y] + t_i [y = x]; the offered channel is the same for all who take it.
+    """
+
+    def __init__(self, priors: Integers, level: int, members: Floats, offered: Channel | None = None) -> None:
         """Decode reports of people with these priors.
 
         Args:
             priors: (d, k) weights.
             level: nanonats.
             members: (d,) shares of the reports.
+            offered: the campaign's LDP channel, where it offers one.
         """
         self.classes, self.inputs = priors.shape
-        self.features = priors.size
+        self._width = self.inputs if offered is None else offered.outputs
+        self.features = self.classes * self._width
         self.members = members
         self.priors = priors / priors.sum(axis=1, keepdims=True)
-        # The floats of protocol.personal.lip_response, whose integers are these times 2^64, rounded up.
-        factor = exact.exp_lower(level) / (1 << exact.EXP_BITS)
-        least = np.maximum(self.priors, 1 - factor * self.priors)
-        self._truth = (factor - 1) / (factor - 1 + least.sum(axis=1, keepdims=True))
-        self._cover: Floats = least * self._truth / (factor - 1)
+        self._cover, self._truth = _response(self.priors, level)
+        self._takes = np.zeros(self.classes, dtype=np.bool_)
+        self._law: Floats = np.zeros((self.inputs, self._width))
+        self._left: Floats = self._law
+        if offered is not None:
+            self._takes = takes_offered(priors, level, offered)
+            self._law = _law_of(offered)
+            inner = decoder_of(offered)
+            self._left = np.array([inner.adjoint(unit) for unit in np.eye(self.inputs)])
+        # Who takes the offered channel has no response.
+        self._cover = np.where(self._takes[:, np.newaxis], 0.0, self._cover)
+        self._responds = np.where(self._takes[:, np.newaxis], 0.0, self._truth)
 
     def _rows(self, numbers: Floats) -> Floats:
-        return numbers.reshape(self.classes, self.inputs)
+        return numbers.reshape(self.classes, self._width)
+
+    def _spread(self, responses: Floats, taken: Floats) -> Floats:
+        """(d, k) of those who respond and (t, m) of those who take the offered channel -> (d * m,)."""
+        found = np.zeros((self.classes, self._width))
+        found[:, : self.inputs] = responses
+        found[self._takes] = taken
+        return found.ravel()
+
+    def _joined(self, responses: Floats, taken: Floats) -> Floats:
+        """(d, k) of those who respond and (t, k) of those who take the offered channel -> (d, k)."""
+        found = responses.copy()
+        found[self._takes] = taken
+        return found
 
     def _forward(self, p: Floats) -> Floats:
-        law: Floats = self._cover * p.sum(axis=1, keepdims=True) + self._truth * p
-        return law.ravel()
+        law = self._cover * p.sum(axis=1, keepdims=True) + self._responds * p
+        return self._spread(law, p[self._takes] @ self._law)
 
     def _forward_squares(self, p: Floats) -> Floats:
-        law: Floats = self._cover**2 * p.sum(axis=1, keepdims=True) + self._truth * (2 * self._cover + self._truth) * p
-        return law.ravel()
+        law = self._cover**2 * p.sum(axis=1, keepdims=True) + self._responds * (2 * self._cover + self._responds) * p
+        return self._spread(law, p[self._takes] @ self._law**2)
 
     def _backward(self, w: Floats) -> Floats:
         rows = self._rows(w)
-        mean: Floats = (self._cover * rows).sum(axis=1, keepdims=True) + self._truth * rows
-        return mean
+        own = rows[:, : self.inputs]
+        mean = (self._cover * own).sum(axis=1, keepdims=True) + self._responds * own
+        return self._joined(mean, rows[self._takes] @ self._law.T)
 
     def _invert(self, share: Floats) -> Floats:
         rows = self._rows(share)
-        raw: Floats = (rows - self._cover * rows.sum(axis=1, keepdims=True)) / self._truth
-        return raw
+        own = rows[:, : self.inputs]
+        raw = (own - self._cover * own.sum(axis=1, keepdims=True)) / self._truth
+        return self._joined(raw, rows[self._takes] @ self._left.T)
 
     def _moments(self, share: Floats) -> Floats:
         rows = self._rows(share)
-        others = rows.sum(axis=1, keepdims=True) - rows
-        moment: Floats = (rows * (1 - self._cover) ** 2 + others * self._cover**2) / self._truth**2
-        return moment
+        own = rows[:, : self.inputs]
+        others = own.sum(axis=1, keepdims=True) - own
+        moment = (own * (1 - self._cover) ** 2 + others * self._cover**2) / self._truth**2
+        return self._joined(moment, rows[self._takes] @ (self._left**2).T)
 
     def adjoint(self, v: Floats) -> Floats:
-        adds: Floats = (v - (self._cover @ v)[:, np.newaxis]) / self._truth
-        return adds.ravel()
+        adds = (v - (self._cover @ v)[:, np.newaxis]) / self._truth
+        return self._spread(adds, np.tile(v @ self._left, (int(self._takes.sum()), 1)))
 
     def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
-        rows = counts.reshape(self.classes, self.inputs)
-        levels = np.concatenate([(1 - self._cover) / self._truth, -self._cover / self._truth])
-        return levels, np.concatenate([rows, rows.sum(axis=1, keepdims=True) - rows])
+        rows = counts.reshape(self.classes, self._width)
+        own, cover, truth = (part[~self._takes] for part in (rows[:, : self.inputs], self._cover, self._truth))
+        levels = [(1 - cover) / truth, -cover / truth]
+        times = [own, own.sum(axis=1, keepdims=True) - own]
+        if self._takes.any():
+            levels.append(self._left.T)
+            taken = rows[self._takes].sum(axis=0)
+            times.append(np.repeat(taken[:, np.newaxis], self.inputs, axis=1))
+        return np.concatenate(levels), np.concatenate(times)
 
     @property
     def ceiling(self) -> Floats:
-        own: Floats = self.members[:, np.newaxis] * (self._cover + self._truth)
-        return own.ravel()
+        most = np.tile(self._law.max(axis=0), (int(self._takes.sum()), 1))
+        return self._spread(self._cover + self._responds, most) * np.repeat(self.members, self._width)
 
     @property
     def weight(self) -> float:
-        return float((np.maximum(1 - self._cover, self._cover) / self._truth).max())
+        own = np.maximum(1 - self._cover, self._cover) / self._truth
+        responses = float(own[~self._takes].max()) if not self._takes.all() else 0.0
+        return max(responses, float(np.abs(self._left).max()) if self._takes.any() else 0.0)

@@ -1,8 +1,8 @@
 """Questions whose answer is linear in the shares: a value, a mean, a sum, any weighted sum.
 
-One idea: with a number a[x] for each value, every report adds a number to the answer. So the answer is a mean over the
-reports and its error is the ordinary one of a mean, whatever the mechanism (MATH 6.2); of a mean over devices, where
-these have more than one report.
+With a number a[x] for each value, every report adds a number to the answer. So the answer is a mean over the reports
+and its error is the ordinary one of a mean, whatever the mechanism (MATH 6.2); of a mean over devices, where these have
+more than one report.
 
 Since the shares sum to one, a constant may be taken off all a[x] before and added after. The shares' raw estimates
 need not sum to one, so this changes the error: ages between 60 and 90 are far better known as 75 plus or minus 15. The
@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from aggregator.estimate import interval
-from aggregator.estimate.decoders import Decoder, NotInvertible
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.groups import spread_of
 from aggregator.estimate.method import consistent
+from aggregator.estimate.reported import Reported
 from aggregator.estimate.result import estimate, reader_of
 from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol.campaign import Campaign
-from protocol.domain import Buckets, Items
+from protocol.domain import Buckets
 from protocol.errors import HalftruthError
 
 
@@ -39,11 +39,12 @@ class NotANumber(HalftruthError, ValueError):
 class Answer:
     """One number about the population.
 
-    ``estimate``, ``se`` and the interval are NaN where the channel of a LIP campaign has no unbiased estimate.
+    ``estimate``, ``raw``, ``se`` and the interval are NaN where the channel of a LIP campaign has no unbiased estimate.
 
     Attributes:
         what: what was asked, in words.
-        estimate: unbiased.
+        estimate: unbiased; of a share, the nearest one there can be, 0 to 1.
+        raw: unbiased in any case.
         se: its standard error.
         low, high: its interval.
         level: of the interval.
@@ -52,6 +53,7 @@ class Answer:
 
     what: str
     estimate: float
+    raw: float
     se: float
     low: float
     high: float
@@ -62,11 +64,13 @@ class Answer:
         """The same answer in another unit, such as people instead of shares."""
         mmse = None if self.mmse is None else self.mmse * factor
         ends = sorted((self.low * factor, self.high * factor))
-        return Answer(what, self.estimate * factor, self.se * abs(factor), ends[0], ends[1], self.level, mmse)
+        return Answer(
+            what, self.estimate * factor, self.raw * factor, self.se * abs(factor), ends[0], ends[1], self.level, mmse
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form."""
-        numbers = {"estimate": self.estimate, "se": self.se, "low": self.low, "high": self.high}
+        numbers = {"estimate": self.estimate, "raw": self.raw, "se": self.se, "low": self.low, "high": self.high}
         known = {name: None if math.isnan(number) else number for name, number in numbers.items()}
         return {"query": self.what} | known | {"confidence": self.level, "mmse": self.mmse}
 
@@ -90,16 +94,15 @@ def weighted(
     """
     decoder, prior = reader_of(terms, tally)
     a = np.asarray(weights, dtype=np.float64)
-    size = terms.domain.count if isinstance(terms.domain, Items) else terms.domain.size
-    if a.shape != (size,):
-        raise ValueError(f"one weight for each of {size} values is expected, not {a.shape}")
-    if isinstance(terms.domain, Items):
-        a = np.concatenate([a * terms.domain.padding, np.zeros(terms.domain.padding)])
+    reported = Reported.of(terms.domain)
+    if a.shape != (reported.count,):
+        raise ValueError(f"one weight for each of {reported.count} values is expected, not {a.shape}")
+    a = np.concatenate([a * reported.factor, np.zeros(terms.domain.size - reported.count)])
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
     share = tally.counts / tally.reports
     mmse = None
     if prior is not None and decoder.one_hot:
-        shares = consistent("mmse", decoder, share, tally.reports, None, prior, [])
+        shares = consistent("mmse", decoder, share, tally.reports, None, prior, [], reported)
         mmse = float(a @ shares) + offset
     try:
         shift = _steady_shift(decoder, a, reference)
@@ -115,9 +118,27 @@ def weighted(
     except NotInvertible:
         if prior is None:
             raise
-        return Answer(what, math.nan, math.nan, math.nan, math.nan, level, mmse)
+        return Answer(what, math.nan, math.nan, math.nan, math.nan, math.nan, level, mmse)
     half, centre = t * se, raw + offset
-    return Answer(what, centre, se, centre - half, centre + half, level, mmse)
+    return Answer(what, centre, centre, se, centre - half, centre + half, level, mmse)
+
+
+def expected_variance(
+    decoder: Decoder, weights: Sequence[float] | Floats, reference: Floats | None, law: Floats | None = None
+) -> float:
+    """Variance of what one report adds to the estimate of the mean weight, as ``weighted`` makes it.
+
+    Args:
+        weights: (k,) one number for each input.
+        reference: (k,) the prior of the campaign; None for a campaign without one.
+        law: (k,) the true shares of the inputs; the reference, or even shares, where not given.
+    Raises:
+        NotInvertible
+    """
+    a = np.asarray(weights, dtype=np.float64)
+    tuned = np.full(len(a), 1 / len(a)) if reference is None else reference
+    steady = a - _steady_shift(decoder, a, tuned)
+    return decoder.variance(steady, decoder.forward(tuned if law is None else law))
 
 
 def mean(terms: Campaign, tally: Tally, *, level: float = 0.95) -> Answer:
@@ -166,7 +187,8 @@ def weighted_sum(
 def survey(terms: Campaign, tally: Tally, x: int, *, level: float = 0.95) -> Answer:
     """The share of people whose value is ``x``; ``times`` the population gives people.
 
-    The same estimate and interval as the histogram shows for ``x``.
+    The same unbiased estimate and interval as the histogram shows for ``x``. Nobody is told of a share below 0 or above
+    1, so the estimate is the nearest possible one.
 
     Raises:
         NotEnough, NotInvertible
@@ -176,7 +198,7 @@ def survey(terms: Campaign, tally: Tally, x: int, *, level: float = 0.95) -> Ans
         raise ValueError(f"a value's index lies in 0 .. {whole.size - 1}")
     mmse = float(whole.share[x]) if whole.method == "mmse" else None
     return Answer(
-        f"share of {whole.label(x)}", float(whole.raw[x]), float(whole.se[x]),
+        f"share of {whole.label(x)}", float(np.clip(whole.raw[x], 0, 1)), float(whole.raw[x]), float(whole.se[x]),
         float(whole.low[x]), float(whole.high[x]), level, mmse,
     )  # fmt: skip
 

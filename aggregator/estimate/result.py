@@ -1,7 +1,7 @@
 """The estimate of a campaign: what its reports say, how surely, and how far forgeries could bend it.
 
-One idea: an estimate carries everything needed to distrust it. Unbiased and consistent shares, errors, intervals for
-one value and for all together, what was refused, what one forged report is worth, and plain warnings.
+An estimate carries everything needed to distrust it. Unbiased and consistent shares, errors, intervals for one value
+and for all together, what was refused, what one forged report is worth, and plain warnings.
 
 Linear queries such as means: query. How it is printed: present.
 """
@@ -15,26 +15,45 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.estimate import distribution, interval, likelihood
-from aggregator.estimate.classes import Pooled, pooled
-from aggregator.estimate.decoders import Decoder, NotInvertible, decoder_of
-from aggregator.estimate.decoders.decoder import Floats
-from aggregator.estimate.enough import require_enough
+from aggregator.estimate.classes import pooled
 from aggregator.estimate.linear import solve
 from aggregator.estimate.method import WITHOUT_INVERSE, consistent, default_method, require_method
+from aggregator.estimate.minimum import require_enough
+from aggregator.estimate.names import POOLS
 from aggregator.estimate.personal import PersonalTally
+from aggregator.estimate.pooled import Pooled
+from aggregator.estimate.prior_test import PriorTest, prior_test
+from aggregator.estimate.reported import Reported
 from aggregator.estimate.robust import LARGEST, robust
 from aggregator.estimate.screen import screen
+from aggregator.estimate.shared import shared
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
+from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import Items
-from protocol.notions import Information
+from protocol.domain import Buckets, Items
+from protocol.notions import Information, MutualInformation
 
 MOVED = 5e-4
 """Shares that differ by less are told as the same."""
+
+UNKNOWN = 0.5
+"""A standard error above this makes an interval of every share there is: nothing is known of the value."""
+
+WRONG_PRIOR = "map"
+"""The method where the outputs contradict the prior and nobody asked for one: it leaves the prior as far as they do."""
+
+VALUE_KINDS = {"values": "value", "grid": "cell", "buckets": "randomly rounded number", "items": "item"}
+"""What one value of each kind of domain is called in tables for programs."""
+
+ROUNDED = (
+    "a share is of the numbers rounded to that edge, not of a bin between edges: each device rounds its number to one "
+    "of the two edges around it at random, the nearer one more often, so that means and sums are unbiased"
+)
 
 ONE_DEVICE = (
     "all reports come from one device, or from very few: they do not say how far other people are from it, so there "
@@ -94,14 +113,18 @@ class Estimate:
         share: the consistent distribution.
         raw: the unbiased estimate; may be negative or above one.
         se: standard error of ``raw``.
-        low, high: interval of each value by itself, within 0 .. 1.
-        all_low, all_high: intervals that hold for all values together, within 0 .. 1.
+        low, high: interval of each value by itself; within 0 .. 1, and never without ``share``.
+        all_low, all_high: intervals that hold for all values together, likewise.
         rejected: envelopes refused, by reject class.
         version: of the study's table the tally was read from.
         influence: of forged reports.
         warnings: what a reader must know before believing the numbers.
         devices: how many sent the reports; None where that is not known, of a class whose devices have several each.
         where: the class of people that it is of; None: everybody.
+        pool: one of ``POOLS``.
+        prior: (k,) what was expected before any report, where the campaign says it.
+        prior_test: whether the outputs look as the prior predicts; None where that cannot be told.
+        rough: (k,) where few reports weigh so much that ``se`` is no usual error: the law is far from normal.
     """
 
     terms: Campaign
@@ -122,6 +145,10 @@ class Estimate:
     warnings: tuple[str, ...]
     devices: int | None
     where: str | None = None
+    pool: str = POOLS[0]
+    prior: Floats | None = None
+    prior_test: PriorTest | None = None
+    rough: NDArray[np.bool_] | None = None
 
     @property
     def size(self) -> int:
@@ -129,9 +156,30 @@ class Estimate:
         return len(self.share)
 
     @property
+    def added(self) -> float | None:
+        """Total variation between the prior and the estimate: what the reports added. None without a prior."""
+        return None if self.prior is None else float(np.abs(self.share - self.prior).sum() / 2)
+
+    @property
+    def value_kind(self) -> str:
+        """What one value is, in a word or two."""
+        return VALUE_KINDS[self.terms.domain.kind]
+
+    @property
+    def note(self) -> str | None:
+        """What the values are, where a reader would take them for something else."""
+        return ROUNDED if isinstance(self.terms.domain, Buckets) else None
+
+    @property
     def epsilon(self) -> float:
         """The declared level of the campaign's notion, nats."""
         return exact.nats(self.terms.notion.level)
+
+    @property
+    def above_zero(self) -> NDArray[np.bool_]:
+        """(k,) whether a value's simultaneous interval lies above zero: it occurs, whatever chance did."""
+        above: NDArray[np.bool_] = self.all_low > 0
+        return above
 
     def label(self, x: int) -> str:
         """The name of value ``x``."""
@@ -139,28 +187,51 @@ class Estimate:
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form; its keys are a contract."""
-        columns = (self.share, self.raw, self.se, self.low, self.high, self.all_low, self.all_high)
-        names = ("estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high")
+        columns = [self.share, self.raw, self.se, self.low, self.high, self.all_low, self.all_high]
+        names = ["estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high"]
+        if self.prior is not None:
+            columns.append(self.prior)
+            names.append("prior")
         rows = zip(*(column.tolist() for column in columns), strict=True)
+        rough = np.zeros(self.size, dtype=np.bool_) if self.rough is None else self.rough
         return {
             "campaign": self.terms.title,
             "campaign_id": self.campaign_id.hex(),
             "reports": self.reports,
             "devices": self.devices,
             "class": self.where,
+            "pool": self.pool,
             "notion": self.terms.notion.name,
             "epsilon": self.epsilon,
             "method": self.method,
             "confidence": self.level,
             "table_version": self.version,
+            "value_kind": self.value_kind,
+            "note": self.note,
+            **self._items(),
             "values": [
-                {"value": self.label(x), **{name: _number(number) for name, number in zip(names, row, strict=True)}}
+                {
+                    "value": self.label(x),
+                    **{name: _number(number) for name, number in zip(names, row, strict=True)},
+                    "above_zero": None if math.isnan(self.all_low[x]) else bool(self.above_zero[x]),
+                    "se_rough": bool(rough[x]),
+                }
                 for x, row in enumerate(rows)
             ],
+            "prior_test": None if self.prior_test is None else self.prior_test.as_json(),
+            "added_to_prior": self.added,
             "rejected": dict(self.rejected),
             "influence": self.influence.as_json(),
             "warnings": list(self.warnings),
         }
+
+    def _items(self) -> dict[str, Any]:
+        """Of item sets, what their shares are of: the items, where numbered from 1 to how many."""
+        domain = self.terms.domain
+        if not isinstance(domain, Items):
+            return {}
+        numbered = [1, domain.count] if isinstance(domain.labels, int) else None
+        return {"items": {"count": domain.count, "padding": domain.padding, "numbered": numbered}}
 
 
 def estimate(
@@ -171,6 +242,7 @@ def estimate(
     level: float = 0.95,
     forged: int | None = None,
     where: str | None = None,
+    pool: str = POOLS[0],
 ) -> Estimate:
     """The shares of ``campaign``'s values from a tally of its reports.
 
@@ -179,7 +251,9 @@ def estimate(
         level: of the intervals.
         forged: a number of forged reports to state the influence of, beside the usual ones.
         where: the class that ``classes.within`` has cut campaign and tally down to, if it has.
+        pool: one of ``POOLS``: how classes are put together.
     Raises:
+        NotShared: classes cannot be pooled by precision.
         NotEnough: fewer devices than the campaign waits for.
         MethodRefused: an unknown method, or one that the campaign does not have what it takes for.
         NotInvertible: no unbiased estimate exists and the method is made of one.
@@ -187,6 +261,7 @@ def estimate(
     signed = campaign if isinstance(campaign, SignedCampaign) else None
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
     decoder, prior = reader_of(terms, tally)
+    reported = Reported.of(terms.domain)
     if not 0 < level < 1:
         raise ValueError("the level of an interval lies between 0 and 1")
     if forged is not None and not 0 <= forged <= tally.reports:
@@ -197,7 +272,15 @@ def estimate(
     groups = tally.groups if tally.groups is not None and tally.groups.dependent else None
     if method is not None:
         require_method(method, prior, decoder)
+    if pool == "precision":
+        decoder = shared(decoder, share, n, dependent=groups is not None)
+        method = method or "projection"
     warnings = list(tally.warnings) if isinstance(tally, TranscriptTally) else []
+    tested = None if prior is None else prior_test(decoder, prior, counts, n, 1 if groups is None else groups.most)
+    if tested is not None and tested.rejected:
+        method = method or WRONG_PRIOR
+        warnings.append(_contradicted(tested, method, decoder))
+    rough = None
     try:
         linear = solve(decoder, tally)
     except NotInvertible as reason:
@@ -208,24 +291,31 @@ def estimate(
         raw, se, weight, warning = _as_far_as_told(decoder, share, worth, prior, str(reason))
         warnings.append(warning)
         low, high = interval.normal(raw, se, 1 - level)
-        all_low, all_high = interval.normal(raw, se, (1 - level) / decoder.inputs)
-        shares = consistent(method, decoder, share, n, None, prior, warnings)
+        all_low, all_high = interval.normal(raw, se, (1 - level) / reported.count)
+        shares = consistent(method, decoder, share, n, None, prior, warnings, reported)
     else:
         raw, se = linear.raw, linear.se
-        method = method or default_method(decoder, prior, se)
+        method = method or default_method(decoder, prior, se, ordered=isinstance(terms.domain, Buckets))
         low, high = linear.intervals(1 - level)
-        all_low, all_high = linear.intervals((1 - level) / decoder.inputs)
+        all_low, all_high = linear.intervals((1 - level) / reported.count)
         if linear.between is not None and not linear.between.freedom:
             warnings.append(ONE_DEVICE)
-        weight = decoder.weight
-        shares = consistent(method, decoder, share, n, (raw, se), prior, warnings)
+        weight, rough = decoder.weight, linear.rough[: reported.count]
+        shares = consistent(method, decoder, share, n, (raw, se), prior, warnings, reported)
+    unknown = int(np.count_nonzero(se > UNKNOWN))
+    if unknown:
+        warnings.append(
+            f"at {unknown} of {decoder.inputs} values the standard error is above {UNKNOWN:.0%} (up to "
+            f"{np.nanmax(se):.0%}): the reports say nothing about them, and the shares printed there are chance. It "
+            "takes more reports, fewer values, or a channel with less noise"
+        )
     findings = screen(decoder, counts, n, *(() if groups is None else (groups.devices, groups.most)))
     warnings.extend(findings)
     if findings and decoder.inputs <= LARGEST and decoder.one_hot and not isinstance(decoder, Pooled):
         with suppress(NotInvertible):
-            less = robust(decoder, share, math.ceil(n if groups is None else n / groups.most))
-            warnings.append(_beside(terms, distribution.project(decoder.invert(share)), less))
-    if method == "mmse":
+            less = robust(decoder, share, math.ceil(n if groups is None else n / groups.most), reported)
+            warnings.append(_beside(terms, reported, distribution.project(decoder.invert(share), reported), less))
+    if method == "mmse" and tested is None:
         outside = int(np.count_nonzero((shares < all_low) | (shares > all_high)))
         if outside:
             warnings.append(
@@ -234,21 +324,22 @@ def estimate(
                 "it; use method 'map' or 'projection'"
             )
     columns = (shares, raw, se, low, high, all_low, all_high)
-    if isinstance(terms.domain, Items):
-        weight *= terms.domain.padding
-        shares, raw, se, low, high, all_low, all_high = (holders(terms.domain, column) for column in columns)
+    weight *= reported.factor
+    shares, raw, se, low, high, all_low, all_high = map(reported.shares, columns)
+    if method != "linear":
+        shares = reported.possible(shares)
     return Estimate(
         terms, signed.id if signed else b"", n, method, level, shares, raw, se,
-        *_possible(low, high, se), *_possible(all_low, all_high, se),
+        *_possible(low, high, se, shares), *_possible(all_low, all_high, se, shares),
         tally.rejected, tally.version, Influence(weight, n, forged), tuple(warnings),
-        n if groups is None else groups.devices if where is None else None, where,
+        n if groups is None else groups.devices if where is None else None, where, pool,
+        prior if reported.count == decoder.inputs else None, tested, rough,
     )  # fmt: skip
 
 
-def _beside(terms: Campaign, whole: Floats, less: Floats) -> str:
+def _beside(terms: Campaign, reported: Reported, whole: Floats, less: Floats) -> str:
     """What a robust estimate says, in words, beside the projection of everything that was counted."""
-    if isinstance(terms.domain, Items):
-        whole, less = holders(terms.domain, whole), holders(terms.domain, less)
+    whole, less = (reported.possible(reported.shares(column)) for column in (whole, less))
     most = np.argsort(-np.abs(whole - less), kind="stable")[:3].tolist()
     told = [
         f"{terms.domain.label(x)}: {less[x]:.2%}, not {whole[x]:.2%}" for x in most if abs(whole[x] - less[x]) >= MOVED
@@ -261,22 +352,13 @@ def _beside(terms: Campaign, whole: Floats, less: Floats) -> str:
     )
 
 
-def holders(domain: Items, column: Floats) -> Floats:
-    """Shares of people who hold each item, from the shares of what was told: one of l, so l times as many.
-
-    Sets larger than l count for less, so this leans below the truth where there are many of them.
-    """
-    people: Floats = column[: domain.count] * domain.padding
-    return people
-
-
 def _as_far_as_told(
     decoder: Decoder, share: Floats, n: float, prior: Floats | None, reason: str
 ) -> tuple[Floats, Floats, float, str]:
     """Raw estimates, standard errors and weight where a channel has no inverse, and the warning that says so."""
     nothing = np.full(decoder.inputs, np.nan)
     even = np.full(decoder.inputs, 1 / decoder.inputs)
-    if decoder.inputs * decoder.features > likelihood.MOST_CELLS:
+    if not decoder.by_value or decoder.inputs * decoder.features > likelihood.MOST_CELLS:
         return nothing, nothing, math.nan, f"shares without error bars: {reason}"
     fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
     found = likelihood.told_apart(decoder, share, fit.share)
@@ -285,13 +367,33 @@ def _as_far_as_told(
     return found.raw, np.sqrt(found.variance / n), found.weight, warning
 
 
-def _possible(low: Floats, high: Floats, se: Floats) -> tuple[Floats, Floats]:
-    """The part of each interval that a share can lie in.
+def _possible(low: Floats, high: Floats, se: Floats, share: Floats) -> tuple[Floats, Floats]:
+    """The part of each interval that a share can lie in, and the consistent share itself.
 
     One value in forty has an interval wholly below zero. Clipped, it would look like certainty, so an upper end is at
-    least a standard error above 0 and a lower end one below 1: wider only, so no share is missed that was covered.
+    least a standard error above 0 and a lower end one below 1. A consistent share knows more than the unbiased estimate
+    of its value, or leans on a prior, and may lie outside; the interval then reaches as far. Wider only, so no share is
+    missed that was covered.
     """
-    return np.clip(np.minimum(low, 1 - se), 0, 1), np.clip(np.maximum(high, se), 0, 1)
+    least, most = np.clip(np.minimum(low, 1 - se), 0, 1), np.clip(np.maximum(high, se), 0, 1)
+    return np.minimum(least, share), np.maximum(most, share)
+
+
+def _contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:
+    """The warning of a prior that the reports contradict, and what recovers."""
+    found = (
+        f"the prior looks wrong: the outputs differ from what it predicts (chi-square {tested.statistic:.0f} where "
+        f"{tested.freedom} are expected, p {max(tested.p_value, 1e-16):.1g})"
+    )
+    if method == "mmse":
+        return f"{found}. The estimate leans on it, and more reports will not mend it; use method {_recovers(decoder)}"
+    if method == "map":
+        return f"{found}. The estimate leaves it as far as the reports contradict it"
+    return found
+
+
+def _recovers(decoder: Decoder) -> str:
+    return "'map' or 'projection'" if isinstance(decoder, Pooled) else "'map', or of many reports 'em'"
 
 
 def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
@@ -300,19 +402,19 @@ def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
     Raises:
         NotEnough: too few devices for the campaign.
     """
-    features = tally.priors.size if isinstance(tally, PersonalTally) else terms.channel.features
+    features = terms.channel.features * (len(tally.priors) if isinstance(tally, PersonalTally) else 1)
     features = len(tally.chains) if isinstance(tally, TranscriptTally) else features
     if tally.counts.shape != (features,):
         raise ValueError(f"the tally has {tally.counts.shape} counts, the channel {features} features")
     require_enough(terms, tally)
     classes = pooled(terms, tally)
     prior = prior_of(terms) if classes is None else classes.prior
-    return classes or decoder_of(terms.channel, None if prior is None else prior.tolist()), prior
+    return classes or Reported.of(terms.domain).reader(terms.channel, prior), prior
 
 
 def prior_of(terms: Campaign) -> Floats | None:
-    """The prior that a LIP campaign declares."""
-    if not isinstance(terms.notion, Information):
+    """The prior that a campaign for LIP or mutual information declares."""
+    if not isinstance(terms.notion, (Information, MutualInformation)):
         return None
     weights: Floats = np.array(terms.notion.prior, dtype=np.float64)
     weights /= weights.sum()

@@ -1,6 +1,6 @@
 """The screen: signs of reports that no population of honest devices could send.
 
-One idea: all tests hold whatever the true shares are, so an alarm never means "an unlikely population".
+All tests hold whatever the true shares are, so an alarm never means "an unlikely population".
 
     an output comes more often than from the input that makes it likeliest     count[y] <= n max over x of Q(y|x)
     an output comes more often than the others let one expect                  E[share . w] = 0 where R w = 0
@@ -11,8 +11,8 @@ weighs as much as it has reports, and are no sharper than if all had as many as 
 
 They see floods that repeat few outputs and attacks that raise many values at once (maximal gain: Cao, Jia, Gong 2021).
 The second sees the smallest of these, where a channel has more outputs than inputs, by the direction that tells best of
-each output (unexplained); where classes or people have channels of their own it is not made. Of unary channels each bit
-is an output of its own. They do not see forgeries that look like honest people with one value, which nothing in the
+each output (residual_test); where classes or people have channels of their own it is not made. Of unary channels each
+bit is an output of its own. They do not see forgeries that look like honest people with one value, which nothing in the
 counts can tell, nor words of bits forged to have as many ones as an honest one; how far those reach is the influence.
 The screen is shown, and never drops a report.
 """
@@ -24,10 +24,9 @@ import math
 import numpy as np
 from scipy import special
 
-from aggregator.estimate.classes import Pooled
-from aggregator.estimate.decoders import Decoder, NotInvertible
-from aggregator.estimate.decoders.decoder import Floats, Integers
-from aggregator.estimate.unexplained import direction, scores
+from aggregator.estimate.pooled import Pooled
+from aggregator.estimate.residual_test import direction, scores
+from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible
 
 FALSE_ALARM = 1e-4
 """Probability at most, for each test, that honest reports raise it."""
@@ -53,6 +52,7 @@ def screen(
         devices: how many sent the reports; None: as many as there are reports.
         most: reports of the device that sent most.
     """
+    decoder = decoder.plain  # the shares of another decoder sum to one by construction
     devices = reports if devices is None else devices
     frequent = _repeated(decoder, counts, reports, devices, most)
     try:

@@ -1,6 +1,6 @@
 """The tally: all that an estimate needs of the reports.
 
-One idea: what is counted are features, which output a report has or which of its bits are set; so tallies add.
+What is counted are features, which output a report has or which of its bits are set; so tallies add.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Estimates of a campaign in which each report of a device is designed for what its earlier ones told.
 
-One idea: a device is one piece of evidence, its whole transcript. Devices with the same transcript are alike, so
-devices are counted by transcript; and what a transcript adds to the estimate is the mean of what its reports add, each
-decoded by the channel it was drawn from.
+A device is one piece of evidence, its whole transcript. Devices with the same transcript are alike, so devices are
+counted by transcript; and what a transcript adds to the estimate is the mean of what its reports add, each decoded by
+the channel it was drawn from.
 
     D[x] = mean over its reports s of ([y_s = x] - c_s[x]) / t_s          Q_s(y|x) = c_s[y] + t_s [y = x]
 
 Given all that came before, each of these is unbiased for the person's value in that period. Errors are those between
 devices, so it does not matter that the reports of one device depend on each other.
 
-The rule that makes the channels: protocol.notions.transcript. What is done with the counts: classes, result.
+The rule that makes the channels: protocol.notions.transcript. What is done with the counts: pooled, result.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from aggregator.estimate.classes import Pooled
-from aggregator.estimate.decoders.decoder import Floats, Integers
+from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Floats, Integers
 from protocol import exact
 from protocol.notions.transcript import TranscriptPrior
 from protocol.personal import DRIFT_ONE

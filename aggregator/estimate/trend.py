@@ -1,6 +1,6 @@
 """An estimate over the periods of a campaign, and what has changed.
 
-One idea: each period is an estimate like any other, but their errors hang together, since a device repeats its output
+Each period is an estimate like any other, but their errors hang together, since a device repeats its output
 for as long as its answer stays. So a change is never read off two estimates: it is compared device by device (change).
 """
 
@@ -12,9 +12,11 @@ from typing import Any
 
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import within
-from aggregator.estimate.enough import NotEnough, devices_of, is_enough
+from aggregator.estimate.minimum import NotEnough, devices_of, is_enough
+from aggregator.estimate.reported import Reported
 from aggregator.estimate.result import Estimate, estimate
 from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Floats
 from protocol.campaign import SignedCampaign
 
 
@@ -43,11 +45,13 @@ class Point:
     Attributes:
         reports: outputs counted in it.
         estimate: None where they come from fewer devices than the campaign waits for.
+        truth: (k,) the true shares of a rehearsal.
     """
 
     span: Span
     reports: int
     estimate: Estimate | None
+    truth: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -56,16 +60,30 @@ class Trend:
 
     Attributes:
         points: in the order in which they were asked for; one at least has an estimate.
-        change: from the first to the last that has an estimate; None where only one has.
+        change: between two of them, the first and the last that have an estimate if no others were named; None where
+            only one has.
+        steps: from each that has an estimate to the next, if that was asked for; their simultaneous intervals hold for
+            all values and all steps together.
+        value: the only value that was asked for; None: all.
     """
 
     points: tuple[Point, ...]
     change: Difference | None
+    steps: tuple[Difference, ...] = ()
+    value: int | None = None
 
     @property
     def known(self) -> list[tuple[Span, Estimate]]:
         """The spans that have an estimate."""
         return [(point.span, point.estimate) for point in self.points if point.estimate is not None]
+
+    @property
+    def ends(self) -> tuple[Point, Point] | None:
+        """The points that the change is between."""
+        if self.change is None:
+            return None
+        named = {point.span.words: point for point in self.points}
+        return named[self.change.names[0]], named[self.change.names[1]]
 
     @property
     def latest(self) -> Estimate:
@@ -85,7 +103,7 @@ class Trend:
                 "reports": point.reports,
                 "values": None,
             }
-            rows.append(row if point.estimate is None else row | _told(point.estimate))
+            rows.append(row if point.estimate is None else row | _told(point, point.estimate, self.value))
         return {
             "campaign": terms.title,
             "campaign_id": latest.campaign_id.hex(),
@@ -95,14 +113,19 @@ class Trend:
             "confidence": latest.level,
             "table_version": latest.version,
             "spans": rows,
-            "change": None if self.change is None else self.change.as_json(),
+            "change": None if self.change is None else self.change.as_json(self.value),
+            "steps": [step.as_json(self.value) for step in self.steps],
             "rejected": dict(latest.rejected),
         }
 
 
-def _told(found: Estimate) -> dict[str, Any]:
+def _told(point: Point, found: Estimate, value: int | None) -> dict[str, Any]:
     told = found.as_json()
-    return {name: told[name] for name in ("devices", "method", "values", "influence", "warnings")}
+    rows = told["values"]
+    if point.truth is not None:
+        rows = [row | {"truth": share} for row, share in zip(rows, point.truth.tolist(), strict=True)]
+    values = rows if value is None else [rows[value]]
+    return {"values": values} | {name: told[name] for name in ("devices", "method", "influence", "warnings")}
 
 
 def trend(
@@ -113,35 +136,68 @@ def trend(
     level: float = 0.95,
     method: str | None = None,
     where: str | None = None,
+    ends: tuple[Span, Span] | None = None,
+    steps: bool = False,
+    value: int | None = None,
+    truths: Sequence[Floats] = (),
 ) -> Trend:
-    """The estimates of some spans, and the change from the first to the last.
+    """The estimates of some spans, and what has changed between them.
 
     Args:
-        tallies: of each span, by groups of devices; only two of them are held at a time.
+        tallies: of each span, by groups of devices; four of them at most are held at a time.
         level, method: as of ``estimate``.
         where: a class of people, or None for everybody.
+        ends: the two spans that the change is between; the first and the last that have an estimate if not given.
+        steps: whether the change from each span to the next is wanted too.
+        value: the only value that is wanted, whose simultaneous intervals then hold for nothing else.
+        truths: the true shares of a rehearsal, one for each span, or one for all.
     Raises:
-        NotEnough: no span has as many devices as the campaign waits for.
+        NotEnough: no span has as many devices as the campaign waits for, or one of ``ends`` has not.
         NoSuchClass, MethodRefused, NotInvertible
+        ValueError: ``ends`` are not two of the spans, or there is another number of truths.
     """
+    if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
+        raise ValueError("a change is between two of the spans")
+    if len(truths) not in (0, 1, len(spans)):
+        raise ValueError(f"one truth for all {len(spans)} spans is expected, or one for each, not {len(truths)}")
     points: list[Point] = []
-    ends: list[Side] = []
+    held: dict[Span, Side] = {}
+    taken: list[Difference] = []
+    last: Side | None = None
     most = 0
-    for span, tally in zip(spans, tallies, strict=True):
+    values = 1 if value is not None else Reported.of(campaign.terms.domain).count
+    of_steps = values * max(len(spans) - 1, 1)
+    for number, (span, tally) in enumerate(zip(spans, tallies, strict=True)):
+        truth = truths[min(number, len(truths) - 1)] if truths else None
         asked: SignedCampaign = campaign
         if where is not None:
             terms, tally = within(campaign.terms, tally, where)
             asked = SignedCampaign(terms, campaign.id, campaign.author, campaign.data)
         if not is_enough(asked.terms, tally):
-            points.append(Point(span, tally.reports, None))
+            points.append(Point(span, tally.reports, None, truth))
             most = max(most, devices_of(tally))
             continue
-        points.append(Point(span, tally.reports, estimate(asked, tally, level=level, method=method, where=where)))
-        ends = [*ends[:1], Side(span.words, asked, tally, where)]
-    if not ends:
+        found = estimate(asked, tally, level=level, method=method, where=where)
+        points.append(Point(span, tally.reports, found, truth))
+        side = Side(span.words, asked, tally, where, found)
+        if steps and last is not None:
+            taken.append(difference(last, side, level=level, paired=True, simultaneous=of_steps))
+        last = side
+        if ends is None:
+            held = dict([*list(held.items())[:1], (span, side)])
+        elif span in ends:
+            held[span] = side
+    if last is None:
         raise NotEnough(
             f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices in a period, and the one "
             f"that has most has reports of {most:,}: ingest more, or take periods together with --periods"
         )
-    change = difference(ends[0], ends[1], level=level, method=method, paired=True) if len(ends) > 1 else None
-    return Trend(tuple(points), change)
+    missing = [end for end in ends or () if end not in held]
+    if missing:
+        raise NotEnough(
+            f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices, and {missing[0].words} "
+            "has fewer: compare other periods, or take periods together with --periods"
+        )
+    sides = [held[end] for end in ends] if ends is not None else list(held.values())
+    change = difference(sides[0], sides[1], level=level, paired=True, simultaneous=values) if len(sides) > 1 else None
+    return Trend(tuple(points), change, tuple(taken), value)

@@ -32,10 +32,13 @@ Words: TypeAlias = NDArray[np.object_]
 
 _ID_AT = 3
 """Offset of the campaign id in a payload, after the array's and the byte string's head."""
+_ID_END = _ID_AT + CAMPAIGN_ID_BYTES
 _SHORTEST_REPORT = _ID_AT + CAMPAIGN_ID_BYTES + 3 + 2
 _ENROLMENT_BYTES = _ID_AT + CAMPAIGN_ID_BYTES + 2 + PUBLIC_BYTES
 _PLAIN, _DECLARING = 0x92, 0x93
 """First byte of an enrolment: with two fields, and with the third, which declares a prior."""
+_ID_HEADS = frozenset(bytes([array, 0xC4, CAMPAIGN_ID_BYTES]) for array in (0x95, _PLAIN, _DECLARING))
+"""What a payload begins with in which a campaign id comes next."""
 _WORD = 8
 """Bytes in which an output of a number is looked for."""
 _UNPACKED_AT_ONCE = 2**21
@@ -61,6 +64,16 @@ class Reports:
     count: Integers
     packed: Integers
     packed_length: Integers
+
+
+def campaign_named(data: bytes, start: int, end: int) -> str:
+    """The id, in hex, of the campaign that a payload names; "" where it names none.
+
+    Args:
+        start, end: offsets of the payload. Nothing after the id is looked at.
+    """
+    names = end - start >= _ID_END and data[start : start + _ID_AT] in _ID_HEADS
+    return data[start + _ID_AT : start + _ID_END].hex() if names else ""
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aggregator.intake.tables import (
+from aggregator.storage.places import Place, below, touch
+from aggregator.storage.tables import (
     REPORTS,
     SCHEMAS,
     DataFile,
     StudyError,
+    bring_all,
+    checkpoint,
     data_files,
     pause,
     require_whole,
@@ -30,7 +33,6 @@ from aggregator.intake.tables import (
     snapshot,
     storage,
 )
-from aggregator.places import Place, below, sync, touch
 
 if TYPE_CHECKING:
     from aggregator.study import Study
@@ -155,7 +157,7 @@ def _compact(path: Place, before: float, file_bytes: int) -> Compacted:
     with storage(path):
         table = snapshot(path)
         if not (path / "_delta_log" / f"{table.version():020}.checkpoint.parquet").exists():
-            table.create_checkpoint()
+            checkpoint(path, table)
         table.cleanup_metadata()  # commits before the checkpoint that are older than the format's 30 days
         removed, kept = _sweep(path, before)
     after = data_files(path, snapshot(path))
@@ -211,7 +213,7 @@ def _sweep(path: Place, before: float) -> tuple[Size, Size]:
                 continue
             if not synced:
                 # A power failure must not take both what is read and what it came from.
-                sync([*live, *(commit.place for commit in below(log))])
+                bring_all(path)
                 synced = True
             file.unlink()
             removed.append(found.st_size)

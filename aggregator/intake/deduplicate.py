@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 
 from aggregator.intake.columns import Integers, Mask, Words
 from aggregator.intake.slots import Slots
-from aggregator.intake.tables import REPORTS, SCHEMAS, storage
+from aggregator.storage.tables import REPORTS, SCHEMAS, storage
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 
 _FILTER_BITS = 22

@@ -1,7 +1,7 @@
 """How keys come in, by enrolments that verify under the very key they introduce; and how they are revoked.
 
-One idea: a key id belongs to the first public key registered under it, in each campaign apart; keys that no signature
-should be trusted under are refused here, so that verification need not look at keys again.
+A key id belongs to the first public key registered under it, in each campaign apart; keys that no signature should be
+trusted under are refused here, so that verification need not look at keys again.
 
 Who may enrol by sending a batch and who only by the analyst's hand: the campaign says, ingest asks. What a revoked key
 may still say: registry.
@@ -23,7 +23,7 @@ from aggregator.intake.chunk import Chunk, by_campaign
 from aggregator.intake.columns import Bytes, Integers, Mask, Words
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import Sealed, Verifier
-from aggregator.intake.tables import KEYS, SCHEMAS, StudyError, append
+from aggregator.storage.tables import KEYS, SCHEMAS, StudyError, append
 from protocol import codec
 from protocol.campaign import Campaign
 from protocol.envelope import MAX_PAYLOAD, Kind
@@ -32,7 +32,7 @@ from protocol.keys import require_public
 from protocol.notions.own import OwnPrior
 
 if TYPE_CHECKING:
-    from aggregator.study import Study
+    from aggregator.holdings import Holdings
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Introduction:
         return cls(parts[0].campaign, ids, public, prior)
 
 
-def enrol(study: Study, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> Enrolled:
+def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> Enrolled:
     """Register the keys that a chunk's enrolments introduce.
 
     Enrolments of registered keys are verified all the same: a verdict does not depend on what came before.
@@ -101,7 +101,7 @@ def enrol(study: Study, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> 
 
 
 def introduced(
-    study: Study, chunk: Chunk, verifier: Verifier, *, uploaded: bool
+    study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool
 ) -> tuple[Enrolled, list[Introduction]]:
     """Check a chunk's enrolments as ``enrol`` does, and register nothing.
 
@@ -135,7 +135,7 @@ def introduced(
     return result, introductions
 
 
-def admit(study: Study, one: Introduction) -> Enrolled:
+def admit(study: Holdings, one: Introduction) -> Enrolled:
     """Register keys that were introduced; those with the key id of another are refused.
 
     Raises:
@@ -159,7 +159,7 @@ class Named:
     public: Bytes
 
 
-def named(study: Study, chunks: Iterable[Chunk]) -> dict[str, Named]:
+def named(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, Named]:
     """The keys that the enrolments of some chunks name, by campaign of the study, its id in hex."""
     names = study.ids()
     found: dict[str, list[Named]] = {}
@@ -175,7 +175,7 @@ def named(study: Study, chunks: Iterable[Chunk]) -> dict[str, Named]:
     }
 
 
-def revoke(study: Study, keys: Mapping[str, Named], since: int) -> int:
+def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
     """Revoke keys from a period on.
 
     A key the study does not know is revoked all the same. It is not enrolled by that, but may be later.
@@ -196,7 +196,7 @@ def revoke(study: Study, keys: Mapping[str, Named], since: int) -> int:
     return sum(register(study, campaign, one.ids, one.public, since=since)[0] for campaign, one in keys.items())
 
 
-def revoked_ids(study: Study, campaign: str, keys: Named) -> Integers:
+def revoked_ids(study: Holdings, campaign: str, keys: Named) -> Integers:
     """The sorted ids of those keys that are revoked in a campaign: all but those whose id is another key's."""
     there = study.registry(campaign)
     at, found = there.find(keys.ids)
@@ -206,7 +206,13 @@ def revoked_ids(study: Study, campaign: str, keys: Named) -> Integers:
 
 
 def register(
-    study: Study, campaign: str, ids: Integers, public: Bytes, prior: Words | None = None, *, since: int | None = None
+    study: Holdings,
+    campaign: str,
+    ids: Integers,
+    public: Bytes,
+    prior: Words | None = None,
+    *,
+    since: int | None = None,
 ) -> tuple[int, int]:
     """Enrol keys in a campaign, or revoke them.
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import repeat
 
-from aggregator import places
-from aggregator.places import Place, Remote
+from aggregator.storage import places
+from aggregator.storage.places import Place, Remote
 from protocol.errors import HalftruthError
 
 UNFINISHED = ".part"

@@ -75,7 +75,9 @@ class Frames:
         return listed
 
 
-def frames(data: bytes, *, final: bool, inside_garbage: bool = False, stop: int | None = None) -> Frames:
+def frames(
+    data: bytes, *, final: bool, inside_garbage: bool = False, stop: int | None = None, whole: bool = False
+) -> Frames:
     """The envelopes of one piece of a stream.
 
     Args:
@@ -83,6 +85,7 @@ def frames(data: bytes, *, final: bool, inside_garbage: bool = False, stop: int 
         final: no bytes follow; then ``rest`` is the length of ``data``.
         inside_garbage: as the previous piece left it.
         stop: offset at and after which envelopes belong to somebody else; then ``rest`` is where the next may begin.
+        whole: give up at the first bytes that are no envelope; then ``rest`` is where they begin.
     """
     at, size, garbage = 0, len(data), 0
     stop = size if stop is None else stop
@@ -119,6 +122,8 @@ def frames(data: bytes, *, final: bool, inside_garbage: bool = False, stop: int 
         if not inside_garbage:
             garbage += 1
             inside_garbage = True
+        if whole:
+            break
         at = _next_candidate(data, at + 1)
     return Frames(np.concatenate(runs, axis=1), garbage, at, inside_garbage)
 

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from aggregator import places
-from aggregator.intake import judge
+from aggregator.intake import validate
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.enrolments import Enrolled, enrol
 from aggregator.intake.files import IntakeError, batch_files, contents, may_hold, size_of
 from aggregator.intake.framing import HEADS, frames
-from aggregator.intake.judge import Hearing, Judged
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
-from aggregator.intake.tables import REJECTS, REPORTS, SCHEMAS, add
+from aggregator.intake.validate import Hearing, Judged
 from aggregator.intake.verified import Verified
-from aggregator.places import Place
+from aggregator.storage import places
+from aggregator.storage.places import Place
+from aggregator.storage.tables import REJECTS, REPORTS, SCHEMAS, add, bring_all
 from protocol.envelope import Kind
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def ingest(
             desk.take_keys(enrol(study, chunk, threads_verifying, uploaded=True), len(chunk.of(Kind.ENROLMENT)))
         slots = Slots(study.path / REPORTS)
         chunks = _chunks(files, warnings, piece_bytes, chunk_reports)
-        hearings = (judge.begin(study, chunk, threads_verifying, now) for chunk in chunks)
+        hearings = (validate.begin(study, chunk, threads_verifying, now) for chunk in chunks)
         for judged, size in _finished(hearings, slots, chunk_outputs):
             desk.take_reports(judged)
             pa.default_memory_pool().release_unused()  # what a commit took, Arrow would keep
@@ -239,7 +239,9 @@ class Desk:
             add(self.study.path / REJECTS, rows)
 
     def result(self, files: int, warnings: tuple[str, ...]) -> IngestResult:
-        """All that was counted."""
+        """All that was counted, once it is on the disk, with what others counted before and made it a replay."""
+        for name in SCHEMAS:
+            bring_all(self.study.path / name)
         names = {listed.id: listed.name for listed in self.study.listed()}
         of_campaign: dict[str, dict[str, int]] = {campaign: {} for campaign in self.accepted}
         for campaign, reject in sorted(key for key, count in self.rejected.items() if count):

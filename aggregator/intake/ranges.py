@@ -18,7 +18,7 @@ from aggregator.intake import signatures
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.files import part
 from aggregator.intake.framing import Frames, frames
-from aggregator.places import Answer, Place, Remote, ahead
+from aggregator.storage.places import Answer, Place, Remote, ahead
 from protocol.envelope import MAX_PAYLOAD, Kind
 
 _LOOKAHEAD = 2**16 + 2**8

@@ -20,13 +20,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from aggregator.intake import enrolments, tables
+from aggregator.counting import periods
+from aggregator.intake import enrolments
 from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import IngestResult, ingest
-from aggregator.intake.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, Damaged, StudyError
-from aggregator.places import Place, sync
 from aggregator.receive import inbox
+from aggregator.storage import tables
+from aggregator.storage.places import Place, sync
+from aggregator.storage.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, Damaged, StudyError
 from aggregator.study import Study
+from protocol.closing import is_closing
 from protocol.errors import BadData
 from protocol.notions.own import OwnPrior
 
@@ -122,6 +125,7 @@ def rebuild(
             if count_revoked:
                 bench.revoke()
             bench.require_priors()
+            bench.tell_silent()
             bench.take_inbox()
             sync(work.rglob("*"))
             path.rename(new)
@@ -151,13 +155,17 @@ class _Bench:
 
     def take_campaigns(self, sources: Sources) -> None:
         """Campaigns, from the table and from files; each is verified and audited again."""
-        for rows in self._rows(CAMPAIGNS):
-            for row in rows.to_pylist():
-                try:
+        held = [row for rows in self._rows(CAMPAIGNS) for row in rows.to_pylist()]
+        for row in sorted(held, key=lambda row: is_closing(row["data"])):  # a campaign before its notices
+            try:
+                if is_closing(row["data"]):
+                    self.study.close_early(row["data"])
+                else:
                     self.study.import_campaign(row["data"], [row["author"]], row["name"])
-                except BadData as error:
-                    self._make_anew(CAMPAIGNS)
-                    self._warn(f"the old study's campaign {row['name']!r} is left out: {error}")
+            except (BadData, StudyError) as error:
+                self._make_anew(CAMPAIGNS)
+                what = "notice that closes" if is_closing(row["data"]) else "campaign"
+                self._warn(f"the old study's {what} {row['name']!r} is left out: {error}")
         for file in sources.campaigns:
             self.study.import_campaign(file.read_bytes(), sources.trusted, file.stem)
         if not self.study.listed():
@@ -260,6 +268,20 @@ class _Bench:
             enrolments.register(self.study, campaign, found.ids[brought], found.public[brought], priors)
         if REJECTS in self.anew:
             self.refusals = [tables.query(tables.snapshot(apart.path / REJECTS), "SELECT * FROM rows")]
+
+    def tell_silent(self) -> None:
+        """Name the campaigns that have keys and, now that reports were counted anew, not one report."""
+        if REPORTS not in self.anew:
+            return
+        table = tables.snapshot(self.path / REPORTS)
+        for known in self.study.campaigns():
+            name = known.campaign.id.hex()
+            keys = int(self.study.registry(name).enrolled.sum())
+            if keys and not periods(table, name):
+                self._warn(
+                    f"{known.name!r} has {keys:,} keys and no reports: if it had some, name the files they came in "
+                    "with --from"
+                )
 
     def require_priors(self) -> None:
         """Return if each counted report whose channel depends on its key's prior has a key.

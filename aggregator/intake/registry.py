@@ -16,7 +16,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from aggregator.intake.columns import Bytes, Integers, Mask, Words
-from aggregator.intake.tables import KEYS, SCHEMAS, columns_of, storage
+from aggregator.storage.tables import KEYS, SCHEMAS, columns_of, storage
 from protocol.keys import PUBLIC_BYTES
 
 NEVER = 2**63 - 1

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from aggregator.intake.columns import Integers, Mask
-from aggregator.intake.tables import Damaged, DataFile, data_files, storage
-from aggregator.places import Place
+from aggregator.storage.places import Place
+from aggregator.storage.tables import Damaged, DataFile, data_files, storage
 
 MOST_ROWS = 2**24
 """Rows of the periods at hand for which slots are kept."""

@@ -15,17 +15,17 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.result import Estimate
+from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, tag
-from aggregator.present.table import decimals, ends, interval_name, largest, percent
+from aggregator.present.table import decimals, ends, interval_name, listed, may_be_zero, percent, selection
 from protocol.domain import MICRODEGREES, Grid
 
 Place: TypeAlias = Callable[[float], str]
 """From a share to how far right it is drawn."""
 
 BARS = 40
-"""More values than this, and only the largest are drawn."""
+"""The most values that are drawn."""
 
 TALL, WIDE = 560, 900
 """The most pixels of a map, which is drawn smaller where there is no room."""
@@ -45,7 +45,7 @@ def chart(found: Estimate, truth: Floats | None = None) -> Html:
 
 
 def _bars(found: Estimate, truth: Floats | None) -> Html:
-    shown = largest(found, BARS)
+    shown = listed(found, BARS)
     low, high = ends(found, len(shown))
     rows = [found.share, found.raw, low, high] + ([] if truth is None else [truth])
     least = min(0.0, float(np.nanmin([row[shown] for row in rows])))
@@ -68,7 +68,7 @@ def _bars(found: Estimate, truth: Floats | None) -> Html:
             tag(
                 "svg",
                 grid,
-                _bar(at, min(found.share[x], 0.0), max(found.share[x], 0.0)),
+                _bar(at, min(found.share[x], 0.0), max(found.share[x], 0.0), pale=may_be_zero(found, x, len(shown))),
                 *_doubt(at, float(found.raw[x]), float(low[x]), float(high[x])),
                 *([] if truth is None else [_diamond(at(float(truth[x])))]),
                 class_="bar",
@@ -87,13 +87,17 @@ def _bars(found: Estimate, truth: Floats | None) -> Html:
     )
     caption = [_key(found, len(shown), truth)]
     if len(shown) < found.size:
-        caption.append(tag("div", f"The {len(shown)} largest of {found.size:,} values."))
+        words = selection(found, len(shown))
+        pale = " Pale: may be zero." if any(may_be_zero(found, x, len(shown)) for x in shown) else ""
+        caption.append(tag("div", f"{words[0].upper()}{words[1:]}.{pale}"))
     return tag("figure", tag("div", *lines, role="img", aria_label=alt), tag("figcaption", *caption))
 
 
-def _bar(at: Place, low: float, high: float) -> Html:
+def _bar(at: Place, low: float, high: float, *, pale: bool = False) -> Html:
     left, right = (float(at(share).rstrip("%")) for share in (low, high))
-    return tag("rect", class_="share", x=at(low), width=f"{right - left:.2f}%", y="18%", height="64%")
+    return tag(
+        "rect", class_="share pale" if pale else "share", x=at(low), width=f"{right - left:.2f}%", y="18%", height="64%"
+    )
 
 
 def _doubt(at: Place, raw: float, low: float, high: float) -> list[Html]:

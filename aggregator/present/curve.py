@@ -12,8 +12,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from aggregator.design.catalogue import Question
-from aggregator.design.plan import Row
+from aggregator.families.mechanism import Question
+from aggregator.planner.plan import Row
 from aggregator.present.picture import DOTS_PER_INCH, save
 from protocol import exact
 

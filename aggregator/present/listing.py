@@ -9,40 +9,28 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.audit import Audit
-from aggregator.checkup import Finding
-from aggregator.design.catalogue import Question
-from aggregator.design.plan import Row
-from aggregator.inspection import BatchFile
-from aggregator.intake.ingest import IngestResult
-from aggregator.release import Release
-from aggregator.study import CampaignStatus
+from aggregator.inspection import BatchFile, study_facts
+from aggregator.present.items import numbering
 from protocol import exact
-from protocol.notions import Certificate, Graded, Information, Notion
+from protocol.campaign import Campaign
+from protocol.domain import Items
+from protocol.notions import Certificate, Classes, Information, Notion, Promise
 from protocol.notions.information import RADIUS_UNITS
 
-PROMISES = {
-    "ldp": "no answer makes any report more than {factor} times as likely as another answer does",
-    "high-low": "no sensitive answer makes any report more than {factor} times as likely as another answer does",
-    "block": "within a block, no answer makes any report more than {factor} times as likely; the block is told",
-    "pairwise": "each pair of answers keeps its own level, {factor} times at most where there is one",
-    "geo": "two answers one unit of distance apart make any report at most {factor} times as likely, nearer ones less",
-    "minid": "each answer has a budget, {least} to {most} nats; two answers keep the smaller one",
-    "avgid": "each answer has a budget, {least} to {most} nats; two answers keep the mean of theirs",
-    "lip": "no report changes what the prior says of an answer by more than {factor} times either way",
-    "own-lip": "no report changes what a device's own declared prior says of an answer by more than {factor} times",
-    "transcript-lip": "no report changes what earlier ones said of an answer by more than {factor} times either way",
-    "mutual-information": "a report tells {level} nats of an answer on average; a single one may tell more",
-    "classes": "each class of people has a promise of its own, {factor} times at most; the class is told",
-}
-"""What a notion promises, in a line."""
-
-SOME_PROMISE = "no report tells some answers apart by more than {factor} times"
-"""Of any notion that has no line of its own."""
+if TYPE_CHECKING:  # a table of one kind of object needs none of the libraries that make the others
+    from aggregator.anonymity import Release
+    from aggregator.author.audit import Audit
+    from aggregator.doctor import Finding
+    from aggregator.families.mechanism import Question
+    from aggregator.intake.ingest import IngestResult
+    from aggregator.planner.plan import Row
+    from aggregator.study import CampaignStatus
 
 ADVICE = {
     "unknown-campaign": "import their campaign, and ingest again",
@@ -52,30 +40,59 @@ ADVICE = {
 """What an analyst can do about a reject class."""
 
 
-def audit_table(audit: Audit) -> Table:
-    """What a campaign's integers prove."""
-    terms = audit.terms
+def certificate_table(terms: Campaign) -> Table:
+    """What a campaign says of its study, and its certificate."""
+    return _pairs(_certified(terms))
+
+
+def _certified(terms: Campaign) -> list[tuple[str, str]]:
     certificate, channel = terms.certificate, terms.channel
-    rows = [
+    return [
         ("campaign", terms.title),
-        ("mechanism", f"{terms.mechanism}, {channel.inputs} values, {channel.output_bits} bits a report"),
-        ("notion", f"{terms.notion.name}: {_promise(terms.notion)}"),
+        *_study(terms),
+        ("mechanism", f"{terms.mechanism}, {_inputs(terms)}, {channel.output_bits} bits a report"),
+        ("notion", terms.notion.name),
         ("declared", f"{exact.nats(certificate.declared):.9f} nats"),
         ("audited", f"{exact.nats(certificate.audited):.9f} nats, from the channel's integers"),
         ("plain LDP", "none" if certificate.ldp is None else f"{exact.nats(certificate.ldp):.9f} nats"),
         *_ball(terms.notion, certificate),
-        ("worst case", f"{exact.nats(terms.worst_case):g} nats over the whole campaign, {terms.most_draws} draws"),
+        *_promises(terms),
+        ("worst case", f"{exact.in_nats(terms.worst_case)} nats over the whole campaign, {terms.most_draws} draws"),
     ]
+
+
+def audit_table(audit: Audit) -> Table:
+    """What a campaign's integers prove."""
+    terms = audit.terms
+    rows = _certified(terms)
     if audit.raw_mse is None:
-        rows.append(("error", "this channel has no unbiased estimate: different answers look alike"))
+        rows.append(("error", "single shares have no unbiased estimate, and so no error bars"))
     else:
         rows.append(("one report", f"counts for {audit.people_per_report:.1f} people at most"))
-        rows.append(("error", f"{audit.raw_mse:.4g} / n expected squared error, summed over the values"))
+        rows.append(("error", f"{audit.raw_mse:.4g} / n expected squared error, summed over the {_summed(terms)}"))
     if audit.mse is not None and audit.mse_bound is not None:
         rows.append(
             ("LIP error", f"{audit.mse:.5f} a person under the prior; no mechanism below {audit.mse_bound:.5f}")
         )
     return _pairs(rows + _surveyed(audit))
+
+
+def _study(terms: Campaign) -> list[tuple[str, str]]:
+    """The rows of what a person is told about the study, as far as it is said."""
+    facts = {name: ", ".join(said) if isinstance(said, list) else said for name, said in study_facts(terms).items()}
+    return [(name, said) for name, said in facts.items() if said]
+
+
+def _inputs(terms: Campaign) -> str:
+    domain = terms.domain
+    if isinstance(domain, Items):
+        items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
+        return f"{items}, of which one among {domain.padding:,} is told"
+    return f"{terms.channel.inputs} values"
+
+
+def _summed(terms: Campaign) -> str:
+    return "shares of people who hold each item" if isinstance(terms.domain, Items) else "values"
 
 
 LEVELS = {
@@ -132,12 +149,13 @@ def plan_table(rows: Sequence[Row], question: Question, reports: int) -> Table:
     lip = isinstance(question.notion, Information)
     wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
     people = [f"people for {error:g}" for error in wanted]
-    headings = ["mechanism", "bits", "standard error", *people]
+    numbers = any(row.mean_se is not None for row in rows)
+    headings = ["mechanism", "bits", "standard error", *(["se of the mean"] if numbers else []), *people]
     headings += [*(["a person's error"] if lip else []), "people a report", "why"]
     table = Table(
         box=None,
         pad_edge=False,
-        title=f"{question.size:,} values, {question.notion.name} at {exact.nats(question.notion.level):g} nats, "
+        title=f"{_size(question)}, {question.notion.name} at {exact.nats(question.notion.level):g} nats, "
         f"{reports:,} reports",
         title_justify="left",
         caption=Text(_unsuited(rows)),
@@ -151,12 +169,21 @@ def plan_table(rows: Sequence[Row], question: Question, reports: int) -> Table:
             continue
         cells = [row.mechanism, f"{one.channel.output_bits:,}"]
         cells.append("-" if math.isnan(row.se) else f"{row.se:.3g}")
+        if numbers:
+            cells.append("-" if row.mean_se is None or math.isnan(row.mean_se) else f"{row.mean_se:.3g}")
         cells += [f"{row.people_for[error]:,}" if error in row.people_for else "-" for error in wanted]
         if lip:
             cells.append("-" if one.person_mse is None else f"{one.person_mse:.5f}")
         cells.append("-" if math.isnan(one.weight) else f"{one.weight:.3g}")
         table.add_row(Text(cells[0], "bold" if row.chosen else ""), *map(Text, [*cells[1:], row.reason]))
     return table
+
+
+def _size(question: Question) -> str:
+    domain = question.domain
+    if isinstance(domain, Items):
+        return f"shares of people who hold each of {domain.count:,} items, padding {domain.padding:,}"
+    return f"{question.size:,} values"
 
 
 def _unsuited(rows: Sequence[Row]) -> str:
@@ -201,6 +228,8 @@ def status_table(rows: Sequence[CampaignStatus]) -> Table:
         keys = f"{row.keys:,}" + (f" ({_revoked(row.revoked_from)})" if row.revoked else "")
         refused = ", ".join(f"{count:,} {reject}" for reject, count in row.rejected.items() if count) or "none"
         dates = f"{_day(row.opens)} to {_day(row.closes)}"
+        if row.closed_early is not None:
+            dates += f", closed early on {_day(row.closed_early)}"
         cells = (row.name, row.title, dates, keys, f"{row.reports:,}", str(len(row.periods)), refused)
         table.add_row(*map(Text, cells))
     return table
@@ -233,22 +262,22 @@ def checkup_table(findings: Iterable[Finding]) -> Table:
     return _pairs([(found.name, found.text if found.ok else f"WRONG: {found.text}") for found in findings])
 
 
-def _promise(notion: Notion) -> str:
-    words = {
-        "factor": f"{exact.exp_lower(notion.level) / (1 << exact.EXP_BITS):.3g}",
-        "level": f"{exact.nats(notion.level):g}",
-    }
-    if isinstance(notion, Graded):
-        least, most = min(notion.budgets), max(notion.budgets)
-        words |= {"least": f"{exact.nats(least):g}", "most": f"{exact.nats(most):g}"}
-    return PROMISES.get(notion.name, SOME_PROMISE).format(**words)
+def _promises(terms: Campaign) -> list[tuple[str, str]]:
+    """What each person is told, in the device's own words; of each class, where there are classes."""
+    if not isinstance(terms.notion, Classes):
+        return [("people are told", Promise.of(terms.notion, terms.certificate).told())]
+    return [
+        (f"{name} are told", Promise.of(terms.notion, certificate, place).told())
+        for place, (name, certificate) in enumerate(zip(terms.classes, terms.certificates, strict=True))
+    ]
 
 
 def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
     """The row of a declared ball of priors."""
     if not isinstance(notion, Information) or certificate.ball is None:
         return []
-    found = f"{exact.nats(certificate.ball):.9f} nats for every prior within {notion.radius / RADIUS_UNITS:g} of it"
+    radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))
+    found = f"{exact.nats(certificate.ball):.9f} nats for every prior within {radius} of it"
     return [("prior off", found)]
 
 

@@ -15,64 +15,45 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from importlib import resources
 
 import numpy as np
 
-from aggregator.audit import Audit
-from aggregator.estimate.decoders.decoder import Floats
+from aggregator.author.audit import Audit
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Trend
+from aggregator.families.decoder import Floats
 from aggregator.present.chart import chart, degrees
+from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE, LEVELS
 from aggregator.present.markup import Html, tag
-from aggregator.present.table import decimals, largest, percent, subtitle, total_variation
+from aggregator.present.table import (
+    MAY_BE_ZERO,
+    decimals,
+    distance,
+    listed,
+    may_be_zero,
+    percent,
+    selection,
+    subtitle,
+    what_was_added,
+)
 from aggregator.present.trend_chart import trend_chart
 from aggregator.present.trends import dates
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Buckets, Domain, Grid, Items
-from protocol.notions import Certificate, Information, Notion, OwnPrior, TranscriptPrior
-from protocol.notions.classes import Classes
+from protocol.notions import Certificate, Classes, Information, OwnPrior, Promise, TranscriptPrior
 from protocol.notions.information import RADIUS_UNITS
 
 ROWS = 200
-"""More values than this, and only the largest are in the table."""
+"""The most values in the table."""
 
 LAST_DATE = 253_402_300_799
 """The last second of the year 9999, where calendars end."""
-
-PROMISES = {
-    "ldp": "Take any two answers: no report is more than {factor} times as likely from a person with one of them as "
-    "from a person with the other.",
-    "high-low": "Take a sensitive answer and any other: no report is more than {factor} times as likely from a person "
-    "with the sensitive one as from a person with the other. Answers that are not sensitive may show.",
-    "block": "Take two answers of one block: no report is more than {factor} times as likely from a person with one of "
-    "them as from a person with the other. Which block an answer is in is told.",
-    "pairwise": "Each two answers have a bound of their own: where there is one, no report is more than {factor} times "
-    "as likely from a person with one of them as from a person with the other, and often less. Two answers without a "
-    "bound may be told apart.",
-    "geo": "Take two answers one unit of distance apart: no report is more than {factor} times as likely from a person "
-    "with one of them as from a person with the other. At d units it is that number to the power of d, so answers near "
-    "each other look alike, and answers far apart may not.",
-    "minid": "Each answer has a level of its own, and two answers that are protected from each other have the smaller "
-    "of theirs: no report is more than {factor} times as likely from a person with one of them as from a person with "
-    "the other, and less where an answer has a smaller level.",
-    "avgid": "Each answer has a level of its own, and two answers that are protected from each other have the mean of "
-    "theirs: no report is more than {factor} times as likely from a person with one of them as from a person with the "
-    "other, and less where the mean is smaller.",
-    "lip": "For an observer who expects what the campaign's prior says, and knows no more: no report makes any answer "
-    "more than {factor} times as likely, or as unlikely, as it was before.",
-    "own-lip": "For an observer who expects of each person what the prior says that their device declared: no report "
-    "makes any answer more than {factor} times as likely, or as unlikely, as it was before.",
-    "transcript-lip": "For an observer who has seen all earlier reports of a device, and started from the campaign's "
-    "prior: the next report makes no answer more than {factor} times as likely, or as unlikely, as it was before it.",
-    "mutual-information": "For an observer who expects what the campaign's prior says: a report tells at most {level} "
-    "nats about the answer in the mean. A single report may tell much more.",
-}
-"""By notion, for readers who have never heard of one."""
 
 REFUSED = {
     "malformed": "not a report, or too damaged to be read as one",
@@ -215,13 +196,11 @@ def _missed(found: Estimate, truth: Floats) -> str:
     known = ~np.isnan(found.low)
     inside = int(((found.low <= truth) & (truth <= found.high))[known].sum())
     within = f"{inside:,} of {int(known.sum()):,} intervals hold it"
-    if isinstance(found.terms.domain, Items):  # shares of people who hold each item do not sum to one
-        return f"{within}."
-    return f"{within}; the total variation distance is {percent(total_variation(found.share, truth), 2)}."
+    return f"{within}; {distance(found, truth)}."
 
 
 def _values(found: Estimate, truth: Floats | None) -> list[Html]:
-    shown = largest(found, ROWS)
+    shown = listed(found, ROWS, ROWS)
     places = decimals(found, shown)
     sure = f"{100 * found.level:.4g}%"
     names = ["value", "share", "unbiased", "standard error", f"{sure} interval", f"{sure} for all together"]
@@ -229,10 +208,13 @@ def _values(found: Estimate, truth: Floats | None) -> list[Html]:
     if truth is not None:
         names.insert(2, "truth")
         columns.insert(1, truth)
+    if found.prior is not None:
+        names.insert(2, "prior")
+        columns.insert(1, found.prior)
     rows = [
         tag(
             "tr",
-            tag("th", found.label(x), scope="row", dir="auto"),
+            tag("th", found.label(x), *_doubtful(found, x, len(shown)), scope="row", dir="auto"),
             *(tag("td", percent(column[x], places)) for column in columns),
             tag("td", _between(found.low[x], found.high[x], places)),
             tag("td", _between(found.all_low[x], found.all_high[x], places)),
@@ -254,10 +236,13 @@ def _values(found: Estimate, truth: Floats | None) -> list[Html]:
 
 
 def _picked(found: Estimate, shown: int) -> str:
-    return (
-        f"The {shown} largest of {found.size:,} values. Chance has chosen some of them: go by the intervals for all "
-        "together. The study's CSV has every value."
-    )
+    words = selection(found, shown)
+    return f"{words[0].upper()}{words[1:]}. Go by the intervals for all together. The study's CSV has every value."
+
+
+def _doubtful(found: Estimate, x: int, shown: int) -> list[Html]:
+    """The mark of a selected value that cannot be told from one that nobody has."""
+    return [tag("span", f" {MAY_BE_ZERO}", class_="soft")] if may_be_zero(found, x, shown) else []
 
 
 def _trend(trend: Trend) -> list[Html]:
@@ -292,12 +277,15 @@ def _method(found: Estimate) -> list[Html]:
         "Share": f"{SHARES[found.method]} (method {found.method}).",
         "Unbiased": "what the reports say when the noise of the devices is taken out, and nothing else is assumed; for "
         "sums and comparisons. It may be below zero or above 100%.",
-        "Standard error": "how far the unbiased estimate is from the truth, typically.",
-        "Interval": f"in {sure} of such surveys it holds the true share of that value. It is made from the unbiased "
-        "estimate, so the share may lie outside.",
+        "Standard error": _standard_error(found),
+        "Interval": f"in {sure} of such surveys, or more, it holds the true share of that value. It is made from the "
+        "unbiased estimate, and reaches as far as the share where that lies outside.",
         "For all together": f"in {sure} of such surveys all of these intervals hold at once. Whoever looks for the "
         "largest or the strangest value goes by these.",
     }
+    added = what_was_added(found)
+    if added:
+        told["Prior"] = f"what was expected before any report. {added[:1].upper()}{added[1:]}."
     if found.devices not in (None, found.reports):
         told["Devices"] = (
             f"the {found.reports:,} reports come from {found.devices:,} devices. What one device says hangs together, "
@@ -309,11 +297,13 @@ def _method(found: Estimate) -> list[Html]:
             f"among {found.terms.domain.padding} items; a larger set counts for less, and shares lean low where there "
             "are many of those."
         )
-    if isinstance(found.terms.domain, Buckets):
-        told["Numbers"] = (
-            "an answer between two edges was rounded to one of them at random, the nearer the likelier, so that means "
-            "and sums come out right. A share at an edge is of the answers on either side of it."
+    if found.pool == "precision":
+        told["Classes"] = (
+            "each class is weighted by how sure it is. That is right where all classes have the same shares, and a "
+            "test found no difference."
         )
+    if found.note is not None:
+        told["Numbers"] = f"{found.note}."
     return [
         tag("p", "Each device added noise to its answer before anything left it. One report says next to nothing; what "
             "all of them say together is known up to the doubt shown here."),
@@ -323,42 +313,51 @@ def _method(found: Estimate) -> list[Html]:
     ]  # fmt: skip
 
 
+def _standard_error(found: Estimate) -> str:
+    said = "the root of the mean squared error of the unbiased estimate, as far as these reports tell it."
+    rough = 0 if found.rough is None else int(found.rough.sum())
+    if not rough:
+        return said
+    return (
+        f"{said} At {rough:,} of {found.size:,} values few reports weigh much, and this number is known badly itself: "
+        "twice the standard error is no 95% interval there. Go by the interval."
+    )
+
+
 def _promise(audit: Audit) -> list[Html]:
     terms = audit.terms
     notion = terms.notion
     parts = []
     if isinstance(notion, Classes):
         parts.append(tag("p", "People are of classes, which are public. Within each class:"))
-        kept = zip(terms.classes, notion.notions, terms.certificates, strict=True)
+        kept = enumerate(zip(terms.classes, terms.certificates, strict=True))
         parts.append(
             tag(
                 "ul",
                 *(
-                    tag("li", tag("strong", name, dir="auto"), f": {_words(inner)} {_audited(certificate)}")
-                    for name, inner, certificate in kept
+                    tag(
+                        "li",
+                        tag("strong", name, dir="auto"),
+                        f": {Promise.of(notion, certificate, place).told()} {_audited(certificate)}",
+                    )
+                    for place, (name, certificate) in kept
                 ),
             )
         )
     else:
-        parts.append(tag("p", _words(notion)))
+        parts.append(tag("p", "Each person was told before they agreed:"))
+        parts.append(tag("blockquote", tag("p", Promise.of(notion, terms.certificate).told())))
     if isinstance(notion, OwnPrior):
         parts.append(
-            tag("p", "Each device makes and certifies the channel of its own prior. The levels below are of the "
-                "channel for an even prior.")
+            tag("p", "Each device makes and certifies the channel of its own prior, or takes the campaign's where that "
+                "tells more. The levels below are of the campaign's channel.")
         )  # fmt: skip
     elif isinstance(notion, TranscriptPrior):
         parts.append(tag("p", "The levels below are of a device's first report; it certifies each later one anew."))
-    elif terms.certificate.ldp is None:
-        parts.append(tag("p", "Some answers can be told apart for certain, where the promise does not speak of them."))
-    else:
+    elif terms.certificate.ldp is not None:
         parts.append(tag("p", _odds(terms)))
     parts.append(_pairs(_levels(audit)))
     return parts
-
-
-def _words(notion: Notion) -> str:
-    """The promise of a notion; nothing that a figure is rounded to is less than the truth."""
-    return PROMISES[notion.name].format(factor=_factor(notion.level), level=f"{exact.nats(notion.level):g}")
 
 
 def _audited(certificate: Certificate) -> str:
@@ -387,7 +386,9 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
         ("plain LDP", "none" if ldp is None else f"{exact.nats(ldp):.9f} nats: a factor of {_factor(ldp)}"),
     ]
     if isinstance(terms.notion, Information) and certificate.ball is not None:
-        near = f"LIP for every prior within {terms.notion.radius / RADIUS_UNITS:g} of the campaign's"
+        near = (
+            f"LIP for every prior within {exact.written(Fraction(terms.notion.radius, RADIUS_UNITS))} of the campaign's"
+        )
         rows.append((near, f"{exact.nats(certificate.ball):.9f} nats: a factor of {_factor(certificate.ball)}"))
     if audit.survey is not None and audit.asked is not None:
         metric = audit.asked.metric
@@ -402,7 +403,7 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
                 (title, audit.survey.levels[name].nats) for name, title in LEVELS.items() if name in audit.survey.levels
             )
         ]
-    worst = f"{exact.nats(terms.worst_case):g} nats over the whole campaign: at most {draws:,} reports are drawn anew"
+    worst = f"{exact.in_nats(terms.worst_case)} nats over the whole campaign: at most {draws:,} reports are drawn anew"
     if not certificate.adds:
         worst += ", one for each answer a person may come to have"
     rows.append(("worst case", f"{worst}. A device sets this aside when the person consents."))
@@ -483,7 +484,8 @@ def _answers(domain: Domain) -> str:
     if isinstance(domain, Buckets):
         return f"a number from {domain.label(0)} to {domain.label(domain.size - 1)}, told at {domain.size:,} edges"
     if isinstance(domain, Items):
-        return f"a set of {domain.count:,} items, of which one among {domain.padding:,} is told"
+        items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
+        return f"a set of {items}, of which one among {domain.padding:,} is told"
     return f"one of {domain.size:,} values"
 
 
@@ -522,17 +524,13 @@ def _between(low: float, high: float, places: int) -> str:
 
 
 def _factor(level: int) -> str:
-    """e^level to three digits, rounded up: a promise is not stated smaller than it is."""
-    factor = math.exp(exact.nats(level))
-    if factor >= 1000:
-        return f"{math.ceil(factor):,}"
-    places = 2 - math.floor(math.log10(factor))
-    return f"{math.ceil(factor * 10**places) / 10**places:.{max(places, 0)}f}"
+    """e^level as people are told it, rounded up."""
+    return exact.written(exact.factor_above(level))
 
 
 def _sure(level: int) -> str:
-    """The larger of two probabilities whose ratio is e^level, rounded up."""
-    return f"{math.ceil(1000 / (1 + math.exp(-exact.nats(level)))) / 10:g}%"
+    """The larger of two probabilities whose ratio is e^level, rounded up to a tenth of a percent."""
+    return f"{exact.written(Fraction(math.ceil(1000 * exact.sure_above(level)), 10))}%"
 
 
 def _time(seconds: int) -> str:

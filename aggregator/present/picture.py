@@ -1,7 +1,6 @@
-"""A picture's file: whole, or as it was before.
+"""A picture's file: whole, or not there.
 
-One idea: a picture is made in memory and written aside, and takes its name when it is on the disk. So a disk that is
-full costs nobody an older picture.
+A picture is made in memory and written aside, and takes its name when it is on the disk.
 
 What is drawn: plot, trend_plot, curve.
 """
@@ -20,10 +19,10 @@ DOTS_PER_INCH = 150
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure to a PNG file, in place of an older one.
+    """Write a figure to a PNG file.
 
     Raises:
-        OSError: it could not be written, and ``path`` is as it was.
+        OSError: it could not be written, and there is none.
     """
     drawn = io.BytesIO()
     with warnings.catch_warnings():

@@ -18,15 +18,24 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.interval import quantile
 from aggregator.estimate.result import Estimate
+from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
-from aggregator.present.table import decimals, ends, interval_name, largest, percent, subtitle
+from aggregator.present.table import (
+    decimals,
+    ends,
+    interval_name,
+    listed,
+    may_be_zero,
+    percent,
+    selection,
+    subtitle,
+)
 from protocol.domain import MICRODEGREES, Grid
 
 BARS = 40
-"""More values than this, and only the largest are drawn."""
+"""The most values that are drawn."""
 
 UNEVEN = 1.2
 """A map shows the widths of its intervals where the widest is this many times the narrowest."""
@@ -37,24 +46,31 @@ INK, SHARE, TRUTH, FAINT = "#1f2933", "#8fb8de", "#c2410c", "#d9dee4"
 
 
 def draw(found: Estimate, path: Path, truth: Floats | None = None) -> None:
-    """Draw an estimate to a PNG file.
+    """Draw an estimate to a PNG file. Arguments as of ``figure``."""
+    save(figure(found, truth), path)
+
+
+def figure(found: Estimate, truth: Floats | None = None) -> Figure:
+    """Draw an estimate as a figure: bars, or a map for a grid.
 
     Args:
         truth: the true shares to set beside it, in rehearsals.
     """
     grid = found.terms.domain
-    figure = _map(found, grid, truth) if isinstance(grid, Grid) else _bars(found, truth)
-    save(figure, path)
+    return _map(found, grid, truth) if isinstance(grid, Grid) else _bars(found, truth)
 
 
 def _bars(found: Estimate, truth: Floats | None) -> Figure:
-    shown = largest(found, BARS)
-    note = f" · the {len(shown)} largest of {found.size:,} values" if len(shown) < found.size else ""
+    shown = listed(found, BARS)
+    pale = [may_be_zero(found, x, len(shown)) for x in shown]
+    note = f"\n{selection(found, len(shown))}{' (pale)' if any(pale) else ''}" if len(shown) < found.size else ""
     figure = Figure(figsize=(8.0, 1.9 + 0.27 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     places = np.arange(len(shown))
     share = found.share[shown]
-    axes.barh(places, share, height=0.72, color=SHARE, label="share")
+    bars = axes.barh(places, share, height=0.72, color=SHARE, label="share")
+    for drawn, doubtful in zip(bars, pale, strict=True):
+        drawn.set_alpha(FADED if doubtful else 1.0)
     low, high = (limit[shown] for limit in ends(found, len(shown)))
     raw = found.raw[shown]
     known = ~np.isnan(low)
@@ -143,7 +159,8 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
 
 def _entitle(figure: Figure, found: Estimate, shown: int, note: str) -> None:
     title = textwrap.fill(found.terms.title, 80).replace("$", r"\$")
-    figure.suptitle(f"{title}\n{subtitle(found, shown)}{note}", size=11, x=0.01, ha="left", color=INK)
+    rounded = "" if found.note is None else "\n" + textwrap.fill(found.note, 110)
+    figure.suptitle(f"{title}\n{subtitle(found, shown)}{note}{rounded}", size=11, x=0.01, ha="left", color=INK)
 
 
 def _percent_tick(share: float, place: int | None) -> str:

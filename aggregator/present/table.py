@@ -1,7 +1,7 @@
 """Estimates as tables for a terminal.
 
-One idea: a person reads percentages and wants the doubt beside them. Where only the largest values fit, chance chose
-some of them, so they are shown with the intervals that hold for all values together.
+A person reads percentages and wants the doubt beside them. Where not all values fit, those come first that surely
+occur, by the intervals that hold for all values together; of the others, which may be noise, few are shown, and marked.
 
 Programs read document.
 """
@@ -16,13 +16,20 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.query import Answer
 from aggregator.estimate.result import Estimate
+from aggregator.families.decoder import Floats
+from aggregator.present.items import numbering
 from protocol.campaign import Campaign
+from protocol.domain import Domain, Items
 
 ROWS = 25
-"""More values than this, and only the largest are shown."""
+"""The most values that are shown."""
+
+FEW = 10
+"""Where fewer values are surely above zero, others fill up a selection to so many."""
+
+MAY_BE_ZERO = "may be zero"
 
 BAR = 24
 EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -35,12 +42,14 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
         truth: the true shares to set beside them, in rehearsals.
         rows: the most values to show.
     """
-    shown = largest(found, rows)
+    shown = listed(found, rows)
     table = Table(title=Text(found.terms.title), caption=_caption(found, len(shown), truth), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
-    table.add_column("value", overflow="ellipsis", no_wrap=True, max_width=40)
+    table.add_column("value" if found.note is None else "rounded to", overflow="ellipsis", no_wrap=True, max_width=40)
     table.add_column("share", justify="right")
     table.add_column(interval_name(found, len(shown)))
+    if found.prior is not None:
+        table.add_column("prior", justify="right")
     if truth is not None:
         table.add_column("truth", justify="right")
     table.add_column("")
@@ -50,9 +59,12 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
     for x in shown:
         between = "-" if math.isnan(low[x]) else f"{percent(low[x], places)} to {percent(high[x], places)}"
         cells = [Text(found.label(x)), Text(percent(found.share[x], places)), Text(between)]
+        if found.prior is not None:
+            cells.append(Text(percent(found.prior[x], places)))
         if truth is not None:
             cells.append(Text(percent(truth[x], places)))
-        table.add_row(*cells, Text(bar(float(found.share[x]) / widest if widest > 0 else 0.0)))
+        drawn = bar(float(found.share[x]) / widest if widest > 0 else 0.0)
+        table.add_row(*cells, Text(MAY_BE_ZERO) if may_be_zero(found, x, len(shown)) else Text(drawn))
     return table
 
 
@@ -65,6 +77,9 @@ def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
     cells = [answer.estimate, answer.se, answer.low, answer.high]
     estimate, se, low, high = significant(cells, answer.se)
     table.add_row(Text(answer.what), estimate, se, f"{low} to {high}")
+    if answer.raw != answer.estimate and not math.isnan(answer.raw):
+        unbiased = significant([answer.raw], answer.se)[0]
+        table.add_row(Text(f"{answer.what}, unbiased: outside what is possible"), unbiased, se, "")
     if answer.mmse is not None:
         table.add_row(Text(f"{answer.what}, leaning on the prior"), significant([answer.mmse], answer.se)[0], "", "")
     return table
@@ -75,12 +90,51 @@ def total_variation(p: Floats, q: Floats) -> float:
     return float(np.abs(p - q).sum() / 2)
 
 
-def largest(found: Estimate, rows: int) -> list[int]:
-    """The values to show: all in their own order, or the ``rows`` largest by share, then by raw share."""
+def away(found: Estimate, truth: Floats) -> float:
+    """How far the shares are from the truth of a rehearsal, by the measure that ``distance_name`` names."""
+    if isinstance(found.terms.domain, Items):  # not a distribution: people hold several items, or none
+        return float(np.abs(found.share - truth).mean())
+    return total_variation(found.share, truth)
+
+
+def distance_name(domain: Domain) -> str:
+    """The measure of ``away``."""
+    return "mean absolute difference" if isinstance(domain, Items) else "total variation distance"
+
+
+def distance(found: Estimate, truth: Floats) -> str:
+    """The same in a sentence."""
+    of_items = " of an item's share" if isinstance(found.terms.domain, Items) else ""
+    return f"{distance_name(found.terms.domain)}{of_items} from the truth: {percent(away(found, truth), 2)}"
+
+
+def listed(found: Estimate, rows: int, fewest: int = FEW) -> list[int]:
+    """The values to show: all in their own order, or a selection.
+
+    A selection is of the values that are surely above zero, by share, ``rows`` at most; then, up to ``fewest`` in all,
+    of the others. Where no intervals are known it is of the ``rows`` largest.
+    """
     if found.size <= rows:
         return list(range(found.size))
-    order = np.lexsort((-np.nan_to_num(found.raw), -found.share))
-    return [int(x) for x in order[:rows]]
+    order = np.lexsort((-np.nan_to_num(found.raw), -found.share, ~found.above_zero))
+    most = rows if np.isnan(found.all_low).all() else min(rows, max(fewest, int(found.above_zero.sum())))
+    return [int(x) for x in order[:most]]
+
+
+def selection(found: Estimate, shown: int) -> str:
+    """What ``listed`` has chosen, in words."""
+    if np.isnan(found.all_low).all():
+        return f"the {shown:,} largest of {found.size:,} values"
+    sure = int(found.above_zero.sum())
+    words = f"{sure:,} of {found.size:,} values are surely above zero, all {100 * found.level:.4g}% intervals together"
+    if sure > shown:
+        return f"{words}: the {shown:,} largest of them"
+    return words if sure == shown else f"{words}; {shown - sure:,} more are shown that may be zero"
+
+
+def may_be_zero(found: Estimate, x: int, shown: int) -> bool:
+    """Whether a value that was selected cannot be told from one that nobody has."""
+    return shown < found.size and not found.above_zero[x] and not math.isnan(found.all_low[x])
 
 
 def ends(found: Estimate, shown: int) -> tuple[Floats, Floats]:
@@ -123,17 +177,39 @@ def subtitle(found: Estimate, shown: int) -> str:
     """What a picture or table of an estimate must say: how many, under what promise, how sure."""
     promise = f"epsilon {found.epsilon:g} ({found.terms.notion.name})"
     devices = "" if found.devices in (None, found.reports) else f" of {found.devices:,} devices"
-    return f"{found.reports:,} reports{devices} · {promise} · {interval_name(found, shown)}s"
+    numbered = numbering(found.terms.domain)
+    items = f" · items {numbered}" if numbered else ""
+    return f"{found.reports:,} reports{devices} · {promise} · {interval_name(found, shown)}s{items}"
+
+
+def what_was_added(found: Estimate) -> str:
+    """What the reports added to the prior, and whether they contradict it; empty without a prior."""
+    if found.added is None:
+        return ""
+    said = f"the reports moved {percent(found.added, 2)} of the people away from the prior"
+    if found.prior_test is None:
+        return said
+    p = f"p {found.prior_test.p_value:.2g}"
+    return f"{said}; the prior {'is contradicted' if found.prior_test.rejected else 'fits the reports'} ({p})"
 
 
 def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
     lines = [f"{subtitle(found, shown)} · method {found.method}"]
     if found.where is not None:
         lines.insert(0, f"the class {found.where} only")
+    if found.pool == "precision":
+        lines.append("classes are weighted by precision: their shares are taken to be the same")
     if truth is not None:
-        lines.append(f"total variation distance from the truth: {percent(total_variation(found.share, truth), 2)}")
+        lines.append(distance(found, truth))
+    added = what_was_added(found)
+    if added:
+        lines.append(added)
     if shown < found.size:
-        lines.append(f"the {shown} largest of {found.size:,} values; --format csv has them all")
+        lines.append(f"{selection(found, shown)}; --format csv has all")
+    if isinstance(found.terms.domain, Items):
+        lines.append(f"shares of people who hold an item, of {found.size:,} items; they need not sum to 100%")
+    if found.note is not None:
+        lines.append(found.note)
     refused = sum(found.rejected.values())
     if refused:
         classes = ", ".join(f"{count:,} {name}" for name, count in sorted(found.rejected.items()) if count)
@@ -141,8 +217,9 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
     weight = found.influence.people_per_report
     if not math.isnan(weight):
         forged = math.ceil(found.reports / 100)
+        part = math.ceil(100 * forged / found.reports)
         lines.append(
-            f"one forged report counts for up to {weight:.1f} people; {forged:,} of them (1%) could move a share by "
-            f"{percent(found.influence.share_of(forged), 1)}"
+            f"one forged report counts for up to {weight:.1f} people; {forged:,} of them ({part}%) could move a share "
+            f"by {percent(found.influence.share_of(forged), 1)}"
         )
     return Text("\n".join(lines))

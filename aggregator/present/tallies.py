@@ -16,19 +16,28 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from aggregator.counting import Counts
 from aggregator.estimate.classes import within
-from aggregator.estimate.decoders.decoder import Integers
-from aggregator.estimate.enough import NotEnough, devices_of
+from aggregator.estimate.minimum import NotEnough, devices_of
 from aggregator.estimate.tally import Tally
-from aggregator.study import Counts
+from aggregator.families.decoder import Integers
+from aggregator.present.document import cell
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.notions.classes import class_channels
 
 WRITERS: Mapping[str, Callable[[pa.Table, IO[bytes]], None]] = {
     ".parquet": lambda table, file: pa_parquet.write_table(table, file),
-    ".csv": lambda table, file: pa_csv.write_csv(table, file),
+    ".csv": lambda table, file: pa_csv.write_csv(_without_formulas(table), file),
 }
 """By the ending of a file's name, what writes a table to it."""
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """The table, its texts as ``document.cell`` writes them."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            table = table.set_column(at, field, pa.array(map(cell, table.column(at).to_pylist()), pa.string()))
+    return table
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,21 @@ import numpy as np
 
 from aggregator.estimate.trend import Trend
 from aggregator.present.markup import Html, tag
-from aggregator.present.table import largest, percent
-from aggregator.present.trends import basis, between, ends, foremost, interval_name, places_of, points
+from aggregator.present.table import listed, percent
+from aggregator.present.trends import (
+    basis,
+    between,
+    ends,
+    foremost,
+    interval_name,
+    places_of,
+    points,
+    selection,
+    unbiased,
+)
 
 ROWS = 40
-"""More values than this, and only those are drawn that changed most."""
+"""The most values that are drawn."""
 
 EDGE = 2.0
 """Percent of the width that is left free at either side, and of the height at the top."""
@@ -25,16 +35,15 @@ EDGE = 2.0
 def trend_chart(trend: Trend) -> Html:
     """The picture of a trend, a figure with its caption."""
     latest, change = trend.latest, trend.change
-    shown = largest(latest, ROWS) if change is None else foremost(change, ROWS)
+    shown = listed(latest, ROWS) if change is None else foremost(change, ROWS)
     known = trend.known
     middles = np.array([(span.first + span.last) / 2 for span, _ in known])
     width = float(np.ptp(middles)) or 1.0
     at = [f"{EDGE + (100 - 2 * EDGE) * (middle - middles[0]) / width:.2f}%" for middle in middles]
     lines = []
     for x in shown:
-        share, raw, low, high = (
-            np.array([getattr(one, name)[x] for _, one in known]) for name in ("share", "raw", "low", "high")
-        )
+        share = np.array([unbiased(one)[x] for _, one in known])
+        raw, low, high = (np.array([getattr(one, name)[x] for _, one in known]) for name in ("raw", "low", "high"))
         top, bottom = (float(reach([*share, *high, *low, *raw])) for reach in (np.nanmax, np.nanmin))
         lines.append(
             tag(
@@ -56,16 +65,17 @@ def trend_chart(trend: Trend) -> Html:
         f"{100 * latest.level:.4g}% interval of each. The numbers of the change are beside it."
     )
     caption = [
-        tag("div", f"Line: the share; upright: the {100 * latest.level:.4g}% interval of that period, around the "
-            "unbiased estimate. Each value has a scale of its own, as far as its intervals reach."),
+        tag("div", f"Line: the unbiased share; upright: the {100 * latest.level:.4g}% interval of that period. "
+            "Each value has a scale of its own, as far as its intervals reach."),
     ]  # fmt: skip
     if change is not None:
         caption.append(
             tag("div", f"At the right: the change from {change.names[0]} to {change.names[1]} in percentage points, "
                 f"with its {interval_name(change, len(shown))}; {basis(change)}.")
         )  # fmt: skip
-    if len(shown) < latest.size:
-        caption.append(tag("div", f"The {len(shown)} of {latest.size:,} values that changed most."))
+    if len(shown) < latest.size and change is not None:
+        words = selection(change, len(shown))
+        caption.append(tag("div", f"{words[0].upper()}{words[1:]}."))
     return tag("figure", tag("div", *lines, role="img", aria_label=alt, class_="courses"), tag("figcaption", *caption))
 
 
@@ -91,13 +101,13 @@ def _words(trend: Trend, x: int) -> Html:
     if change is None:
         return tag("span", percent(trend.latest.share[x], 1), class_="figure")
     places = places_of(change, range(len(change.raw)))
-    low, high = ends(change, min(len(change.raw), ROWS))
+    low, high = ends(change, len(foremost(change, ROWS)))
     certain = " sure" if x in change.sure else ""
     return tag(
         "span",
         tag("strong", points(change.raw[x], places)),
         tag("span", between(low[x], high[x], places), class_="soft"),
-        tag("span", " → ".join(percent(side.share[x], 1) for side in (change.before, change.after)), class_="soft"),
+        tag("span", " → ".join(percent(unbiased(side)[x], 1) for side in (change.before, change.after)), class_="soft"),
         class_=f"figure{certain}",
     )
 

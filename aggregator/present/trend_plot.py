@@ -18,11 +18,22 @@ from aggregator.estimate.change import Difference
 from aggregator.estimate.trend import Trend
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
-from aggregator.present.table import largest
-from aggregator.present.trends import between, ends, entitled, foremost, heading, interval_name, places_of, points
+from aggregator.present.table import listed
+from aggregator.present.trends import (
+    between,
+    ends,
+    entitled,
+    foremost,
+    heading,
+    interval_name,
+    places_of,
+    points,
+    selection,
+    unbiased,
+)
 
 PANELS = 12
-"""More values than this, and only those are drawn that changed most."""
+"""The most values that are drawn."""
 
 ACROSS = 3
 LABEL = 30
@@ -32,7 +43,9 @@ LATER = "#e3b96f"
 def draw_trend(trend: Trend, path: Path) -> None:
     """Draw the course of each value to a PNG file."""
     latest = trend.latest
-    shown = largest(latest, PANELS) if trend.change is None else foremost(trend.change, PANELS)
+    shown = listed(latest, PANELS) if trend.change is None else foremost(trend.change, PANELS)
+    if trend.value is not None:
+        shown = [trend.value]
     across = min(ACROSS, len(shown))
     down = -(-len(shown) // across)
     figure = Figure(figsize=(max(3.1 * across, 6.5), 1.3 + 2.0 * down), dpi=DOTS_PER_INCH, layout="constrained")
@@ -41,14 +54,16 @@ def draw_trend(trend: Trend, path: Path) -> None:
         _course(axes, trend, x)
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
-    parts = [f"{100 * latest.level:.4g}% intervals of each period"]
+    parts = [f"unbiased shares, {100 * latest.level:.4g}% intervals of each period"]
+    if any(point.truth is not None for point in trend.points):
+        parts.append("diamonds: the truth")
     if trend.change is not None:
         parts.append(
             f"changes from {trend.change.names[0]} to {trend.change.names[1]} in points, "
-            f"{interval_name(trend.change, len(shown))}s"
+            f"{interval_name(trend.change, latest.size if trend.value is not None else len(shown))}s"
         )
-    if len(shown) < latest.size:
-        parts.append(f"the {len(shown)} of {latest.size:,} values that changed most")
+    if len(shown) < latest.size and trend.value is None and trend.change is not None:
+        parts.append(selection(trend.change, len(shown)))
     figure.supxlabel("period", size=9, color=INK)
     _entitle(figure, entitled(latest), f"epsilon {latest.epsilon:g} ({latest.terms.notion.name})", *parts)
     save(figure, path)
@@ -57,14 +72,15 @@ def draw_trend(trend: Trend, path: Path) -> None:
 def _course(axes: Axes, trend: Trend, x: int) -> None:
     known = trend.known
     at = np.array([(span.first + span.last) / 2 for span, _ in known])
-    share, raw, low, high = (
-        np.array([getattr(one, name)[x] for _, one in known]) for name in ("share", "raw", "low", "high")
-    )
+    share = np.array([unbiased(one)[x] for _, one in known])
+    raw, low, high = (np.array([getattr(one, name)[x] for _, one in known]) for name in ("raw", "low", "high"))
     axes.plot(at, share, color=SHARE, lw=2, label="share")
+    true = np.array([np.nan if point.truth is None else point.truth[x] for point in trend.points if point.estimate])
+    axes.plot(at, true, "D", ms=4.5, mfc="none", mec=TRUTH, mew=1.2)
     sure = ~np.isnan(low)
     axes.vlines(at[sure], low[sure], high[sure], color=INK, lw=1.1)
     axes.plot(at[sure], raw[sure], "o", ms=2.6, color=INK)
-    top = float(np.nanmax([*share, *high, *raw]))
+    top = float(np.nanmax([*share, *high, *raw, *true]))
     least = float(np.nanmin([0.0, *raw]))
     room = 0.06 * (top - least) or 1.0
     axes.set_ylim(least - room if least < 0 else 0.0, top + room)
@@ -74,7 +90,7 @@ def _course(axes: Axes, trend: Trend, x: int) -> None:
     if trend.change is not None:
         change = trend.change
         places = places_of(change, range(len(change.raw)))
-        near, far = ends(change, len(foremost(change, PANELS)))
+        near, far = ends(change, len(change.raw) if trend.value is not None else len(foremost(change, PANELS)))
         words = f"{points(change.raw[x], places)}  ({between(near[x], far[x], places)})"
         colour = TRUTH if x in change.sure else INK
         axes.annotate(
@@ -103,13 +119,14 @@ def draw_difference(found: Difference, path: Path) -> None:
         (-0.2, found.before, found.names[0], SHARE),
         (0.2, found.after, found.names[1], LATER),
     ):
-        left.barh(places + shift, side.share[shown], height=0.36, color=colour, label=plain(name, LABEL))
+        left.barh(places + shift, unbiased(side)[shown], height=0.36, color=colour, label=plain(name, LABEL))
         low, high = (side.low, side.high) if len(shown) == side.size else (side.all_low, side.all_high)
         known = ~np.isnan(low[shown])
         left.hlines((places + shift)[known], low[shown][known], high[shown][known], color=INK, lw=1.0)
     left.set_yticks(places, [plain(found.after.label(x), LABEL) for x in shown])
     left.set_ylim(len(shown) - 0.4, -0.6)
-    left.set_title("shares", size=9.5, loc="left", color=INK)
+    left.axvline(0, color=INK, lw=0.9)
+    left.set_title("unbiased shares", size=9.5, loc="left", color=INK)
     left.xaxis.set_major_formatter(FuncFormatter(lambda part, _: f"{100 * part:.4g}%"))
     low, high = (limit[shown] for limit in ends(found, len(shown)))
     raw, known = found.raw[shown], ~np.isnan(low)
@@ -140,7 +157,7 @@ def draw_difference(found: Difference, path: Path) -> None:
     figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=8.5)
     parts = [f"{interval_name(found, len(shown))}s; red where all of them together leave no doubt"]
     if len(shown) < len(found.raw):
-        parts.append(f"the {len(shown)} of {len(found.raw):,} values that differ most")
+        parts.append(selection(found, len(shown)))
     _entitle(figure, heading(found), f"{found.before.reports:,} and {found.after.reports:,} reports", *parts)
     save(figure, path)
 

@@ -1,19 +1,18 @@
 """Changes as tables for a terminal, and as CSV: over the periods of a campaign, or between two sides.
 
-One idea: a change is read from its own interval, never from two others; so that is what stands beside it, and a star
-where even the interval that holds for all values together leaves no doubt that something has changed.
+A change is read from its own interval, never from two others; so that is what stands beside it, and a star where even
+the interval that holds for all values together leaves no doubt that something has changed. Changes are of the unbiased
+estimates, so the shares beside them are these too: what is shown adds up. Of many values those come first whose change
+is surest.
 
 Pictures: trend_plot, trend_chart.
 """
 
 from __future__ import annotations
 
-import csv
 import datetime
-import io
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 from rich import box
@@ -21,11 +20,11 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.estimate.change import Difference
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.trend import Span, Trend
-from aggregator.present.document import COLUMNS
-from aggregator.present.table import ROWS, percent
+from aggregator.families.decoder import Floats
+from aggregator.present.document import COLUMNS, csv_text
+from aggregator.present.table import FEW, ROWS, away, decimals, distance_name, percent
 from protocol.campaign import Campaign
 
 MINUS = "\N{MINUS SIGN}"
@@ -43,14 +42,19 @@ def spans_table(trend: Trend, rows: int = ROWS) -> Table:
     terms = trend.latest.terms
     table = Table(title=Text(entitled(trend.latest)), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
-    for name in ("periods", "from", "to", "reports", "devices"):
-        table.add_column(name, justify="right" if name in ("reports", "devices") else "left")
+    rehearsal = any(point.truth is not None for point in trend.points)
+    off = [distance_name(terms.domain)] if rehearsal else []
+    for name in ("periods", "from", "to", "reports", "devices", *off):
+        table.add_column(name, justify="left" if name in ("periods", "from", "to") else "right")
     half = rows // 2
     shown = trend.points if len(trend.points) <= rows else trend.points[:half] + trend.points[-half:]
     for point in shown:
         known = point.estimate
         words = "too few" if known is None else "-" if known.devices is None else f"{known.devices:,}"
-        table.add_row(point.span.name, *dates(terms, point.span), f"{point.reports:,}", words)
+        cells = [point.span.name, *dates(terms, point.span), f"{point.reports:,}", words]
+        if known is not None and point.truth is not None:
+            cells.append(percent(away(known, point.truth), 2))
+        table.add_row(*cells)
     if len(shown) < len(trend.points):
         table.caption = f"the first and last {half} of {len(trend.points):,} spans; --format csv has them all"
     return table
@@ -65,6 +69,7 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
     """
     shown = foremost(found, rows)
     title = entitled(found.after) if trend is not None else heading(found)
+    truths = None if trend is None or trend.ends is None else [point.truth for point in trend.ends]
     table = Table(title=Text(title), caption=_caption(found, len(shown)), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     table.add_column("value", overflow="ellipsis", no_wrap=True, max_width=36)
@@ -74,27 +79,93 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
         table.add_column(Text(name), justify="right", overflow="fold", max_width=24)
     table.add_column("change" if trend is not None else "difference", justify="right")
     table.add_column(Text(interval_name(found, len(shown))), min_width=14)
+    if truths is not None and truths[0] is not None:
+        table.add_column("true change", justify="right")
     table.add_column("")
     places, sure = places_of(found, shown), set(found.sure)
     low, high = ends(found, len(shown))
     for x in shown:
         cells = [found.after.label(x)]
         if trend is not None:
-            cells.append(course([float(known.share[x]) for _, known in trend.known]))
-        cells += [percent(side.share[x], places) for side in (found.before, found.after)]
-        cells += [points(found.raw[x], places), between(low[x], high[x], places), "*" if x in sure else ""]
-        table.add_row(*map(Text, cells))
+            cells.append(course([float(unbiased(known)[x]) for _, known in trend.known]))
+        cells += [percent(unbiased(side)[x], places) for side in (found.before, found.after)]
+        cells += [points(found.raw[x], places), between(low[x], high[x], places)]
+        if truths is not None and truths[0] is not None and truths[1] is not None:
+            cells.append(points(float(truths[1][x] - truths[0][x]), places))
+        table.add_row(*map(Text, [*cells, "*" if x in sure else ""]))
+    return table
+
+
+def steps_table(trend: Trend, rows: int = ROWS) -> Table:
+    """What has surely changed from each span to the next: in each row a span, a value and its change."""
+    level, count = f"{100 * trend.latest.level:.4g}%", len(trend.steps)
+    found = [(step, x) for step in trend.steps for x in step.sure if trend.value in (None, x)]
+    found.sort(key=lambda one: -one[0].evidence[one[1]])
+    kept = {(id(step), x) for step, x in found[:rows]}
+    table = Table(title=Text(entitled(trend.latest)), box=box.SIMPLE_HEAD)
+    table.title_justify = table.caption_justify = "left"
+    for name in ("from", "to", "value", "before", "after", "change", "simultaneous interval"):
+        table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)
+    for step in trend.steps:
+        for x in step.sure:
+            if (id(step), x) not in kept:
+                continue
+            places = places_of(step, [x])
+            cells = [
+                *step.names,
+                step.after.label(x),
+                *(percent(unbiased(side)[x], places) for side in (step.before, step.after)),
+            ]
+            cells += [points(step.raw[x], places), between(step.all_low[x], step.all_high[x], places)]
+            table.add_row(*map(Text, cells))
+    lines = [f"{len(found):,} changes from a span to the next are sure, {level} intervals of {count:,} steps together"]
+    if len(kept) < len(found):
+        lines.append(f"the {len(kept)} that are surest are shown; --json has all")
+    table.caption = Text("\n".join(lines))
+    return table
+
+
+def value_table(trend: Trend, x: int) -> Table:
+    """The course of one value: in each row a span, and its unbiased share with its interval."""
+    latest, change = trend.latest, trend.change
+    table = Table(title=Text(f"{entitled(latest)}: {latest.label(x)}"), box=box.SIMPLE_HEAD)
+    table.title_justify = table.caption_justify = "left"
+    rehearsal = any(point.truth is not None for point in trend.points)
+    names = ["periods", "from", "to", "reports", "share", f"{100 * latest.level:.4g}% interval"]
+    for name in names + (["truth"] if rehearsal else []):
+        table.add_column(name, justify="right" if name in ("reports", "share", "truth") else "left")
+    places = max(decimals(known, [x]) for _, known in trend.known)
+    for point in trend.points:
+        known, cells = point.estimate, [point.span.name, *dates(latest.terms, point.span), f"{point.reports:,}"]
+        if known is None:
+            cells += ["too few", "-"]
+        else:
+            ends = f"{percent(known.low[x], places)} to {percent(known.high[x], places)}"
+            cells += [percent(unbiased(known)[x], places), "-" if math.isnan(known.low[x]) else ends]
+        if point.truth is not None:
+            cells.append(percent(float(point.truth[x]), places))
+        table.add_row(*cells)
+    lines = ["the unbiased share; each interval holds by itself"]
+    if change is not None:
+        lines.append(
+            f"change from {change.names[0]} to {change.names[1]}: {points(change.raw[x], places)} percentage points "
+            f"({between(change.low[x], change.high[x], places)}); {basis(change)}"
+        )
+    table.caption = Text("\n".join(lines))
     return table
 
 
 def trend_csv(trend: Trend) -> str:
     """A header, and a row for each value of each span that has an estimate."""
+    latest = trend.latest
+    about = {"campaign": latest.terms.title, "class": latest.where, "value_kind": latest.value_kind}
     rows = [
-        {"periods": span.name, "reports": known.reports, **row}
-        for span, known in trend.known
-        for row in known.as_json()["values"]
+        {**about, "periods": span["periods"], "reports": span["reports"], **row}
+        for span in trend.as_json()["spans"]
+        for row in span["values"] or ()
     ]
-    return _csv(["periods", "reports", *COLUMNS], rows)
+    truth = ["truth"] if any(point.truth is not None for point in trend.points) else []
+    return csv_text(["campaign", "class", "periods", "reports", *COLUMNS, *truth], rows)
 
 
 def change_csv(found: Difference) -> str:
@@ -103,22 +174,14 @@ def change_csv(found: Difference) -> str:
     rows = [
         {"value": row["value"]}
         | {f"{side}_{name}": told[name] for side, told in zip(("from", "to"), pair, strict=True) for name in _SIDE}
-        | row
+        | {name: row[name] for name in _CHANGE}
         for *pair, row in zip(*sides, found.as_json()["values"], strict=True)
     ]
-    return _csv(["value", *(f"{side}_{name}" for side in ("from", "to") for name in _SIDE), *_CHANGE], rows)
+    return csv_text(["value", *(f"{side}_{name}" for side in ("from", "to") for name in _SIDE), *_CHANGE], rows)
 
 
 _SIDE = ("estimate", "raw", "se")
 _CHANGE = ("difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
-
-
-def _csv(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    lines = csv.DictWriter(text, columns, lineterminator="\n")
-    lines.writeheader()
-    lines.writerows(rows)
-    return text.getvalue()
 
 
 # What tables, pictures and pages have in common.
@@ -135,13 +198,26 @@ def heading(found: Difference) -> str:
     return f"{found.after.terms.title}: {sides}" if found.before.campaign_id == found.after.campaign_id else sides
 
 
+def unbiased(found: Estimate) -> Floats:
+    """The shares that changes are between: the unbiased estimates where there are any, else the consistent ones."""
+    return np.where(np.isnan(found.raw), found.share, found.raw)
+
+
 def foremost(found: Difference, rows: int) -> list[int]:
-    """The values to show: all in their order, or the ``rows`` whose difference is largest for its noise."""
+    """The values to show: all in their order, or those that surely differ, the surest first and ``rows`` at most; then,
+    up to ``FEW`` in all, those that are nearest to it."""
     if len(found.raw) <= rows:
         return list(range(len(found.raw)))
-    noise = np.where(found.se > 0, found.se, np.inf)
-    order = np.argsort(-np.nan_to_num(np.abs(found.raw) / noise), kind="stable")
-    return [int(x) for x in order[:rows]]
+    order = np.argsort(-found.evidence, kind="stable")
+    return [int(x) for x in order[: min(rows, max(FEW, len(found.sure)))]]
+
+
+def selection(found: Difference, shown: int) -> str:
+    """What ``foremost`` has chosen, in words."""
+    sure, what = len(found.sure), "changes" if found.paired else "differences"
+    if sure >= shown:
+        return f"the {shown} surest {what} of {len(found.raw):,} values"
+    return f"the {shown} surest {what} of {len(found.raw):,} values, of which {shown - sure} may be none"
 
 
 def ends(found: Difference, shown: int) -> tuple[Floats, Floats]:
@@ -215,10 +291,10 @@ def _caption(found: Difference, shown: int) -> Text:
     lines = [
         f"{found.before.reports:,} and {told.reports:,} reports · epsilon {told.epsilon:g} ({told.terms.notion.name})"
         f" · {what} in percentage points, {interval_name(found, shown)}s",
-        f"{basis(found)}; {what} are of the unbiased estimates",
+        f"{basis(found)}; shares and {what} are the unbiased estimates",
     ]
     if shown < len(found.raw):
-        lines.append(f"the {shown} of {len(found.raw):,} values that differ most; --format csv has them all")
+        lines.append(f"{selection(found, shown)}; --json has all")
     count = len(found.sure)
     lines.append(
         f"* {count:,} of {len(found.raw):,} values differ, all {100 * found.level:.4g}% intervals together"

@@ -1,8 +1,9 @@
 """The requests: uploads in, receipts and campaigns out.
 
-One idea: an upload is answered once it is on the disk, and every refusal is one line of JSON that names what failed,
-as {"error", "stage"}. Nothing is verified: a signature costs more than the rest of the request together, nobody waits
-for its verdict here, and ingest gives that verdict anyway, on all cores and many uploads at a time.
+An upload is answered once it is on the disk, and every refusal is one line of JSON that names what failed, as
+{"error", "stage"}. No upload is verified: a signature costs more than the rest of the request together, nobody waits
+for its verdict here, and ingest gives that verdict anyway, on all cores and many uploads at a time. No request reads
+the study; what it says is in memory.
 
 Sockets and signals: server. What is written down of a request: its bytes, and nothing about who sent it or when.
 """
@@ -10,11 +11,14 @@ Sockets and signals: server. What is written down of a request: its bytes, and n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
+import threading
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -24,8 +28,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from aggregator.intake.signatures import Verifier
 from aggregator.receive import inbox, receipts
 from aggregator.receive.limits import Limits
+from aggregator.receive.view import View
 from aggregator.study import Study
 from protocol.errors import BadData
 
@@ -35,12 +41,17 @@ PER_MINUTE = 60
 PATIENCE = 30.0
 PACE = 4096
 """A body has ``PATIENCE`` seconds, and one more for each ``PACE`` bytes of it that have come."""
+REQUESTS = 256
+"""At the same time; beyond, 503. So many uploads are in memory at most."""
+QUESTIONS = 8
+"""Whether reports were counted, asked at the same time; beyond, 503. So none waits long for the others' signatures."""
+ANSWER_SECONDS = 5.0
+"""For which a question waits until what was counted is read."""
 DAY = 86_400
 
 BATCH = "application/octet-stream"
 _STAGES = {404: "path", 405: "method"}
 _log = logging.getLogger("halftruth.receive")
-_T = TypeVar("_T")
 
 
 class Refused(HTTPException):
@@ -60,27 +71,48 @@ def application(
         max_bytes: of an upload.
         per_minute: requests of one client.
         patience: seconds; see ``PACE``.
+    Raises:
+        StudyError: the study cannot be read.
+        NoInbox
     """
-    service = _Service(study, max_bytes, patience)
-    return Starlette(
+    view = View(study)
+    service = _Service(study, view, max_bytes, patience)
+    made = Starlette(
+        lifespan=partial(_following, view),
         routes=[
             Route("/health", service.health),
             Route("/v1/reports", service.reports, methods=["POST"]),
             Route("/v1/counted", service.counted, methods=["POST"]),
             Route("/v1/campaigns", service.campaigns),
             Route("/v1/campaigns/{id}", service.campaign),
+            Route("/v1/campaigns/{id}/closing", service.closing),
         ],
         middleware=[Middleware(_Gate, limits=Limits(per_minute), max_bytes=max_bytes, patience=patience)],
         exception_handlers={HTTPException: _answer_refusal},
     )
+    made.router.redirect_slashes = False  # a redirect would name whatever host the request names
+    return made
+
+
+@contextlib.asynccontextmanager
+async def _following(view: View, _: Starlette) -> AsyncIterator[None]:
+    """Keep the view up with the study while requests are answered."""
+    stop = threading.Event()
+    threading.Thread(target=view.follow, args=(stop,), name="follow", daemon=True).start()
+    try:
+        yield
+    finally:
+        stop.set()  # what it is reading, nobody waits for
 
 
 class _Service:
-    def __init__(self, study: Study, max_bytes: int, patience: float) -> None:
+    def __init__(self, study: Study, view: View, max_bytes: int, patience: float) -> None:
         self.study = study
+        self.view = view
         self.max_bytes = max_bytes
         self.patience = patience
-        self._reading = asyncio.Lock()
+        self.verifier = Verifier(ThreadPoolExecutor(1, thread_name_prefix="verify"))
+        self.questions = 0
 
     async def health(self, _: Request) -> Response:
         """Whether uploads can be kept."""
@@ -88,53 +120,59 @@ class _Service:
         return JSONResponse({"ok": True})
 
     async def reports(self, request: Request) -> Response:
-        """Keep an upload, then give its receipt."""
-        body, receipt = await self._upload(request)
-        await asyncio.to_thread(inbox.put, self.study.path, body)
+        """Keep what an upload has for this study, then give its receipt."""
+        upload = await self._upload(request)
+        kept, receipt = upload.divide(await self.view.own(upload.named, ANSWER_SECONDS))
+        if kept:
+            await asyncio.to_thread(inbox.put, self.study.path, kept)
         return _private(receipt.as_json())
 
     async def counted(self, request: Request) -> Response:
         """Whether the reports of a batch, shown again as they were sent, were counted."""
-        body, _ = await self._upload(request)
-        return _private({"counted": await self._read(lambda: receipts.counted(self.study, body))})
+        upload = await self._upload(request)
+        if upload.reports > receipts.MOST_ASKED:
+            raise Refused(413, "size", f"a question is about at most {receipts.MOST_ASKED} reports: ask several")
+        if self.questions >= QUESTIONS:
+            raise _busy("too many questions at once")
+        self.questions += 1
+        try:
+            question = await asyncio.to_thread(receipts.Question.of, upload.body)
+            known = await self.view.answers(question.campaigns, ANSWER_SECONDS)
+            if known is None:
+                raise _busy("what was counted is being read")
+            return _private({"counted": await asyncio.to_thread(question.counted, known, self.verifier)})
+        finally:
+            self.questions -= 1
 
     async def campaigns(self, _: Request) -> Response:
         """What the study asks."""
-        known = await self._read(self.study.campaigns)
-        listed = [
-            {
-                "id": one.campaign.id.hex(),
-                "title": one.campaign.terms.title,
-                "opens": one.campaign.terms.opens,
-                "closes": one.campaign.terms.closes,
-                "enrolment": one.campaign.terms.enrolment,
-            }
-            for one in known
-        ]
-        return JSONResponse({"campaigns": listed}, headers={"cache-control": "public, max-age=60"})
+        headers = {"cache-control": "public, max-age=60"}
+        return Response(self.view.listing, media_type="application/json", headers=headers)
 
     async def campaign(self, request: Request) -> Response:
         """A campaign's signed bytes, which never change."""
         asked = request.path_params["id"]
-        for listed in await self._read(self.study.listed):
-            if listed.id == asked:
-                headers = {"cache-control": f"public, max-age={365 * DAY}, immutable", "etag": f'"{asked}"'}
-                return Response(listed.data, media_type=BATCH, headers=headers)
-        raise Refused(404, "path", "the study has no campaign of this id: GET /v1/campaigns lists them")
+        signed = self.view.campaigns.get(asked)
+        if signed is None:
+            raise Refused(404, "path", "the study has no campaign of this id: GET /v1/campaigns lists them")
+        headers = {"cache-control": f"public, max-age={365 * DAY}, immutable", "etag": f'"{asked}"'}
+        return Response(signed.data, media_type=BATCH, headers=headers)
 
-    async def _read(self, read: Callable[[], _T]) -> _T:
-        """What the study says; one question at a time, so that many cannot exhaust the machine."""
-        async with self._reading:
-            return await asyncio.to_thread(read)
+    async def closing(self, request: Request) -> Response:
+        """The signed notice that closes a campaign early."""
+        notice = self.view.closings.get(request.path_params["id"])
+        if notice is None:
+            raise Refused(404, "path", "the study knows no notice that closes this campaign early")
+        return Response(notice, media_type=BATCH, headers={"cache-control": "public, max-age=60"})
 
-    async def _upload(self, request: Request) -> tuple[bytes, receipts.Receipt]:
-        """The batch that a request carries, and its receipt."""
+    async def _upload(self, request: Request) -> receipts.Upload:
+        """The batch that a request carries."""
         kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
         if kind != BATCH or request.headers.get("content-encoding", "identity") != "identity":
             raise Refused(415, "type", f"send {BATCH}, not compressed")
         body = await self._body(request)
         try:
-            return body, receipts.look_over(body)
+            return await asyncio.to_thread(receipts.look_over, body)
         except BadData as error:
             raise Refused(400, error.stage, str(error)) from None
 
@@ -167,6 +205,7 @@ class _Gate:
         self.limits = limits
         self.max_bytes = max_bytes
         self.patience = patience
+        self.running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
@@ -176,9 +215,12 @@ class _Gate:
             begun = True
             await send(message)
 
+        self.running += 1
         try:
             wait = self._wait(scope)
-            if wait:
+            if self.running > REQUESTS:
+                await _refusal(_busy("too many requests at once"))(scope, receive, watched)
+            elif wait:
                 await self._read_away(receive)
                 refused = Refused(429, "limit", "too many requests", {"retry-after": str(math.ceil(wait))})
                 await _refusal(refused)(scope, receive, watched)
@@ -193,6 +235,11 @@ class _Gate:
             if not begun:
                 failed = Refused(500, "service", "failed here: keep the reports and send them later")
                 await _refusal(failed)(scope, receive, watched)
+        except asyncio.CancelledError:  # the server stops
+            if not begun:
+                await _refusal(_busy("the service stops"))(scope, receive, watched)
+        finally:
+            self.running -= 1
 
     def _wait(self, scope: Scope) -> float:
         if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
@@ -212,6 +259,10 @@ class _Gate:
                         return
         except TimeoutError:
             return
+
+
+def _busy(text: str) -> Refused:
+    return Refused(503, "load", f"{text}: keep the reports and send them later", {"retry-after": "5"})
 
 
 def _answer_refusal(_: Request, error: Exception) -> Response:

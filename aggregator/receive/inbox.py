@@ -21,7 +21,7 @@ from pathlib import Path
 
 from aggregator.intake.files import UNFINISHED
 from aggregator.intake.framing import frames
-from aggregator.places import Place, Remote
+from aggregator.storage.places import Place, Remote
 from protocol.errors import HalftruthError
 
 ENDING = ".htr"
@@ -66,7 +66,7 @@ def prepare(study: Place) -> None:
         OSError
     """
     for folder in (inbox_of(study), done_of(study)):
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)  # an upload tells which keys are one device's
         _sync(folder.parent)
 
 
@@ -170,6 +170,8 @@ def _put_away_mixed(study: Place, pile: set[bytes], taken: list[Path]) -> None:
 def _put_away_whole(study: Place, file: Path) -> None:
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        os.fsync(opened.fileno())
+    file.chmod(0o600)
     file.replace(done_of(study) / (digest + ENDING))
     _sync(done_of(study))
 
@@ -183,7 +185,7 @@ def _write(folder: Path, body: bytes) -> Path:
     target = folder / (hashlib.sha256(body).hexdigest() + ENDING)
     part = folder / f".{target.name}.{secrets.token_hex(8)}{UNFINISHED}"
     try:
-        with part.open("xb") as file:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(body)
             file.flush()
             os.utime(part, (0, 0))

@@ -1,147 +1,171 @@
-"""What a device is told: that its upload has arrived, and whether its reports were counted.
+"""What a device is told: which of its envelopes the study took, and whether its reports were counted.
 
-One idea: a device is told only what the bytes it sends already say. Its receipt is a digest of them; whether a report
-was counted is answered to whoever shows the signed report itself, outputs and all, and to nobody else. Were slots
-looked up without the signature, anybody could try all outputs of somebody's key and read the study.
+A receipt has the digest of the upload and the positions of the envelopes that name a campaign the study does not have.
+Those are not kept, and the device still has them. Whether a report was counted is answered to whoever shows the signed
+report itself, outputs and all, and to nobody else. Were slots looked up without the signature, anybody could try all
+outputs of somebody's key and read the study.
 
 What verification costs: one signature is a hundred microseconds, so uploads are looked over here and verified at
-ingest; a question is verified at once, because it reads the study. How uploads are kept: inbox.
+ingest; a question is verified at once, so it is about ``MOST_ASKED`` reports at most. How uploads are kept: inbox. What
+the study has counted: view.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from aggregator.intake import tables
-from aggregator.intake.framing import frames
-from aggregator.intake.tables import REPORTS
-from aggregator.study import Study
-from protocol.envelope import Envelope, Kind, decode_first, read_batch
-from protocol.errors import BadData, EnvelopeError
-from protocol.report import Report, pack
+from aggregator.intake import columns
+from aggregator.intake.chunk import Chunk, Gathering
+from aggregator.intake.columns import Bytes, Integers, Mask, Reports, campaign_named
+from aggregator.intake.framing import TRAILER, frames
+from aggregator.intake.signatures import Sealed, Verifier
+from aggregator.receive.fingerprints import fingerprints, numbers
+from aggregator.receive.view import Answers
+from protocol.channels import Channel
+from protocol.envelope import Kind, decode_first
+from protocol.errors import EnvelopeError
+from protocol.report import packed_bytes
+
+MOST_ASKED = 64
+"""Reports that one question is about, at most."""
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """That an upload is on the disk.
+    """That an upload has come, and that all of it but what is refused is on the disk.
 
     Attributes:
-        received: its bytes.
-        digest: its SHA-256, in hex; the device compares it with what it sent.
-        reports: envelopes in it that are reports, whatever becomes of them at ingest.
+        digest: the upload's SHA-256, in hex; the device compares it with what it sent.
+        envelopes: how many there were in it.
+        refused: positions of the envelopes that were not kept because the study does not have their campaign,
+            counted from 0, in order.
     """
 
-    received: int
     digest: str
-    reports: int
+    envelopes: int
+    refused: tuple[int, ...]
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form."""
-        return {"received": self.received, "digest": self.digest, "reports": self.reports}
+        return {"digest": self.digest, "envelopes": self.envelopes, "refused": list(self.refused)}
 
 
-def look_over(body: bytes) -> Receipt:
-    """The receipt of an upload that is whole reports and enrolments, one after another, and nothing else.
+@dataclass(frozen=True)
+class Upload:
+    """Reports and enrolments, one after another; nothing in them is verified.
+
+    Attributes:
+        body: all of their bytes.
+        ends: offset just after each envelope.
+        named: the campaign that each envelope names, in hex; "" where the payload names none, which ingest counts as
+            malformed.
+        reports: how many of them are reports.
+    """
+
+    body: bytes
+    ends: tuple[int, ...]
+    named: tuple[str, ...]
+    reports: int
+
+    def divide(self, campaigns: Collection[str]) -> tuple[bytes, Receipt]:
+        """The bytes that a study of these campaigns keeps, and the receipt that says so.
+
+        Args:
+            campaigns: ids in hex.
+        """
+        foreign = {named for named in self.named if named and named not in campaigns}
+        refused = tuple(place for place, named in enumerate(self.named) if named in foreign)
+        begins = (0, *self.ends)
+        kept = self.body
+        if refused:
+            spans = zip(begins, self.ends, self.named, strict=False)
+            kept = b"".join(self.body[begin:end] for begin, end, named in spans if named not in foreign)
+        return kept, Receipt(hashlib.sha256(self.body).hexdigest(), len(self.ends), refused)
+
+
+def look_over(body: bytes) -> Upload:
+    """An upload that is whole reports and enrolments, one after another, and nothing else.
 
     No signature is verified, in time linear in the bytes.
 
     Raises:
         BadData: at the stage at which the first other bytes fail.
     """
-    found = frames(body, final=True)
-    at = 0
-    for begin, end in zip(found.begin, found.end, strict=True):
-        if begin != at:
-            break
-        at = end
-    if at != len(body) or not body:
-        decode_first(body, at)
+    found = frames(body, final=True, whole=True)
+    if found.garbage or not body:
+        decode_first(body, found.rest)
         raise EnvelopeError("not an envelope")
-    if Kind.CAMPAIGN in found.kind:
-        raise EnvelopeError("an upload carries reports and enrolments, not campaigns")
-    return Receipt(len(body), hashlib.sha256(body).hexdigest(), found.kind.count(Kind.REPORT))
+    if Kind.CAMPAIGN in found.kind or Kind.CLOSING in found.kind:
+        raise EnvelopeError("an upload carries reports and enrolments, not campaigns and notices about them")
+    payloads = zip(found.payload, found.end, strict=True)
+    named = (campaign_named(body, payload, end - TRAILER) for payload, end in payloads)
+    return Upload(body, tuple(found.end), tuple(named), found.kind.count(Kind.REPORT))
 
 
 @dataclass(frozen=True)
-class _Said:
-    """A verified report, as rows of the ``reports`` table would say it: (period, key, slot) -> output or word."""
+class Question:
+    """The reports of a batch, of which a device asks whether they were counted; enrolments are passed over.
 
-    campaign: str
-    rows: dict[tuple[int, int, int], int | bytes]
-
-
-def counted(study: Study, body: bytes) -> list[bool]:
-    """Whether the study has counted each report of a batch, in their order; enrolments are passed over.
-
-    False says no more than that its outputs are not in the study: it may wait in the inbox, be refused, or never have
-    come; whether the study knows the key is not told.
-
-    Raises:
-        StudyError: the study cannot be read.
+    Attributes:
+        keys: (n,) the key that each names.
+        campaigns: (n,) ids in hex; "" of what is no report.
     """
-    said = list(_said(study, body))
-    wanted: defaultdict[str, set[tuple[int, int, int]]] = defaultdict(set)
-    for one in said:
-        if one is not None:
-            wanted[one.campaign].update(one.rows)
-    there = {campaign: _rows(study, campaign, places) for campaign, places in wanted.items()}
-    return [one is not None and one.rows.items() <= there[one.campaign].items() for one in said]
 
+    chunk: Chunk
+    sealed: Sealed
+    reports: Reports
+    keys: Integers
+    campaigns: tuple[str, ...]
 
-def _said(study: Study, body: bytes) -> Iterator[_Said | None]:
-    """What each report of a batch says, None where nobody registered has said it."""
-    campaigns = frozenset(study.ids())
-    for sealed in read_batch(body):
-        if isinstance(sealed, Envelope) and sealed.kind is Kind.REPORT:
-            try:
-                yield _opened(study, campaigns, sealed)
-            except BadData:
-                yield None
+    @classmethod
+    def of(cls, body: bytes) -> Question:
+        """What a batch asks."""
+        gathering = Gathering()
+        gathering.add(body, frames(body, final=True))
+        chunk = gathering.done()
+        sealed = chunk.of(Kind.REPORT)
+        reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
+        named = zip(reports.campaign, reports.valid.tolist(), strict=True)
+        campaigns = tuple(ids.tobytes().hex() if valid else "" for ids, valid in named)
+        return cls(chunk, sealed, reports, chunk.keys(sealed), campaigns)
 
+    def counted(self, known: Mapping[str, Answers], verifier: Verifier) -> list[bool]:
+        """Whether the study has counted each report, in their order.
 
-def _opened(study: Study, campaigns: frozenset[str], sealed: Envelope) -> _Said | None:
-    """What a report says.
+        False says no more than that its outputs are not in the study: it may wait in the inbox, be refused, or never
+        have come; whether the study knows the key is not told.
+        """
+        verdicts = np.zeros(len(self.sealed), dtype=np.bool_)
+        for campaign in set(self.campaigns) & known.keys():
+            mine = np.array([one == campaign for one in self.campaigns])
+            self._in_campaign(known[campaign], np.flatnonzero(mine), verifier, verdicts)
+        return [bool(verdict) for verdict in verdicts]
 
-    Raises:
-        BadData: the signature does not verify, or the report does not fit its campaign.
-    """
-    report = Report.decode(sealed.unverified)
-    campaign = report.campaign_id.hex()
-    if campaign not in campaigns:
-        return None
-    key = int.from_bytes(sealed.key_id, "big", signed=True)
-    registry = study.registry(campaign)
-    [at], [found] = registry.find(np.array([key], dtype=np.int64))
-    if not found:
-        return None
-    sealed.open(registry.public[at].tobytes())
-    terms = study.known(campaign).campaign.terms
-    if report.period >= terms.periods:
-        return None
-    bits = terms.channel.output_bits
-    outputs: list[int | bytes] = list(report.outputs(terms))
-    if terms.channel.unary:
-        outputs = [pack([word], bits) for word in report.outputs(terms)]
-    return _Said(campaign, {(report.period, key, report.slot + n): output for n, output in enumerate(outputs)})
+    def _in_campaign(self, known: Answers, rows: Integers, verifier: Verifier, verdicts: Mask) -> None:
+        at, found = known.registry.find(self.keys[rows])
+        rows, publics = rows[found], known.registry.public[at[found]]
+        # Who could not have sent a report is not told of it: else anybody could try all outputs of somebody's key.
+        rows = rows[verifier.verify(self.sealed.rows(rows), publics)]
+        for count in np.unique(self.reports.count[rows]).tolist():
+            some = rows[self.reports.count[rows] == count]
+            said, good = self._outputs(known.campaign.terms.channel, some, count)
+            period, key = (np.repeat(column[some], count) for column in (self.reports.period, self.keys))
+            slot = (self.reports.slot[some][:, np.newaxis] + np.arange(count)).ravel()
+            prints = fingerprints(known.counted.secret, period, key, slot, said)
+            verdicts[some] = good & known.counted.holds(prints).reshape(-1, count).all(axis=1)
 
-
-def _rows(study: Study, campaign: str, places: set[tuple[int, int, int]]) -> dict[tuple[int, int, int], int | bytes]:
-    """What the study counted of some keys in some periods."""
-    periods, keys = ({place[column] for place in places} for column in (0, 1))
-    # The campaign is one of the study's and the others are integers, so nothing from outside gets into the query.
-    rows = tables.query(
-        tables.snapshot(study.path / REPORTS),
-        f"SELECT period, key, slot, output, word FROM rows WHERE campaign = '{campaign}' "  # noqa: S608
-        f"AND period IN ({', '.join(map(str, periods))}) AND key IN ({', '.join(map(str, keys))})",
-    )
-    columns = (rows[name].to_pylist() for name in ("period", "key", "slot", "output", "word"))
-    return {
-        (period, key, slot): output if word is None else word
-        for period, key, slot, output, word in zip(*columns, strict=True)
-    }
+    def _outputs(self, channel: Channel, rows: Integers, count: int) -> tuple[Bytes, Mask]:
+        """What some reports of ``count`` outputs say, one output after another, and whose outputs are the channel's."""
+        packed = self.chunk.octets, self.reports.packed[rows], self.reports.packed_length[rows], count
+        if not channel.unary:
+            output, good = columns.outputs(*packed, channel.output_bits, channel.outputs)
+            return numbers(output.ravel()), good
+        words, good = columns.words(*packed, channel.output_bits, channel.ones)
+        length = packed_bytes(1, channel.output_bits)
+        said = b"".join(bytes(length) if word is None else word for word in words.ravel())
+        return np.frombuffer(said, dtype=np.uint8).reshape(-1, length), good

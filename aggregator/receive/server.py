@@ -1,7 +1,8 @@
 """The server: sockets, deadlines and signals around the application.
 
-One idea: a connection carries one request and has a deadline for each part of it, so nobody holds one for long by
-saying nothing, or by saying it slowly. No access log is written, and none of the addresses is.
+A connection carries one request and has a deadline for each part of it, so nobody holds one for long by saying nothing,
+or by saying it slowly. What parsing costs is bounded before anything is parsed: a head by its bytes and lines, a body
+by the number of parts in which it is taken. No access log is written, and none of the addresses is.
 
 The requests: app.
 """
@@ -9,7 +10,10 @@ The requests: app.
 from __future__ import annotations
 
 import asyncio
+import http
 import ipaddress
+import json
+import re
 import signal
 import socket
 from dataclasses import dataclass
@@ -25,10 +29,19 @@ HEAD_SECONDS = 10.0
 """Until a request's head must have come."""
 CONNECTION_SECONDS = 300.0
 """Until everything must be over, the answer read included."""
-REQUESTS = 256
-"""At the same time; beyond, 503. So many uploads are in memory at most."""
-CONNECTIONS = 4 * REQUESTS
-STOP_SECONDS = 30
+CONNECTIONS = 1024
+STOP_SECONDS = 8
+"""For requests on their way when the server is to stop; supervisors kill what has not stopped after ten."""
+HEAD_BYTES, HEAD_LINES = 2**13, 64
+"""Of a request's head, at most."""
+PIECES, PAUSE = 64, 0.5
+"""A request is read as it comes ``PIECES`` times, then after pauses of so many seconds: each part that is read costs
+the same, however small it is."""
+LINGER = 1.0
+"""Seconds between a refusal and the end of the connection, which loses the refusal if bytes are unread."""
+
+_HEAD_ENDS = re.compile(rb"\n\r?\n")
+_CHUNKED = re.compile(rb"\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 
 
 class BadAddress(HalftruthError):
@@ -85,7 +98,7 @@ def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uv
         loop="asyncio",
         http=Deadlines,
         ws="none",
-        lifespan="off",
+        lifespan="on",
         interface="asgi3",
         log_config=None,
         log_level="critical",  # its messages are about single requests; the application has its own
@@ -94,7 +107,6 @@ def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uv
         forwarded_allow_ips=proxy,
         server_header=False,
         headers=[("connection", "close")],
-        limit_concurrency=REQUESTS,
         timeout_graceful_shutdown=STOP_SECONDS,
         ssl_certfile=tls.certificate if tls else None,
         ssl_keyfile=tls.key if tls else None,
@@ -112,14 +124,18 @@ def serve(running: uvicorn.Server, listening: socket.socket) -> None:
 
 
 class Deadlines(H11Protocol):
-    """A connection that ends when its time is over."""
+    """A connection that ends when its time is over, and of which no part costs more than its bytes are worth."""
 
     head_seconds = HEAD_SECONDS
     connection_seconds = CONNECTION_SECONDS
     _timers: tuple[asyncio.TimerHandle, ...] = ()
+    _head: bytearray | None
+    _pieces = 0
+    _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
+        self._head = bytearray()
         if len(self.connections) > CONNECTIONS:
             transport.abort()
             return
@@ -133,6 +149,60 @@ class Deadlines(H11Protocol):
             timer.cancel()
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        self._pieces += 1
+        if self._pieces > PIECES:
+            self.transport.pause_reading()
+            self.loop.call_later(PAUSE, self._read_on)
+        if self._head is not None:
+            data = self._whole_head(data)
+        if data:
+            super().data_received(data)
+
+    def _whole_head(self, data: bytes) -> bytes:
+        """What has come, once it has the whole head; nothing before, and nothing if it is refused."""
+        head = self._head = (self._head or bytearray()) + data
+        ends = _HEAD_ENDS.search(head, max(0, len(head) - len(data) - 2), HEAD_BYTES)
+        if ends is None:
+            if len(head) >= HEAD_BYTES:
+                self._refuse(431, "request", f"a request's head has at most {HEAD_BYTES} bytes")
+            return b""
+        if head.count(b"\n", 0, ends.start()) > HEAD_LINES:
+            self._refuse(431, "request", f"a request's head has at most {HEAD_LINES} lines")
+            return b""
+        if _CHUNKED.search(head, 0, ends.end()):
+            self._refuse(411, "size", "send Content-Length, and the body in one part")
+            return b""
+        self._head = None
+        return bytes(head)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; the word is the server library's."""
+        self._refuse(400, "request", "not an HTTP request that can be understood")
+
+    def _refuse(self, status: int, stage: str, text: str) -> None:
+        """Answer as the application does, without it."""
+        self._refused = True
+        if self.cycle_begun():
+            self.transport.abort()
+            return
+        body = json.dumps({"error": text, "stage": stage}).encode()
+        phrase = http.HTTPStatus(status).phrase
+        head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        self.transport.pause_reading()
+        self.loop.call_later(LINGER, self.transport.close)
+
+    def _read_on(self) -> None:
+        if not (self.transport.is_closing() or self._refused or self.flow.read_paused):
+            self.transport.resume_reading()
+
+    def cycle_begun(self) -> bool:
+        """Whether there was a request."""
+        return getattr(self, "cycle", None) is not None  # uvicorn's types have it there from the beginning
+
     def _end_without_request(self) -> None:
-        if getattr(self, "cycle", None) is None:  # uvicorn's types have it there from the beginning
+        if not self.cycle_begun():
             self.transport.abort()

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.design.catalogue import Question
-from aggregator.design.choice import chosen
-from aggregator.estimate.decoders import decoder_of
-from aggregator.estimate.decoders.decoder import Integers
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Integers
+from aggregator.families.mechanism import Question
+from aggregator.families.registry import decoder_of
+from aggregator.planner.choice import chosen
 from aggregator.present.table import total_variation
 from protocol.campaign import Campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse
-from protocol.channels.bits import S
-from protocol.channels.hadamard import ONE
+from protocol.channels.bits.channel import S
+from protocol.channels.hadamard.channel import ONE
 from protocol.domain import Domain, Values
 from protocol.notions import Notion
 

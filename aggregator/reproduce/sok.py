@@ -16,10 +16,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from aggregator.audit import MOST_STEPS, Audit, ask, audit_campaign
-from aggregator.design.optimum import random_sampling
+from aggregator.anonymity import ReleaseError, judge_reports
+from aggregator.author.audit import MOST_STEPS, Audit, ask, audit
 from aggregator.estimate.error import lip_mse, prior_mse
-from aggregator.release import ReleaseError, judge_reports
+from aggregator.families.response.recipe import random_sampling
 from aggregator.reproduce import crowd
 from aggregator.reproduce.experiment import Curve, Experiment, Finding, Outcome, Panel, Setting
 from protocol import exact, levels
@@ -157,7 +157,7 @@ ROWS = (
 def notions(setting: Setting) -> Outcome:
     campaigns = examples()
     found = {
-        name: audit_campaign(terms, ask(terms, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
+        name: audit(terms, ask(terms, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
         for name, terms in setting.track(campaigns.items())
     }
     least, most, whole = min(PRIOR), max(PRIOR), sum(PRIOR)

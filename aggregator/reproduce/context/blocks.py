@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from aggregator.design import support
 from aggregator.estimate.error import expected_mse
+from aggregator.families.sets.recipe import subset_error
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context.reader import (
@@ -177,7 +177,7 @@ def block_gains(setting: Setting) -> Outcome:
     beside = {
         m: max(
             error[m, "best", eps]
-            / (min(support.subset_error(VALUES // m, d, level(eps)) for d in range(1, VALUES // m)) + (m - 1) / VALUES)
+            / (min(subset_error(VALUES // m, d, level(eps)) for d in range(1, VALUES // m)) + (m - 1) / VALUES)
             for eps in LEVELS
         )
         for m in (1, *BLOCKS)

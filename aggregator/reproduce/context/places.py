@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.error import expected_mse
+from aggregator.families.decoder import Floats
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context.reader import EPS, TV, Reader, level

@@ -13,10 +13,10 @@ import numpy as np
 
 from aggregator.estimate import distribution, likelihood
 from aggregator.estimate.bayes import empirical_bayes
-from aggregator.estimate.decoders import Decoder, decoder_of
-from aggregator.estimate.decoders.decoder import Floats, Integers
 from aggregator.estimate.linear import solve
 from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Decoder, Floats, Integers
+from aggregator.families.registry import decoder_of
 from aggregator.reproduce import crowd
 from protocol import exact
 from protocol.campaign import Campaign

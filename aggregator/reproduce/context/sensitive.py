@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.error import expected_mse
+from aggregator.families.decoder import Floats
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context.reader import FEW, LEVELS, VALUES, Reader, level, people_needed
 from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.design import unary
-from aggregator.design.padding import Padding, choose_padding
-from aggregator.estimate.decoders import Decoder, decoder_of
-from aggregator.estimate.decoders.decoder import Floats
+from aggregator.families.bits import recipe as unary
+from aggregator.families.decoder import Decoder, Floats
+from aggregator.families.registry import decoder_of
+from aggregator.planner.padding import Padding, choose_padding
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting
 from aggregator.reproduce.idldp.single import COMPARED, RECIPES, ROLES, exactly, repeated, shown
@@ -92,8 +92,8 @@ def planned(
 
     def decoder(length: int) -> Decoder:
         if name == "OUE":
-            return decoder_of(unary.oue(people.size + length, exact.level_from(eps)))
-        return decoder_of(campaign(people.size, length, eps, RECIPES[name]).channel)
+            return decoder_of(unary.oue(people.size + length, exact.level_from(eps))).plain
+        return decoder_of(campaign(people.size, length, eps, RECIPES[name]).channel).plain
 
     return choose_padding(sets, people.size, decoder, len(people), lengths, unbiased=unbiased)
 

@@ -38,7 +38,7 @@ from aggregator.reproduce.idldp.surveys import (
 )  # fmt: skip
 from protocol import exact
 from protocol.channels import Bits, Channel
-from protocol.channels.bits import S
+from protocol.channels.bits.channel import S
 from protocol.notions import Ldp
 
 ROLES = {"RAPPOR": "free", "OUE": "ldp", "IDUE": "published", "IDUE opt1": "other", "IDUE opt2": "other"}

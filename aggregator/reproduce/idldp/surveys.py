@@ -21,19 +21,19 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import erf
 
-from aggregator.design.idue import item_budgets
 from aggregator.estimate.bayes import empirical_bayes
-from aggregator.estimate.decoders import decoder_of
-from aggregator.estimate.decoders.decoder import Floats, Integers
 from aggregator.estimate.distribution import project
 from aggregator.estimate.linear import Linear, solve
-from aggregator.estimate.result import holders
+from aggregator.estimate.reported import Reported
+from aggregator.families.bits.idue import item_budgets
+from aggregator.families.decoder import Floats, Integers
+from aggregator.families.registry import decoder_of
 from aggregator.reproduce import crowd
 from aggregator.reproduce.data import Baskets
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Bits
-from protocol.channels.bits import S
+from protocol.channels.bits.channel import S
 from protocol.domain import Items
 from protocol.notions.graded import Graded
 
@@ -223,17 +223,21 @@ class Simulated:
     @cached_property
     def projected(self) -> Floats:
         """(m,) of the nearest distribution to the unbiased estimate."""
-        return self._counts(project(self.linear.raw))
+        return self._counts(project(self.linear.raw, self._reported))
 
     @cached_property
     def shrunk(self) -> Floats:
         """(m,) empirical Bayes."""
-        return self._counts(empirical_bayes(self.linear.raw, self.linear.se))
+        counts = self._counts(empirical_bayes(self.linear.raw, self.linear.se))
+        return self.people * self._reported.possible(counts / self.people)
+
+    @property
+    def _reported(self) -> Reported:
+        return Reported.of(self.terms.domain)
 
     def _counts(self, share: Floats) -> Floats:
-        domain = self.terms.domain
         found = np.empty(len(self.order))
-        found[self.order] = self.people * (holders(domain, share) if isinstance(domain, Items) else share)
+        found[self.order] = self.people * self._reported.shares(share)
         return found
 
 
@@ -245,7 +249,7 @@ def survey(people: People, length: int, terms: Campaign, generator: np.random.Ge
     if length:
         inputs = np.append(inputs, told[people.size :])
     tally = crowd.tally(terms.channel, inputs, generator)
-    return Simulated(terms, solve(decoder_of(terms.channel), tally), order, len(people))
+    return Simulated(terms, solve(decoder_of(terms.channel).plain, tally), order, len(people))
 
 
 def frequent(counts: Integers | Floats, most: int) -> Integers:

@@ -14,12 +14,13 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import minimize
 
-from aggregator.design import idue, unary
-from aggregator.estimate.decoders.decoder import Floats
+from aggregator.families.bits import idue
+from aggregator.families.bits import recipe as unary
+from aggregator.families.decoder import Floats
 from aggregator.reproduce.experiment import Finding, Outcome, Setting
 from protocol import exact
 from protocol.channels import Bits
-from protocol.channels.bits import S
+from protocol.channels.bits.channel import S
 from protocol.domain.items import Items, set_level
 from protocol.notions.graded import Graded
 

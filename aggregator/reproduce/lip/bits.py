@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from aggregator.design.mechanisms import lip_response, published_lip_response
-from aggregator.design.optimum import symmetric_lip
 from aggregator.estimate import distribution
-from aggregator.estimate.decoders import decoder_of
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.error import prior_mse
+from aggregator.families.decoder import Floats
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import lip_response, published_lip_response, symmetric_lip
 from aggregator.reproduce import crowd
 from aggregator.reproduce.data import SOURCES
 from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting

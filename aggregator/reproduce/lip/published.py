@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from aggregator.design.mechanisms import published_lip_response, randomized_response
-from aggregator.estimate.decoders.decoder import Floats
 from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
+from aggregator.families.decoder import Floats
+from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.reproduce.experiment import Curve, parted
 from protocol import exact
 from protocol.channels import Channel, Table

@@ -16,9 +16,9 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import linprog
 
-from aggregator.design.columns import ATTEMPTS, SHRINK
-from aggregator.estimate.decoders import decoder_of
-from aggregator.estimate.decoders.decoder import Floats
+from aggregator.families.decoder import Floats
+from aggregator.families.registry import decoder_of
+from aggregator.families.table.column_generation import ATTEMPTS, SHRINK
 from protocol import exact
 from protocol.channels import Channel, Table
 from protocol.errors import ChannelError, Uncertified

@@ -1,0 +1,164 @@
+"""k-anonymity and l-diversity of what is released: a table of rows, or the reports of a study.
+
+One idea: rows that look alike in what others may know of a person are a class; k is the size of the smallest class, l
+the fewest different sensitive values in one. Both speak of one release, not of the mechanism that made it: they bound
+nothing for an observer who knows more, and are no substitute for a level.
+
+Source: SoK, Def. 3 and 4 (Samarati and Sweeney 1998; Machanavajjhala et al. 2007, distinct l-diversity).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute, csv, parquet
+
+from aggregator.author.audit import MOST_STEPS
+from aggregator.estimate.tally import Tally
+from protocol.channels import Channel
+from protocol.errors import BadData
+
+
+class ReleaseError(BadData):
+    """A table that cannot be judged: not readable, or without the columns that were named."""
+
+    stage = "release"
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a release gives away by rarity.
+
+    Attributes:
+        rows: how many rows or reports.
+        classes: how many classes of rows that look alike.
+        k: rows of the smallest class; 0 where there are no rows.
+        smallest: what the rows of one such class look like.
+        l: the fewest sensitive values in a class; None where no sensitive column is named.
+        poorest: what the rows of one such class look like.
+    """
+
+    rows: int
+    classes: int
+    k: int
+    smallest: dict[str, str]
+    l: int | None  # noqa: E741  # the notion's own letter
+    poorest: dict[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {
+            "rows": self.rows,
+            "classes": self.classes,
+            "k": self.k,
+            "smallest": self.smallest,
+            "l": self.l,
+            "poorest": self.poorest,
+        }
+
+
+def judge_sheet(path: Path, known: Sequence[str], sensitive: str | None = None) -> Release:
+    """k-anonymity, and l-diversity if a sensitive column is named, of a CSV (with a header) or Parquet file.
+
+    A cell without a value is a value like any other. CSV cells are compared as they are written.
+
+    Args:
+        known: the quasi-identifiers, columns that others may know of a person.
+        sensitive: the column that nobody should learn of a person.
+    Raises:
+        ReleaseError
+    """
+    if not known:
+        raise ReleaseError("name the columns that others may know of a person")
+    if sensitive in known:
+        raise ReleaseError(f"column {sensitive!r} is either known or sensitive")
+    columns = [*known, *([] if sensitive is None else [sensitive])]
+    if len(set(columns)) < len(columns):
+        raise ReleaseError("each column is named once")
+    table = _read(path, columns)
+    if not table.num_rows:
+        return Release(0, 0, 0, {}, None if sensitive is None else 0, {})
+    counted = table.append_column(pa.field("", pa.int8()), pa.nulls(table.num_rows, pa.int8()))
+    asked = [("", "count", compute.CountOptions(mode="all"))]
+    if sensitive is not None:
+        asked.append((sensitive, "count_distinct", compute.CountOptions(mode="all")))
+    groups = counted.group_by(list(known), use_threads=False).aggregate(asked)
+    sizes = groups.column("_count").to_numpy()
+    smallest = int(sizes.argmin())
+    diversity = groups.column(f"{sensitive}_count_distinct").to_numpy() if sensitive is not None else None
+    poorest = smallest if diversity is None else int(diversity.argmin())
+
+    def row(place: int) -> dict[str, str]:
+        cells = {name: groups.column(name)[place].as_py() for name in known}
+        return {name: "" if cell is None else str(cell) for name, cell in cells.items()}
+
+    return Release(
+        table.num_rows,
+        groups.num_rows,
+        int(sizes[smallest]),
+        row(smallest),
+        None if diversity is None else int(diversity[poorest]),
+        {} if diversity is None else row(poorest),
+    )
+
+
+def judge_reports(channel: Channel, tally: Tally) -> Release:
+    """Local k-anonymity and l-diversity of counted reports.
+
+    A report shows its output; reports of one output are a class. What a report hides is the answer, so the sensitive
+    values of a class are the answers that could have given its output at all.
+
+    Raises:
+        ReleaseError: reports are sets of bits, which are counted one by one, or the channel is too large.
+    """
+    if channel.unary:
+        raise ReleaseError("reports of bits are counted bit by bit: which of them are alike is not kept")
+    seen = np.flatnonzero(tally.counts)
+    if not len(seen):
+        return Release(0, 0, 0, {}, 0, {})
+    smallest = int(seen[tally.counts[seen].argmin()])
+    everything = range(channel.inputs)
+    if channel.loss(everything, everything).denominator:  # every answer can give every output that any can
+        fewest, poorest = channel.inputs, smallest
+    elif len(seen) * channel.inputs > MOST_STEPS:
+        raise ReleaseError("the channel is too large to look at which answers could have given which output")
+    else:
+        fewest, poorest = min((sum(channel.weight(x, int(y)) > 0 for x in everything), int(y)) for y in seen)
+    return Release(
+        int(tally.counts.sum()),
+        len(seen),
+        int(tally.counts[smallest]),
+        {"output": str(smallest)},
+        fewest,
+        {"output": str(poorest)},
+    )
+
+
+def _read(path: Path, columns: Sequence[str]) -> pa.Table:
+    try:
+        with path.open("rb") as file:
+            is_parquet = file.read(4) == b"PAR1"
+        if is_parquet:
+            present = parquet.read_schema(path).names
+            _require(path, columns, present)
+            return parquet.read_table(path, columns=list(columns))
+        text = csv.ConvertOptions(column_types={name: pa.string() for name in columns}, strings_can_be_null=False)
+        table = csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=text)
+    except pa.ArrowException as error:
+        raise ReleaseError(f"{path.name} is neither CSV nor Parquet: {str(error).splitlines()[0][:200]}") from None
+    _require(path, columns, table.column_names)
+    return table.select(list(columns))
+
+
+def _require(path: Path, columns: Sequence[str], present: Sequence[str]) -> None:
+    for name in columns:
+        if present.count(name) != 1:
+            raise ReleaseError(
+                f"{path.name} has {'no' if name not in present else 'more than one'} column {name[:40]!r}; it has "
+                + ", ".join(repr(column[:40]) for column in present[:20])
+            )

@@ -1,0 +1,1 @@
+"""From a draft to a campaign: the sections of the file and the checks on what they ask for."""

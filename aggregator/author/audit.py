@@ -1,0 +1,208 @@
+"""The audit of a campaign: what integers prove, and what they cost in accuracy.
+
+Nothing is read from what the author claims; every number is computed again from the channel's integers.
+Levels are exact and rounded up; errors are floats, for people.
+
+``audit`` says what the campaign promises; given an ``Asked``, it also says what the channel is worth under
+every other notion. ``compare`` sets several campaigns side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from aggregator.author.value_table import SheetError, read_sheet
+from aggregator.estimate.error import campaign_error, lip_mse, lip_mse_bound
+from aggregator.estimate.reported import Reported
+from aggregator.families.decoder import NotInvertible
+from aggregator.inspection import certificate_facts
+from protocol import levels
+from protocol.campaign import Campaign
+from protocol.domain import DITHER_BYTES, Domain
+from protocol.levels import METRICS, Asked, Metric, Pufferfish, Survey, structure_of
+from protocol.notions import Classes, Information, MutualInformation, Notion, TranscriptPrior
+from protocol.notions.classes import class_channels
+
+MOST_STEPS = 2**21
+"""A desk is given longer than a device: some ten seconds for a level."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The findings for one campaign.
+
+    Attributes:
+        terms: the campaign.
+        raw_mse: expected squared error of the unbiased histogram of one report, summed over values, people spread
+            evenly; divide by n for n reports. Of item sets, of the shares of people who hold each item; of classes, of
+            the shares of everybody. None where there is no unbiased estimate.
+        people_per_report: the most people one report can count for in the unbiased estimate; None without one.
+        mse, mse_bound: LIP only: expected squared error of one person's histogram when the prior is right, summed
+            over values (of item sets, over the items, times l squared), and the least any mechanism at this level can
+            have (MATH 2.2).
+        survey: the levels under every other notion; None where they were not asked for.
+        prior: whose prior they are under: the campaign's, uniform, or a sheet's.
+        asked: what they were asked with.
+    """
+
+    terms: Campaign
+    raw_mse: float | None
+    people_per_report: float | None
+    mse: float | None
+    mse_bound: float | None
+    survey: Survey | None = None
+    prior: str | None = None
+    asked: Asked | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form; levels in nats, null where infinite."""
+        found = certificate_facts(self.terms) | {"raw_mse": self.raw_mse, "people_per_report": self.people_per_report}
+        if self.mse is not None:
+            found |= {"mse": self.mse, "mse_bound": self.mse_bound}
+        if self.survey is not None and self.asked is not None:
+            surveyed: dict[str, Any] = levels.as_json(self.survey, self.terms.channel)
+            # What the campaign declares keeps its own key, whatever else goes by that name; a ball that is asked for is
+            # another question.
+            own = dict(found["levels"])
+            if self.asked.radius is not None:
+                own.pop("lip-ball", None)
+            found["levels"] = surveyed["levels"] | own
+            found["ball"] = found.get("ball") if self.asked.radius is None else float(self.asked.radius)
+            found |= {name: value for name, value in surveyed.items() if name != "levels"}
+            found |= {
+                "prior": self.prior,
+                "metric": None if self.asked.metric is None else self.asked.metric.name,
+            }
+            found |= self._pufferfish()
+        return found
+
+    def _pufferfish(self) -> dict[str, Any]:
+        if self.survey is None or self.survey.distinction is None or self.asked is None or not self.asked.pufferfish:
+            return {}
+        worst, asked = self.survey.distinction, self.asked.pufferfish
+        return {
+            "pufferfish": {
+                "secret": asked.secrets[worst.secret],
+                "other": asked.secrets[worst.other],
+                "scenario": asked.scenarios[worst.scenario].name,
+                "output": None if worst.level.y is None else self.terms.channel.spelled(worst.level.y),
+            }
+        }
+
+
+def ask(
+    terms: Campaign,
+    *,
+    prior: Sequence[int] | None = None,
+    epsilons: Sequence[int] = (),
+    radius: Fraction | None = None,
+    metric: str | None = None,
+    pufferfish: Pufferfish | None = None,
+) -> Asked:
+    """What to look at in a campaign.
+
+    Args:
+        prior: positive integers, one for each value, the same in all classes; where not given the campaign's own, or
+            each class's, if it has one, else uniform.
+        epsilons: nanonats; none, half and all of the declared level where not given.
+        metric: one of ``METRICS`` for the campaign's domain; the first of them where not given.
+    Raises:
+        DomainError: the domain has no such metric.
+    """
+    each = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
+    priors = [prior or _prior_of(notion) or (1,) * terms.domain.size for notion in each]
+    level = terms.notion.level
+    distance = Metric.of(terms.domain, metric) if metric or terms.domain.kind in METRICS else None
+    return Asked(tuple(chain(*priors)), epsilons or (0, level // 2, level), radius, distance, pufferfish)
+
+
+def _prior_of(notion: Notion) -> tuple[int, ...] | None:
+    """The prior of a notion that has one."""
+    return notion.prior if isinstance(notion, Information | MutualInformation | TranscriptPrior) else None
+
+
+def _surveyed(terms: Campaign, asked: Asked) -> Survey:
+    """All levels of the campaign, of classes the worst of each."""
+    channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
+    return levels.survey_of([structure_of(channel, MOST_STEPS) for channel in channels], asked)
+
+
+def _whose(terms: Campaign) -> str:
+    """Whose prior the levels are under where nobody named one."""
+    notions = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
+    known = [_prior_of(notion) is not None for notion in notions]
+    if not any(known):
+        return "uniform"
+    return "campaign" if all(known) else "campaign (where a class has none: uniform)"
+
+
+def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
+    """A prior from a CSV file with the header ``value,count``; counts may be fractions and are above zero.
+
+    Raises:
+        SheetError
+    """
+    weights = [Fraction(0)] * domain.size
+    for answer, count, where in read_sheet(path, domain, "count"):
+        if count <= 0:
+            raise SheetError(f"{where}: the count of a value is above zero")
+        weights[domain.index(answer, bytes(DITHER_BYTES))] += count
+    missing = next((x for x, weight in enumerate(weights) if not weight), None)
+    if missing is not None:
+        raise SheetError(f"{path.name} has no count for {domain.label(missing)!r}: a prior leaves no value out")
+    whole = math.lcm(*(weight.denominator for weight in weights))
+    return tuple(int(weight * whole) for weight in weights)
+
+
+def compare(campaigns: Mapping[str, Campaign], prior: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    """Point-wise against average-case levels, context-aware against context-free, a row a campaign   (SoK, sec. II).
+
+    Args:
+        campaigns: by the name of their row.
+        prior: of the context-aware levels; each campaign's own, or uniform, where not given.
+    Returns:
+        For each campaign its name and the nats of
+
+                            point-wise                             average-case
+            context-free    ldp                                    maximal-leakage
+            context-aware   lip, differential-identifiability      mutual-information
+
+        each null where it is infinite, and absent where it is not computed.
+    """
+    rows = []
+    for name, terms in campaigns.items():
+        found = _surveyed(terms, ask(terms, prior=prior))
+        rows.append({"mechanism": name, **{notion: level.nats for notion, level in found.levels.items()}})
+    return rows
+
+
+def audit(terms: Campaign, asked: Asked | None = None, prior_name: str | None = None) -> Audit:
+    """Audit a campaign. Its certificate was computed from the same integers when it was decoded.
+
+    Args:
+        asked: what else to look at; see ``ask``. Nothing where not given.
+        prior_name: whose prior is asked with; the campaign's or uniform, where not given.
+    """
+    prior = terms.notion.prior if isinstance(terms.notion, Information | TranscriptPrior) else None
+    reported = Reported.of(terms.domain)
+    raw_mse: float | None = None
+    weight: float | None = None
+    with suppress(NotInvertible):  # a LIP campaign still has its MMSE estimate
+        raw_mse, weight = campaign_error(terms)
+    return Audit(
+        terms,
+        raw_mse,
+        weight,
+        None if prior is None or terms.channel.unary else lip_mse(terms.channel, prior, reported),
+        None if prior is None else lip_mse_bound(terms.notion.level, prior, reported),
+        None if asked is None else _surveyed(terms, asked),
+        None if asked is None else prior_name or _whose(terms),
+        asked,
+    )

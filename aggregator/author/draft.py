@@ -1,0 +1,289 @@
+"""The draft: a campaign as its author writes it, in TOML.
+
+A draft is read once, strictly, into the ``Campaign`` that will be signed. Every key is known or refused, numbers stay
+decimals until they are integers, and an error names the entry and what would do instead.
+
+What it asks: domain_section. What it promises: privacy_section. How a channel is found: aggregator.planner.choice.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import tomllib
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from aggregator.author.classes import class_channel, classes_of
+from aggregator.author.domain_section import domain_of
+from aggregator.author.privacy_section import notion_of, part_of
+from aggregator.author.study_section import addresses_of, translations_of
+from aggregator.author.toml_section import DraftError, Section, count, finite, normalised
+from aggregator.estimate.reported import Reported
+from aggregator.families.decoder import Decoder
+from aggregator.families.mechanism import Question
+from aggregator.families.noise.recipe import discrete_gaussian
+from aggregator.families.table.mutual_information import mutual_information_table
+from aggregator.families.table.recipe import MOST_CONVEX
+from aggregator.planner.choice import AUTO, Unsuited, chosen, own_prior_channel
+from aggregator.planner.padding import choose_padding, read_sets
+from protocol.campaign import ENROLMENTS, Campaign
+from protocol.channels import Channel, Table
+from protocol.domain import Buckets, Domain, Items
+from protocol.errors import NotionError
+from protocol.notions import Ldp, MutualInformation, Notion, OwnPrior, TranscriptPrior
+from protocol.notions.classes import class_channels
+
+DAY = 86_400
+OWN = "lip-response"
+"""The rule by which everybody derives the channel of a declared prior."""
+TABLE, GAUSSIAN = "table", "gaussian"
+"""Mechanisms with entries of their own: the channel's rows, and the noise's width."""
+AVERAGE = "mutual-information"
+"""Notion and mechanism that may say how far a wrong answer is from the right one."""
+POWERS = {"wrong": 0, "absolute": 1, "squared": 2}
+"""Distortions: to which power the distance between two numbers counts; 0 counts every wrong answer alike."""
+
+
+def read_draft(path: Path) -> Campaign:
+    """The campaign of the draft at ``path``; files it names are looked for beside it.
+
+    Raises:
+        DraftError, BadData: what is wrong, and where.
+    """
+    return campaign_of(_document(path), path.parent)
+
+
+def read_question(path: Path) -> Question:
+    """What the draft at ``path`` wants a channel for; nothing else in it is looked at.
+
+    Raises:
+        DraftError, BadData
+    """
+    document = _document(path)
+    top = Section("", document)
+    sections = [
+        Section(name, top.take(name, dict, "a table of its own", {})) for name in ("domain", "privacy", "prior")
+    ]
+    domain = domain_of(sections[0])
+    question = _question(sections[1], sections[2], domain, path.parent, _bundled(document))
+    for section in sections:
+        section.done()
+    return question
+
+
+def read_classes(path: Path) -> tuple[tuple[str, ...], Sequence[Channel]] | None:
+    """The classes of the draft at ``path`` and the channel of each; None where it has none.
+
+    Raises:
+        DraftError, BadData
+    """
+    document = _document(path)
+    if "classes" not in document:
+        return None
+    top = Section("", document)
+    domain = domain_of(Section("domain", top.take("domain", dict, "a table of its own")))
+    tables = top.take("classes", dict, "a table [classes.NAME] for each class")
+    notion, names = classes_of(tables, document["privacy"], domain, path.parent)
+    mechanism = Section("mechanism", document.get("mechanism", {}))
+    _, channel = class_channel(mechanism.take("name", str, "a mechanism's name, or auto", AUTO), domain, notion)
+    return names, class_channels(channel, len(names))
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8"), parse_float=Decimal)
+    except UnicodeDecodeError:
+        raise DraftError(f"{path.name} is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DraftError(f"{path.name} is not TOML: {error}") from None
+    except (ValueError, RecursionError):
+        raise DraftError(f"{path.name} has a number of thousands of digits, or hundreds of lists in lists") from None
+
+
+def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
+    """The campaign of a parsed draft.
+
+    Args:
+        document: TOML, floats as ``Decimal``.
+        folder: where files that the draft names are looked for.
+    """
+    document = _padded(document, folder)
+    top = Section("", document)
+    sections = {
+        name: Section(name, top.take(name, dict, "a table of its own", default))
+        for name, default in (
+            ("domain", None), ("privacy", None), ("schedule", None), ("mechanism", {}), ("limits", {}), ("prior", {}),
+            ("study", {}),
+        )
+    }  # fmt: skip
+    domain = domain_of(sections["domain"])
+    names: tuple[str, ...] = ()
+    notion: Notion
+    channel: Channel
+    if "classes" in top:
+        # Read class by class, so these two sections are not read here.
+        sections.pop("prior").done()
+        del sections["privacy"]
+        tables = top.take("classes", dict, "a table [classes.NAME] for each class")
+        notion, names = classes_of(tables, document["privacy"], domain, folder)
+        name = sections["mechanism"].take("name", str, "a mechanism's name, or auto", AUTO).lower()
+        mechanism, channel = class_channel(name, domain, notion)
+    else:
+        question = _question(sections["privacy"], sections["prior"], domain, folder, _bundled(document))
+        notion = question.notion
+        mechanism, channel = _mechanism(sections["mechanism"], question)
+    schedule, limits, study = sections["schedule"], sections["limits"], sections["study"]
+    opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
+    if closes <= opens:
+        raise DraftError("[schedule] closes comes after opens")
+    campaign = Campaign(
+        title=top.take("title", str, "the campaign's name"),
+        question=top.take("question", str, "what the person is asked"),
+        purpose=top.take("purpose", str, "why it is asked", ""),
+        organisation=top.take("organisation", str, "who asks"),
+        domain=domain,
+        notion=notion,
+        mechanism=mechanism,
+        channel=channel,
+        opens=opens,
+        closes=closes,
+        period_seconds=_period(schedule, closes - opens),
+        answers_per_period=count(schedule, "answers_per_period", 1),
+        minimum_reports=count(limits, "minimum_reports", 100),
+        enrolment=limits.choice("enrolment", ENROLMENTS, "open"),
+        classes=names,
+        addresses=addresses_of(study),
+        contact=study.take("contact", str, "how the organisation is reached", ""),
+        retention=study.take("retention", str, "how long reports and results are kept", ""),
+        notice=study.take("notice", str, "a link to the legal notice", ""),
+        language=top.take("language", str, "the language of the texts, such as en", "").lower(),
+        translations=translations_of(top.take("text", dict, "a table [text.LANGUAGE] for each language", {})),
+    )
+    for section in (*sections.values(), top):
+        section.done()
+    return campaign
+
+
+def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The draft with a padding of "auto" replaced by the number of least expected error on a sample of sets."""
+    asked = document.get("domain")
+    if not isinstance(asked, dict) or asked.get("kind") != "items" or asked.get("padding") != AUTO:
+        return document
+    section = Section("domain", asked)
+    file = folder / section.take("sample", str, "a text file of sets, one a line, for a padding chosen from it")
+    limits = Section("limits", document.get("limits", {}))
+    rest = {name: value for name, value in asked.items() if name != "sample"}
+
+    def padded(length: int) -> dict[str, Any]:
+        return document | {"domain": rest | {"padding": length}}
+
+    def decoder(length: int) -> Decoder:
+        tried = padded(length)
+        top = Section("", tried)
+        names = ("domain", "privacy", "prior", "mechanism")
+        sections = [Section(name, top.take(name, dict, "a table of its own", {})) for name in names]
+        domain = domain_of(sections[0])
+        question = _question(sections[1], sections[2], domain, folder, _bundled(document))
+        channel = _mechanism(sections[3], question)[1]
+        return Reported.of(domain).reader(channel)
+
+    domain = domain_of(Section("domain", rest | {"padding": 1}))
+    if not isinstance(domain, Items):
+        return document
+    baskets = read_sets(file, domain)
+    return padded(choose_padding(baskets, domain.count, decoder, count(limits, "minimum_reports", 100)).length)
+
+
+def _question(privacy: Section, prior: Section, domain: Domain, folder: Path, bundled: bool) -> Question:
+    notion = notion_of(privacy, prior, domain, folder)
+    return Question(domain, notion, part_of(privacy, notion), bundled)
+
+
+def _bundled(document: dict[str, Any]) -> bool:
+    """Whether a draft lets a device answer several times a period; ``[schedule]`` itself is read elsewhere."""
+    schedule = document.get("schedule")
+    answers = schedule.get("answers_per_period", 1) if isinstance(schedule, dict) else 1
+    return isinstance(answers, int) and answers > 1
+
+
+def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:
+    name = section.take("name", str, "a mechanism's name, or auto", AUTO).lower()
+    if isinstance(question.notion, (OwnPrior, TranscriptPrior)):
+        if name not in (AUTO, OWN):
+            raise DraftError(f'[mechanism] priors of devices have one rule, "{OWN}", not {name[:60]!r}')
+        if isinstance(question.notion, TranscriptPrior):
+            return OWN, question.notion.channel_of(question.notion.prior)
+        return (OWN, question.notion.response) if name == OWN else own_prior_channel(question)
+    if name == TABLE:
+        return name, _table(section, question.size)
+    if name == GAUSSIAN:
+        return name, _gaussian(section, question)
+    if "distortion" in section:
+        return AVERAGE, _averaged(section, name, question)
+    try:
+        return chosen(name, question)
+    except Unsuited as error:
+        raise DraftError(f"[mechanism] {error}") from None
+
+
+def _gaussian(section: Section, question: Question) -> Channel:
+    """Noise of a width that only its author can know; its level is pure, what it keeps with a delta is the audit's."""
+    sigma = finite("mechanism", "sigma", section.take("sigma", (int, Decimal), "the noise's width in steps, above 0"))
+    if sigma <= 0:
+        raise DraftError("[mechanism] sigma is the noise's width in steps, above 0")
+    if not (isinstance(question.domain, Buckets) and isinstance(question.notion, Ldp)):
+        raise DraftError(f'[mechanism] "{GAUSSIAN}" is made for numbers on a line: a buckets domain, notion ldp')
+    return discrete_gaussian(question.size, float(sigma), question.notion.level)
+
+
+def _averaged(section: Section, name: str, question: Question) -> Channel:
+    """The channel of least mean distance between an answer and what is sent for it, under mutual information."""
+    distortion = section.choice("distortion", tuple(POWERS))
+    notion, domain = question.notion, question.domain
+    if not isinstance(notion, MutualInformation) or name not in (AUTO, AVERAGE):
+        raise DraftError(f'[mechanism] distortion goes with notion "{AVERAGE}" and the mechanism of that name')
+    if question.size > MOST_CONVEX:
+        raise DraftError(f"[mechanism] distortion: it takes {MOST_CONVEX} values at most, not {question.size}")
+    power = POWERS[distortion]
+    if power and not isinstance(domain, Buckets):
+        raise DraftError(f'[mechanism] distortion "{distortion}" is of numbers: a buckets domain, not {domain.kind}')
+    edges = [float(edge) for edge in domain.edges] if isinstance(domain, Buckets) else range(question.size)
+    apart = [[abs(one - other) ** power if one != other else 0.0 for other in edges] for one in edges]
+    most = max(map(max, apart))
+    try:
+        return mutual_information_table(notion.prior, notion.level, [[cell / most for cell in row] for row in apart])
+    except NotionError as error:
+        raise DraftError(f"[mechanism] {error}") from None
+
+
+def _table(section: Section, size: int) -> Table:
+    rows = [
+        [finite("mechanism", "rows", cell) for cell in row]
+        for row in section.list_of("rows", list, "lists of probabilities, one list for each value")
+    ]
+    if len(rows) != size:
+        raise DraftError(f"[mechanism] rows has {len(rows)} rows, the domain {size} values")
+    if any(cell < 0 for row in rows for cell in row):
+        raise DraftError("[mechanism] rows are probabilities: none is below 0")
+    return Table.nearest([normalised(row, f"[mechanism] rows: the cells of row {x + 1}") for x, row in enumerate(rows)])
+
+
+def _time(section: Section, name: str) -> int:
+    value = section.take(name, datetime.date, "a date, such as 2026-12-01, or a time with its offset")
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime.combine(value, datetime.time())
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=datetime.UTC)
+    return math.floor(value.timestamp())
+
+
+def _period(section: Section, whole: int) -> int:
+    days = finite("schedule", "period_days", section.take("period_days", (int, Decimal), "days", Fraction(whole, DAY)))
+    seconds = days * DAY
+    if seconds.denominator != 1 or seconds < 1:
+        raise DraftError("[schedule] period_days is a positive number of days that makes whole seconds")
+    return seconds.numerator

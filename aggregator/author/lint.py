@@ -1,0 +1,77 @@
+"""What an author should think twice about before signing.
+
+A campaign that is certified can still be useless, or easily bent, or leave the person alone with a question. Each
+warning names what the author can change and what it would do.
+
+What is forbidden is not here: a campaign that must not exist cannot be constructed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from aggregator.estimate.error import campaign_error
+from aggregator.estimate.reported import Reported
+from aggregator.families.decoder import NotInvertible
+from protocol import exact
+from protocol.campaign import Campaign
+
+HEAVY = 20.0
+"""People that one report may count for before an author is told."""
+
+
+def lint(terms: Campaign) -> tuple[str, ...]:
+    """What is questionable about a campaign, in words; empty where nothing is."""
+    return tuple(_findings(terms))
+
+
+def _findings(terms: Campaign) -> Iterator[str]:
+    reported = Reported.of(terms.domain)
+    size, even = reported.count, reported.factor / terms.domain.size
+    try:
+        mse, weight = campaign_error(terms)
+    except NotInvertible as reason:
+        # What the decoder says of it ends with advice.
+        yield f"shares will have no unbiased estimate and no error bars: {reason}"
+    else:
+        if weight > HEAVY:
+            yield (
+                f"one report weighs {weight:,.0f} people: whoever sends a few forged ones moves a share at will. A "
+                "higher epsilon, fewer values, or a mechanism whose reports speak of many values at once weighs less"
+            )
+        # The root mean square error of a value beside the even share, people spread evenly.
+        error = math.sqrt(mse / size / terms.minimum_reports)
+        if error > even:
+            needed = mse / size / even**2
+            yield (
+                f"with {terms.minimum_reports:,} devices, the least you wait for, a share is off by {error:.2%} where "
+                f"{size:,} even shares are {even:.2%} each: expect only values well above that to be seen. "
+                f"Wait for {_rounded(needed):,} devices, or ask for fewer values"
+            )
+    if terms.certificate.ldp is None:
+        yield (
+            f"some answers rule out others for certain, so this has no LDP level: only what {terms.notion.name} "
+            f"protects is protected, at a charge of {exact.in_nats(terms.certificate.cost)} nats. What people "
+            "know of each other outside the notion may complete it"
+        )
+    yield from _left_unsaid(terms)
+
+
+def _left_unsaid(terms: Campaign) -> Iterator[str]:
+    if not terms.addresses:
+        yield (
+            "the campaign has no address, so each device must be told one when it joins, and nobody has signed it: "
+            'give [study] address = "https://HOST"'
+        )
+    if not terms.contact:
+        yield (
+            "the campaign has no contact, so a person who has a question or a complaint does not learn whom to ask: "
+            "give [study] contact"
+        )
+
+
+def _rounded(number: float) -> int:
+    """Up to two digits, so that it does not look more exact than it is."""
+    unit = 10.0 ** max(0, math.floor(math.log10(number)) - 1)
+    return math.ceil(number / unit) * int(unit)

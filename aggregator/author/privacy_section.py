@@ -1,0 +1,294 @@
+"""What a draft promises: its privacy notion, with the prior where the notion has one.
+
+An entry that cannot be kept is named with what would do instead; whether a channel keeps the notion is the
+certificate's to say.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from decimal import Decimal
+from pathlib import Path
+
+from aggregator.author.pufferfish_file import read_scenarios
+from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
+from aggregator.author.value_table import read_sheet
+from aggregator.families.noise.recipe import METRICS, geo_over
+from aggregator.families.noise.wasserstein import geo_for
+from protocol import exact, notions
+from protocol.domain import DITHER_BYTES, Domain, Grid, Items
+from protocol.errors import BadData
+from protocol.notions import (
+    Block,
+    Graded,
+    HighLow,
+    Information,
+    Ldp,
+    Matrix,
+    MutualInformation,
+    Notion,
+    OwnPrior,
+    TranscriptPrior,
+)
+from protocol.notions.information import MAX_PRIOR_WEIGHT, RADIUS_UNITS
+from protocol.personal import DRIFT_ONE
+
+NOTIONS = (
+    "ldp", "high-low", "block", "minid", "avgid", "geo", "pairwise", "pufferfish", "lip", "mutual-information",
+)  # fmt: skip
+
+
+def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) -> Notion:
+    """The notion of ``[privacy]`` and ``[prior]``; files they name are looked for in ``folder``."""
+    name = section.choice("notion", NOTIONS)
+    if name == "pairwise":
+        return _matrix(section, domain, folder)
+    if name in ("minid", "avgid"):
+        return _graded(section, name, domain)
+    level = _level(section)
+    if name == "geo":
+        return _geo(section, domain, level)
+    if name == "pufferfish":
+        return _pufferfish(section, domain, level, folder)
+    if name == "mutual-information":
+        return MutualInformation(level, _prior(prior, domain, folder))
+    if name == "lip":
+        kind = prior.take("kind", str, '"campaign", "transcript" or "own"', "campaign").lower()
+        if kind == "own":
+            return OwnPrior(level, domain.size)
+        if kind == "transcript":
+            return TranscriptPrior(level, _prior(prior, domain, folder), _drift(prior))
+        if kind != "campaign":
+            raise DraftError(
+                '[prior] kind is "campaign", the public prior of everybody, "transcript", where it follows each '
+                'device\'s earlier reports, or "own", which each device declares; '
+                f"classes of people have tables [classes.NAME]; not {shown(kind)}"
+            )
+        return Information(level, _prior(prior, domain, folder), _radius(prior))
+    if name == "high-low":
+        return HighLow(level, domain.size, _sensitive(section, domain))
+    if name == "block":
+        blocks = _blocks(section, domain)
+        if len(set(blocks)) == len(blocks):
+            raise DraftError(
+                "[privacy] blocks: every value is alone in its block, so all would be told; put values that must not "
+                "be told apart into one block"
+            )
+        return Block.over(level, blocks)
+    return Ldp(level)
+
+
+def part_of(section: Section, notion: Notion) -> float | None:
+    """The part of the people who hold a sensitive value, where ``[privacy]`` says it: a channel is chosen by it, and
+    what is promised does not depend on it."""
+    if "sensitive_share" not in section:
+        return None
+    if not isinstance(notion, HighLow):
+        raise DraftError('[privacy] sensitive_share goes with sensitive values: notion = "high-low"')
+    what = "the part of the people who hold a sensitive value, above 0 and below 1, such as 0.1"
+    said = section.take("sensitive_share", (int, Decimal), what)
+    part = float(finite("privacy", "sensitive_share", said))
+    if not 0 < part < 1:
+        raise DraftError(f"[privacy] sensitive_share is {what}, not {shown(said)}")
+    return part
+
+
+def _sensitive(section: Section, domain: Domain) -> tuple[int, ...]:
+    labels = section.list_of("sensitive", str, "values that need protection")
+    marked = sorted({_input(domain, label, "sensitive") for label in labels})
+    if not marked:
+        raise DraftError("[privacy] sensitive names no value, so nothing would be protected: name one at least")
+    if len(marked) == domain.size:
+        raise DraftError(f'[privacy] sensitive names all {domain.size} values: that is notion "ldp"')
+    return tuple(marked)
+
+
+def _graded(section: Section, name: str, domain: Domain) -> Notion:
+    """MinID- or AvgID-LDP: a budget for each value, and the pairs of budgets whose values need no protection."""
+    budgets: list[int] = []
+    named = {
+        _input(domain, label, "budgets"): _nats("budgets", value)
+        for label, value in section.take("budgets", dict, "a table of values and their budgets in nats").items()
+    }
+    others = _nats("default", section.take("default", (int, Decimal), "the budget of every other value", Decimal(0)))
+    items = domain.count if isinstance(domain, Items) else domain.size
+    for x in range(items):
+        budget = named.get(x, others)
+        if not budget:
+            raise DraftError(f"[privacy] budgets: {shown(domain.label(x))} has none; give it one, or a default to all")
+        budgets.append(budget)
+    # What a set is padded with is as well protected as the best protected item (Gu et al. 2020, sec. VI-B).
+    budgets += [min(budgets)] * (domain.size - items)
+    edges = None
+    if "pairs" in section:
+        pairs = section.list_of("pairs", list, "pairs of budgets whose values are protected from each other")
+        if any(len(pair) != 2 for pair in pairs):
+            raise DraftError("[privacy] pairs is a list of pairs of budgets, such as [[1.0, 2.0], [1.0, 1.0]]")
+        edges = [(_nats("pairs", first), _nats("pairs", second)) for first, second in pairs]
+    return Graded.over(budgets, name, edges)
+
+
+def _nats(entry: str, value: object) -> int:
+    """A budget; 0 where there is none."""
+    budget = exact.level_from(finite("privacy", entry, value))
+    if budget and not exact.MIN_LEVEL <= budget <= exact.MAX_LEVEL:
+        least, most = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)
+        raise DraftError(f"[privacy] {entry}: a budget lies in {least:g} .. {most:g} nats, not {shown(value)}")
+    return budget
+
+
+def _geo(section: Section, domain: Domain, level: int) -> Notion:
+    metric = section.choice("metric", METRICS, "steps")
+    scale = finite("privacy", "scale", section.take("scale", (int, Decimal), "the distance epsilon is for", Decimal(1)))
+    return geo_over(domain, level, metric, scale)
+
+
+def _pufferfish(section: Section, domain: Domain, level: int, folder: Path) -> Notion:
+    """Noise as wide as secrets move the answer keeps Pufferfish privacy (Wasserstein mechanism)."""
+    file = folder / section.take("scenarios", str, "a JSON file of secrets, pairs and scenarios")
+    if not file.is_file():
+        raise DraftError(f"[privacy] scenarios: there is no file {file.name}")
+    return geo_for(read_scenarios(file, domain), level)
+
+
+def _level(section: Section) -> int:
+    epsilon = section.take("epsilon", (int, Decimal), "a number of nats, such as 1.0")
+    level = exact.level_from(finite(section.name, "epsilon", epsilon))
+    try:
+        notions.require_level(level)
+    except BadData as error:
+        raise DraftError(f"[privacy] {error}") from None
+    return level
+
+
+def _radius(prior: Section) -> int:
+    """The radius of the ball of priors, in parts per billion; a longer decimal is the next larger one."""
+    radius = finite("prior", "radius", prior.take("radius", (int, Decimal), "how far off the prior may be", Decimal(0)))
+    if not 0 <= radius <= 1:
+        raise DraftError("[prior] radius is a total variation distance: 0 .. 1, such as 0.05")
+    return math.ceil(radius * RADIUS_UNITS)
+
+
+def _matrix(section: Section, domain: Domain, folder: Path) -> Matrix:
+    file = folder / section.take("matrix", str, "a CSV file of k rows of k levels in nats, inf where there is no bound")
+    try:
+        with file.open(newline="", encoding="utf-8") as lines:
+            rows = [row for row in csv.reader(lines) if row]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DraftError(f"[privacy] matrix: cannot read {file.name}: {error}") from None
+    if len(rows) != domain.size:
+        raise DraftError(f"[privacy] matrix: {file.name} has {len(rows)} rows, the domain {domain.size} values")
+    levels = tuple(
+        tuple(0 if x == y else _matrix_level(cell, file.name, x, y) for y, cell in enumerate(row))
+        for x, row in enumerate(rows)
+    )
+    return Matrix(max(max(row) for row in levels), levels)
+
+
+def _matrix_level(cell: str, file: str, x: int, y: int) -> int:
+    if cell.strip().lower() in ("inf", "infinity"):
+        return notions.UNBOUNDED
+    try:
+        return exact.level_from(cell.strip())
+    except ValueError:
+        raise DraftError(f"[privacy] matrix: {file}, row {x + 1}, column {y + 1} is not a number of nats") from None
+
+
+def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
+    if prior.holds("counts", str):
+        return prior_weights(folder / prior.take("counts", str, "a CSV file"), domain)
+    if "estimate" in prior:
+        return earlier_round(folder / prior.take("estimate", str, "the JSON of an earlier campaign's estimate"), domain)
+    key = "counts" if "counts" in prior else "weights"
+    return weights_of(prior, key, domain.size)
+
+
+def _drift(prior: Section) -> int:
+    """The chance that a person's value is another before each period, in the notion's integers, to the nearest."""
+    drift = finite("prior", "drift", prior.take("drift", (int, Decimal), "a chance for each period", Decimal(0)))
+    if not 0 <= drift < 1:
+        raise DraftError("[prior] drift is the chance that a value is drawn anew before a period: from 0 to below 1")
+    return min(round(drift * DRIFT_ONE), DRIFT_ONE - 1)
+
+
+def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
+    """Prior weights as a list of shares or counts, in the domain's order."""
+    weights = section.list_of(key, (int, Decimal), "a share or a count for each value, in the domain's order")
+    if len(weights) != size:
+        raise DraftError(f"[{section.name}] {key} has {len(weights)} entries, the domain {size} values")
+    shares = [finite(section.name, key, weight) for weight in weights]
+    if any(share <= 0 for share in shares):
+        place = next(place for place, share in enumerate(shares) if share <= 0)
+        raise DraftError(
+            f"[{section.name}] {key}: entry {place + 1} is not above zero. LIP promises nothing about a value of prior "
+            "zero; give it a small share"
+        )
+    counts = all(share.denominator == 1 for share in shares)
+    if key == "counts" and not counts:
+        raise DraftError(f"[{section.name}] counts are whole numbers")
+    if not counts:
+        shares = normalised(shares, f"[{section.name}] weights", "; whole numbers may have any sum")
+    scale = math.lcm(*(share.denominator for share in shares))
+    if not counts and scale > MAX_PRIOR_WEIGHT:
+        # More digits than a prior can have: each is rounded to the nearest weight, none to 0.
+        scale = MAX_PRIOR_WEIGHT // 2
+    return tuple(max(1, round(share * scale)) for share in shares)
+
+
+def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
+    """The prior of a CSV file with the header ``value,count``; every value of the domain has a count above zero."""
+    weights = [0] * domain.size
+    for answer, number, where in read_sheet(path, domain, "count"):
+        if number.denominator != 1 or number < 1:
+            raise DraftError(f"{where}: a prior's counts are whole numbers above zero")
+        weights[domain.index(answer, bytes(DITHER_BYTES))] += number.numerator
+    missing = next((x for x, weight in enumerate(weights) if not weight), None)
+    if missing is not None:
+        raise DraftError(
+            f"{path.name} has no count for {shown(domain.label(missing))}. LIP promises nothing about a value of prior "
+            "zero; give it a small count"
+        )
+    return tuple(weights)
+
+
+def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
+    """The prior of a second round: what `halftruth estimate --json` said of the first, by value.
+
+    A share is known to its standard error at best, so none is taken to be less than that, or than a millionth.
+    """
+    try:
+        rows = {str(row["value"]): row for row in json.loads(path.read_text(encoding="utf-8"))["values"]}
+        found = [rows[domain.label(x)] for x in range(domain.size)]
+        shares = [max(float(row["estimate"]), float(row["se"] or 0), 1e-6) for row in found]
+    except (OSError, UnicodeDecodeError, ValueError, TypeError, KeyError) as error:
+        raise DraftError(
+            f"[prior] estimate: {path.name} is not the JSON of an estimate of these values: {error!r}"
+        ) from None
+    return tuple(math.ceil(share * 10**6) for share in shares)
+
+
+def _blocks(section: Section, domain: Domain) -> list[int]:
+    if "blocks" not in section and isinstance(domain, Grid):
+        rows, columns = count(section, "block_rows"), count(section, "block_columns")
+        across = -(-domain.columns // columns)
+        return [x // domain.columns // rows * across + x % domain.columns // columns for x in range(domain.size)]
+    block_of: dict[int, int] = {}
+    for number, block in enumerate(section.list_of("blocks", list, "lists of values")):
+        for label in block:
+            x = _input(domain, label, "blocks")
+            if x in block_of:
+                raise DraftError(f"[privacy] blocks: {shown(label)} stands in two places; blocks do not overlap")
+            block_of[x] = number
+    missing = next((x for x in range(domain.size) if x not in block_of), None)
+    if missing is not None:
+        raise DraftError(f"[privacy] blocks: {shown(domain.label(missing))} is in no block; every value is in one")
+    return [block_of[x] for x in range(domain.size)]
+
+
+def _input(domain: Domain, label: object, entry: str) -> int:
+    try:
+        return domain.index(domain.parse(str(label)), bytes(8))
+    except ValueError:
+        raise DraftError(f"[privacy] {entry}: {shown(label)} is not a value of the domain") from None

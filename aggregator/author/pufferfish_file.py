@@ -1,0 +1,115 @@
+"""Pufferfish files: secrets, pairs and scenarios as JSON, read by a campaign's domain.
+
+    {"secrets": ["ill", "well"],
+     "pairs": [["ill", "well"]],
+     "scenarios": [{"name": "winter", "joint": {"ill": {"stays home": 3, "goes out": 1}, "well": {"goes out": 6}}}]}
+
+A scenario is the joint weight of each secret with each answer; what is not named has weight 0, and only proportions
+matter. Without ``pairs``, every two secrets are a pair. Weights are exact: 0.1 is a tenth.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from aggregator.author.value_table import SheetError
+from protocol import exact
+from protocol.domain import DITHER_BYTES, Domain
+from protocol.errors import NotInDomain, NotionError
+from protocol.levels import Pufferfish, Scenario
+
+MOST_BYTES = 2**26
+
+
+class ScenarioError(SheetError):
+    """A Pufferfish file that cannot be read. The text names the place."""
+
+
+def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
+    """The secrets, pairs and scenarios of a JSON file.
+
+    Raises:
+        ScenarioError: not such a file, a secret or an answer that is none, or a weight that is no number.
+    """
+    if path.stat().st_size > MOST_BYTES:
+        raise ScenarioError(f"{path.name} is longer than {MOST_BYTES >> 20} MiB")
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"), parse_float=exact.rational, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise ScenarioError(f"{path.name} is not a JSON file: {error}") from None
+    try:
+        return _pufferfish(value, domain)
+    except (ScenarioError, NotionError) as error:
+        raise ScenarioError(f"{path.name}: {error}") from None
+
+
+def _pufferfish(value: Any, domain: Domain) -> Pufferfish:
+    if not isinstance(value, dict) or not {"secrets", "scenarios"} <= value.keys() <= {"secrets", "pairs", "scenarios"}:
+        raise ScenarioError("an object with secrets, scenarios and, if need be, pairs is expected")
+    secrets = value["secrets"]
+    if not isinstance(secrets, list) or not all(isinstance(secret, str) for secret in secrets):
+        raise ScenarioError("the secrets are a list of names")
+    number = {secret: place for place, secret in enumerate(secrets)}
+    if len(number) != len(secrets):
+        raise ScenarioError("each secret is named once")
+    pairs = value.get("pairs", [list(pair) for pair in combinations(secrets, 2)])
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise ScenarioError("the pairs are a list of two secrets each")
+    scenarios = value["scenarios"]
+    if not isinstance(scenarios, list):
+        raise ScenarioError("the scenarios are a list")
+    return Pufferfish(
+        tuple(secrets),
+        tuple((_known(number, pair[0]), _known(number, pair[1])) for pair in pairs),
+        tuple(_scenario(scenario, place, number, domain) for place, scenario in enumerate(scenarios, 1)),
+    )
+
+
+def _scenario(value: Any, place: int, number: Mapping[str, int], domain: Domain) -> Scenario:
+    if not isinstance(value, dict) or not {"joint"} <= value.keys() <= {"name", "joint"}:
+        raise ScenarioError(f"scenario {place} is an object with a joint law and, if need be, a name")
+    name = value.get("name", f"scenario {place}")
+    if not isinstance(name, str) or not isinstance(value["joint"], dict):
+        raise ScenarioError(f"scenario {place} has a name and, for each secret, the weights of answers")
+    laws = [[Fraction(0)] * domain.size for _ in number]
+    for secret, answers in value["joint"].items():
+        if not isinstance(answers, dict):
+            raise ScenarioError(f"{name[:40]}: a secret goes with an object of answers and weights")
+        joint = laws[_known(number, secret)]
+        for text, weight in answers.items():
+            joint[_input(domain, text)] += _weight(weight, f"{name[:40]}, {text[:40]!r}")
+    whole = math.lcm(*(weight.denominator for joint in laws for weight in joint))
+    return Scenario(name, tuple(tuple(int(weight * whole) for weight in joint) for joint in laws))
+
+
+def _known(number: Mapping[str, int], secret: Any) -> int:
+    if not isinstance(secret, str) or secret not in number:
+        raise ScenarioError(f"{str(secret)[:40]!r} is not one of the secrets")
+    return number[secret]
+
+
+def _input(domain: Domain, text: str) -> int:
+    try:
+        return domain.index(domain.parse(text), bytes(DITHER_BYTES))
+    except NotInDomain as error:
+        raise ScenarioError(f"{text[:40]!r} is no value of the campaign: {error}") from None
+
+
+def _weight(value: Any, where: str) -> Fraction:
+    try:
+        weight = exact.rational(value)
+    except ValueError as error:
+        raise ScenarioError(f"{where}: {error}") from None
+    if weight < 0:
+        raise ScenarioError(f"{where}: a weight is not negative")
+    return weight
+
+
+def _no_number(text: str) -> Fraction:
+    raise ValueError(f"{text} is no number")

@@ -1,0 +1,160 @@
+"""The entries of a draft: tables of TOML read key by key, and the error that names what is wrong in one.
+
+Every key is taken once or refused, numbers stay decimals until they are integers, and whatever is refused is refused by
+the name under which its author wrote it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from protocol import exact
+from protocol.errors import BadData
+
+
+class DraftError(BadData):
+    """A draft that does not describe a campaign. The text names the entry."""
+
+    stage = "draft"
+
+
+ROUNDING = Fraction(1, 1000)
+"""Shares whose sum is 1 within this are shares that somebody rounded."""
+
+
+ALIKE = 0.75
+"""How like a known name an unknown one has to be, as difflib measures it, to have been meant for it."""
+
+
+class Section:
+    """One table of the TOML, whose keys are taken one by one; ``done`` refuses what nobody asked for."""
+
+    def __init__(self, name: str, table: object) -> None:
+        if not isinstance(table, dict):
+            raise DraftError(f"[{name}] is a table of its own")
+        self.name = name
+        self._left: dict[str, Any] = dict(table)
+        self._known: set[str] = set()
+
+    def __contains__(self, key: str) -> bool:
+        self._known.add(key)
+        return key in self._left
+
+    def holds(self, key: str, kind: type) -> bool:
+        """Whether ``key`` is there, with a value of type ``kind``."""
+        self._known.add(key)
+        return isinstance(self._left.get(key), kind)
+
+    def _entry(self, key: str) -> str:
+        return f"[{self.name}] {key}" if self.name else key
+
+    def take(self, key: str, kind: type | tuple[type, ...], what: str, default: object = None) -> Any:
+        """The value of ``key``, of type ``kind``.
+
+        Raises:
+            DraftError: missing without a default, or of another type.
+        """
+        self._known.add(key)
+        if key not in self._left:
+            if default is None:
+                # An entry that is spelled nearly so is unknown, and says more than that this one is missing.
+                near = difflib.get_close_matches(key, map(_folded, self._left), 1, ALIKE)
+                if near:
+                    raise DraftError(
+                        f"{self._unknown(next(n for n in self._left if _folded(n) == near[0]))}"
+                        f"; did you mean {shown(key)}?"
+                    )
+                raise DraftError(f"{self._entry(key)} is missing: it is {what}")
+            return default
+        value = self._left.pop(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise DraftError(f"{self._entry(key)} is {what}, not {shown(value)}")
+        if isinstance(value, str) and "\0" in value:  # which no file can be named with
+            raise DraftError(f"{self._entry(key)} is {what}, without the character U+0000")
+        return value
+
+    def list_of(self, key: str, kind: type | tuple[type, ...], what: str) -> list[Any]:
+        """The list at ``key``, every element of type ``kind``."""
+        values: list[Any] = self.take(key, list, f"a list of {what}")
+        for value in values:
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise DraftError(f"{self._entry(key)} is a list of {what}; {shown(value)} is none")
+        return values
+
+    def choice(self, key: str, names: Sequence[str], default: str | None = None) -> str:
+        """The one of ``names`` that ``key`` holds, in any case of its letters.
+
+        Raises:
+            DraftError: missing without a default, or none of them.
+        """
+        said: str = self.take(key, str, f"one of {', '.join(names)}", default)
+        name = _folded(said)
+        if name not in names:
+            meant = suggestion(said, names)
+            raise DraftError(f"{self._entry(key)} is one of {', '.join(names)}, not {shown(said)}{meant}")
+        return name
+
+    def done(self) -> None:
+        """Refuse the keys that are left, by name; the known entry that is nearest to the first is named with it."""
+        if self._left:
+            first = next(iter(self._left))
+            known = (
+                f"; known here: {', '.join(sorted(self._known))}" if self._known else "; this draft takes none there"
+            )
+            raise DraftError(self._unknown(first) + (suggestion(first, self._known) or known))
+
+    def _unknown(self, key: str) -> str:
+        where = f"[{self.name}]" if self.name else "the draft"
+        return f"{where} has an unknown entry {shown(key)}"
+
+
+def count(section: Section, name: str, default: int | None = None) -> int:
+    """A whole number of at least 1."""
+    value: int = section.take(name, int, "a whole number, at least 1", default)
+    if value < 1:
+        raise DraftError(f"[{section.name}] {name} is a whole number, at least 1")
+    return value
+
+
+def finite(section: str, name: str, value: object) -> Fraction:
+    """The exact number that an entry holds."""
+    try:
+        return exact.rational(value)  # type: ignore[arg-type]  # refuses what is no number
+    except ValueError:
+        raise DraftError(f"[{section}] {name} takes finite numbers, not {shown(value)}") from None
+
+
+def suggestion(said: str, names: Iterable[str]) -> str:
+    """Which of ``names`` may have been meant, to end a sentence with; empty where none is near."""
+    near = difflib.get_close_matches(_folded(said), sorted(names), 1, ALIKE)
+    return f"; did you mean {shown(near[0])}?" if near else ""
+
+
+def _folded(said: str) -> str:
+    """A name in small letters, as all names are."""
+    return said.strip().lower()
+
+
+def normalised(shares: Sequence[Fraction], where: str, otherwise: str = "") -> list[Fraction]:
+    """Shares that sum to exactly 1; a sum that is off by a rounding is divided out.
+
+    Args:
+        where: the entry, as an error names it.
+        otherwise: how the error ends.
+    Raises:
+        DraftError: the sum is further than ``ROUNDING`` from 1.
+    """
+    total = sum(shares, Fraction())
+    if abs(total - 1) > ROUNDING:
+        raise DraftError(f"{where} sum to {float(total)!r}, not to 1 within {float(ROUNDING)}{otherwise}")
+    return [share / total for share in shares]
+
+
+def shown(value: object) -> str:
+    """A value as an error repeats it, shortened."""
+    text = repr(str(value)) if isinstance(value, Decimal | str) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

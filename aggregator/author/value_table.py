@@ -1,0 +1,113 @@
+"""Sheets: CSV files with a number for each value of a campaign, such as true counts or weights.
+
+A sheet is read by the campaign's domain, strictly, and an error names the line.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from protocol import exact
+from protocol.domain import DITHER_BYTES, Answer, Domain, Items
+from protocol.domain.items import SEPARATOR
+from protocol.errors import BadData, NotInDomain
+
+LARGEST = 10**15
+"""A number of a sheet, at most, so that every sum of them is one that a program can hold."""
+
+
+class SheetError(BadData):
+    """A sheet that cannot be read. The text names the line."""
+
+    stage = "sheet"
+
+
+def read_sheet(path: Path, domain: Domain, column: str) -> Iterator[tuple[Answer, Fraction, str]]:
+    """The rows of a CSV file with the header ``value,<column>``.
+
+    Yields:
+        An answer of ``domain``, its number, and the row's place for errors.
+    Raises:
+        SheetError: the header, a value outside the domain, or a number that is none.
+    """
+    for answer, number, _, where in read_sheet_by_class(path, domain, column, ()):
+        yield answer, number, where
+
+
+def read_sheet_by_class(
+    path: Path, domain: Domain, column: str, classes: Sequence[str]
+) -> Iterator[tuple[Answer, Fraction, int | None, str]]:
+    """The rows of a CSV file with the header ``value,<column>`` or, if there are classes, ``value,<column>,class``.
+
+    Args:
+        classes: the names of the campaign's classes; empty for a campaign without classes.
+    Yields:
+        An answer of ``domain``, its number, the place of its class (None without that column), and the row's place
+        for errors.
+    Raises:
+        SheetError: the header, a value outside the domain, a number that is none, or a class that the campaign does
+            not have.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = csv.reader(file)
+            header = next(lines, None)
+            by_class = bool(classes) and header == ["value", column, "class"]
+            if not by_class and header != ["value", column]:
+                raise SheetError(_wrong_header(path.name, header, column, classes))
+            for row in lines:
+                where = f"{path.name}, line {lines.line_num}"
+                place = _class_of(row, column, classes, where) if by_class else None
+                yield *_row(row[:-1] if by_class else row, domain, column, where), place, where
+    except UnicodeDecodeError:
+        raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
+    except csv.Error as error:
+        raise SheetError(f"{path.name} is not a CSV file: {error}") from None
+
+
+def stranger(domain: Domain, text: str) -> str:
+    """The part of ``text`` that is no value of ``domain``: of a set, the first item that is none; else all of it."""
+    if isinstance(domain, Items):
+        for part in (part.strip() for part in text.split(SEPARATOR)):
+            try:
+                domain.members(domain.parse(part))
+            except NotInDomain:
+                return part
+    return text
+
+
+def _wrong_header(name: str, header: list[str] | None, column: str, classes: Sequence[str]) -> str:
+    if header == ["value", column, "class"]:
+        return f"{name} has a column class, but the campaign has no classes: use the header value,{column}"
+    also = f", or value,{column},class" if classes else ""
+    return f"{name} must begin with the header value,{column}{also}"
+
+
+def _class_of(row: Sequence[str], column: str, classes: Sequence[str], where: str) -> int:
+    if len(row) < 3:
+        raise SheetError(f"{where}: a row is a value, a {column} and a class")
+    if row[-1] not in classes:
+        raise SheetError(f"{where}: the campaign has no class {row[-1][:40]!r}; its classes are: {', '.join(classes)}")
+    return classes.index(row[-1])
+
+
+def _row(row: Sequence[str], domain: Domain, column: str, where: str) -> tuple[Answer, Fraction]:
+    # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
+    if len(row) < 2:
+        raise SheetError(f"{where}: a row is a value and a {column}")
+    text = ",".join(row[:-1])
+    try:
+        answer = domain.parse(text)
+        domain.index(answer, bytes(DITHER_BYTES))
+    except NotInDomain as error:
+        raise SheetError(f"{where}: {stranger(domain, text)[:40]!r} is no value of the campaign: {error}") from None
+    try:
+        number = exact.rational(row[-1])
+    except ValueError:
+        raise SheetError(f"{where}: a {column} is a number, not {row[-1][:20]!r}") from None
+    if abs(number) > LARGEST:
+        raise SheetError(f"{where}: a {column} is between -10^15 and 10^15")
+    return answer, number

@@ -1,0 +1,21 @@
+"""The command doctor: whether this machine can do the work."""
+
+from __future__ import annotations
+
+from aggregator.cli import shell
+from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.doctor import check_up
+from aggregator.present.listing import checkup_table
+
+
+@halftruth.command()
+@shell.as_json
+def doctor(as_json: bool) -> None:
+    """Whether this machine can do the work: libraries, signatures, storage, randomness."""
+    findings = check_up()
+    if as_json:
+        shell.print_json([{"check": found.name, "ok": found.ok, "found": found.text} for found in findings])
+    else:
+        shell.console().print(checkup_table(findings))
+    if not all(found.ok for found in findings):
+        raise Failure("something is wrong; see above", FAILED)

@@ -1,0 +1,129 @@
+"""The command simulate: reports of simulated devices, for rehearsals."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from aggregator import simulation
+from aggregator.cli import options, shell
+from aggregator.cli.changes import Spans
+from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.estimate.trend import Span
+from protocol.campaign import Campaign, campaign_id, require_campaign, unverified_campaign
+from protocol.errors import OutsideSchedule
+
+
+@halftruth.command()
+@click.argument("file", type=shell.existing)
+@click.option(
+    "--truth",
+    "truth_file",
+    type=shell.existing,
+    required=True,
+    help="CSV with the header value,count; in a campaign with classes also value,count,class.",
+)
+@click.option("--out", type=shell.writable, required=True, help="Where the batch of reports goes.")
+@click.option("--keys", "keys_file", type=shell.writable, help="Where the devices' enrolments go.")
+@click.option("--seed", type=click.IntRange(min=0), help="Repeatable randomness. For experiments only.")
+@click.option("--period", type=click.IntRange(min=0), help="The period they answer in. [default: the current one]")
+@click.option("--panel", is_flag=True, help="Let the same devices answer in several periods.")
+@click.option(
+    "--periods",
+    type=Spans(),
+    metavar="FIRST-LAST",
+    help="With --panel: its periods, as 0-3. [default: all up to the current one]",
+)
+@click.option(
+    "--change",
+    type=options.Number(0, 1),
+    help="With --panel: the probability that a person draws a new answer from the truth, in each period after the "
+    "first. [default: 0]",
+)
+@shell.as_json
+def simulate(
+    file: Path,
+    truth_file: Path,
+    out: Path,
+    keys_file: Path | None,
+    seed: int | None,
+    period: int | None,
+    panel: bool,
+    periods: list[Span] | None,
+    change: float | None,
+    as_json: bool,
+) -> None:
+    """Simulate a device for each person in a file of true counts.
+
+    Every simulated device has its own key and dice, and signs its report as a real one does. For a campaign that
+    takes any key, the batch carries the devices' enrolments too; for one that takes enrolled keys only, hand the file
+    of --keys to `halftruth enrol`. Where classes are not stated, each person's class is drawn evenly.
+
+    With --panel, every device answers in each period. A person keeps their answer from one period to the next with
+    probability 1 - CHANGE, and otherwise draws one from the truth (of their class), perhaps the same. A device draws
+    once for each value: when the value comes again, so does its output.
+    """
+    data = file.read_bytes()
+    require_campaign(data)
+    terms = unverified_campaign(data)
+    truth = simulation.read_truth(truth_file, terms.domain, terms.classes, most=simulation.MOST_PEOPLE)
+    if terms.enrolment == "enrolled" and keys_file is None:
+        raise Failure("this campaign takes enrolled keys only: name a file for them with --keys", FAILED)
+    answered = _periods_of(terms, period, panel, periods, change)
+    if seed is not None:
+        shell.warn("--seed is for experiments only: whoever knows it knows every answer. Real devices have no seed.")
+    with ExitStack() as files:
+        batch = files.enter_context(shell.new_file(out))
+        enrolments = files.enter_context(shell.new_file(keys_file)) if keys_file else None
+        advance = files.enter_context(shell.progress("devices answer", truth.people))
+        for sent in simulation.simulate(terms, campaign_id(data), truth, answered, change or 0.0, seed=seed):
+            batch.write(sent.reports)
+            if enrolments:
+                enrolments.write(sent.enrolments)
+            advance(sent.people)
+    reports = truth.people * len(answered)
+    if as_json:
+        files_made = {"file": str(out), "keys": None if keys_file is None else str(keys_file)}
+        made = {"reports": reports, "devices": truth.people, "period": answered[-1], "periods": len(answered)}
+        shell.print_json(files_made | made | {"bytes": out.stat().st_size})
+        return
+    span = Span(answered[0], answered[-1])
+    shell.say(f"{out}  {reports} reports for {span.words}, {out.stat().st_size} bytes")
+    if keys_file:
+        shell.say(f"{keys_file}  {truth.people} enrolments, {keys_file.stat().st_size} bytes")
+
+
+def _periods_of(
+    terms: Campaign, period: int | None, panel: bool, periods: list[Span] | None, change: float | None
+) -> range:
+    """The periods that simulated devices answer in."""
+    if not panel and (periods is not None or change is not None):
+        raise click.UsageError("--periods and --change go with --panel")
+    if panel and period is not None:
+        raise click.UsageError("--period is for one answer of each device; with --panel, give --periods FIRST-LAST")
+    if periods is not None and len(periods) != 1:
+        raise click.UsageError("--periods of a panel is one span, as 0-3")
+    current = _period_near(terms, int(time.time())) if period is None else period
+    first, last = (0 if panel else current), current
+    if periods is not None:
+        first, last = periods[0].first, periods[0].last
+    if last >= terms.periods:
+        raise Failure(f"the campaign has periods 0 to {terms.periods - 1}", FAILED)
+    if panel and first == last:
+        raise Failure(
+            f"a panel answers in two periods or more, and this one would answer in period {first} only: "
+            "give --periods FIRST-LAST",
+            FAILED,
+        )
+    return range(first, last + 1)
+
+
+def _period_near(terms: Campaign, now: int) -> int:
+    """The period that ``now`` is in; before the opening the first, after the closing the last."""
+    try:
+        return terms.period_at(now)
+    except OutsideSchedule:
+        return 0 if now < terms.opens else terms.periods - 1

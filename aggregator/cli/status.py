@@ -1,0 +1,24 @@
+"""The command status: what a study holds."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from aggregator.cli import shell
+from aggregator.cli.shell import halftruth
+from aggregator.present.listing import status_table
+from aggregator.study import Study
+
+
+@halftruth.command()
+@shell.as_json
+@shell.in_study
+def status(ctx: click.Context, as_json: bool) -> None:
+    """What the study holds: campaigns, keys, reports and refusals."""
+    rows = Study.open(shell.study_folder(ctx)).status(int(time.time()))
+    if as_json:
+        shell.print_json([row.as_json() for row in rows])
+    else:
+        shell.console().print(status_table(rows))

@@ -1,1 +1,0 @@
-"""What an author does: from a draft in TOML to the integers of a signed campaign."""

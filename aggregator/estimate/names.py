@@ -1,0 +1,13 @@
+"""The words by which an estimate is asked for: its methods, and the ways to pool classes."""
+
+from __future__ import annotations
+
+METHODS = ("projection", "empirical-bayes", "em", "mmse", "map", "linear")
+"""How the consistent distribution is made: see ``distribution``, ``bayes`` and ``likelihood``.
+
+"linear" leaves the raw estimate as it is.
+"""
+
+POOLS = ("heads", "precision")
+"""How classes are put together: every report counts alike, which estimates the shares of everybody who reports; or each
+class by how sure it is, where all have the same shares."""

@@ -1,0 +1,143 @@
+"""One decoder for an estimate over several classes of people, whose features are those of all classes together.
+
+The share of a value is the sum over the classes of the share of people who are in the class and hold the value. A
+report speaks of its own class only, so each class is decoded by its own channel, and the estimates add; no class is
+taken to be like another.
+
+Classes that a campaign names: classes. People with priors of their own, a class for each prior: personal. Devices whose
+channels depend on what they told before: transcript.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from aggregator.estimate.likelihood import PRIOR_REPORTS
+from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+
+MAX_ROUNDS = 2000
+SETTLED = 1e-9
+"""Expectation maximisation ends where a round moves less than this."""
+
+NEGLIGIBLE = 1e-10
+"""A step lower than this part of a report's weight is none: two levels that differ by rounding."""
+
+
+class Pooled(Decoder):
+    """A decoder for the k values, over the features of C classes.
+
+    What it asks of each class comes and goes as rows of (C, k) arrays; ``members`` are the shares of the classes, which
+    travel in clear and are therefore known.
+
+    Attributes:
+        classes: C.
+        members: (C,) the share of the reports that each class sent.
+        priors: (C, k) the prior of each class; None where not every class has one.
+    """
+
+    classes: int
+    members: Floats
+    priors: Floats | None
+
+    @abstractmethod
+    def _forward(self, p: Floats) -> Floats:
+        """(C, k) shares of class and value -> (m,) mean features."""
+
+    @abstractmethod
+    def _forward_squares(self, p: Floats) -> Floats:
+        """The same of squared responses."""
+
+    @abstractmethod
+    def _backward(self, w: Floats) -> Floats:
+        """(m,) -> (C, k): the mean of w . f(Y) for each class and value."""
+
+    @abstractmethod
+    def _invert(self, share: Floats) -> Floats:
+        """(m,) -> (C, k): the unbiased shares of class and value."""
+
+    @abstractmethod
+    def _moments(self, share: Floats) -> Floats:
+        """(m,) -> (C, k): mean square of what one report adds to each of these shares."""
+
+    @abstractmethod
+    def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
+        """(l, k) all that a report can add to the estimate of each value, and (l, k) how many reports do."""
+
+    @property
+    def prior(self) -> Floats | None:
+        """(k,) the prior of a person of whom only is known that they report; None where not every class has one."""
+        return None if self.priors is None else self.members @ self.priors
+
+    @property
+    def predicted(self) -> Floats:
+        """(m,) the mean features if the priors of the classes are right."""
+        return self._forward(self._joint)
+
+    def forward(self, p: Floats) -> Floats:
+        return self._forward(np.outer(self.members, p))
+
+    def forward_squares(self, p: Floats) -> Floats:
+        return self._forward_squares(np.outer(self.members, p))
+
+    def backward(self, w: Floats) -> Floats:
+        return self.members @ self._backward(w)
+
+    def invert(self, share: Floats) -> Floats:
+        raw: Floats = self._invert(share).sum(axis=0)
+        return raw
+
+    def variances(self, share: Floats) -> Floats:
+        # A report adds to one class only, so products between classes are zero.
+        moment: Floats = self._moments(share).sum(axis=0)
+        return moment - self.invert(share) ** 2
+
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        levels, times = self._levels(counts)
+        order = np.argsort(-levels, axis=0, kind="stable")
+        stairs = np.take_along_axis(levels, order, axis=0)
+        heights = stairs[:-1] - stairs[1:]
+        heights[heights < NEGLIGIBLE * self.weight] = 0
+        reached = np.cumsum(np.take_along_axis(times, order, axis=0), axis=0)[:-1]
+        return Staircase(stairs[-1], heights, reached, reports)
+
+    def posterior_mean(self, share: Floats) -> Floats:
+        """(k,) the mean, over the reports, of each person's posterior under the prior of their own class.
+
+        p[x] = sum over classes c and their outputs y of share[y] P_c[x] Q_c(y|x) / P_c(y)
+
+        Source: Jiang, Li, Tandon 2020, sec. III, where every person has a prior and a channel of their own.
+        """
+        better: Floats = self._better(share, self._joint).sum(axis=0)
+        return better
+
+    def posterior_mode(self, share: Floats) -> Floats:
+        """(k,) the most probable shares, if each class is drawn from a distribution that is Dirichlet around its prior.
+
+        Expectation maximisation over classes and values together, as ``likelihood.posterior_mode`` over values alone:
+        no class is taken to be distributed like another.
+        """
+        prior = p = self._joint
+        for _ in range(MAX_ROUNDS):
+            better = (self._better(share, p) + PRIOR_REPORTS * prior) / (1 + PRIOR_REPORTS)
+            settled = np.abs(better - p).sum() < SETTLED
+            p = better
+            if settled:
+                break
+        shares: Floats = p.sum(axis=0)
+        return shares
+
+    @property
+    def _joint(self) -> Floats:
+        """(C, k) the prior of class and value together."""
+        if self.priors is None:
+            raise ValueError("not every class has a prior")
+        return self.members[:, np.newaxis] * self.priors
+
+    def _better(self, share: Floats, p: Floats) -> Floats:
+        marginal = self._forward(p)
+        seen = marginal > 0
+        posterior: Floats = p * self._backward(np.divide(share, marginal, out=np.zeros_like(share), where=seen))
+        posterior /= posterior.sum()
+        return posterior

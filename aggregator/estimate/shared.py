@@ -1,0 +1,144 @@
+"""Estimates of classes of people whose shares are taken to be the same.
+
+Classes that differ in their level differ in how sure they are. Where all have the same shares, weighting each class by
+its precision is the best unbiased combination of their estimates:
+
+    raw = sum over classes of w_c raw_c,    w_c proportional to n_c / V_c
+
+with V_c the variance of one report of the class, summed over the values, at even shares (or its prior): known before
+anybody answers, and never estimated from the same reports. With unequal shares this estimates no population, so it is
+asked for, tested, and refused where the classes differ.
+
+Everybody's shares, whatever the classes have: classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from aggregator.estimate.classes import ClassesDecoder
+from aggregator.families.decoder import Decoder, Floats, Integers
+from protocol.errors import HalftruthError
+
+ALPHA = 0.05
+"""The probability at most with which equal classes are taken to differ."""
+
+
+class NotShared(HalftruthError, ValueError):
+    """The classes of a campaign cannot be taken to have the same shares."""
+
+
+class SharedDecoder(ClassesDecoder):
+    """A ``ClassesDecoder`` whose classes all have the same shares.
+
+    Attributes:
+        weights: (C,) w, which sum to one.
+    """
+
+    weights: Floats
+
+    def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
+        super().__init__(decoders, members, priors)
+        even = np.full(self.inputs, 1 / self.inputs)
+        laws = [even] * len(decoders) if priors is None else list(priors)
+        spread = [decoder.variances(decoder.forward(law)).sum() for decoder, law in zip(decoders, laws, strict=True)]
+        precision = members / np.array(spread)
+        self.weights = precision / precision.sum()
+        self._factor: Floats = np.divide(self.weights, members, out=np.zeros_like(members), where=members > 0)
+
+    def _invert(self, share: Floats) -> Floats:
+        return self._factor[:, np.newaxis] * super()._invert(share)
+
+    def _moments(self, share: Floats) -> Floats:
+        return self._factor[:, np.newaxis] ** 2 * super()._moments(share)
+
+    def adjoint(self, v: Floats) -> Floats:
+        return np.repeat(self._factor, [decoder.features for decoder in self._decoders]) * super().adjoint(v)
+
+    def variances(self, share: Floats) -> Floats:
+        # The sizes of the classes are known, so only what happens within them is chance.
+        present = self.members > 0
+        within = self._moments(share)[present] - self._invert(share)[present] ** 2 / self.members[present, np.newaxis]
+        found: Floats = within.sum(axis=0)
+        return found
+
+    def variance(self, v: Floats, share: Floats) -> float:
+        found = 0.0
+        for part, adds, member in zip(
+            np.split(share, self._cuts), np.split(self.adjoint(v), self._cuts), self.members, strict=True
+        ):
+            found += float(part @ adds**2) - (float(part @ adds) ** 2 / member if member else 0.0)
+        return found
+
+    def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
+        levels, times = super()._levels(counts)
+        of_class = [len(decoder.staircase(part, 1).heights) + 1 for decoder, part in self._counted(counts)]
+        return levels * np.repeat(self._factor, of_class)[:, np.newaxis], times
+
+    @property
+    def weight(self) -> float:
+        return max(float(f) * decoder.weight for f, decoder in zip(self._factor, self._decoders, strict=True))
+
+    def p_value(self, share: Floats, reports: int) -> float:
+        """At most how probable it is, if all classes have the same shares, that one differs from all together as much
+        as the one that differs most: normal tails, times the number of comparisons (Bonferroni)."""
+        together = self.invert(share)
+        law = np.maximum(together, 0) / np.maximum(together, 0).sum()
+        found = []
+        for decoder, part, member in zip(self._decoders, np.split(share, self._cuts), self.members, strict=True):
+            if member:
+                found.append((decoder.invert(part / member), decoder.variances(decoder.forward(law)) / member))
+        alone, variances = (np.array(column) for column in zip(*found, strict=True))
+        weights = self.weights[self.members > 0, np.newaxis]
+        whole = (weights**2 * variances).sum(axis=0)
+        apart = np.maximum((1 - 2 * weights) * variances + whole, 0) / reports
+        size = np.divide(np.abs(alone - together), np.sqrt(apart), out=np.zeros_like(alone), where=apart > 0)
+        comparisons = size.size // 2 if len(alone) == 2 else size.size  # of two classes, both differ alike
+        tail = float(special.ndtr(-size.max()))
+        return float(min(1.0, comparisons * 2 * tail))
+
+
+def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) -> SharedDecoder:
+    """The decoder that takes all classes to have the same shares.
+
+    Args:
+        decoder: of the campaign.
+        share: (m,) how often each output came, over the reports.
+        dependent: whether a device has several reports.
+    Raises:
+        NotShared: the campaign has no classes, or the classes differ, or that cannot be tested.
+    """
+    if not isinstance(decoder, ClassesDecoder):
+        raise NotShared("pooling by precision is for campaigns with classes")
+    if dependent:
+        raise NotShared("pooling by precision takes one report from each device, and devices have several here")
+    found = SharedDecoder(decoder.decoders, decoder.members, decoder.priors)
+    p = found.p_value(share, reports)
+    if p < ALPHA:
+        raise NotShared(
+            f"the classes have different shares (p = {max(p, 1e-6):.2g} at most): weighted by precision they would "
+            "describe no population. Use --pool heads, or --where class=NAME for one class"
+        )
+    return found
+
+
+def expected_errors(decoders: Sequence[Decoder]) -> tuple[float, float]:
+    """The standard error of a share of one report, people spread evenly over values and classes.
+
+    Returns:
+        root mean square over the values, pooled by heads and by precision; divide by sqrt(n) for n reports.
+    Raises:
+        NotInvertible
+    """
+    members = np.full(len(decoders), 1 / len(decoders))
+    even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
+    by_heads, by_precision = (made(decoders, members, None) for made in (ClassesDecoder, SharedDecoder))
+    law = by_heads.forward(even)
+    return (
+        math.sqrt(float(by_heads.variances(law).mean())),
+        math.sqrt(float(by_precision.variances(law).mean())),
+    )

@@ -1,0 +1,1 @@
+"""Families of channels, as the desk sees them: recipes that design their integers, decoders that invert them."""

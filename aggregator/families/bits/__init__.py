@@ -1,0 +1,1 @@
+"""Words of independent bits: their recipes and their decoder."""

@@ -1,0 +1,109 @@
+"""Decoding words of bits, with the sum of the shares known to be one.
+
+The bits of a report are decoded one by one, so the unbiased shares need not sum to one. That they do is used here:
+
+    raw' = raw - u (1'raw - 1),    u = C1 / (1'C1)
+
+where C is the covariance of what one report adds to raw, under a reference law that does not depend on the reports.
+Since u sums to one, raw' does, and since E[1'raw] = 1, raw' is unbiased. Under the reference law, each linear query of
+raw' has the least variance of all unbiased linear estimates made of raw (generalised least squares: Aitken 1935).
+
+What adds to a value's estimate is then the whole word and not one bit, so the intervals are normal, where enough
+reports bear on the value; elsewhere the exact ones of the uncorrected estimate are kept. Which it is depends on the
+channel and on the number of reports only.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.families.bits.decoder import BitsDecoder
+from aggregator.families.decoder import Decoder, Floats, Integers, Staircase, Words
+from protocol.channels.bits.channel import Bits
+
+EVEN = 1e-9
+"""A variance of the sum below this part of the variance of all values is none: every report's sum is one."""
+
+
+class BalancedDecoder(BitsDecoder):
+    """A ``BitsDecoder`` whose shares sum to one.
+
+    Attributes:
+        plain: the decoder that does not use the sum.
+    """
+
+    def __init__(self, channel: Bits, reference: Floats) -> None:
+        """Decode ``channel``, with the least error where the shares are ``reference``, which sum to one."""
+        super().__init__(channel)
+        self._plain = BitsDecoder(channel)
+        self._law: Floats = self._other + self._gap * reference  # (k,) how often each bit is set
+        variances = self._plain.variances(self._law)
+        with_sum = variances - reference * (1 - reference)  # C1
+        whole = float(with_sum.sum())
+        uneven = whole > EVEN * float(variances.sum())
+        self._part: Floats = with_sum / whole if uneven else np.zeros_like(with_sum)  # u
+
+    @property
+    def plain(self) -> Decoder:
+        return self._plain
+
+    def _without_sum(self, v: Floats) -> tuple[Floats, float]:
+        """v . raw' as a query of raw, and the constant beside it."""
+        known = float(v @ self._part)
+        return v - known, known
+
+    def intercept(self, v: Floats) -> float:
+        rest, known = self._without_sum(v)
+        return self._plain.intercept(rest) + known
+
+    def invert(self, share: Floats) -> Floats:
+        raw = self._plain.invert(share)
+        balanced: Floats = raw - self._part * (raw.sum() - 1)
+        return balanced
+
+    def adjoint(self, v: Floats) -> Floats:
+        return self._plain.adjoint(self._without_sum(v)[0])
+
+    def variances(self, share: Floats) -> Floats:
+        raw, alone = self._plain.invert(share), self._plain.variances(share)
+        with_sum = alone - raw * (raw.sum() - raw)
+        found: Floats = alone - 2 * self._part * with_sum + self._part**2 * with_sum.sum()
+        return np.maximum(found, 0)  # shares that are estimates may take it below, by less than their own error
+
+    def variance(self, v: Floats, share: Floats) -> float:
+        return self._plain.variance(self._without_sum(v)[0], share)
+
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        """The uncorrected estimate as steps; raw' has as many levels as there are words."""
+        return self._plain.staircase(counts, reports)
+
+    @cached_property
+    def words(self) -> Words:
+        # A report adds most to raw'[x] with x's bit alone, and least with all bits but that one.
+        unset, set_ = self._other / self._gap, (1 - self._other) / self._gap
+        most = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
+        least = -(1 - self._part) * unset - self._part * (set_.sum() - set_ - 1)
+        return Words(self._bearing(), least, most)
+
+    def _bearing(self) -> Floats:
+        """The lesser of those where nobody and where everybody has the value; the other bits are as the reference law
+        has them, and taken to be independent."""
+        others = self._moments(self._law)
+        least = np.full(self.inputs, np.inf)
+        for second, third in (self._moments(self._other), self._moments(self._own)):
+            spread = self._part**2 * (others[0].sum() - others[0]) + (1 - self._part) ** 2 * second
+            skew = -(self._part**3) * (others[1].sum() - others[1]) + (1 - self._part) ** 3 * third
+            ratio = np.divide(spread**3, skew**2, out=np.full(self.inputs, np.inf), where=skew != 0)
+            least = np.minimum(least, np.where(spread > 0, ratio, 0.0))
+        return least
+
+    def _moments(self, law: Floats) -> tuple[Floats, Floats]:
+        """(k,) second and third central moments of what each bit adds to its own raw share."""
+        of_bit = law * (1 - law)
+        return of_bit / self._gap**2, of_bit * (1 - 2 * law) / self._gap**3
+
+    @property
+    def weight(self) -> float:
+        return float(np.maximum(self.words.most, -self.words.least).max())

@@ -1,0 +1,95 @@
+"""Newton's method inside a logarithmic barrier, for the convex problems of the recipes.
+
+Minimise weight * objective - (sum of the logarithms of the slacks) for growing weights, each from the last one's
+minimum. There the objective is above the optimum by (number of logarithms) / weight at most, which says when to stop
+(Boyd, Vandenberghe 2004, sec. 11.2-11.3).
+
+The problems themselves are with their recipes: idue, recipe.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from aggregator.families.decoder import Floats
+
+PRECISION = 1e-10
+"""Of the optimum, relative: below what rounding to 32 bits changes."""
+
+MOST_STEPS = 200
+GROWTH = 10.0
+SHORTEST = 1e-10
+QUADRATIC = 1e-2
+"""Below this decrement Newton's steps are taken whole: values no longer tell a better point from a worse one."""
+
+
+class Problem(ABC):
+    """A convex function to be minimised over linear inequalities.
+
+    Attributes:
+        rows, limits: (c, d) and (c,): rows @ z < limits.
+        start: (d,) a point where that holds, and where ``barrier`` is finite.
+        curves: how many logarithms ``barrier`` adds by itself.
+    """
+
+    rows: Floats
+    limits: Floats
+    start: Floats
+    curves: int = 0
+
+    @abstractmethod
+    def objective(self, z: Floats) -> float:
+        """What is minimised; positive."""
+
+    @abstractmethod
+    def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
+        """Value, gradient and Hessian of ``weight`` times the objective, less the logarithms of curved slacks.
+
+        Infinite where a curved slack is negative.
+        """
+
+
+def minimum(problem: Problem) -> Floats:
+    """The point of least objective, to ``PRECISION``; every inequality holds strictly."""
+    z = problem.start
+    terms = len(problem.limits) + problem.curves
+    weight = terms / problem.objective(z)
+    while True:
+        for _ in range(MOST_STEPS):
+            value, gradient, hessian = _derivatives(problem, z, weight)
+            # Scaled to a unit diagonal: the unknowns differ by many orders of magnitude.
+            scale = 1 / np.sqrt(np.diag(hessian))
+            step = -scale * np.linalg.solve(hessian * np.outer(scale, scale), scale * gradient)
+            decrement = -float(gradient @ step)
+            if decrement < 1e-9:
+                break
+            length = 1.0
+            near = decrement < QUADRATIC
+            while length > SHORTEST and not _better(
+                problem, z + length * step, weight, value, length * decrement, near
+            ):
+                length /= 2
+            if length <= SHORTEST:
+                break  # what is left to gain is lost in the value's own rounding
+            z = z + length * step
+        if terms / weight < PRECISION * problem.objective(z):
+            return z
+        weight *= GROWTH
+
+
+def _derivatives(problem: Problem, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
+    slack = problem.limits - problem.rows @ z
+    value, gradient, hessian = problem.barrier(z, weight)
+    scaled = problem.rows / slack[:, np.newaxis]
+    return value - float(np.log(slack).sum()), gradient + scaled.sum(axis=0), hessian + scaled.T @ scaled
+
+
+def _better(problem: Problem, z: Floats, weight: float, value: float, gain: float, near: bool) -> bool:
+    """Whether ``z`` keeps all inequalities and, unless ``near``, lowers the value by a tenth of ``gain``."""
+    slack = problem.limits - problem.rows @ z
+    if not (slack > 0).all():
+        return False
+    found = problem.barrier(z, weight)[0] - float(np.log(slack).sum())
+    return bool(np.isfinite(found)) and (near or found <= value - 0.1 * gain)

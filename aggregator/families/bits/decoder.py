@@ -1,0 +1,82 @@
+"""Decoding words of bits.
+
+The bit of input x is 1 with probability b[x], and with a[x] where x is the person's own. So, whatever the other bits
+do,
+
+    p[x] = (share[x] - b[x]) / (a[x] - b[x])                               (Gu et al. 2020, eq. 6)
+
+and bits are correlated only through the person's one input,
+
+    E[f_i f_j] = b_i b_j + p_i (a_i - b_i) b_j + p_j (a_j - b_j) b_i       for i other than j
+
+which makes the variance of any linear query a sum over the inputs, not over their pairs.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from protocol.channels.bits.channel import Bits, S
+
+
+class BitsDecoder(Decoder):
+    """L is diagonal, with an intercept: features are bits, and their shares do not sum to one."""
+
+    one_hot: ClassVar[bool] = False
+
+    def __init__(self, channel: Bits) -> None:
+        self.inputs = self.features = channel.inputs
+        class_of = np.asarray(channel.class_of, dtype=np.int64)
+        self._own: Floats = np.array([weight / S for weight in channel.own])[class_of]  # a
+        self._other: Floats = np.array([weight / S for weight in channel.other])[class_of]  # b
+        # From the integers, so that a gap of few units keeps its digits.
+        gaps = [(a - b) / S for a, b in zip(channel.own, channel.other, strict=True)]
+        self._gap: Floats = np.array(gaps)[class_of]  # a - b
+
+    def forward(self, p: Floats) -> Floats:
+        features: Floats = self._other * p.sum() + self._gap * p
+        return features
+
+    def forward_squares(self, p: Floats) -> Floats:
+        raise ValueError("an output of a bits channel has many features: their squares are no law's")
+
+    def backward(self, w: Floats) -> Floats:
+        mean: Floats = self._other @ w + self._gap * w
+        return mean
+
+    def intercept(self, v: Floats) -> float:
+        return -float(v @ (self._other / self._gap))
+
+    def invert(self, share: Floats) -> Floats:
+        raw: Floats = (share - self._other) / self._gap
+        return raw
+
+    def adjoint(self, v: Floats) -> Floats:
+        adds: Floats = v / self._gap
+        return adds
+
+    def variances(self, share: Floats) -> Floats:
+        of_bits: Floats = share * (1 - share) / self._gap**2
+        return of_bits
+
+    def variance(self, v: Floats, share: Floats) -> float:
+        # Cov(f_i, f_j) = -p_i p_j (a_i - b_i) (a_j - b_j) for i other than j.
+        told = v * self.invert(share)
+        alone = float(v**2 @ self.variances(share))
+        # Shares that are estimates themselves may take what is left below zero, by less than their own error.
+        return max(alone - float(told.sum() ** 2 - told @ told), 0.0)
+
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        # S_x = the words with x's bit set, p* = a, q* = b.
+        return Staircase(-self._other / self._gap, 1 / self._gap[np.newaxis], counts[np.newaxis], reports)
+
+    @property
+    def ceiling(self) -> Floats:
+        return self._own.copy()
+
+    @property
+    def weight(self) -> float:
+        return float((np.maximum(1 - self._other, self._other) / self._gap).max())

@@ -1,0 +1,268 @@
+"""Input-discriminative unary encoding: bits for budgets by class of inputs (Gu et al. 2020).
+
+The paper's problem is convex after a change of variables, though it says it is not. With u = ln(a/b) and v =
+ln((1-b)/(1-a)) of each class,
+
+    a (1-b') / (b (1-a')) <= e^r    is    u + v' <= r                                    (eq. 5)
+    b (1-b) / (a-b)^2 = 1 / ((e^u - 1) (1 - e^-v))
+    (1-a-b) / (a-b)   = 1 / (e^v - 1) - 1 / (e^u - 1)
+
+and the worst-case error of opt0 (eq. 8) is the largest of t convex functions. Newton's method inside a logarithmic
+barrier finds the one optimum, in numpy alone.
+
+    opt0   u and v free                                   (eq. 8)
+    opt1   u = v: every bit flipped alike, as in RAPPOR    (eq. 10)
+    opt2   a = 1/2, as in OUE                              (eq. 11)
+
+What is optimal is rounded a down and b up to 32 bits; that the level is kept is for the certificate to say.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from aggregator.families.bits.barrier import Problem, minimum
+from aggregator.families.bits.recipe import SHY, rounded
+from aggregator.families.decoder import Floats
+from aggregator.families.mechanism import BITS, Mechanism, Question, Recipe
+from protocol import exact
+from protocol.channels.bits.channel import Bits
+from protocol.domain.items import Items
+from protocol.notions.graded import Graded
+
+KINDS = ("opt0", "opt1", "opt2")
+
+
+def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bits:
+    """Input-discriminative unary encoding with the least worst-case error under ``notion``.
+
+    Args:
+        kind: one of ``KINDS``.
+        reported: the error is that of the first ``reported`` inputs, of item sets the items: the dummies after them
+            are protected, and nobody wants to know how many they are (Gu et al. 2020, sec. VI-B). None: of all inputs.
+    Raises:
+        ValueError: another kind, or a class of inputs of which none is reported.
+    """
+    number = sum(map(len, notion.classes))
+    counted = number if reported is None else reported
+    sizes = [sum(x < counted for x in members) for members in notion.classes]
+    if not all(sizes):
+        raise ValueError("each budget is that of one reported input at least")
+    levels = np.full((len(sizes), len(sizes)), np.inf)
+    for c, d, level in notion.bounds():
+        levels[c, d] = exact.nats(level) * (1 - SHY)
+    own, other = optimum(sizes, levels, kind)
+    chances = [rounded(a, b) for a, b in zip(own.tolist(), other.tolist(), strict=True)]
+    number_of = [0] * number
+    for number, members in enumerate(notion.classes):
+        for x in members:
+            number_of[x] = number
+    return Bits.over([chances[number] for number in number_of])
+
+
+def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
+    """The budget of each input of an item set: the items' own, and for every dummy the least of them.
+
+    Source: Gu et al. 2020, sec. VI-B.
+
+    Args:
+        budgets: nanonats, one for each item.
+    """
+    if len(budgets) != domain.count:
+        raise ValueError(f"{domain.count} items have as many budgets, not {len(budgets)}")
+    return [*budgets, *[min(budgets)] * domain.padding]
+
+
+def idue_ps(domain: Items, budgets: Sequence[int], kind: str = "opt0") -> Bits:
+    """IDUE over the items and dummies of an item set: with padding and sampling on the device, IDUE-PS.
+
+    Source: Gu et al. 2020, Algorithm 2.
+    """
+    return idue(Graded.over(item_budgets(domain, budgets)), kind, domain.count)
+
+
+def worst_error(sizes: Sequence[int], own: Floats, other: Floats) -> float:
+    """The objective of opt0: n times this is the worst total variance of n people's counts   (Gu et al. 2020, eq. 8).
+
+    Args:
+        sizes: m, the inputs of each class whose counts are reported.
+        own, other: a and b of each class.
+    """
+    spread = own - other
+    each = other * (1 - other) / spread**2
+    return float(np.asarray(sizes) @ each + ((1 - own - other) / spread).max())
+
+
+def optimum(sizes: Sequence[int], levels: Floats, kind: str = "opt0") -> tuple[Floats, Floats]:
+    """a and b of each class with the least worst-case error.
+
+    Args:
+        sizes: m, the inputs of each class whose counts are reported, one at least.
+        levels: t x t, nats, the bound of an input of one class against another of the other; infinite where there is
+            none. A class without any bound is told as it is: a = 1, b = 0.
+        kind: one of ``KINDS``.
+    Raises:
+        ValueError: another kind, or nothing is bounded.
+    """
+    problems: dict[str, type[_Encoding]] = {"opt0": _Free, "opt1": _Symmetric, "opt2": _Half}
+    if kind not in problems:
+        raise ValueError(f"IDUE is {', '.join(KINDS)}, not {kind!r}")
+    bounded = np.isfinite(levels).any(axis=1)
+    if not bounded.any():
+        raise ValueError("nothing is bounded: there is nothing to solve")
+    own, other = np.ones(len(sizes)), np.zeros(len(sizes))
+    problem = problems[kind](np.asarray(sizes, dtype=np.float64)[bounded], levels[np.ix_(bounded, bounded)])
+    own[bounded], other[bounded] = problem.chances(minimum(problem))
+    return own, other
+
+
+class _Encoding(Problem):
+    """Bits for classes of inputs, bounded in pairs."""
+
+    def __init__(self, sizes: Floats, levels: Floats) -> None:
+        self.sizes, self.count = sizes, len(sizes)
+        self.pairs = np.argwhere(np.isfinite(levels))
+        self.bounds = levels[tuple(self.pairs.T)]
+
+    @abstractmethod
+    def chances(self, z: Floats) -> tuple[Floats, Floats]:
+        """a and b at ``z``."""
+
+    def _incidence(self, left: int, right: int, width: int) -> Floats:
+        rows = np.zeros((len(self.pairs), width))
+        places = np.arange(len(self.pairs))
+        np.add.at(rows, (places, left + self.pairs[:, 0]), 1.0)
+        np.add.at(rows, (places, right + self.pairs[:, 1]), 1.0)
+        return rows
+
+
+class _Free(_Encoding):
+    """opt0 over (u, v, s): the least s above every one of the t functions."""
+
+    def __init__(self, sizes: Floats, levels: Floats) -> None:
+        super().__init__(sizes, levels)
+        t = self.count
+        self.rows = np.vstack([self._incidence(0, t, 2 * t + 1), -np.eye(2 * t, 2 * t + 1)])
+        self.limits = np.concatenate([self.bounds, np.zeros(2 * t)])
+        half = np.full(2 * t, 0.45 * self.bounds.min())
+        f, h = _odds(half[:t]), _odds(half[t:])
+        self.start = np.append(half, 2 * float(self.sizes @ (f * (1 + h)) + (h - f).max()))
+        self.curves = t
+
+    def objective(self, z: Floats) -> float:
+        return float(z[-1])
+
+    def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
+        t = self.count
+        f, h = _odds(z[:t]), _odds(z[t : 2 * t])
+        slack = z[-1] - float(self.sizes @ (f * (1 + h))) - (h - f)
+        if (slack <= 0).any():
+            return np.inf, z, self.rows
+        # First and second derivatives of f and h, each by its own variable.
+        df, dh = -f * (1 + f), -h * (1 + h)
+        ddf, ddh = f * (1 + f) * (1 + 2 * f), h * (1 + h) * (1 + 2 * h)
+        common = np.concatenate([self.sizes * df * (1 + h), self.sizes * f * dh])
+        slopes = np.zeros((t, 2 * t + 1))  # of -slack
+        slopes[:, : 2 * t] = common
+        slopes[:, :t] -= np.diag(df)
+        slopes[:, t : 2 * t] += np.diag(dh)
+        slopes[:, -1] = -1
+        inverse = 1 / slack
+        gradient = inverse @ slopes
+        gradient[-1] += weight
+        hessian = (slopes * (inverse**2)[:, np.newaxis]).T @ slopes
+        both, i = inverse.sum(), np.arange(t)
+        hessian[i, i] += both * self.sizes * ddf * (1 + h) - inverse * ddf
+        hessian[t + i, t + i] += both * self.sizes * f * ddh + inverse * ddh
+        hessian[i, t + i] += both * self.sizes * df * dh
+        hessian[t + i, i] += both * self.sizes * df * dh
+        return weight * z[-1] - float(np.log(slack).sum()), gradient, hessian
+
+    def chances(self, z: Floats) -> tuple[Floats, Floats]:
+        return _chances(z[: self.count], z[self.count : 2 * self.count])
+
+
+class _Symmetric(_Encoding):
+    """opt1 over u = v."""
+
+    def __init__(self, sizes: Floats, levels: Floats) -> None:
+        super().__init__(sizes, levels)
+        self.rows = np.vstack([self._incidence(0, 0, self.count), -np.eye(self.count)])
+        self.limits = np.concatenate([self.bounds, np.zeros(self.count)])
+        self.start = np.full(self.count, 0.45 * self.bounds.min())
+
+    def objective(self, z: Floats) -> float:
+        f = _odds(z)
+        return float(self.sizes @ (f + f**2))
+
+    def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
+        # e^u / (e^u - 1)^2 = f + f^2 with f = 1 / (e^u - 1), f' = -(f + f^2).
+        f = _odds(z)
+        first = -(f + f**2) * (1 + 2 * f)
+        second = (f + f**2) * (1 + 6 * f + 6 * f**2)
+        m = weight * self.sizes
+        return weight * self.objective(z), m * first, np.diag(m * second)
+
+    def chances(self, z: Floats) -> tuple[Floats, Floats]:
+        return _chances(z, z)
+
+
+class _Half(_Encoding):
+    """opt2 over b, with a = 1/2: e^r b + b' >= 1."""
+
+    def __init__(self, sizes: Floats, levels: Floats) -> None:
+        super().__init__(sizes, levels)
+        t = self.count
+        steep = np.exp(self.bounds)
+        rows = np.zeros((len(self.pairs), t))
+        places = np.arange(len(self.pairs))
+        np.add.at(rows, (places, self.pairs[:, 0]), -1.0)
+        np.add.at(rows, (places, self.pairs[:, 1]), -1 / steep)
+        self.rows = np.vstack([rows, np.eye(t), -np.eye(t)])
+        self.limits = np.concatenate([-1 / steep, np.full(t, 0.5), np.zeros(t)])
+        self.start = np.full(t, (1 / (steep.min() + 1) + 0.5) / 2)
+
+    def objective(self, z: Floats) -> float:
+        # b (1 - b) / (1/2 - b)^2 + 1 = 1 / (4 g^2) with g = 1/2 - b; the ones change no minimum.
+        return float(self.sizes @ (0.25 / (0.5 - z) ** 2))
+
+    def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
+        g, m = 0.5 - z, weight * self.sizes
+        return weight * self.objective(z), m * 0.5 / g**3, np.diag(m * 1.5 / g**4)
+
+    def chances(self, z: Floats) -> tuple[Floats, Floats]:
+        return np.full(self.count, 0.5), z
+
+
+def _odds(u: Floats) -> Floats:
+    """1 / (e^u - 1)."""
+    inverse: Floats = 1 / np.expm1(u)
+    return inverse
+
+
+def _chances(u: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """a and b: b = (1 - e^-v) / (e^u - e^-v), a = b e^u."""
+    other = -np.expm1(-v) / (np.expm1(u) - np.expm1(-v))
+    return other * np.exp(u), other
+
+
+def _graded(kind: str) -> Callable[[Question], Recipe | str]:
+    def recipe(question: Question) -> Recipe | str:
+        notion = question.notion
+        if not isinstance(notion, Graded):
+            return "it is made for a budget for each value: notion minid or avgid"
+        return lambda: idue(notion, kind, question.reported.count)
+
+    return recipe
+
+
+MECHANISMS = (
+    Mechanism(
+        "idue", "a bit for each value, noisier the smaller its budget", "Gu et al. 2020, opt0", BITS, _graded("opt0")
+    ),
+    Mechanism("idue-opt1", "the same with symmetric bits", "Gu et al. 2020, opt1", BITS, _graded("opt1")),
+    Mechanism("idue-opt2", "the same with the own bit even", "Gu et al. 2020, opt2", BITS, _graded("opt2")),
+)

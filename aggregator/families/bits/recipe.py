@@ -1,0 +1,203 @@
+"""Recipes for words of bits: RAPPOR, OUE, utility-optimised RAPPOR, and OUE under a prior.
+
+With u = ln(a / b) and v = ln((1 - b) / (1 - a)) of a bit, two inputs differ by u_x + v_x' at most; RAPPOR takes u = v,
+OUE a = 1/2, which is the least error where few people hold a value. Every a is rounded down and every b up, to 32 bits,
+which lowers both u and v.
+
+Budgets by class of inputs: idue. What the integers mean: protocol.channels.bits.channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aggregator.families.bits.barrier import Problem, minimum
+from aggregator.families.decoder import Floats, Integers
+from aggregator.families.mechanism import BITS, Mechanism, for_prior, for_sensitive, plain
+from aggregator.families.rounding import D, ceil
+from protocol import exact
+from protocol.channels.bits.channel import Bits, S
+from protocol.exact import exp_lower
+
+SHY = 1e-9
+"""The part of a level that is left for rounding, where floating point finds the probabilities."""
+
+PRIOR_CLASSES = 64
+"""Priors are told apart by so many classes at most: the exact audit compares each with all."""
+
+MOST_BITS = 2**16
+"""Values of a mechanism that sends a bit for each."""
+
+
+def rappor(size: int, level: int) -> Bits:
+    """Basic RAPPOR, both kinds of bit flipped alike: a = e^(eps/2) / (e^(eps/2) + 1), b = 1 - a.
+
+    Source: Erlingsson, Pihur, Korolova 2014; Wang, Blocki, Li, Jha 2017.
+    """
+    b = _symmetric(level)
+    return Bits((S - b,), (b,), ((0, size),))
+
+
+def oue(size: int, level: int) -> Bits:
+    """Optimised unary encoding: a = 1/2, b = 1 / (e^eps + 1).
+
+    Source: Wang, Blocki, Li, Jha 2017.
+    """
+    return Bits((S // 2,), (_least_other(S // 2, level),), ((0, size),))
+
+
+def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
+    """Utility-optimised RAPPOR: what is not sensitive is never told of anybody who does not hold it.
+
+        sensitive    a = t                    b = t / ((1 - t) e^eps + t), which is 1 - t
+        others       a = 1 - e^(-eps/2)       b = 0
+
+    with t = e^(eps/2) / (e^(eps/2) + 1), as in basic RAPPOR. It keeps high-low LDP, and its words without a bit of
+    a value that is not sensitive keep e^eps between all inputs: utility-optimised LDP.
+
+    Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR with its theta = t.
+    """
+    b = _symmetric(level)
+    return _utility_optimised(size, sensitive, level, S - b, b)
+
+
+def utility_oue(size: int, sensitive: Sequence[int], level: int) -> Bits:
+    """Utility-optimised RAPPOR with theta = 1/2: OUE among what is sensitive, a = (1 - e^-eps) / 2 for the others.
+
+    Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR.
+    """
+    return _utility_optimised(size, sensitive, level, S // 2, _least_other(S // 2, level))
+
+
+def oue_lip(prior: Sequence[int], level: int) -> Bits:
+    """Optimised unary encoding under a prior: the least error for rare values that local information privacy allows.
+
+    OUE is the least sum of b (1-b) / (a-b)^2 under LDP. This is the least under LIP: with r(1) = a/b and
+    r(0) = (1-a)/(1-b), Q(y|x) / P(y) = r_x(y_x) / sum over z of P_z r_z(y_z), so LIP is linear in both,
+
+        r_x(1) <= e^eps     (P_x r_x(1) + sum over z other than x of P_z r_z(0))
+        r_x(0) >= e^(-eps)  (P_x r_x(0) + sum over z other than x of P_z r_z(1))
+
+    and the error 1 / ((r(1) - 1) (1 - r(0))) is convex. Where every value is rare this is OUE; a common one is told
+    more plainly: no report can raise by much the belief in what is believed already.
+
+    Jiang, Li, Tandon 2022 derive a closed form for unary encoding under LIP. It was not at hand, and their closed forms
+    of 2020 leave their level for many priors; these numbers follow from the definition, and the certificate decides.
+
+    Args:
+        prior: positive integers, P_x = prior[x] / sum. More than ``PRIOR_CLASSES`` different ones are designed for in
+            classes of about equal priors, each for its least one, which asks the most.
+        level: nanonats.
+    """
+    law = np.asarray(prior, dtype=np.float64) / sum(prior)
+    group = _groups(law)
+    problem = _UnderPrior(group, law, exact.nats(level) * (1 - SHY))
+    own, other = problem.chances(minimum(problem))
+    chances = [rounded(a, b) for a, b in zip(own.tolist(), other.tolist(), strict=True)]
+    return Bits.over([chances[number] for number in group.tolist()])
+
+
+def rounded(own: float, other: float) -> tuple[int, int]:
+    """a down and b up, as integers over 2^32, a at least one above b."""
+    up = min(max(int(np.ceil(other * S)), 0), S - 1)
+    return max(int(np.floor(own * S)), up + 1), up
+
+
+class _UnderPrior(Problem):
+    """The error of all values over r(1) and r(0) of each class of about equal priors."""
+
+    def __init__(self, group: Integers, law: Floats, level: float) -> None:
+        self._sizes = np.bincount(group).astype(np.float64)
+        masses, most = np.bincount(group, weights=law), float(np.exp(level))
+        t = self._count = len(masses)
+        least = np.full(t, np.inf)
+        np.minimum.at(least, group, law)
+        up = np.hstack([np.diag(1 - most * least), np.diag(most * least) - most * masses])
+        down = np.hstack([masses - np.diag(least), -np.diag(most - least)])
+        self.rows = np.vstack([up, down, np.diag(np.repeat([-1.0, 1.0], t)), np.eye(2 * t)[t:] * -1])
+        self.limits = np.concatenate([np.zeros(2 * t), np.repeat([-1.0, 1.0], t), np.zeros(t)])
+        near = (most - 1) / (most + 1) / 2
+        self.start = np.repeat([1 + near, 1 - near], t)
+
+    def objective(self, z: Floats) -> float:
+        return float(self._sizes @ (1 / ((z[: self._count] - 1) * (1 - z[self._count :]))))
+
+    def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
+        t = self._count
+        up, down = z[:t] - 1, 1 - z[t:]
+        each = weight * self._sizes / (up * down)
+        hessian = np.diag(np.concatenate([2 * each / up**2, 2 * each / down**2]))
+        i = np.arange(t)
+        hessian[i, t + i] = hessian[t + i, i] = -each / (up * down)
+        return float(each.sum()), np.concatenate([-each / up, each / down]), hessian
+
+    def chances(self, z: Floats) -> tuple[Floats, Floats]:
+        """a and b of each class: b = (1 - r(0)) / (r(1) - r(0)), a = b r(1)."""
+        up, down = z[: self._count], z[self._count :]
+        other = (1 - down) / (up - down)
+        return other * up, other
+
+
+def _least_other(own: int, level: int) -> int:
+    """The least b with a (1 - b) / (b (1 - a)) <= e^eps, as an integer over 2^32."""
+    N = exp_lower(level)
+    return ceil(own * S * D, N * (S - own) + own * D)
+
+
+def _symmetric(level: int) -> int:
+    """The least b with ((1 - b) / b)^2 <= e^eps, as an integer over 2^32."""
+    b = ceil(S * D, exp_lower(level // 2) + D)
+    while not exact.keeps((S - b) ** 2, b**2, level):
+        b += 1
+    return b
+
+
+def _utility_optimised(size: int, sensitive: Sequence[int], level: int, own: int, other: int) -> Bits:
+    # [a_s / b_s] / (1 - a) <= e^eps: an absent bit of what is not sensitive must stay likely for those who hold it.
+    shown = S - ceil(own * S * D, other * exp_lower(level))
+    marked = frozenset(sensitive)
+    return Bits.over([(own, other) if x in marked else (shown, 0) for x in range(size)])
+
+
+def _groups(law: Floats) -> Integers:
+    """(k,) the class of each value: its prior, or its prior's place among ``PRIOR_CLASSES`` equal ratios."""
+    _, exactly = np.unique(law, return_inverse=True)
+    if exactly.max() < PRIOR_CLASSES:
+        return exactly.astype(np.int64)
+    logs = np.log(law)
+    spread = (logs - logs.min()) / (logs.max() - logs.min())
+    _, rounded = np.unique(
+        np.minimum((spread * PRIOR_CLASSES).astype(np.int64), PRIOR_CLASSES - 1), return_inverse=True
+    )
+    return rounded.astype(np.int64)
+
+
+MECHANISMS = (
+    Mechanism(
+        "rappor",
+        "a bit for each value, all equally noisy",
+        "Erlingsson et al. 2014",
+        BITS,
+        plain(rappor, MOST_BITS),
+    ),
+    Mechanism("oue", "a bit for each value, zeros noisier", "Wang et al. 2017", BITS, plain(oue, MOST_BITS)),
+    Mechanism(
+        "utility-rappor",
+        "bits; those of values that may show are never set by chance",
+        "Murakami, Kawamoto 2019",
+        BITS,
+        for_sensitive(utility_rappor),
+    ),
+    Mechanism(
+        "utility-oue", "the same with zeros noisier", "Murakami, Kawamoto 2019", BITS, for_sensitive(utility_oue)
+    ),
+    Mechanism(
+        "oue-lip",
+        "bits, with the least error under a prior",
+        "after Wang, Qin, Qiu 2023",
+        BITS,
+        for_prior(oue_lip, MOST_BITS),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Channels in blocks: their recipes and their decoder."""

@@ -1,0 +1,44 @@
+"""The channel of least error in each block, of the plain families that serve blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aggregator.estimate.error import expected_mse
+from aggregator.families.blocks.recipe import blocks_of, in_blocks
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.mechanism import COUNT, Build, Mechanism, Question, Recipe
+from aggregator.families.projective.recipe import projective
+from aggregator.families.response.recipe import randomized_response
+from protocol.channels import Channel
+from protocol.notions import Block
+
+
+def best_in_blocks(blocks: Sequence[int], level: int, builders: Sequence[Build]) -> Channel:
+    """In each block the channel of least expected error, values of a block being equally common.
+
+    The ranking holds whatever share of the people a block has: what one report adds to its block's estimates is only
+    more or less often added.
+    """
+    return in_blocks(
+        blocks, level, lambda size, level: min((build(size, level) for build in builders), key=expected_mse)
+    )
+
+
+def _in_each_block(question: Question) -> Recipe | str:
+    notion = question.notion
+    if not isinstance(notion, Block):
+        return "it is made for blocks: notion block"
+    builders = (randomized_response, hadamard, projective)
+    return lambda: best_in_blocks(blocks_of(notion), notion.level, builders)
+
+
+MECHANISMS = (
+    Mechanism(
+        "best-in-blocks",
+        "in each block what has least error there",
+        "after Acharya et al. 2020, sec. 6",
+        COUNT,
+        _in_each_block,
+    ),
+)

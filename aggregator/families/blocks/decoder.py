@@ -1,0 +1,237 @@
+"""Decoding blocks: each block by its inner channel's decoder, open inputs by their own outputs.
+
+Inner decoders never ask that shares sum to one, so the reports of a block are decoded as if it were all there is. What
+hides among the outputs of block 1 is known from the open inputs' own outputs: with tau the probability of hiding, an
+own report stands for tau / (1 - tau) hidden ones, spread evenly over the block's m outputs,
+
+    p[x] = share[own output of x] / (1 - tau)                                       x open
+    p[block 1] = L(share[block 1] - hidden / m),  hidden = tau / (1 - tau) * sum of the own shares
+
+so that a report of an open input's own output adds ``aside`` = -tau / (1 - tau) * mean over y of L[y, x] to each x of
+block 1. With Hadamard response inside it is 0, and this is the published estimate (Acharya et al. 2020, eq. 15-16 and
+19). Blocks of equal inner channels are decoded together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from aggregator.families.hadamard.decoder import HadamardDecoder
+from protocol.channels import Blocks, Channel
+from protocol.channels.blocks.channel import ONE, OPEN, Constant
+
+NEGLIGIBLE = 1e-10
+"""A step lower than this part of a report's weight is none: two levels that differ by rounding."""
+
+
+class ConstantDecoder(Decoder):
+    """A block of one: its reports are its people."""
+
+    inputs = features = 1
+
+    def forward(self, p: Floats) -> Floats:
+        return p
+
+    def forward_squares(self, p: Floats) -> Floats:
+        return p
+
+    def backward(self, w: Floats) -> Floats:
+        return w
+
+    def invert(self, share: Floats) -> Floats:
+        return share
+
+    def adjoint(self, v: Floats) -> Floats:
+        return v
+
+    def variances(self, share: Floats) -> Floats:
+        return share - share**2
+
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        return Staircase(np.ones(1), np.zeros((1, 1)), counts[np.newaxis], reports)
+
+    @property
+    def ceiling(self) -> Floats:
+        return np.ones(1)
+
+    @property
+    def weight(self) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """The blocks of one inner channel.
+
+    Attributes:
+        inner: its decoder, for k' inputs and m' outputs.
+        columns: (b, m') the outputs of each block.
+        members: (b, k') the inputs of each block.
+    """
+
+    inner: Decoder
+    columns: Integers
+    members: Integers
+
+    def each(self, method: Callable[[Floats], Floats], rows: Floats) -> Floats:
+        """``method`` of the inner decoder for the vector of each block."""
+        if isinstance(self.inner, HadamardDecoder):
+            return method(rows)
+        return np.array([method(row) for row in rows])
+
+    def staircase(self, counts: Integers) -> Staircase:
+        """The inner staircases, as arrays with an axis for the blocks before the one of the inputs."""
+        rows, total = counts[self.columns], int(counts.sum())
+        if isinstance(self.inner, HadamardDecoder):
+            return self.inner.staircase(rows, total)
+        stairs = [self.inner.staircase(row, total) for row in rows]
+        return Staircase(
+            np.array([each.base for each in stairs]),
+            np.stack([each.heights for each in stairs], axis=1),
+            np.stack([each.counts for each in stairs], axis=1),
+            total,
+        )
+
+
+class BlocksDecoder(Decoder):
+    """The inner decoders side by side."""
+
+    def __init__(self, channel: Blocks, decoder_of: Callable[[Channel], Decoder]) -> None:
+        """Decode ``channel``; ``decoder_of`` makes the inner decoders."""
+        self.inputs, self.features = channel.inputs, channel.outputs
+        self._cover = channel.cover / ONE
+        self._hidden = channel.hidden / ONE  # tau
+        self._shown = (ONE - channel.hidden) / ONE  # 1 - tau
+        self._open = np.array(channel.members[OPEN], dtype=np.int64)
+        self._own = channel.offsets[OPEN] + np.arange(len(self._open))
+        alike: dict[Channel, list[int]] = {}
+        for block, inner in enumerate(channel.channels, 1):
+            alike.setdefault(inner, []).append(block)
+        self._groups = [
+            _Alike(
+                ConstantDecoder() if isinstance(inner, Constant) else decoder_of(inner),
+                np.array([channel.offsets[block] for block in blocks])[:, np.newaxis] + np.arange(inner.outputs),
+                np.array([channel.members[block] for block in blocks], dtype=np.int64),
+            )
+            for inner, blocks in alike.items()
+        ]
+
+    @cached_property
+    def _aside(self) -> Floats:
+        """(k,) what a report of an open input's own output adds to the estimate of each other input."""
+        adds = np.zeros(self.inputs)
+        if self._cover:
+            first = self._groups[0]  # there is no other
+            even = np.full(first.inner.features, 1 / first.inner.features)
+            adds[first.members[0]] = -self._hidden / self._shown * first.inner.invert(even)
+        return adds
+
+    def forward(self, p: Floats) -> Floats:
+        law = np.empty(self.features)
+        for group in self._groups:
+            law[group.columns] = group.each(group.inner.forward, p[group.members])
+        return self._with_open(law, p, self._shown, self._cover)
+
+    def forward_squares(self, p: Floats) -> Floats:
+        law = np.empty(self.features)
+        for group in self._groups:
+            law[group.columns] = group.each(group.inner.forward_squares, p[group.members])
+        return self._with_open(law, p, self._shown**2, self._cover**2)
+
+    def _with_open(self, law: Floats, p: Floats, shown: float, cover: float) -> Floats:
+        law[self._own] = shown * p[self._open]
+        if cover:
+            law[self._groups[0].columns] += cover * p[self._open].sum()
+        return law
+
+    def backward(self, w: Floats) -> Floats:
+        mean = np.empty(self.inputs)
+        for group in self._groups:
+            mean[group.members] = group.each(group.inner.backward, w[group.columns])
+        mean[self._open] = self._shown * w[self._own]
+        if self._cover:
+            mean[self._open] += self._cover * w[self._groups[0].columns].sum()
+        return mean
+
+    def invert(self, share: Floats) -> Floats:
+        raw = np.empty(self.inputs)
+        for group in self._groups:
+            raw[group.members] = group.each(group.inner.invert, share[group.columns])
+        raw[self._open] = share[self._own] / self._shown
+        raw += share[self._own].sum() * self._aside
+        return raw
+
+    def adjoint(self, v: Floats) -> Floats:
+        adds = np.empty(self.features)
+        for group in self._groups:
+            adds[group.columns] = group.each(group.inner.adjoint, v[group.members])
+        adds[self._own] = v[self._open] / self._shown + self._aside @ v
+        return adds
+
+    def variances(self, share: Floats) -> Floats:
+        moment: Floats = np.empty(self.inputs)
+        for group in self._groups:
+            rows = share[group.columns]
+            # The inner decoder takes off the square of its own estimate, in which nothing is hidden.
+            moment[group.members] = group.each(group.inner.variances, rows) + group.each(group.inner.invert, rows) ** 2
+        moment[self._open] = share[self._own] / self._shown**2
+        moment += share[self._own].sum() * self._aside**2
+        return moment - self.invert(share) ** 2
+
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        """The inner steps, each cut in two at the level of the reports from outside the block."""
+        pieces = [(self._open, *self._open_steps(counts))]
+        pieces += [(group.members.ravel(), *self._steps(group, counts, reports)) for group in self._groups]
+        base = np.zeros(self.inputs)
+        heights = np.zeros((max(len(rows) for _, _, rows, _ in pieces), self.inputs))
+        reached = np.zeros(heights.shape, dtype=np.int64)
+        for members, least, rows, times in pieces:
+            base[members] = least
+            heights[: len(rows), members] = rows
+            reached[: len(rows), members] = times
+        return Staircase(base, heights, reached, reports)
+
+    def _open_steps(self, counts: Integers) -> tuple[Floats, Floats, Integers]:
+        least = np.zeros(len(self._open))
+        return least, np.full((1, len(self._open)), 1 / self._shown), counts[self._own][np.newaxis]
+
+    def _steps(self, group: _Alike, counts: Integers, reports: int) -> tuple[Floats, Floats, Integers]:
+        """Base, heights and counts of the inputs of ``group``, block after block."""
+        stairs = group.staircase(counts)
+        outside = self._aside[group.members]
+        inside_count = np.broadcast_to(counts[group.columns].sum(axis=1, keepdims=True), outside.shape)
+        # From the top: each step's two ends, and where a report from elsewhere stands between them.
+        upper = stairs.base + np.cumsum(stairs.heights[::-1], axis=0)[::-1]
+        lower = np.concatenate([upper[1:], stairs.base[np.newaxis]])
+        heights = np.concatenate([
+            np.maximum(upper, outside) - np.maximum(lower, outside),
+            np.maximum(lower[-1:] - outside, 0),
+            np.maximum(outside - upper[:1], 0),
+            np.minimum(upper, outside) - np.minimum(lower, outside),
+        ])  # fmt: skip
+        elsewhere = reports - inside_count
+        reached = np.concatenate([
+            stairs.counts, inside_count[np.newaxis], elsewhere[np.newaxis], stairs.counts + elsewhere
+        ])  # fmt: skip
+        heights[heights < NEGLIGIBLE * self.weight] = 0
+        heights, reached = (part.reshape(len(part), -1) for part in (heights, reached))
+        steps = heights.any(axis=1)
+        return np.minimum(stairs.base, outside).ravel(), heights[steps], reached[steps]
+
+    @property
+    def ceiling(self) -> Floats:
+        largest = np.empty(self.features)
+        for group in self._groups:
+            largest[group.columns] = np.maximum(group.inner.ceiling, self._cover)
+        largest[self._own] = self._shown
+        return largest
+
+    @property
+    def weight(self) -> float:
+        own = 1 / self._shown if len(self._open) else 0.0
+        return max(own, float(np.abs(self._aside).max()), *(group.inner.weight for group in self._groups))

@@ -1,0 +1,75 @@
+"""Recipes that put a plain mechanism inside blocks, or hide other values among the outputs of sensitive ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from aggregator.families.mechanism import Build, Question, Recipe, plain
+from aggregator.families.rounding import D, ceil
+from protocol.channels import Blocks, Channel
+from protocol.channels.blocks.channel import OPEN, Constant, largest_weight
+from protocol.domain import MAX_VALUES
+from protocol.exact import exp_lower
+from protocol.notions import Block, HighLow
+
+
+def in_blocks(blocks: Sequence[int], level: int, build: Build) -> Channel:
+    """A channel for each block, which tells the block; a value alone in its block is told as it is.
+
+    Source: Acharya et al. 2020, sec. 6; eq. 19 with Hadamard response inside.
+
+    Args:
+        blocks: a block number, from 0, per input.
+        level: nanonats.
+        build: the recipe of the inner channels, called once for each size of a block.
+    """
+    sizes = Counter(blocks)
+    if len(sizes) == 1:
+        return build(len(blocks), level)
+    built = cache(lambda size: build(size, level))
+    return Blocks.over(0, [OPEN if sizes[block] == 1 else block + 1 for block in blocks], built)
+
+
+def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> Blocks:
+    """A channel for the sensitive values, among whose outputs the others hide just often enough.
+
+        cover = largest weight of the inner channel / e^eps, rounded up
+
+    A single sensitive value always gives one answer, which the others give with probability e^-eps: for two values in
+    all this is the optimum for every linear or convex loss, Mangat's response (Acharya et al. 2020, Theorem 2).
+
+    With Hadamard response inside, the others hide with probability 2 / (e^eps + 1) (Acharya et al. 2020, eq. 13-14,
+    with S strictly larger than s and row 0 skipped: as printed, x in [s] would include the all-ones row, whose
+    probabilities sum to 2 e^eps / (e^eps + 1)). With k-ary response inside it is utility-optimised response (Murakami,
+    Kawamoto 2019, Definition 3).
+
+    Args:
+        sensitive: the sensitive values, neither none nor all of ``size``.
+        level: nanonats.
+        build: the recipe of the inner channel, for two sensitive values or more.
+    """
+    marked = frozenset(sensitive)
+    inner = Constant() if len(marked) == 1 else build(len(marked), level)
+    cover = ceil(largest_weight(inner) * D, exp_lower(level))
+    return Blocks.over(cover, [int(x in marked) for x in range(size)], lambda _: inner)
+
+
+def everywhere(build: Build, most: int = MAX_VALUES) -> Callable[[Question], Recipe | str]:
+    """A plain LDP mechanism of at most ``most`` values, inside blocks and a sensitive set too."""
+
+    def recipe(question: Question) -> Recipe | str:
+        notion = question.notion
+        if isinstance(notion, HighLow):
+            return lambda: high_low(notion.size, notion.sensitive, notion.level, build)
+        if isinstance(notion, Block):
+            return lambda: in_blocks(blocks_of(notion), notion.level, build)
+        return plain(build, most)(question)
+
+    return recipe
+
+
+def blocks_of(notion: Block) -> list[int]:
+    """The number of the block of each input."""
+    return [block for block, length in notion.runs for _ in range(length)]

@@ -1,0 +1,203 @@
+"""What every decoder can do: carry shares through a channel and back.
+
+An estimate is linear in the counts. An output y has features f(y): which of the m outputs it is, one-hot, or for unary
+channels its bits. A decoder is a pair of matrices that nobody writes down: the response R (k x m), with R[x] = E[f(Y) |
+x], and a left inverse L of it (m x k), each only multiplied with. Then E[share @ L] = p whatever p is, the variance of
+every linear query is that of one number per report, and one formula serves all mechanisms.
+
+    forward    p @ R        what the features come to         backward   R @ w        a mean over the output
+    invert     share @ L    the unbiased estimate             adjoint    L @ v        what a feature adds to v . p
+
+Features that are one-hot sum to one, bits do not: there a query has an ``intercept`` beside what its features add.
+
+How a distribution is made of the estimate, and how sure it is, is not here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.errors import HalftruthError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class NotInvertible(HalftruthError):
+    """The channel does not tell its inputs apart, so no unbiased estimate exists."""
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """The estimate of each input as steps on binomial counts.
+
+        raw[x] = base[x] + sum over s of heights[s, x] * counts[s, x] / n
+
+    What one report adds to raw[x] takes few different numbers. Ordered from the top, they are the base plus the
+    heights of the steps a report reaches, and how many reports reach a step is binomial. One step is a support
+    channel: S_x is the set of outputs that reach it, with probability ``inside`` = p* from x and ``outside`` = q*
+    from every other input (MATH 4.1). Two steps: reports for x, against x, and neither.
+
+    Attributes:
+        base: (k,) the least that one report adds, times n.
+        heights: (s, k) not negative; 0 where an input has fewer steps.
+        counts: (s, k) reports that reach the step.
+        reports: n.
+    """
+
+    base: Floats
+    heights: Floats
+    counts: Integers
+    reports: int
+
+    @property
+    def steps(self) -> Integers:
+        """(k,) number of steps of each input."""
+        number: Integers = (self.heights > 0).sum(axis=0, dtype=np.int64)
+        return number
+
+    @property
+    def inside(self) -> Floats:
+        """(k,) p*, where an input has one step; NaN elsewhere."""
+        return self._where_one_step((1 - self.base) / self.heights.sum(axis=0))
+
+    @property
+    def outside(self) -> Floats:
+        """(k,) q*, where an input has one step; NaN elsewhere."""
+        return self._where_one_step(-self.base / self.heights.sum(axis=0))
+
+    def _where_one_step(self, numbers: Floats) -> Floats:
+        return np.where(self.steps == 1, numbers, np.nan)
+
+    def of(self, chosen: NDArray[np.bool_]) -> Staircase:
+        """The staircase of the chosen inputs alone."""
+        return Staircase(self.base[chosen], self.heights[:, chosen], self.counts[:, chosen], self.reports)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What one report adds to the estimate of each input, where that depends on its whole word of bits.
+
+    Attributes:
+        bearing: (k,) 1 / skewness^2 of what it adds, the least under any shares: the normal law is near where this
+            times the reports is large.
+        least, most: (k,) the ends of what it adds.
+    """
+
+    bearing: Floats
+    least: Floats
+    most: Floats
+
+
+class Decoder(ABC):
+    """Multiplications with a channel and with a left inverse of it.
+
+    Attributes:
+        inputs, features: k and m.
+        one_hot: whether each report has exactly one feature, its output. Only then do the counts of the features tell
+            how often each output came, which is what a posterior needs.
+        by_value: whether the reports are read value by value. Where not, single shares have no raw estimate.
+    """
+
+    inputs: int
+    features: int
+    one_hot: ClassVar[bool] = True
+    by_value: ClassVar[bool] = True
+
+    @abstractmethod
+    def forward(self, p: Floats) -> Floats:
+        """(k,) -> (m,): sum over x of p[x] R[x], the mean features (one-hot: the law of the output) under ``p``."""
+
+    @abstractmethod
+    def forward_squares(self, p: Floats) -> Floats:
+        """(k,) -> (m,): sum over x of p[x] R[x]^2."""
+
+    @abstractmethod
+    def backward(self, w: Floats) -> Floats:
+        """(m,) -> (k,): R @ w, the mean of w . f(Y) for each input."""
+
+    def intercept(self, v: Floats) -> float:
+        """What every report adds to the estimate of v . p, whatever its features.
+
+        Raises:
+            NotInvertible
+        """
+        return 0.0
+
+    @abstractmethod
+    def invert(self, share: Floats) -> Floats:
+        """(m,) -> (k,): the unbiased estimate from ``share``, the count of each feature over the reports.
+
+        Raises:
+            NotInvertible
+        """
+
+    @abstractmethod
+    def adjoint(self, v: Floats) -> Floats:
+        """(k,) -> (m,): L @ v, what a report's feature adds to the estimate of v . p, beside the ``intercept``.
+
+        Raises:
+            NotInvertible
+        """
+
+    @abstractmethod
+    def variances(self, share: Floats) -> Floats:
+        """(m,) -> (k,): variance of what one report adds to the estimate of each input.
+
+        Raises:
+            NotInvertible
+        """
+
+    def variance(self, v: Floats, share: Floats) -> float:
+        """Variance of what one report adds to the estimate of v . p          (MATH 6.2).
+
+        Raises:
+            NotInvertible
+        """
+        phi = self.adjoint(v)
+        return float(share @ (phi - share @ phi) ** 2)
+
+    def query(self, v: Floats, share: Floats) -> float:
+        """The unbiased estimate of v . p.
+
+        Raises:
+            NotInvertible
+        """
+        return self.intercept(v) + float(share @ self.adjoint(v))
+
+    @abstractmethod
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        """(m,) counts of the features of ``reports`` reports -> the estimate as steps on binomial counts.
+
+        Raises:
+            NotInvertible
+        """
+
+    @property
+    def plain(self) -> Decoder:
+        """The decoder that uses nothing but each feature's own count: this one, where there is no other."""
+        return self
+
+    @property
+    def words(self) -> Words | None:
+        """What a report adds where that takes many numbers; None where the ``staircase`` is the estimate."""
+        return None
+
+    @property
+    @abstractmethod
+    def ceiling(self) -> Floats:
+        """(m,) max over x of R[x]: however the inputs are spread, no feature is more probable; it may be higher."""
+
+    @property
+    @abstractmethod
+    def weight(self) -> float:
+        """The most people that one report can count for, in the estimate of one input.
+
+        Raises:
+            NotInvertible
+        """

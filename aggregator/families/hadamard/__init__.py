@@ -1,0 +1,1 @@
+"""Hadamard response: its recipe and its decoder."""

@@ -1,0 +1,82 @@
+"""Decoding Hadamard response.
+
+A report speaks for the inputs whose row is +1 at its column, and against the others, with equal weight:
+
+    L[y, x] = (+1 or -1) / (2 pi - 1)                      (pi: the probability of the truth)
+    p[x] = (t[S_x] - t / 2) / (pi - 1/2)                   (Acharya, Sun, Zhang 2019, where the shares sum to t = 1)
+
+Sums over rows are a Walsh-Hadamard transform. All vectors may have leading axes, one vector for each of many blocks
+that have this channel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from aggregator.families.hadamard.walsh import walsh
+from protocol.channels import Hadamard
+from protocol.channels.hadamard.channel import ONE
+
+
+class HadamardDecoder(Decoder):
+    """One transform for each multiplication."""
+
+    def __init__(self, channel: Hadamard) -> None:
+        self.inputs, self.features = channel.inputs, channel.outputs
+        self._contrast = (2 * channel.truth - ONE) / ONE  # 2 pi - 1
+        self._rows = slice(1, channel.inputs + 1)
+
+    def forward(self, p: Floats) -> Floats:
+        # A column has (sum of p + (2 pi - 1) sum of +-p) / K.
+        return self._spread(p, 1.0, self._contrast) / self.features
+
+    def forward_squares(self, p: Floats) -> Floats:
+        # (1 +- c)^2 = (1 + c^2) +- 2 c
+        return self._spread(p, 1 + self._contrast**2, 2 * self._contrast) / self.features**2
+
+    def _spread(self, p: Floats, even: float, odd: float) -> Floats:
+        law: Floats = even * p.sum(axis=-1, keepdims=True) + odd * self._over_rows(p)
+        return law
+
+    def backward(self, w: Floats) -> Floats:
+        mean: Floats = (w.sum(axis=-1, keepdims=True) + self._contrast * self._over_columns(w)) / self.features
+        return mean
+
+    def invert(self, share: Floats) -> Floats:
+        return self._over_columns(share) / self._contrast
+
+    def adjoint(self, v: Floats) -> Floats:
+        return self._over_rows(v) / self._contrast
+
+    def variances(self, share: Floats) -> Floats:
+        moment: Floats = share.sum(axis=-1, keepdims=True) / self._contrast**2
+        return moment - self.invert(share) ** 2
+
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        # S_x = where row x is +1, p* = pi, q* = 1/2.
+        reached = (counts.sum(axis=-1, keepdims=True) + self._over_columns(counts)) // 2
+        height = np.full((1, *reached.shape), 2 / self._contrast)
+        return Staircase(np.full(reached.shape, -1 / self._contrast), height, reached[np.newaxis], reports)
+
+    @property
+    def ceiling(self) -> Floats:
+        # A column with no +1 in the inputs' rows stays below this.
+        return np.full(self.features, (1 + self._contrast) / self.features)
+
+    @property
+    def weight(self) -> float:
+        return 1 / self._contrast
+
+    def _over_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """(..., K) -> (..., k): for each input's row, the sum of +-columns."""
+        return walsh(columns)[..., self._rows]
+
+    def _over_rows(self, numbers: Floats) -> Floats:
+        """(..., k) -> (..., K): for each column, the sum of +-numbers over the inputs' rows."""
+        rows = np.zeros((*numbers.shape[:-1], self.features))
+        rows[..., self._rows] = numbers
+        return walsh(rows)

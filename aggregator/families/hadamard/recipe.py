@@ -1,0 +1,32 @@
+"""The recipe of Hadamard response: one bit is told, whatever the number of values."""
+
+from __future__ import annotations
+
+from aggregator.families.blocks.recipe import everywhere
+from aggregator.families.mechanism import WALSH, Mechanism
+from aggregator.families.rounding import D
+from protocol.channels import Hadamard
+from protocol.channels.hadamard.channel import HADAMARD_SCALE
+from protocol.exact import exp_lower
+
+
+def hadamard(size: int, level: int) -> Hadamard:
+    """Hadamard response, which tells one bit whatever k is (Acharya, Sun, Zhang 2019)."""
+    return Hadamard(_truth(level), size)
+
+
+def _truth(level: int) -> int:
+    """2^64 e^eps / (e^eps + 1), rounded down."""
+    N = exp_lower(level)
+    return (N << HADAMARD_SCALE) // (N + D)
+
+
+MECHANISMS = (
+    Mechanism(
+        "hadamard",
+        "a column of Hadamard's matrix, log2 k bits",
+        "Acharya, Sun, Zhang 2019; Acharya et al. 2020",
+        WALSH,
+        everywhere(hadamard),
+    ),
+)

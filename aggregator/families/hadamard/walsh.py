@@ -1,0 +1,34 @@
+"""The fast Walsh-Hadamard transform.
+
+Sylvester's matrix of order 2K is the matrix of order K, twice side by side and twice below with the second copy
+negated; so one pass of sums and differences for each doubling multiplies with it in K log2 K steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def walsh(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Sylvester's Hadamard matrix times each vector.
+
+        out[..., r] = sum over c of (-1)^popcount(r & c) * vectors[..., c]
+
+    Args:
+        vectors: (..., K), K a power of two. Integers stay integers, so counts are transformed exactly.
+    """
+    order = vectors.shape[-1]
+    if order < 1 or order & (order - 1):
+        raise ValueError(f"the transform's order is a power of two, not {order}")
+    out = np.array(vectors, order="C")
+    half = 1
+    while half < order:
+        pairs = out.reshape(-1, order // (2 * half), 2, half)
+        upper = pairs[:, :, 0] + pairs[:, :, 1]
+        pairs[:, :, 1] = pairs[:, :, 0] - pairs[:, :, 1]
+        pairs[:, :, 0] = upper
+        half *= 2
+    return out

@@ -1,0 +1,149 @@
+"""What a mechanism is: a name, the questions it serves, and the recipe of its channel; and the guards that many share.
+
+Each family lists its own mechanisms beside its recipe. All of them in order: ``aggregator.planner.catalogue``. Which
+one is best for a question: ``aggregator.planner.choice``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from aggregator.estimate.reported import Reported
+from protocol import exact
+from protocol.channels import Channel
+from protocol.domain import MAX_VALUES, Domain
+from protocol.notions import Block, Geo, HighLow, Information, MutualInformation, Notion, Pairwise
+
+LIP = "lip"
+"""How the names of mechanisms begin that are made for a prior, and the name of the best of them."""
+
+COUNT, WALSH, POINTS, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n + K log K", "n k", "n + k m", "n + k^2"
+"""What decoding n reports of k values costs: counts, a transform of K points, bits, and a matrix of k x m cells."""
+
+Build: TypeAlias = Callable[[int, int], Channel]
+"""A recipe of a plain channel: from a number of inputs and a level in nanonats."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a channel is wanted for.
+
+    Attributes:
+        domain: what can be answered.
+        notion: what must be kept, of as many values as the domain has.
+        part: of the people who hold a sensitive value, of a high-low notion; None where nobody says.
+        bundled: whether a device has several answers a period, so that a report may carry many outputs.
+    """
+
+    domain: Domain
+    notion: Notion
+    part: float | None = None
+    bundled: bool = False
+
+    def __post_init__(self) -> None:
+        if self.part is not None and not (isinstance(self.notion, HighLow) and 0 < self.part < 1):
+            raise ValueError("a part of the people holds sensitive values: notion high-low, above 0 and below 1")
+
+    @property
+    def size(self) -> int:
+        """k, the number of the channel's inputs."""
+        return self.notion.inputs or self.domain.size
+
+    @property
+    def reported(self) -> Reported:
+        """The shares that an estimate reports, and whose error is to be small."""
+        return Reported.of(self.domain)
+
+    @property
+    def shares(self) -> list[float] | None:
+        """The shares to expect where a part is said: even among the sensitive values, and among the others."""
+        if self.part is None or not isinstance(self.notion, HighLow):  # the second says it to the type checker
+            return None
+        sensitive = frozenset(self.notion.sensitive)
+        each, other = self.part / len(sensitive), (1 - self.part) / (self.size - len(sensitive))
+        return [each if x in sensitive else other for x in range(self.size)]
+
+
+Recipe: TypeAlias = Callable[[], Channel]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A way to a channel.
+
+    Attributes:
+        name: what authors call it.
+        does: what it does, in a line.
+        source: who described it.
+        decode: what decoding n reports costs.
+        recipe: what makes the channel of a question; the reason, in words, where it does not serve it.
+    """
+
+    name: str
+    does: str
+    source: str
+    decode: str
+    recipe: Callable[[Question], Recipe | str]
+
+
+def level_of(notion: Notion) -> int | str:
+    """The level at which plain LDP keeps ``notion``, or why there is none."""
+    if isinstance(notion, Information):
+        return notion.level  # eps-LDP implies eps-LIP under every prior (Jiang, Li, Tandon 2020, Prop. 1)
+    if isinstance(notion, MutualInformation):
+        return "it is not made for an average"
+    if isinstance(notion, Geo):
+        level = notion.level * notion.nearest // notion.unit
+    elif isinstance(notion, Pairwise):
+        level = min(bound for _, _, bound in notion.bounds())
+    else:
+        return f"notion {notion.name} has a rule of its own"
+    if level < exact.MIN_LEVEL:
+        return f"the smallest bound, {exact.nats(level):g} nats, is too small for a channel that keeps it everywhere"
+    return min(level, exact.MAX_LEVEL)
+
+
+def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Question], Recipe | str]:
+    """A plain LDP mechanism of ``least`` to ``most`` values, at a level that keeps every bound there is."""
+
+    def recipe(question: Question) -> Recipe | str:
+        if isinstance(question.notion, HighLow | Block):
+            return "it does not tell protected values from others"
+        level = level_of(question.notion)
+        if isinstance(level, str):
+            return level
+        if not least <= question.size <= most:
+            return f"it takes {least} to {most:,} values"
+        return lambda: build(question.size, level)
+
+    return recipe
+
+
+def for_prior(
+    build: Callable[[Sequence[int], int], Channel], most: int = MAX_VALUES
+) -> Callable[[Question], Recipe | str]:
+    """A mechanism made for a prior of at most ``most`` values."""
+
+    def recipe(question: Question) -> Recipe | str:
+        notion = question.notion
+        if not isinstance(notion, Information):
+            return "it is made for a prior: notion lip"
+        if len(notion.prior) > most:
+            return f"it takes {most:,} values at most"
+        return lambda: build(notion.prior, notion.level)
+
+    return recipe
+
+
+def for_sensitive(build: Callable[[int, Sequence[int], int], Channel]) -> Callable[[Question], Recipe | str]:
+    """A mechanism made for a sensitive set."""
+
+    def recipe(question: Question) -> Recipe | str:
+        notion = question.notion
+        if not isinstance(notion, HighLow):
+            return "it is made for sensitive values: notion high-low"
+        return lambda: build(notion.size, notion.sensitive, notion.level)
+
+    return recipe

@@ -1,0 +1,1 @@
+"""Noise on a lattice: its recipes and its decoder."""

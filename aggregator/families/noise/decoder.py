@@ -1,0 +1,49 @@
+"""Decoding noise: the inverse of a square matrix, while it is small enough to be written down.
+
+Noise has as many outputs as inputs, so its only left inverse is its inverse. That of discrete Laplace noise is mild; a
+smooth law such as the Gaussian blurs detail away, and its inverse would be noise itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.families.decoder import Floats, NotInvertible
+from aggregator.families.table.decoder import SINGULAR, TableDecoder
+from protocol.channels.noise.channel import Noise
+
+MOST_INVERTED = 2048
+
+
+class NoiseDecoder(TableDecoder):
+    """Q as it is, a matrix of at most 2^24 numbers; L its inverse, up to ``MOST_INVERTED`` points."""
+
+    def __init__(self, channel: Noise, reference: Sequence[float] | Floats | None = None) -> None:
+        # A reference changes nothing: there is one left inverse.
+        self.inputs, self.features = channel.inputs, channel.outputs
+        one = 1 << channel.scale
+        columns = [[weight / one for weight in channel.column(y)] for y in range(channel.outputs)]
+        self._law: Floats = np.ascontiguousarray(np.array(columns).T)
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        if self.inputs > MOST_INVERTED:
+            raise NotInvertible(
+                f"noise over {self.inputs} points is not inverted, {MOST_INVERTED} is the most; use method 'mmse' or "
+                "'map' with a prior"
+            )
+        try:
+            inverse = np.asarray(np.linalg.inv(self._law), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            inverse = np.full_like(self._law, np.inf)
+        # Both norms bound the part of the largest singular value that the smallest is.
+        if not np.abs(self._law).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < 1 / SINGULAR:
+            raise NotInvertible(
+                f"the noise blurs its {self.inputs} points beyond recognition: shares that differ can give the same "
+                "reports, so there is no unbiased estimate; use method 'mmse' or 'map' with a prior, or author the "
+                "campaign with fewer points or another law of noise, such as discrete Laplace"
+            )
+        return inverse

@@ -1,0 +1,261 @@
+"""Recipes for noise, and geo-indistinguishability from a domain's own distances.
+
+What falls off by a factor of e^level a step keeps that level between neighbours, at the border too, if the last step
+carries all that lies beyond it. Integers keep it as well if each weight is the last one's share rounded up: no weight
+is ever zero, and no ratio above its bound.
+
+The (eps, delta) curve of a law is the audit's business, not here.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregator.families.mechanism import DENSE, Mechanism, Question, Recipe
+from aggregator.families.rounding import D, ceil
+from protocol import exact
+from protocol.channels.noise.channel import MAX_POINTS, NOISE_SCALE, Noise
+from protocol.domain import MICRODEGREES, Buckets, Domain, Grid
+from protocol.errors import NotionError
+from protocol.exact import exp_lower
+from protocol.notions import Geo, Ldp
+
+Floats: TypeAlias = NDArray[np.float64]
+
+ONE = 1 << NOISE_SCALE
+
+EARTH = 6_371_008
+"""Metres: the earth's mean radius."""
+
+METRICS = ("steps", "numbers", "degrees", "kilometres")
+
+ROOM = 1e-9
+"""The part of a level that rounding may take."""
+
+FLOOR = 1 << 28
+"""Weight that planar noise gives to every step beside its law, so that rounding up by 1 is 4 billionths of it."""
+
+REACH = 4096
+"""Steps in each direction that planar noise is summed over, beyond the lattice, at most."""
+
+FAR = 40.0
+"""Nats after which nothing of such a sum is left."""
+
+CLOSE = 1 - 1e-4
+"""Planar noise that uses this part of its level is not improved."""
+
+
+def discrete_laplace(size: int, level: int) -> Noise:
+    """Two-sided geometric noise on a line: P(step d) = (1 - a) / (1 + a) a^|d|, a = e^-level.
+
+    Every weight is a times the one before, rounded up, and the last one is what lies beyond it, 1 / (e^level - 1) of
+    the one before. The first is the smallest one with which the step of zero, which takes what is left, is no more than
+    e^level times as likely. So the ratio of two inputs d apart is at most e^(d level), and the LDP level (size - 1)
+    level.
+
+    Source: Ghosh, Roughgarden, Sundararajan 2009, Def. 2.1 (truncated geometric mechanism).
+
+    Args:
+        size: number of points.
+        level: nanonats a step.
+    """
+    N = exp_lower(level)
+
+    def steps(first: int) -> list[int]:
+        weights = [first]
+        for _ in range(size - 3):
+            weights.append(ceil(weights[-1] * D, N))
+        if size > 2:
+            weights.append(ceil(weights[-1] * D, N - D))
+        return weights
+
+    def kept(first: int) -> bool:
+        # Of two points the first step is the last one as well.
+        return (ONE - 2 * sum(steps(first))) * D <= (N if size > 2 else N - D) * first
+
+    first = 1 + bisect_left(range(1, ONE), True, key=kept)
+    weights = steps(first)
+    return Noise(1, size, (ONE - 2 * sum(weights), *weights))
+
+
+def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
+    """Gaussian noise on a line, P(step d) in proportion to e^(-d^2 / (2 sigma^2)), whose far tails are uniform.
+
+    A Gaussian tail has no finite level. Here no step is rarer than e^-level of the most frequent, so the channel keeps
+    pure LDP at ``level``, the level that is declared; what it keeps with a small delta is far better and the audit's to
+    tell. The last step carries what lies beyond it, and at least the part of one border's mass that the level asks for.
+
+    Source: Canonne, Kamath, Steinke 2020, Def. 1 (discrete Gaussian); the floor is ours.
+
+    Args:
+        size: number of points.
+        sigma: steps, above 0.
+        level: nanonats, for all pairs.
+    Raises:
+        ValueError: sigma is not above 0.
+    """
+    if not 0 < sigma < math.inf:
+        raise ValueError("sigma is above 0 steps")
+    least = math.exp(-exact.nats(level) * (1 - ROOM))
+    law = np.maximum(np.exp(-0.5 * (np.arange(size) / sigma) ** 2), least)
+    beyond = np.arange(size - 1, math.ceil(size + 40 * sigma))
+    law[-1] = max(
+        float(np.exp(-0.5 * (beyond / sigma) ** 2).sum()),
+        float(law[:-1].sum()) * least / (1 - least),
+    )
+    scaled = law[1:] * (ONE / (law[0] + 2 * float(law[1:].sum())))
+    weights = [math.ceil(weight) for weight in scaled.tolist()]
+    return Noise(1, size, (ONE - 2 * sum(weights), *weights))
+
+
+def planar(geo: Geo) -> Noise:
+    """Noise for a grid of cells, P(step) in proportion to e^(-level distance / unit).
+
+    Where the last row and column of steps carry what lies beyond them, the triangle inequality keeps the level for all
+    pairs, cells at the border included. Every step has a floor on top, of a law that keeps the level too, so that
+    rounding up changes no ratio by more than a few billionths; the level is lowered by as much, and the result
+    audited. On a line this is ``discrete_laplace``. On an uneven lattice the smallest gap counts for all.
+
+    Source: Andres et al. 2013, sec. 4.1 (planar Laplacian; here discrete, with its border folded in).
+
+    Raises:
+        NotionError: the level between neighbours is so low that nothing could be told apart.
+    """
+    down = min((gap for gap, _ in geo.down), default=0)
+    across = min((gap for gap, _ in geo.across), default=0)
+    if not (geo.down and geo.across):
+        level = geo.level * max(down, across) // geo.unit
+        if not level:
+            raise NotionError("neighbouring points are so close for this level that nothing could be told apart")
+        return discrete_laplace(geo.rows * geo.columns, min(level, exact.MAX_LEVEL))
+    wanted = exact.nats(geo.level) / geo.unit  # nats per unit of the coordinates
+    floors = np.outer(_flat(geo.rows, wanted * down), _flat(geo.columns, wanted * across))
+    floor = min(FLOOR, int(ONE / 1000 / _mirrored_sum(floors)))
+    rate = wanted - 4 / max(floor, 1) / min(down, across)
+    best: tuple[int, Noise] | None = None
+    for _ in range(5):
+        if rate * min(down, across) * REACH < FAR:
+            break
+        channel = _planar(geo.rows, geo.columns, rate * down, rate * across, floor * floors)
+        _, audited, _ = geo.audit(channel)
+        if audited <= geo.level and (best is None or audited > best[0]):
+            best = audited, channel
+        if CLOSE * geo.level < audited <= geo.level:
+            break
+        # Too much for the sums that were cut off and rounded, or too little for a border that hides much.
+        rate *= geo.level / audited * (1 - ROOM)
+    if best is None:
+        raise NotionError("neighbouring cells are so close for this level that nothing could be told apart")
+    return best[1]
+
+
+def _planar(rows: int, columns: int, down: float, across: float, floors: Floats) -> Noise:
+    """Planar noise of ``down`` and ``across`` nats a step, beside the weights of ``floors``."""
+    r = down * np.arange(rows + min(REACH, math.ceil(FAR / down)))[:, np.newaxis]
+    reach = min(REACH, math.ceil(FAR / across))
+    law = np.empty((rows, columns))
+    for column in range(columns):
+        # The last column stands for all beyond it, and so does the last row.
+        alike = np.arange(column, columns + reach if column == columns - 1 else column + 1)
+        mass = np.exp(-np.hypot(r, across * alike)).sum(axis=1)
+        law[: rows - 1, column], law[rows - 1, column] = mass[: rows - 1], mass[rows - 1 :].sum()
+    law *= (ONE - _mirrored_sum(floors)) / _mirrored_sum(law)
+    cells = zip(law.ravel().tolist(), floors.ravel().tolist(), strict=True)
+    weights = [math.ceil(weight) + int(least) for weight, least in cells]
+    images = [(1 + (row > 0)) * (1 + (column > 0)) for row in range(rows) for column in range(columns)]
+    weights[0] += ONE - sum(weight * image for weight, image in zip(weights, images, strict=True))
+    return Noise(rows, columns, tuple(weights))
+
+
+def _flat(size: int, step: float) -> Floats:
+    """A law of steps that is flat inside and keeps ``step`` / root 2 nats a step at the border.
+
+    Two axes of such laws together keep Euclid's distance, since (r + c) / root 2 <= root(r^2 + c^2).
+    """
+    law = np.ones(size)
+    law[-1] = math.ceil(1 / math.expm1(step / math.sqrt(2)))
+    return law
+
+
+def _mirrored_sum(law: Floats) -> float:
+    """The sum over a law's steps and their mirror images."""
+    return float(4 * law.sum() - 2 * law[0].sum() - 2 * law[:, 0].sum() + law[0, 0])
+
+
+def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction = Fraction(1)) -> Geo:
+    """Geo-indistinguishability over a domain's own distances.
+
+        steps        neighbouring inputs are 1 apart, diagonal neighbours of a grid root 2
+        numbers      the edges of buckets, as they are
+        degrees      a grid as a plane of latitude and longitude
+        kilometres   a grid as a plane whose cells are as wide as the narrowest of them, rounded down to millimetres:
+                     the width of no cell is overstated
+
+    Args:
+        level: nanonats per ``scale`` of the metric.
+        scale: how much of the metric the level is for, such as 1/2 for half a kilometre.
+    Raises:
+        NotionError: the domain has no such distance, or a level that bounds nothing.
+    """
+    if scale <= 0:
+        raise NotionError("the scale of a distance is above zero")
+    rows, columns, unit = _coordinates(domain, metric)
+    factor = scale.denominator
+    return Geo.between(
+        level, unit * scale.numerator, [factor * row for row in rows], [factor * column for column in columns]
+    )
+
+
+def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[int], int]:
+    """Coordinates of the rows, of the columns, and the unit they are in."""
+    if metric not in METRICS:
+        raise NotionError(f"a metric is {', '.join(METRICS)}, not {metric[:40]!r}")
+    if isinstance(domain, Grid):
+        down, across, unit = 1, 1, 1
+        if metric == "degrees":
+            down, across, unit = domain.step, domain.step, MICRODEGREES
+        if metric == "kilometres":
+            height = 1000 * EARTH * math.radians(domain.step / MICRODEGREES)
+            narrowest = math.cos(math.radians(max(abs(domain.south), abs(domain.north)) / MICRODEGREES))
+            down, across, unit = math.floor(height), math.floor(height * narrowest), 10**6
+        if metric != "numbers":
+            if not across:
+                raise NotionError("at a pole the cells of a grid have no width; use another metric")
+            return range(0, domain.rows * down, down), range(0, domain.columns * across, across), unit
+    elif metric == "numbers" and isinstance(domain, Buckets):
+        return [0], domain.scaled, 10**domain.places
+    elif metric == "steps":
+        return [0], range(domain.size), 1
+    raise NotionError(f"{metric} are no distance between {domain.kind}")
+
+
+def _on_a_line(question: Question) -> Recipe | str:
+    notion = question.notion
+    if isinstance(notion, Geo) and notion.is_line:
+        step = notion.level * notion.nearest // notion.unit
+        return lambda: discrete_laplace(question.size, min(step, exact.MAX_LEVEL))
+    if isinstance(notion, Ldp) and isinstance(question.domain, Buckets) and question.size <= MAX_POINTS:
+        return lambda: discrete_laplace(question.size, notion.level // (question.size - 1))
+    return "it is made for numbers on a line: a buckets domain, notion geo or ldp"
+
+
+def _around_a_place(question: Question) -> Recipe | str:
+    notion = question.notion
+    if not isinstance(notion, Geo) or notion.is_line:
+        return "it is made for places: a grid domain, notion geo"
+    return lambda: planar(notion)
+
+
+MECHANISMS = (
+    Mechanism(
+        "geometric", "discrete Laplace noise on a line", "Ghosh, Roughgarden, Sundararajan 2009", DENSE, _on_a_line
+    ),
+    Mechanism("planar", "discrete noise around a place", "Andres et al. 2013", DENSE, _around_a_place),
+)

@@ -1,0 +1,67 @@
+"""The Wasserstein mechanism: the notion, and by it the noise, that Pufferfish privacy asks for.
+
+Where every scenario's law of the answer given one secret can be carried to that given another without moving anybody
+further than W steps, noise of level / W a step makes the two secrets alike up to e^level: each y is as likely, up to
+e^level, from where a person is as from where the person is carried to.
+
+The scenarios, and the level that a finished channel has under them, are ``protocol.levels``'; the file is
+``aggregator.author.pufferfish_file``'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from protocol.errors import NotionError
+from protocol.levels import Pufferfish
+from protocol.notions import Geo
+
+
+def geo_for(asked: Pufferfish, level: int) -> Geo:
+    """The notion that implies Pufferfish privacy at ``level``: geo-indistinguishability, ``level`` for W steps.
+
+    Source: Song, Wang, Chaudhuri 2017, Algorithm 1 and Theorem 3.2 (there by continuous Laplace noise, W / eps).
+
+    Args:
+        asked: the answers are the inputs 0 .. k - 1, in the order of a line.
+        level: nanonats.
+    Raises:
+        NotionError: no secret of a pair moves the answer, so there is nothing to hide.
+    """
+    return Geo.between(level, _steps(asked), [0], range(len(asked.scenarios[0].joint[0])))
+
+
+def _steps(asked: Pufferfish) -> int:
+    steps = distance(asked)
+    if not steps:
+        raise NotionError("under every scenario the answers are alike for both secrets of each pair: nothing to hide")
+    return steps
+
+
+def distance(asked: Pufferfish) -> int:
+    """W: the largest distance over scenarios and pairs, steps. Secrets that a scenario rules out are not compared."""
+    laws = [[scenario.joint[secret] for secret in pair] for scenario in asked.scenarios for pair in asked.pairs]
+    return max((law_distance(first, second) for first, second in laws if sum(first) and sum(second)), default=0)
+
+
+def law_distance(first: Sequence[int], second: Sequence[int]) -> int:
+    """The infinite Wasserstein distance between two laws on a line, steps: how far their quantiles are apart at most.
+
+        W = max over u of |F^-1(u) - G^-1(u)|
+
+    Source: Song, Wang, Chaudhuri 2017, Def. 3.1; on a line the quantiles are the best coupling.
+
+    Args:
+        first, second: weights of the points 0 .. k - 1, each not all zero; only proportions matter.
+    """
+    ends = [[total * sum(law) for total in accumulate(other)] for law, other in ((second, first), (first, second))]
+    mine = theirs = furthest = 0
+    # Each stretch of u up to the next jump of either has one pair of quantiles.
+    for end in sorted({total for totals in ends for total in totals} - {0}):
+        while ends[0][mine] < end:
+            mine += 1
+        while ends[1][theirs] < end:
+            theirs += 1
+        furthest = max(furthest, abs(mine - theirs))
+    return furthest

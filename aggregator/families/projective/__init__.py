@@ -1,0 +1,1 @@
+"""Projective geometry response: its recipe and its decoder."""

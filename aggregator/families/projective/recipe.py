@@ -1,0 +1,169 @@
+"""The recipe of projective geometry response: the field and the dimension of least error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import accumulate
+
+from aggregator.families.blocks.recipe import everywhere, high_low
+from aggregator.families.mechanism import POINTS, Mechanism, Question, Recipe
+from aggregator.families.support import outside_weight, support_error
+from protocol import exact
+from protocol.channels import Channel
+from protocol.channels.projective.channel import MAX_DIMENSION, MAX_ORDER, MAX_POINTS, ProjectiveGeometry, is_prime
+from protocol.channels.support import ONE
+from protocol.errors import ChannelError
+from protocol.notions import HighLow
+
+NO_WORSE = 1.001
+"""Errors within a thousandth are as good as each other: the fewer bits win."""
+
+USUAL_PARTS = (0.1, 0.5)
+"""Where nobody says which part of the people hold a sensitive value: an even part of them, a tenth or half."""
+
+
+def projective_error(size: int, order: int, dimension: int, level: int) -> float:
+    """The ``support_error`` of projective geometry response.
+
+        p* = E cs / Z,   q* = (E ci + cs - ci) / Z,   Z = E cs + K - cs                                  (MATH 4.1)
+
+    Args:
+        size: k.
+        order, dimension: q and t; other than primes are fine here.
+        level: nanonats.
+    """
+    E = math.exp(exact.nats(level))
+    shared, support, points = _sizes(order, dimension)
+    Z = E * support + points - support
+    return support_error(size, E * support / Z, (E * shared + support - shared) / Z)
+
+
+def projective(size: int, level: int, max_bits: int | None = None) -> ProjectiveGeometry:
+    """Projective geometry response over the field and dimension of the least error.
+
+    Source: Feldman, Nelson, Nguyen, Talwar 2022, section 3, with the field chosen by its exact error instead of the
+    prime nearest e^eps + 1.
+
+    Args:
+        size: k.
+        level: nanonats.
+        max_bits: the most that an output may take; ceil(log2 (k + 1)) is always enough.
+    Raises:
+        ChannelError: no field has so few points.
+    """
+    offers = [
+        (projective_error(size, order, dimension, level), bits, order, dimension)
+        for order, dimension, bits in _geometries(size)
+        if max_bits is None or bits <= max_bits
+    ]
+    if not offers:
+        raise ChannelError(f"no projective space of at most 2^{max_bits} points holds {size} values")
+    return _geometry(size, level, offers)
+
+
+def projective_high_low_error(size: int, sensitive: int, part: float, order: int, dimension: int, level: int) -> float:
+    """Expected squared error of one report by projective geometry response for the sensitive values of a high-low
+    channel, summed over all values, shares being even among the sensitive ones and among the others  (MATH 5.2).
+
+        a report counts al 1[Y in S_x] + be 1[Y in K] + ga for a sensitive x,
+        al = 1 / (p* - q*),   be = -al (q* - qB) / (1 - tau),   ga = -al q* - be,
+        tau = K c,   qB = cs c,   c = 1 / (E cs + K - cs)
+
+    Args:
+        size: k.
+        sensitive: s, below k.
+        part: of the people who hold a sensitive value.
+        order, dimension: q and t; other than primes are fine here.
+        level: nanonats.
+    """
+    E = math.exp(exact.nats(level))
+    shared, support, points = _sizes(order, dimension)
+    c = 1 / (E * support + points - support)
+    own, other, hidden, tau = E * support * c, (E * shared + support - shared) * c, support * c, points * c
+    al = 1 / (own - other)
+    be = -al * (other - hidden) / (1 - tau)
+    ga = -al * other - be
+    p, open_share = part / sensitive, (1 - part) / (size - sensitive)
+    inside = part + (1 - part) * tau
+    hit = p * own + (part - p) * other + (1 - part) * hidden
+    of_sensitive = hit * (al + be + ga) ** 2 + (inside - hit) * (be + ga) ** 2 + (1 - inside) * ga**2 - p**2
+    of_open = open_share / (1 - tau) - open_share**2
+    return sensitive * of_sensitive + (size - sensitive) * of_open
+
+
+def projective_for_high_low(size: int, sensitive: int, level: int, part: float | None = None) -> ProjectiveGeometry:
+    """Projective geometry response of the sensitive values whose order is the best for a high-low channel of all.
+
+    A large order tells more of a sensitive value and hides the others more often, so the best one depends on the part
+    of the people who hold a sensitive value. Where that is not said, it is the order that at worst loses least, in
+    times the error of the best one, if that part is even, s / k, or one of ``USUAL_PARTS``.
+
+    Args:
+        size: k, of all values.
+        sensitive: s, 2 .. k - 1.
+        level: nanonats.
+        part: of the people who hold a sensitive value, above 0 and below 1; None where it is not known.
+    """
+    geometries = list(_geometries(sensitive))
+    losses = [0.0] * len(geometries)
+    for assumed in (sensitive / size, *USUAL_PARTS) if part is None else (part,):
+        errors = [projective_high_low_error(size, sensitive, assumed, q, t, level) for q, t, _ in geometries]
+        losses = [max(loss, error / min(errors)) for loss, error in zip(losses, errors, strict=True)]
+    return _geometry(
+        sensitive, level, [(loss, bits, q, t) for loss, (q, t, bits) in zip(losses, geometries, strict=True)]
+    )
+
+
+def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) -> ProjectiveGeometry:
+    """The channel of the least of (error, bits, q, t)."""
+    enough = NO_WORSE * min(error for error, _, _, _ in offers)
+    _, _, order, dimension = min((bits, error, q, t) for error, bits, q, t in offers if error <= enough)
+    _, support, points = _sizes(order, dimension)
+    return ProjectiveGeometry(size, order, dimension, outside_weight(ONE, support, points - support, level))
+
+
+def _sizes(order: int, dimension: int) -> tuple[int, int, int]:
+    """ci, cs and K: the points that two planes share, of a plane, and all."""
+    shared, support, points = list(accumulate((order**f for f in range(dimension)), initial=0))[-3:]
+    return shared, support, points
+
+
+def _geometries(size: int) -> Iterator[tuple[int, int, int]]:
+    """(q, t, output bits) of every projective space that holds ``size`` points; of the lines, t = 2, the least one.
+
+    On a line S_x is a single point, as in randomised response, so more points are only worse.
+    """
+    line = next((order for order in range(max(size - 1, 2), MAX_ORDER) if is_prime(order)), None)
+    if line is not None:
+        yield line, 2, line.bit_length()
+    for order in filter(is_prime, range(2, math.isqrt(MAX_POINTS))):  # a plane has more than q^2 points
+        for dimension in range(3, MAX_DIMENSION + 1):
+            points = (order**dimension - 1) // (order - 1)
+            if points > MAX_POINTS:
+                break
+            if points >= size:
+                yield order, dimension, (points - 1).bit_length()
+
+
+def _serves(question: Question) -> Recipe | str:
+    """Projective geometry everywhere; the order that is best alone is not the one that others hide among best."""
+    notion = question.notion
+    if not isinstance(notion, HighLow):
+        return everywhere(projective)(question)
+
+    def inner(sensitive: int, level: int) -> Channel:
+        return projective_for_high_low(notion.size, sensitive, level, question.part)
+
+    return lambda: high_low(notion.size, notion.sensitive, notion.level, inner)
+
+
+MECHANISMS = (
+    Mechanism(
+        "projective",
+        "a point of a projective space, log2 k bits",
+        "Feldman et al. 2022",
+        POINTS,
+        _serves,
+    ),
+)

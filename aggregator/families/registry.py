@@ -1,0 +1,85 @@
+"""The registry of channel families on the desk's side: the one list of which decoder reads the reports of a family.
+
+A family is a folder beside this file: its decoder, which turns counts into shares, and its recipe, which turns a level
+into the integers of a channel. A new family is added to ``DECODERS`` here and, with its mechanisms, to
+``aggregator.planner.catalogue``. The two lists are apart because recipes weigh errors, which takes decoders, and
+because an estimate should not wait for the solvers that recipes import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from aggregator.families.bits.balanced import BalancedDecoder
+from aggregator.families.blocks.decoder import BlocksDecoder
+from aggregator.families.decoder import Decoder, Floats
+from aggregator.families.hadamard.decoder import HadamardDecoder
+from aggregator.families.noise.decoder import NoiseDecoder
+from aggregator.families.projective.decoder import ProjectiveDecoder
+from aggregator.families.response.decoder import ResponseDecoder
+from aggregator.families.sets.subset import SubsetDecoder
+from aggregator.families.sets.triples import TriplesDecoder
+from aggregator.families.table.decoder import TableDecoder
+from aggregator.families.wave.decoder import WaveDecoder
+from aggregator.families.windows.decoder import WindowsDecoder
+from protocol.channels import (
+    Bits,
+    Blocks,
+    Channel,
+    Hadamard,
+    Noise,
+    ProjectiveGeometry,
+    RandomizedResponse,
+    SubsetSelection,
+    Table,
+    Triples,
+    Wave,
+    Windows,
+)
+
+Reference: TypeAlias = Sequence[float] | Floats | None
+"""The shares of the inputs at which a decoder's error should be least; None where nothing is known."""
+
+
+def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
+    """Return the decoder of a channel, as its family makes it.
+
+    Args:
+        reference: the shares of the inputs at which the decoder's error should be least, where there is a choice;
+            uniform where nothing is known. It changes the error only, never what is estimated.
+    Raises:
+        ValueError: the channel is of no family, as one of a single output is, which occurs inside blocks only.
+    """
+    make = DECODERS.get(channel.family)
+    if make is None:
+        raise ValueError(f"there is no decoder for {channel.family} channels")
+    return make(channel, reference)
+
+
+def _plainly(decoder: Callable[[Any], Decoder]) -> Callable[[Any, Reference], Decoder]:
+    """A family with one left inverse, which has no use for a reference."""
+    return lambda channel, _: decoder(channel)
+
+
+def _of_bits(channel: Bits, reference: Reference) -> Decoder:
+    even = np.full(channel.inputs, 1 / channel.inputs)
+    return BalancedDecoder(channel, even if reference is None else np.asarray(reference, dtype=np.float64))
+
+
+DECODERS: dict[str, Callable[[Any, Reference], Decoder]] = {
+    Table.family: TableDecoder,
+    RandomizedResponse.family: _plainly(ResponseDecoder),
+    Hadamard.family: _plainly(HadamardDecoder),
+    ProjectiveGeometry.family: _plainly(ProjectiveDecoder),
+    SubsetSelection.family: _plainly(SubsetDecoder),
+    Bits.family: _of_bits,
+    Blocks.family: lambda channel, _: BlocksDecoder(channel, decoder_of),
+    Noise.family: NoiseDecoder,
+    Windows.family: WindowsDecoder,
+    Triples.family: _plainly(TriplesDecoder),
+    Wave.family: _plainly(WaveDecoder),
+}
+"""What makes the decoder of a channel, given the channel and a reference, for every family of the wire."""

@@ -1,0 +1,1 @@
+"""Randomised response: its recipes and its decoder."""

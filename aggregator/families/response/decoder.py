@@ -1,0 +1,68 @@
+"""Decoding randomised response.
+
+The output is the cover's c[y], plus the truth t where the input is y. So p[x] = (share[x] - c[x]) / t.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible, Staircase
+from protocol.channels import RandomizedResponse
+
+
+class ResponseDecoder(Decoder):
+    """L[y, x] = ([y = x] - c[x]) / t, from Q(y|x) = c[y] + t [y = x]."""
+
+    def __init__(self, channel: RandomizedResponse) -> None:
+        self.inputs = self.features = channel.inputs
+        one = 1 << channel.scale
+        cover = np.array([weight / one for weight in channel.cover])
+        self._cover: Floats = np.broadcast_to(cover, channel.inputs)
+        self._truth = channel.truth / one
+
+    def forward(self, p: Floats) -> Floats:
+        law: Floats = self._cover * p.sum() + self._truth * p
+        return law
+
+    def forward_squares(self, p: Floats) -> Floats:
+        law: Floats = self._cover**2 * p.sum() + self._truth * (2 * self._cover + self._truth) * p
+        return law
+
+    def backward(self, w: Floats) -> Floats:
+        return self._cover @ w + self._truth * w
+
+    def invert(self, share: Floats) -> Floats:
+        raw: Floats = (share - self._cover * share.sum()) / self._telling
+        return raw
+
+    def adjoint(self, v: Floats) -> Floats:
+        return (v - self._cover @ v) / self._telling
+
+    def variances(self, share: Floats) -> Floats:
+        own, others = (1 - self._cover) ** 2, self._cover**2
+        moment: Floats = (share * own + (share.sum() - share) * others) / self._telling**2
+        return moment - self.invert(share) ** 2
+
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        # S_x = {x}, p* = c[x] + t, q* = c[x].
+        height = np.full((1, self.inputs), 1 / self._telling)
+        return Staircase(-self._cover / self._telling, height, counts[np.newaxis], reports)
+
+    @property
+    def ceiling(self) -> Floats:
+        own: Floats = self._cover + self._truth
+        return own
+
+    @property
+    def weight(self) -> float:
+        return float(np.maximum(1 - self._cover, self._cover).max() / self._telling)
+
+    @property
+    def _telling(self) -> float:
+        if not self._truth:
+            raise NotInvertible(
+                "the channel draws every output from its cover and never tells the truth: nothing can be "
+                "estimated; the author must allow a higher level"
+            )
+        return self._truth

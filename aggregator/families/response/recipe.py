@@ -1,0 +1,154 @@
+"""Recipes of response channels: the truth, or a draw from all values; evenly, or as a prior has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from aggregator.families.blocks.recipe import everywhere
+from aggregator.families.mechanism import COUNT, LIP, Mechanism, Question, Recipe, for_prior
+from aggregator.families.rounding import D, ceil
+from protocol import personal
+from protocol.channels import RandomizedResponse
+from protocol.channels.response.channel import RESPONSE_SCALE
+from protocol.exact import exp_lower
+from protocol.notions import Information
+
+
+def randomized_response(size: int, level: int) -> RandomizedResponse:
+    """K-ary randomised response; for two values it is Warner's.
+
+        Q(y|x) = e^eps / (e^eps + k - 1) for y = x, 1 / (e^eps + k - 1) otherwise
+
+    The cover weight is rounded up.
+
+    Source: Warner 1965; Kairouz, Bonawitz, Ramage 2016, eq. 4.
+    """
+    return RandomizedResponse(size, (ceil(D << RESPONSE_SCALE, exp_lower(level) + (size - 1) * D),))
+
+
+def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
+    """The best same-alphabet LIP channel; for two values, the optimum over all channels.
+
+    Derivation and source: ``protocol.personal.lip_response``, by which devices derive theirs too.
+
+    Args:
+        prior: positive integers.
+        level: nanonats.
+    """
+    return personal.lip_response(prior, level)
+
+
+def published_lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
+    """The published LIP channel: Q(m|m) = 1 - (1 - P_m) e^-eps, Q(y|m) = P_y e^-eps.
+
+    It keeps its level only where every P_m >= 1 / (e^eps + 1); the certificate decides.
+
+    Source: Jiang, Li, Tandon 2020, Theorems 2, 3 and 5.
+    """
+    N, W = exp_lower(level), sum(prior)
+    return _response([ceil((w * D) << RESPONSE_SCALE, W * N) for w in prior])
+
+
+def symmetric_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
+    """The best LIP channel for two values among those that err alike on both.
+
+        P(error) = (1 - P) / (e^eps + 1 - 2 P),     P = the smaller prior; rounded up
+
+    Unlike the paper's channel with two error rates it is legal for every prior.
+
+    Source: Jiang, Li, Tandon 2020, Prop. 4.
+
+    Args:
+        prior: two positive integers.
+        level: nanonats.
+    """
+    smaller, whole, N = min(prior), sum(prior), exp_lower(level)
+    error = ceil((whole - smaller) * D << RESPONSE_SCALE, (N + D) * whole - 2 * smaller * D)
+    return RandomizedResponse(2, (error,))
+
+
+def random_sampling(prior: Sequence[int], level: int) -> RandomizedResponse:
+    """Random sampling that keeps LDP: the value with probability t, else a draw from the prior.
+
+        Q(y|x) = t [y = x] + (1 - t) P(y),    t / (1 - t) = (e^eps - 1) min P
+
+    For an even prior this is randomised response. Covers are rounded up.
+
+    Source: Wang, Qin, Qiu 2023, sec. IV, "random sampling mechanism".
+    """
+    whole, N = sum(prior), exp_lower(level)
+    # 1 - t = 1 / (1 + (e^eps - 1) min P)
+    return _sampling(prior, Fraction(D * whole, D * whole + (N - D) * min(prior)))
+
+
+def random_sampling_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
+    """Random sampling that keeps LIP: outputs keep the law of the prior, so the lifts are 1 - t and 1 - t + t / P(x).
+
+        1 - t = max(e^-eps, 1 - (e^eps - 1) min P / (1 - min P))
+
+    Where the first is the larger this is the published LIP channel (``published_lip_response``).
+    """
+    whole, N, least = sum(prior), exp_lower(level), min(prior)
+    return _sampling(prior, max(Fraction(D, N), 1 - Fraction((N - D) * least, D * (whole - least))))
+
+
+def _sampling(prior: Sequence[int], drawn: Fraction) -> RandomizedResponse:
+    """The channel whose output is a draw from the prior with probability ``drawn``, each cover rounded up."""
+    cover = [ceil((weight * drawn.numerator) << RESPONSE_SCALE, sum(prior) * drawn.denominator) for weight in prior]
+    return _response(cover)
+
+
+def _response(cover: list[int]) -> RandomizedResponse:
+    return RandomizedResponse(len(cover), (cover[0],) if len(set(cover)) == 1 else tuple(cover))
+
+
+def _published(question: Question) -> Recipe | str:
+    notion = question.notion
+    if isinstance(notion, Information):
+        least = Fraction(min(notion.prior), sum(notion.prior))
+        if least * (exp_lower(notion.level) + D) < D:
+            return (
+                f"it breaks its own definition for this prior, with a share of {float(least):.3g}: it is legal only "
+                f"where every share is at least 1 / (e^epsilon + 1). Use {LIP}"
+            )
+    return for_prior(published_lip_response)(question)
+
+
+MECHANISMS = (
+    Mechanism(
+        "randomized-response",
+        "the truth, or a draw from all values",
+        "Warner 1965; Kairouz et al. 2016",
+        COUNT,
+        everywhere(randomized_response),
+    ),
+    Mechanism(
+        "lip-response",
+        "the truth, or a draw that rare values are rarer in",
+        "after Jiang, Li, Tandon 2020, Th. 3",
+        COUNT,
+        for_prior(lip_response),
+    ),
+    Mechanism(
+        "lip-symmetric",
+        "two values, both told wrongly equally often",
+        "Jiang, Li, Tandon 2020, Prop. 4",
+        COUNT,
+        for_prior(symmetric_lip, 2),
+    ),
+    Mechanism(
+        "lip-published",
+        "the published channel, where it is legal",
+        "Jiang, Li, Tandon 2020, Th. 2, 3, 5",
+        COUNT,
+        _published,
+    ),
+    Mechanism(
+        "random-sampling",
+        "the truth, or a draw from the prior",
+        "Wang, Qin, Qiu 2023",
+        COUNT,
+        for_prior(random_sampling_lip),
+    ),
+)

@@ -1,0 +1,15 @@
+"""Whole numbers of a recipe: the scale of e^eps, and division that rounds up.
+
+Every recipe solves its inequality with the rational lower bound N / D of e^eps, N = ``protocol.exact.exp_lower``, and
+rounds up the side that tells less. The certificate then holds by construction, and is computed all the same.
+"""
+
+from protocol.exact import EXP_BITS
+
+D = 1 << EXP_BITS
+"""The denominator of the lower bound of e^eps."""
+
+
+def ceil(numerator: int, denominator: int) -> int:
+    """The least integer that is not below numerator / denominator."""
+    return -(-numerator // denominator)

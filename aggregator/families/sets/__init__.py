@@ -1,0 +1,1 @@
+"""Subset selection and triples: their recipes and their decoders."""

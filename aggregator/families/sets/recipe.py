@@ -1,0 +1,93 @@
+"""Recipes of sets of values: subset selection, and triples, its relative in few bits."""
+
+from __future__ import annotations
+
+import math
+
+from aggregator.families.mechanism import BITS, TRIPLES, Mechanism, plain
+from aggregator.families.rounding import D, ceil
+from aggregator.families.support import outside_weight, support_error
+from protocol import exact
+from protocol.channels.sets.subset import SubsetSelection
+from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
+from protocol.channels.support import ONE
+from protocol.errors import ChannelError
+from protocol.exact import exp_lower
+
+
+def subset_error(size: int, ones: int, level: int) -> float:
+    """The ``support_error`` of subset selection; with ``ones`` = 1, of randomised response.
+
+        p* = d E / (d E + k - d),   q* = p* (d - 1) / (k - 1) + (1 - p*) d / (k - 1)                     (MATH 4.1)
+
+    Args:
+        size: k, of any size here.
+        ones: d, 1 .. k - 1.
+        level: nanonats.
+    """
+    E = math.exp(exact.nats(level))
+    inside = ones * E / (ones * E + size - ones)
+    return support_error(size, inside, (ones - inside) / (size - 1))
+
+
+def subset_selection(size: int, level: int) -> SubsetSelection:
+    """Subset selection with the d of the least error, from 2.
+
+    Source: Ye, Barg 2018, section IV: d near k / (e^eps + 1).
+
+    Args:
+        size: k, 3 .. 62.
+        level: nanonats.
+    Raises:
+        ChannelError: another size.
+    """
+    if size < 3:
+        raise ChannelError("subset selection has at least 3 inputs: for two, randomised response is the best there is")
+    ones = min(range(2, size), key=lambda d: subset_error(size, d, level))
+    having, lacking = math.comb(size - 1, ones - 1), math.comb(size - 1, ones)
+    if lacking == 1:  # no other outside set could take a remainder
+        return SubsetSelection(size, ones, outside_weight(ONE, having, lacking, level))
+    return SubsetSelection(size, ones, ceil(D * ONE, exp_lower(level) * having + D * lacking))
+
+
+def triples(size: int, level: int) -> Triples:
+    """Subset selection with d = 3 on a Steiner triple system, in little more than 2 log2 k - 2 bits.
+
+    Its error is next to the least of any where k is two to five times e^eps: between randomised response, where S_x is
+    a single output, and the planes of projective geometry response.
+
+    Source: Ye, Barg 2018, section IV; Bose 1939.
+
+    Args:
+        size: k, 2 .. 4095.
+        level: nanonats.
+    Raises:
+        ChannelError: another size.
+    """
+    support, others = _triples_with(size)
+    return Triples(size, ceil(D * ONE, exp_lower(level) * support + D * others))
+
+
+def _triples_with(size: int) -> tuple[int, int]:
+    """cs and K - cs: how many triples of ``size`` points, and up to five more, hold one of them, and do not."""
+    ring = ring_of(size)
+    support = (3 * ring - 1) // 2
+    return support, (ring - 1) * support
+
+
+MECHANISMS = (
+    Mechanism(
+        "subset",
+        "a set of values with the own one in it, a bit each",
+        "Ye, Barg 2018",
+        BITS,
+        plain(subset_selection, 62, 4),
+    ),
+    Mechanism(
+        "triples",
+        "three values, the own one among them more often than others",
+        "Ye, Barg 2018, d = 3, on a Steiner triple system (Bose 1939)",
+        TRIPLES,
+        plain(triples, MAX_INPUTS, 4),
+    ),
+)

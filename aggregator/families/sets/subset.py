@@ -1,0 +1,82 @@
+"""Decoding subset selection: every report is d votes.
+
+Bit x of a report is set with probability p* from input x and q* from every other, so p[x] is (share[x] - q*) / (p* -
+q*). Each estimate is one binomial count; two of them vary together, because a report has exactly d ones, and how is
+known from the shares themselves.
+
+The channel's remainder moves q* by less than 2^-64 of p* - q* and is left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from protocol.channels.sets.subset import SubsetSelection
+
+
+class SubsetDecoder(Decoder):
+    """Features are the k bits of a report, which sum to d; L is the unit matrix over p* - q*."""
+
+    one_hot = False
+
+    def __init__(self, channel: SubsetSelection) -> None:
+        self.inputs = self.features = channel.inputs
+        k, d = channel.inputs, channel.ones
+        one = 1 << channel.scale
+        mine = channel.having * channel.inside  # 2^128 p*
+        self._inside = mine / one
+        self._outside = (one * d - mine) / (one * (k - 1))  # the d ones of a report less the own one, in expectation
+        self._gap = (mine * k - one * d) / (one * (k - 1))  # p* - q*, without cancellation
+        # Two bits at once, given an input: that input's and another's; two others'. The rest of a set is uniform.
+        self._with_own = mine * (d - 1) / (one * (k - 1))
+        self._two_others = (mine * (d - 1) * (d - 2) + (one - mine) * d * (d - 1)) / (one * (k - 1) * (k - 2))
+
+    def forward(self, p: Floats) -> Floats:
+        mean: Floats = self._outside * p.sum() + self._gap * p
+        return mean
+
+    def forward_squares(self, p: Floats) -> Floats:
+        raise ValueError("the bits of a report are not one-hot")
+
+    def backward(self, w: Floats) -> Floats:
+        mean: Floats = self._outside * w.sum() + self._gap * w
+        return mean
+
+    def intercept(self, v: Floats) -> float:
+        return float(-self._outside * v.sum() / self._gap)
+
+    def invert(self, share: Floats) -> Floats:
+        raw: Floats = (share - self._outside) / self._gap
+        return raw
+
+    def adjoint(self, v: Floats) -> Floats:
+        return v / self._gap
+
+    def variances(self, share: Floats) -> Floats:
+        return share * (1 - share) / self._gap**2
+
+    def variance(self, v: Floats, share: Floats) -> float:
+        """Variance of what one report adds to the estimate of v . p, its bits being dependent.
+
+            E[b_i b_j] = a (p_i + p_j) + c (1 - p_i - p_j)      for i other than j
+
+        with a and c for the bits of the own input and another, and of two others; p is the estimate.
+        """
+        p = self.invert(share)
+        pairs = v.sum() ** 2 - v @ v  # sum over i other than j of v_i v_j
+        owned = 2 * (v.sum() * (v @ p) - v**2 @ p)  # the same, of v_i v_j (p_i + p_j)
+        second = v**2 @ share + self._two_others * pairs + (self._with_own - self._two_others) * owned
+        return float(max(second - (v @ share) ** 2, 0.0)) / self._gap**2
+
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        base = np.full(self.inputs, -self._outside / self._gap)
+        return Staircase(base, np.full((1, self.inputs), 1 / self._gap), counts[np.newaxis], reports)
+
+    @property
+    def ceiling(self) -> Floats:
+        return np.full(self.features, self._inside)
+
+    @property
+    def weight(self) -> float:
+        return max(1 - self._outside, self._outside) / self._gap

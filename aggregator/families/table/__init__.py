@@ -1,0 +1,1 @@
+"""Explicit tables: the searches that design them and their decoder."""

@@ -1,0 +1,312 @@
+"""The best LIP channel for a small domain: a linear program over posteriors, by column generation.
+
+A channel is a mixture of posteriors whose mean is the prior, and its expected squared error is one less the mean of
+their squared lengths (MATH 2.1). So the best channel is a linear program over the corners of one polytope,
+
+    a P[x] <= posterior[x] <= b P[x],   sum = 1,   a = e^-eps, b = e^eps,
+
+where all coordinates but one lie at an end of their range. There are too many corners to list above a dozen inputs:
+a few are kept, and the dual prices say which one is missing. At most k of them get a weight, so an output has no more
+bits than an input.
+
+Source: the linear program is that of Lopuhaa-Zwakenberg, Tong, Skoric 2020 (arXiv 2008.13151); MATH 2 and additions.
+
+For larger domains use ``windows``, which solves the same program for its few frequent inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from aggregator.estimate.error import lip_mse, prior_mse
+from protocol import exact, personal
+from protocol.channels import Table
+from protocol.channels.response.channel import RESPONSE_SCALE
+from protocol.channels.table.channel import TABLE_SCALE
+from protocol.errors import ChannelError, Uncertified
+from protocol.exact import NANONATS
+from protocol.notions import Information, certify
+
+Floats = NDArray[np.float64]
+
+MOST_INPUTS = 150
+"""A table of more inputs takes minutes to design, and above 200 kilobytes to send."""
+
+SHRINK = 1e-9
+"""The part of the level that is left to rounding, at first."""
+
+ATTEMPTS = 12
+"""How often that part is quadrupled before a design is given up."""
+
+DEARER = 1.005
+"""``telling_table`` has at most this times the least error."""
+
+LOST = 0.01
+"""The most of the best table's gain over the prior that it gives up."""
+
+LEAST_PART = 1e-4
+"""How often its response answers at least."""
+
+_LISTED = 14
+"""Up to this many coordinates every corner is listed and priced, and what is found is the optimum."""
+_ENTERED = 6000
+"""Up to this many corners enter the program all at once."""
+_MOST_ROUNDS = 400
+_PATIENCE = 8
+_CLOSE = 2e-5
+"""Generation ends when ``_PATIENCE`` rounds together add less than this part of what is gained."""
+_PRICED = 1e-7
+"""A corner is added where its price says that it could add more than this part."""
+_TRIES = 400
+_ADDED = 200
+_KEPT = 3000
+_LEAST_WEIGHT = 1e-12
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """What a mixture of lifts is about: n classes of inputs.
+
+    A class of many small inputs is a *fluid*: its inputs need not have equal lifts, so a mean lift l between a and b
+    is worth (a + b) l - a b for each square of a probability, as if the inputs were split between the two ends.
+
+    Attributes:
+        mass: (n,) the prior mass of each class.
+        square: (n,) the sum of P[x]^2 that counts with the square of the class's mean lift.
+        fluid: (n,) the sum of P[x]^2 that counts with (a + b) l - a b.
+        low, high: a and b.
+        mean: the mean lift that every class has over all outputs of the mixture.
+        budget: the sum of mass times lift in every output.
+    """
+
+    mass: Floats
+    square: Floats
+    fluid: Floats
+    low: float
+    high: float
+    mean: float
+    budget: float
+
+    def worth(self, lifts: Floats) -> Floats:
+        """(c, n) -> (c,): the squared length of each posterior."""
+        a, b = self.low, self.high
+        worth: Floats = lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.fluid
+        return worth
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Posteriors, as lifts over the prior, and how probable each is.
+
+    Attributes:
+        lifts: (t, n) lift of each class of inputs in each type of output.
+        weights: (t,) probability of each type.
+    """
+
+    lifts: Floats
+    weights: Floats
+
+
+def best_mixture(given: Coordinates) -> Mixture:
+    """The mixture of the largest mean worth: the optimum up to ``_LISTED`` coordinates, close to it above."""
+    n = len(given.mass)
+    if n == 1:
+        return _polished(given, np.array([[given.budget / given.mass[0]]]))
+    start = np.concatenate([np.full((1, n), given.budget / given.mass.sum()), _alone(given)])
+    listed = _corners(given) if n <= _LISTED else None
+    if listed is not None and len(listed) <= _ENTERED:
+        return _polished(given, np.concatenate([start, listed]))
+    # Where corners are searched for, the search is the same one at every call.
+    draw = np.random.default_rng(n)
+    floor = float(given.worth(start[:1])[0]) * given.mean * given.mass.sum() / given.budget  # if nothing were told
+    slope = (given.low + given.high) * (given.square + given.fluid)
+    pool = np.concatenate([start, _filled(given, slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * given.mass)])
+    history: list[float] = []
+    for _ in range(_MOST_ROUNDS):
+        weights, prices, value = _master(given, pool)
+        history.append(value)
+        close = _CLOSE if listed is None else _CLOSE / 1000
+        if len(history) > _PATIENCE and value - history[-_PATIENCE] < close * (value - floor):
+            break
+        if listed is None:
+            gain = slope - prices
+            noise = np.outer(np.geomspace(1e-3, 1, _TRIES), np.abs(gain).mean() / given.mass.mean() * given.mass)
+            noise *= draw.normal(size=noise.shape)
+            found = _filled(given, np.concatenate([gain[np.newaxis], gain + noise]))
+        else:
+            found = listed
+        gains = given.worth(found) - found @ prices
+        best = np.argsort(-gains)[:_ADDED]
+        better = found[best][gains[best] > _PRICED * (value - floor)]
+        if not len(better):
+            break
+        kept = pool[weights > 0] if len(pool) > _KEPT else pool
+        pool = np.concatenate([start, kept, better])
+    return _polished(given, pool)
+
+
+def _corners(given: Coordinates) -> Floats:
+    """All corners: every set of classes at the high end, the rest at the low end, but for one in between."""
+    n = len(given.mass)
+    high = (np.arange(2**n)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
+    lifts = np.where(high, given.high, given.low)
+    corners = []
+    for x in range(n):
+        some = lifts[~high[:, x]].copy()
+        some[:, x] = 0
+        some[:, x] = (given.budget - some @ given.mass) / given.mass[x]
+        corners.append(some[(some[:, x] >= given.low - 1e-12) & (some[:, x] <= given.high + 1e-12)])
+    found = np.concatenate(corners)
+    clipped: Floats = np.clip(found, given.low, given.high)
+    return clipped
+
+
+def _alone(given: Coordinates) -> Floats:
+    """(n, n): for each class the posterior that raises it as far as it goes and all others alike (MATH 2.4).
+
+    With the right weights these mix to the prior, which is where the search begins.
+    """
+    rest = given.mass.sum() - given.mass
+    others = np.maximum(given.low, (given.budget - given.high * given.mass) / rest)
+    own = (given.budget - rest * others) / given.mass
+    lifts: Floats = np.where(np.eye(len(rest), dtype=bool), own, others[:, np.newaxis])
+    return lifts
+
+
+def _filled(given: Coordinates, gains: Floats) -> Floats:
+    """Corners by the greedy rule of a knapsack: classes go to the high end by falling gain for their mass.
+
+    For each row of gains two corners: one where the first class that does not fit is the one in between, which is the
+    best one where all worths are linear; and one where classes that do not fit are passed over, so that little is left
+    for the one in between, which is the lightest that can hold it.
+
+    Args:
+        gains: (r, n).
+    Returns:
+        (c, n), c <= 2 r: lifts.
+    """
+    rows, n = gains.shape
+    order = np.argsort(-gains / given.mass, axis=1, kind="stable")
+    span = given.high - given.low
+    costs = given.mass * span
+    every = np.arange(rows)
+    found = []
+    for passing in (False, True):
+        lifts = np.full((rows, n), given.low)
+        room = np.full(rows, given.budget - given.low * given.mass.sum())
+        for place in range(n):
+            x = order[:, place]
+            cost = costs[x]
+            if passing:
+                part = np.where(cost <= room, 1.0, 0.0)
+            else:
+                part = np.clip(room / cost, 0, 1)
+            lifts[every, x] += part * span
+            room -= part * cost
+        if passing:
+            holds = (lifts < given.high) & (costs >= room[:, np.newaxis])
+            x = np.where(holds, costs, np.inf).argmin(axis=1)
+            able = holds[every, x]
+            lifts[every, x] += np.where(able, room / given.mass[x], 0)
+            lifts = lifts[able]
+        found.append(np.clip(lifts, given.low, given.high))
+    return np.unique(np.concatenate(found), axis=0)
+
+
+def _master(given: Coordinates, pool: Floats) -> tuple[Floats, Floats, float]:
+    """Weights of the pool's columns, the dual prices of the classes, and the value."""
+    solved = linprog(
+        -given.worth(pool), A_eq=pool.T * given.mass[:, np.newaxis], b_eq=given.mean * given.mass, method="highs"
+    )
+    if solved.x is None:
+        raise ChannelError(f"the linear program of the channel was not solved: {solved.message}")
+    return solved.x, -solved.eqlin.marginals * given.mass, -float(solved.fun)
+
+
+def _polished(given: Coordinates, pool: Floats) -> Mixture:
+    """The best mixture of ``pool``, its weights solved for once more, to all the digits that floats have."""
+    weights, _, _ = _master(given, pool)
+    lifts = pool[weights > _LEAST_WEIGHT]
+    while True:
+        weights = np.linalg.lstsq(lifts.T, np.full(len(given.mass), given.mean), rcond=None)[0]
+        if weights.min() > 0:
+            return Mixture(lifts, weights)
+        lifts = lifts[weights > 0]
+
+
+def optimal_table(prior: Sequence[int], level: int) -> Table:
+    """The LIP channel of the least expected squared error under ``prior``, as a table of at most k outputs.
+
+    Up to 14 inputs it is the optimum of the linear program over all corners, above it comes within about 10^-4 of the
+    coordinate bound's gain where that can be reached. Every cell is rounded at a level that is a billionth lower, and
+    the whole is certified.
+
+    Args:
+        prior: positive integers, P[x] = prior[x] / sum.
+        level: nanonats.
+    Raises:
+        ChannelError: more than ``MOST_INPUTS`` inputs; use ``windows``.
+        Uncertified: no rounding was found that keeps the level.
+    """
+    if len(prior) > MOST_INPUTS:
+        raise ChannelError(f"an explicit table is made for at most {MOST_INPUTS} values, not {len(prior)}: use windows")
+    return _optimal(tuple(prior), level)
+
+
+@lru_cache(maxsize=4)
+def _optimal(prior: tuple[int, ...], level: int) -> Table:
+    notion = Information(level, prior)
+    mass = np.asarray(prior, dtype=np.float64) / sum(prior)
+    for attempt in range(ATTEMPTS):
+        b = math.exp(level / NANONATS * (1 - SHRINK * 4**attempt))
+        mixture = best_mixture(Coordinates(mass, mass**2, 0 * mass, 1 / b, b, 1.0, 1.0))
+        rows = (mixture.lifts * mixture.weights[:, np.newaxis]).T
+        if rows.shape[1] < 2:
+            rows = np.repeat(rows / 2, 2, axis=1)
+        table = Table.nearest([_whole(row) for row in rows])
+        try:
+            certify(table, notion)
+        except Uncertified:
+            continue
+        return table
+    raise Uncertified(f"no rounding of the best table keeps {exact.nats(level):g} nats")
+
+
+def telling_table(prior: Sequence[int], level: int) -> Table:
+    """The table of ``optimal_table``, and now and then the response of ``lip_response``, so that all values differ.
+
+    The best table often has fewer different outputs than inputs, or rows that depend on each other; then no unbiased
+    estimate exists, and no interval. Each output belongs to one of the two channels, so the level is kept, and the
+    error is the mean of theirs: the response is as frequent as makes the error ``DEARER`` times the least, or loses
+    ``LOST`` of what the best table gains over the prior, whichever is less often.
+
+    Args, Raises: as of ``optimal_table``.
+    """
+    best = optimal_table(prior, level)
+    other = personal.lip_response(prior, level - 2)  # nanonats for the rounding of the table's cells
+    least, errors = lip_mse(best, prior), lip_mse(other, prior)
+    more = min((DEARER - 1) * least, LOST * (prior_mse(prior) - least)) / max(errors - least, 1e-12)
+    part = Fraction(min(max(more, LEAST_PART), 0.5)).limit_denominator(10**6)
+    rows = [
+        [(1 - part) * Fraction(cell, 1 << TABLE_SCALE) for cell in row]
+        + [part * Fraction(other.weight(x, y), 1 << RESPONSE_SCALE) for y in range(other.outputs)]
+        for x, row in enumerate(best.rows)
+    ]
+    table = Table.nearest(rows)
+    certify(table, Information(level, tuple(prior)))
+    return table
+
+
+def _whole(row: Floats) -> list[Fraction]:
+    """The row as fractions that sum to one exactly: what floats lost is shared out in proportion."""
+    cells = [Fraction(float(cell)) for cell in row]
+    total = sum(cells)
+    return [cell / total for cell in cells]

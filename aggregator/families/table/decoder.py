@@ -1,0 +1,89 @@
+"""Decoding a table: the least-squares left inverse.
+
+Among all unbiased linear estimates the one with the least error at a reference law r of the inputs weighs each output
+by how rarely it comes there (generalised least squares, Aitken 1935):
+
+    L = D^-1 Q' (Q D^-1 Q')^-1,     D = diag(r @ Q)
+
+Where a table has as many outputs as inputs this is its inverse, whatever r is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible, Staircase
+from protocol.channels import Table
+
+SINGULAR = 1e-10
+"""Below this part of the largest singular value, a direction is lost: its error would be 10^10 times larger."""
+
+
+class TableDecoder(Decoder):
+    """Q and L as they are: a table has at most 2^20 cells."""
+
+    def __init__(self, channel: Table, reference: Sequence[float] | Floats | None = None) -> None:
+        self.inputs, self.features = channel.inputs, channel.outputs
+        self._law = np.array([[weight / (1 << channel.scale) for weight in row] for row in channel.rows])
+        self._reference = np.full(self.inputs, 1 / self.inputs) if reference is None else np.asarray(reference)
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        marginal = self._reference @ self._law
+        seen = marginal > 0  # what no input emits is never counted
+        root = np.sqrt(np.where(seen, marginal, 1.0))
+        left, singular, right = np.linalg.svd(self._law / root, full_matrices=False)
+        rank = int(np.count_nonzero(singular > SINGULAR * singular[0]))
+        if rank < self.inputs:
+            raise NotInvertible(
+                f"the channel's table has {self.inputs} inputs and rank {rank}: shares that differ can give the same "
+                "reports, so there is no unbiased estimate; use method 'mmse' or 'map' with a prior, or author the "
+                "campaign with more outputs"
+            )
+        inverse: Floats = (right.T / singular) @ left.T / root[:, np.newaxis]
+        inverse[~seen] = 0
+        return inverse
+
+    def forward(self, p: Floats) -> Floats:
+        law: Floats = p @ self._law
+        return law
+
+    def forward_squares(self, p: Floats) -> Floats:
+        law: Floats = p @ self._law**2
+        return law
+
+    def backward(self, w: Floats) -> Floats:
+        mean: Floats = self._law @ w
+        return mean
+
+    def invert(self, share: Floats) -> Floats:
+        raw: Floats = share @ self._inverse
+        return raw
+
+    def adjoint(self, v: Floats) -> Floats:
+        adds: Floats = self._inverse @ v
+        return adds
+
+    def variances(self, share: Floats) -> Floats:
+        moment: Floats = share @ self._inverse**2
+        return moment - self.invert(share) ** 2
+
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        order = np.argsort(-self._inverse, axis=0, kind="stable")
+        stairs = np.take_along_axis(self._inverse, order, axis=0)
+        heights = stairs[:-1] - stairs[1:]
+        heights[heights < SINGULAR * self.weight] = 0  # equal but for rounding
+        reached = np.cumsum(counts[order], axis=0)[:-1]
+        return Staircase(stairs[-1], heights, reached, reports)
+
+    @property
+    def ceiling(self) -> Floats:
+        largest: Floats = self._law.max(axis=0)
+        return largest
+
+    @property
+    def weight(self) -> float:
+        return float(np.abs(self._inverse).max())

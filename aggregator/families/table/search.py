@@ -1,0 +1,236 @@
+"""Designed channels: the best one for two values, and a search for the best one for a few.
+
+A channel keeps a matrix E of levels exactly when each of its columns lies in one cone, that of v[x] <= e^E[x][x']
+v[x']. So a channel is a way to write the vector of ones as a sum of rays of that cone, and the error of the unbiased
+estimate is convex in the weights of the rays: an optimal design of experiments (Fedorov 1972).
+
+    two values        two rays: Theorem 2 of Acharya et al. 2020
+    a few values      rays over all subsets, then the rays that the design's own prices ask for
+
+Which questions they serve: recipe. For larger domains other families have mechanisms.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from aggregator.families.rounding import D, ceil
+from protocol import exact, notions
+from protocol.channels import Table
+from protocol.channels.table.channel import TABLE_SCALE
+from protocol.errors import NotionError, Uncertified
+from protocol.exact import exp_lower
+from protocol.notions import UNBOUNDED, Matrix
+
+Floats: TypeAlias = NDArray[np.float64]
+
+ONE = 1 << TABLE_SCALE
+
+MOST_VALUES = 12
+"""``best_table`` looks at all subsets of the values."""
+
+ROOM = 1e-8
+"""Nats that rounding to integers may take from each level."""
+
+
+def binary_optimum(e12: int, e21: int) -> Table:
+    """The best channel for two values under any use that obeys the data-processing inequality.
+
+        Q(1|1) = A (B - 1) / (A B - 1)    Q(2|1) = (A - 1) / (A B - 1)            A = e^e12, B = e^e21
+        Q(1|2) =   (B - 1) / (A B - 1)    Q(2|2) = B (A - 1) / (A B - 1)
+
+    Equal levels are Warner's randomised response; e12 without bound is Mangat's, with p = 1 / B. The less likely
+    output of either value is rounded up.
+
+    Source: Acharya et al. 2020, Theorem 2 (there over e^e21 - e^-e12).
+
+    Args:
+        e12: nanonats, how much likelier than value 2 value 1 may make an output; ``UNBOUNDED`` for no bound.
+        e21: the same the other way round.
+    Raises:
+        NotionError: a level of zero. Then one row bounds the other and both sum to one, so the rows are equal and
+            nothing can be told; for two zeros the formula is 0/0.
+    """
+    if 0 in (e12, e21):
+        raise NotionError("a level of zero makes both values answer alike: nothing could be estimated")
+    if any(level != UNBOUNDED and not 0 < level <= exact.MAX_LEVEL for level in (e12, e21)):
+        raise NotionError(f"levels lie in 0 .. {exact.nats(exact.MAX_LEVEL):g} nats, or are unbounded")
+    A, B = (None if level == UNBOUNDED else exp_lower(level) for level in (e12, e21))
+    if A is None:
+        second, first = (0, 0 if B is None else ceil(ONE * D, B))
+    elif B is None:
+        second, first = (ceil(ONE * D, A), 0)
+    else:
+        whole = A * B - D * D
+        second, first = ceil(ONE * D * (B - D), whole), ceil(ONE * D * (A - D), whole)
+    return Table(((ONE - first, first), (second, ONE - second)))
+
+
+def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
+    """A channel of least expected error of the unbiased estimate that a search finds under any matrix of levels.
+
+    With columns w_j v_j, sum of w_j v_j = 1, the error of one report at the shares p is
+
+        trace (sum of w_j v_j v_j' / (p . v_j))^-1 - |p|^2,      convex in w
+
+    The rays v_j start as those over all subsets S: as low as S at 1 allows, and as high; for one level this is all rays
+    there are. To these come rays that the prices of the optimum ask for, found by linear programs. Ends where no more
+    are found, within a millionth of the optimum over the rays known, and never above LDP at the smallest level.
+
+    Args:
+        matrix: of 2 to ``MOST_VALUES`` values.
+        p: shares at which the error counts; even where not given.
+    Raises:
+        NotionError: too many values; a level of zero; or levels that leave nothing to tell.
+    """
+    size = len(matrix.levels)
+    if size > MOST_VALUES:
+        raise NotionError(f"a table is designed for up to {MOST_VALUES} values, not {size}")
+    finite = [level for _, _, level in matrix.bounds()]
+    if 0 in finite:
+        raise NotionError("a level of zero makes two values answer alike: nothing could be estimated")
+    if size == 2:
+        return binary_optimum(matrix.levels[0][1], matrix.levels[1][0])
+    law = np.full(size, 1 / size) if p is None else np.asarray(p, dtype=np.float64)
+    rays, weights = _designed(_shortest(matrix), law, exact.nats(min(finite)) - ROOM)
+    for faint in (1e-8, 1e-6, 1e-4):
+        table = _rounded(*_without(rays, weights, law, faint))
+        try:
+            notions.certify(table, matrix)
+        except Uncertified:
+            continue  # an output so rare that its integers round coarsely
+        return table
+    raise NotionError("no table of 62-bit probabilities keeps levels as far apart as these")
+
+
+def _shortest(matrix: Matrix) -> Floats:
+    """(k, k) nats, less ``ROOM``: what all paths leave between two values; infinite where nothing is bounded."""
+    levels = np.array([[np.inf if e == UNBOUNDED else exact.nats(e) - ROOM for e in row] for row in matrix.levels])
+    np.fill_diagonal(levels, 0.0)
+    for through in range(len(levels)):
+        levels = np.minimum(levels, levels[:, through, np.newaxis] + levels[through])
+    return levels
+
+
+def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats]:
+    """(k, m) rays and (m,) weights."""
+    size = len(law)
+    # LDP at the smallest level is a design to start from, and one that is never left for a worse one.
+    start = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-least))
+    every = np.hstack([start, _subset_rays(levels)])
+    rays: Floats = np.unique((every / (law @ every)).round(15), axis=1)
+    first = start / (law @ start)
+    chosen = np.array([int(np.abs(rays - ray[:, np.newaxis]).sum(axis=0).argmin()) for ray in first.T])
+    weights: Floats = law @ start / start[0].sum()
+    before = np.inf
+    for _ in range(60):
+        chosen, weights = _solved(rays, chosen, weights, law)
+        inverse = np.asarray(np.linalg.inv((rays[:, chosen] * weights) @ rays[:, chosen].T), dtype=np.float64)
+        now = float(np.trace(inverse))
+        slope: Floats = -np.square(inverse @ rays).sum(axis=0)
+        # At the optimum the slope of every ray in use is what it takes of the vector of ones, at one price a value.
+        price = np.asarray(np.linalg.lstsq(rays[:, chosen].T, slope[chosen], rcond=None)[0], dtype=np.float64)
+        gain = slope - price @ rays
+        wanted = np.argsort(gain)[: 2 * size]
+        wanted = wanted[gain[wanted] < -1e-7 * now]
+        if not len(wanted) or before - now < 1e-8 * now:
+            found = _priced(levels, law, inverse, price, rays[:, chosen], 1e-6 * now)
+            if not found.size:
+                break
+            wanted = np.arange(rays.shape[1], rays.shape[1] + found.shape[1])
+            rays = np.hstack([rays, found])
+        before = now
+        fresh = np.setdiff1d(wanted, chosen)
+        chosen, weights = np.append(chosen, fresh), np.append(weights, np.zeros(len(fresh)))
+    return rays[:, chosen], weights
+
+
+def _priced(levels: Floats, law: Floats, inverse: Floats, price: Floats, starts: Floats, least: float) -> Floats:
+    """(k, m): rays whose slope is better than their price by more than ``least``, maybe none.
+
+    |M^-1 v|^2 + price . v is convex in v, so from every start linear programs climb to a corner of the cone where
+    p . v = 1. Every corner is a ray; the best one overall may be missed.
+    """
+    size = len(law)
+    bounded = [(x, other) for x in range(size) for other in range(size) if x != other and np.isfinite(levels[x, other])]
+    cone = np.zeros((len(bounded), size))
+    for row, (x, other) in enumerate(bounded):
+        cone[row, x], cone[row, other] = np.exp(-levels[x, other]), -1.0
+    found = []
+    for ray in starts.T:
+        value = -np.inf
+        while (gain := float(((inverse @ ray) ** 2).sum() + price @ ray)) > value + 1e-9 * abs(value):
+            best, value = ray, gain
+            climb = 2 * inverse @ (inverse @ ray) + price
+            step = optimize.linprog(-climb, cone, np.zeros(len(cone)), law[np.newaxis], [1.0])
+            if step.x is None:
+                break
+            # A program's corner is a corner up to 10^-7: raise what is too low for the levels.
+            ray = (np.maximum(step.x, 0)[:, np.newaxis] * np.exp(-levels)).max(axis=0)
+            ray = ray / (law @ ray)
+        if value > least:
+            found.append(best)
+    return np.unique(np.array(found).round(15), axis=0).T if found else np.empty((size, 0))
+
+
+def _subset_rays(levels: Floats) -> Floats:
+    """(k, m): for each subset S, 1 on it and elsewhere as low, or as high, as the levels allow."""
+    size = len(levels)
+    rays = []
+    for members in itertools.product((False, True), repeat=size):
+        if any(members):
+            rays.append(np.exp(-levels[list(members)]).max(axis=0))
+            highest = levels[:, list(members)].min(axis=1)
+            if np.isfinite(highest).all():
+                rays.append(np.exp(highest))
+    return np.array(rays).T
+
+
+def _solved(rays: Floats, chosen: NDArray[np.int64], weights: Floats, law: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """The best weights of the chosen rays, and those rays that have any."""
+    v, ones = rays[:, chosen], np.ones(len(law))
+    scale = float(np.trace(np.linalg.inv((v * weights) @ v.T)))
+
+    def error(w: Floats) -> tuple[float, Floats]:
+        try:
+            root = np.linalg.inv(np.linalg.cholesky((v * np.maximum(w, 0)) @ v.T))
+        except np.linalg.LinAlgError:
+            return 1e9, np.zeros_like(w)  # singular
+        inverse = root.T @ root
+        return float(np.trace(inverse)) / scale, -((inverse @ v) ** 2).sum(axis=0) / scale
+
+    result = optimize.minimize(
+        error,
+        weights,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, None)] * len(weights),
+        constraints={"type": "eq", "fun": lambda w: v @ w - ones, "jac": lambda w: v},
+        options={"ftol": 1e-12, "maxiter": 200},
+    )
+    best = np.maximum(result.x, 0)
+    if np.abs(v @ best - ones).max() > 1e-11 or not error(best)[0] <= 1:
+        best = weights
+    used = best > 0
+    return chosen[used], best[used]
+
+
+def _without(rays: Floats, weights: Floats, law: Floats, faint: float) -> tuple[Floats, Floats]:
+    """The design without its faintest rays; the others' weights are moved as little as puts the sum right."""
+    kept = weights > faint
+    v, w = rays[:, kept], weights[kept]
+    w = w + np.linalg.lstsq(v, np.ones(len(law)) - v @ w, rcond=None)[0]
+    return (v, w) if w.min() > 0 else (rays, weights)
+
+
+def _rounded(rays: Floats, weights: Floats) -> Table:
+    cells = [[Fraction(cell) for cell in row] for row in (rays * weights).tolist()]
+    return Table.nearest([[cell / sum(row) for cell in row] for row in cells])

@@ -1,0 +1,90 @@
+"""Decoding waves: running sums, and the mean of the numbers.
+
+An output is in the windows of neighbouring inputs, so a pass forward or back is one running sum, whatever b is. How
+many people have a single number is not read from a wave: the estimate of one share would carry the noise of a whole
+window. The shares are those that make the reports most likely. The mean output is affine in the input, so the mean of
+evenly spaced numbers has an unbiased estimate, linear in the counts:
+
+    E[Y given x] = outside m (m - 1) / 2 + (inside - outside) (2 b + 1) (x + b)
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible, Staircase
+from protocol.channels import Wave
+
+EVEN = 1e-9
+"""Steps between numbers that differ by less than this part of their span are equal."""
+
+
+class WaveDecoder(Decoder):
+    """A wave, read by likelihood; of linear queries it knows those that are affine in the input."""
+
+    by_value: ClassVar[bool] = False
+
+    def __init__(self, channel: Wave) -> None:
+        self.inputs, self.features = channel.inputs, channel.outputs
+        one = 1 << channel.scale
+        self._half, self._span = channel.half, channel.span
+        self._inside, self._outside = channel.inside / one, channel.outside / one
+        self._gap = (channel.inside - channel.outside) / one
+        places = np.arange(self.features)
+        self._first = np.maximum(places - 2 * channel.half, 0)
+        self._stop = np.minimum(places, self.inputs - 1) + 1
+
+    def _near(self, p: Floats) -> Floats:
+        """(k,) -> (m,): the mass of the inputs whose window holds each output."""
+        ends = np.concatenate([[0.0], np.cumsum(p)])
+        mass: Floats = ends[self._stop] - ends[self._first]
+        return mass
+
+    def forward(self, p: Floats) -> Floats:
+        law: Floats = self._outside * p.sum() + self._gap * self._near(p)
+        return law
+
+    def forward_squares(self, p: Floats) -> Floats:
+        law: Floats = self._outside**2 * p.sum() + (self._inside**2 - self._outside**2) * self._near(p)
+        return law
+
+    def backward(self, w: Floats) -> Floats:
+        ends = np.concatenate([[0.0], np.cumsum(w)])
+        mean: Floats = self._outside * ends[-1] + self._gap * (ends[self._span :] - ends[: self.inputs])
+        return mean
+
+    def adjoint(self, v: Floats) -> Floats:
+        slope = float(v[-1] - v[0]) / (self.inputs - 1)
+        if np.abs(v - (v[0] + slope * np.arange(self.inputs))).max() > EVEN * np.abs(v).max():
+            raise self._refused
+        each = slope / (self._gap * self._span)
+        start = self._outside * self.features * (self.features - 1) / 2 + self._gap * self._span * self._half
+        adds: Floats = v[0] + each * (np.arange(self.features) - start)
+        return adds
+
+    @property
+    def _refused(self) -> NotInvertible:
+        return NotInvertible(
+            "a wave's reports say where the numbers lie, and not how many people have a single one. Its shares are the "
+            "most likely ones, method 'em': read them added up, as how many people lie below a number, and not one by "
+            "one. The mean of evenly spaced numbers has an unbiased estimate, with its error"
+        )
+
+    def invert(self, share: Floats) -> Floats:
+        raise self._refused
+
+    def variances(self, share: Floats) -> Floats:
+        raise self._refused
+
+    def staircase(self, counts: Integers, reports: int) -> Staircase:
+        raise self._refused
+
+    @property
+    def ceiling(self) -> Floats:
+        return np.full(self.features, self._inside)
+
+    @property
+    def weight(self) -> float:
+        raise self._refused

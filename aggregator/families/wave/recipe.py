@@ -1,0 +1,78 @@
+"""The recipe of waves: how wide the window is, and the weights that keep a level."""
+
+from __future__ import annotations
+
+from itertools import count
+from math import gcd
+
+from aggregator.families.mechanism import Mechanism, Question, Recipe, plain
+from aggregator.families.rounding import D, ceil
+from protocol.channels import Wave
+from protocol.channels.support import ONE
+from protocol.domain import Buckets
+from protocol.exact import NANONATS, exp_lower
+from protocol.notions import Information
+
+
+def wave(size: int, level: int) -> Wave:
+    """The square wave on integers.
+
+        Q(y|x) = e^eps / ((2 b + 1) e^eps + k - 1) for x <= y <= x + 2 b, 1 / ((2 b + 1) e^eps + k - 1) otherwise
+
+    The outside weight is rounded up to the next with which a row is whole.
+
+    Source: Li, Wang, Lopuhaä-Zwakenberg, Li, Skoric 2020.
+
+    Args:
+        size: k.
+        level: nanonats.
+    """
+    half = half_width(size, level)
+    span = 2 * half + 1
+    outside = ceil(ONE * D, span * exp_lower(level) + (size - 1) * D)
+    return Wave(size, half, outside + (pow(size - 1, -1, span) * ONE - outside) % span)
+
+
+def half_width(size: int, level: int) -> int:
+    """The b of the published rule, or the nearest one with which a row can be whole, the larger of two.
+
+        b = floor(k (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps)))
+
+    Of all b the rule takes the one with the largest bound on the mutual information of input and output: half the
+    inputs at small levels, and few at large ones. The error is flat around it. A row is whole where k - 1 and 2 b + 1
+    have no common factor.
+
+    Args:
+        size: k.
+        level: nanonats.
+    Returns:
+        1 .. k - 1.
+    """
+    odds = exp_lower(level)
+    told = (level - NANONATS) * odds + NANONATS * D
+    best = size * told * D // (2 * odds * (NANONATS * (odds - D) - level * D))
+    return next(
+        half
+        for step in count()
+        for half in (best + step, best - step)
+        if 1 <= half < size and gcd(2 * half + 1, size - 1) == 1
+    )
+
+
+def _on_numbers(question: Question) -> Recipe | str:
+    if not isinstance(question.domain, Buckets):
+        return "it is made for ordered numbers: a buckets domain"
+    if isinstance(question.notion, Information):
+        return "it is made for bounds between values, and this notion has a prior"
+    return plain(wave)(question)
+
+
+MECHANISMS = (
+    Mechanism(
+        "wave",
+        "a number near the own one, for their distribution and mean",
+        "Li et al. 2020",
+        "n + k a step",
+        _on_numbers,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Windows over a circle: their recipe and their decoder."""

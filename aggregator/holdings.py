@@ -1,0 +1,151 @@
+"""What a study holds, for those who read it: its campaigns, the keys registered in them, and what was refused.
+
+Every part of the desk that needs to know a campaign or a key asks for holdings. What changes a study or counts in it is
+the study itself, which builds on this: study.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from deltalake import DeltaTable
+
+from aggregator.intake.registry import Registry, load
+from aggregator.storage import tables
+from aggregator.storage.places import Place
+from aggregator.storage.tables import CAMPAIGNS, KEYS, REJECTS, StudyError
+from protocol.campaign import SignedCampaign, open_campaign
+from protocol.closing import is_closing, unverified_closing
+from protocol.errors import BadData
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A campaign as it is listed in the study.
+
+    Attributes:
+        name: what the analyst calls it.
+        id: in hex.
+        closing: the signed notice that closes it early; b"" where there is none.
+    """
+
+    name: str
+    id: str
+    author: bytes = field(repr=False)
+    data: bytes = field(repr=False)
+    closing: bytes = field(default=b"", repr=False)
+
+    @property
+    def closes(self) -> int | None:
+        """The time of the notice, UTC seconds; None where there is none."""
+        return unverified_closing(self.closing).closes if self.closing else None
+
+
+@dataclass(frozen=True)
+class Known:
+    """A campaign of the study, verified and audited.
+
+    Attributes:
+        closing: the signed notice that closes it early; b"" where there is none.
+    """
+
+    name: str
+    campaign: SignedCampaign
+    closing: bytes = field(default=b"", repr=False)
+
+    @property
+    def closes(self) -> int | None:
+        """The time of the notice, UTC seconds; None where there is none."""
+        return unverified_closing(self.closing).closes if self.closing else None
+
+
+class Holdings:
+    """The campaigns and keys of a study in a directory or bucket; every method sees what is committed when called."""
+
+    def __init__(self, path: Place) -> None:
+        self.path = path
+        self._opened: dict[str, Known] = {}
+        self._registries: dict[str, tuple[int, Registry]] = {}
+
+    def listed(self) -> list[Listed]:
+        """All campaigns in order of their names, not opened."""
+        return sorted(listed_in(self._campaigns()), key=lambda listed: listed.name)
+
+    def _campaigns(self) -> DeltaTable:
+        """The campaigns that are known."""
+        return tables.snapshot(self.path / CAMPAIGNS)
+
+    def ids(self) -> tuple[str, ...]:
+        """Ids of all campaigns, in hex."""
+        return tuple(listed.id for listed in self.listed())
+
+    def campaigns(self) -> list[Known]:
+        """All campaigns in order of their names."""
+        return [self._open(listed, listed.name) for listed in self.listed()]
+
+    def known(self, campaign: str) -> Known:
+        """The campaign with an id in hex; a notice that came after it was first asked for may be missing.
+
+        Raises:
+            StudyError: the study has none.
+        """
+        if campaign not in self._opened:
+            self._open(next((listed for listed in self.listed() if listed.id == campaign), None), campaign)
+        return self._opened[campaign]
+
+    def campaign(self, text: str) -> SignedCampaign:
+        """The campaign that ``text`` names: its name, its id in hex, or the beginning of one id only.
+
+        Raises:
+            StudyError: it names none, or several.
+        """
+        listed = self.listed()
+        exact = [one for one in listed if text in (one.name, one.id)]
+        named = exact[:1] or [one for one in listed if text and one.id.startswith(text)]
+        return self._open(named[0] if len(named) == 1 else None, text).campaign
+
+    def _open(self, listed: Listed | None, asked: str) -> Known:
+        if listed is None:
+            names = ", ".join(one.name for one in self.listed()) or "none"
+            raise StudyError(f"{asked!r} names no campaign of the study, or several; it has: {names}")
+        if listed.id not in self._opened:
+            try:
+                self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))
+            except BadData as error:  # it was verified when it came in
+                what = f"holds the campaign {listed.name!r}, which cannot be opened here ({error})"
+                raise tables.Newer(self.path / CAMPAIGNS, what) from error
+        if self._opened[listed.id].closing != listed.closing:
+            self._opened[listed.id] = replace(self._opened[listed.id], closing=listed.closing)
+        return self._opened[listed.id]
+
+    def registry(self, campaign: str) -> Registry:
+        """The keys registered in a campaign.
+
+        Args:
+            campaign: id in hex.
+        """
+        table = tables.snapshot(self.path / KEYS)
+        version, registry = self._registries.get(campaign, (-1, None))
+        if registry is None or version != table.version():
+            registry = load(table, campaign)
+            self._registries[campaign] = table.version(), registry
+        return registry
+
+    def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
+        """Envelopes refused for a campaign, by reject class; for None, those of no known campaign."""
+        name = campaign.id.hex() if campaign is not None else ""
+        sql = f"SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{name}' GROUP BY reason ORDER BY reason"  # noqa: S608
+        rows = tables.query(tables.snapshot(self.path / REJECTS), sql)
+        return dict(zip(rows["reason"].to_pylist(), rows["n"].to_pylist(), strict=True))
+
+
+def listed_in(table: DeltaTable) -> list[Listed]:
+    """The campaigns of the table, each with its earliest notice."""
+    rows = tables.query(table, "SELECT name, campaign AS id, author, data FROM rows").to_pylist()
+    notices: dict[str, bytes] = {}
+    for row in rows:
+        if is_closing(row["data"]):
+            one, there = row["data"], notices.get(row["id"])
+            if there is None or unverified_closing(one).closes < unverified_closing(there).closes:
+                notices[row["id"]] = one
+    return [Listed(**row, closing=notices.get(row["id"], b"")) for row in rows if not is_closing(row["data"])]

@@ -1,0 +1,264 @@
+"""The choice: what the mechanisms of the catalogue make of a question, weighed, and the best of it.
+
+Nothing is taken on its name. Whatever is handed out has been made, certified at the level asked for, and weighed by the
+error of its own integers.
+
+What all of them cost side by side: plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aggregator.author.toml_section import suggestion
+from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
+from aggregator.estimate.query import expected_variance
+from aggregator.families.decoder import Floats, NotInvertible
+from aggregator.families.mechanism import LIP, Mechanism, Question
+from aggregator.planner.catalogue import CATALOGUE
+from protocol import notions
+from protocol.channels import Channel
+from protocol.domain import Buckets
+from protocol.errors import BadData, HalftruthError
+from protocol.notions import Certificate, HighLow, Information, Ldp, OwnPrior
+
+AUTO = "auto"
+"""The name of a choice among all."""
+
+SPARE_BITS = 8
+"""What a choice allows an output beyond log2 k bits, if a report may carry many outputs."""
+
+SINGLE_BITS = 62
+"""What a choice allows an output at least, if a report carries one: eight bytes more in a
+report of a hundred, and as many bits as subset selection has at most."""
+
+SAME = 5e-4
+"""Relative differences of errors below this are not worth telling."""
+
+ROUNDING = 1e-9
+"""Relative differences of errors below this are of rounding; then fewer bits decide, and then the catalogue's order."""
+
+AS_GOOD = 0.999
+"""LIP mechanisms that reach this part of the best one's gain are as good, and the unbiased estimate decides."""
+
+WORTH = 1.01
+"""A LIP mechanism that tells all values apart is preferred where its error is at most this times the least one."""
+
+
+class Unsuited(HalftruthError):
+    """A wish that no mechanism, or not the one named, can meet. The text names what would do."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism's channel for one question, certified and weighed.
+
+    Attributes:
+        raw_mse: expected squared error of the unbiased histogram of one report, summed over the values; of item sets,
+            of the shares of people who hold each item. NaN where the channel has no unbiased estimate.
+        weight: the most people one report can count for; NaN likewise.
+        mean_variance: numbers only: variance of what one report adds to the mean; NaN likewise, None of other values.
+        person_mse: LIP only: expected squared error of one person's histogram when the prior is right.
+    """
+
+    mechanism: Mechanism
+    channel: Channel
+    certificate: Certificate
+    raw_mse: float
+    weight: float
+    person_mse: float | None
+    mean_variance: float | None = None
+
+    @property
+    def error(self) -> float:
+        """What mechanisms for one question are compared by."""
+        return self.raw_mse if self.person_mse is None else self.person_mse
+
+    def within(self, most_bits: int) -> bool:
+        """Whether an output is short enough."""
+        return self.channel.output_bits <= most_bits
+
+    def beside(self, choice: Candidate, most_bits: int) -> str:
+        """Why ``choice`` is preferred to this one."""
+        if not self.within(most_bits):
+            return f"needs {self.channel.output_bits} bits, more than {most_bits}"
+        if math.isnan(self.error) or math.isnan(choice.error):
+            return "has no unbiased estimate"
+        ratio = self.error / choice.error
+        return "the same error" if abs(ratio - 1) < SAME else f"{ratio:.4g} times the error"
+
+
+def candidates(
+    question: Question, p: Sequence[float] | Floats | None = None, mechanisms: Sequence[Mechanism] | None = None
+) -> Iterator[tuple[Mechanism, Candidate | str]]:
+    """The channel of every one of ``mechanisms``, all if not given, for ``question``; or why it has none.
+
+    Args:
+        p: the shares to expect; where not given the question's, else the prior of a LIP notion, else even.
+    """
+    p = question.shares if p is None else p
+    for mechanism in CATALOGUE if mechanisms is None else mechanisms:
+        recipe = mechanism.recipe(question)
+        if isinstance(recipe, str):
+            yield mechanism, recipe
+            continue
+        try:
+            yield mechanism, weigh(mechanism, recipe(), question, p)
+        except BadData as reason:
+            yield mechanism, str(reason)
+
+
+def weigh(
+    mechanism: Mechanism, channel: Channel, question: Question, p: Sequence[float] | Floats | None = None
+) -> Candidate:
+    """Certify and weigh a channel.
+
+    Args:
+        p: the shares to expect; the prior of a LIP notion, else even, where not given.
+    Raises:
+        BadData: it does not keep the notion.
+    """
+    notion, reported = question.notion, question.reported
+    certificate = notions.certify(channel, notion)
+    prior = notion.prior if isinstance(notion, Information) else None
+    reference = None if prior is None else [weight / sum(prior) for weight in prior]
+    p = reference if p is None else p
+    raw_mse = weight = math.nan
+    with suppress(NotInvertible):
+        raw_mse = expected_mse(channel, p, reported, reference)
+        weight = reported.reader(channel, reference).weight * reported.factor
+    numbers = question.domain.edges if isinstance(question.domain, Buckets) else None
+    of_mean = None if numbers is None else math.nan
+    if numbers is not None:
+        with suppress(NotInvertible):
+            tuned, law = (None if shares is None else np.asarray(shares, dtype=np.float64) for shares in (reference, p))
+            of_mean = expected_variance(reported.reader(channel, reference), [*map(float, numbers)], tuned, law)
+    person = None if prior is None or channel.unary else lip_mse(channel, prior, reported)
+    return Candidate(mechanism, channel, certificate, raw_mse, weight, person, of_mean)
+
+
+def most_bits_of(question: Question, asked: int | None) -> int:
+    """The bit limit of an output: what was asked, or ``SPARE_BITS`` beyond log2 k and, of single ones, ``SINGLE_BITS``.
+
+    Raises:
+        Unsuited: fewer than log2 k bits cannot tell k values apart.
+    """
+    least = (question.size - 1).bit_length()
+    if asked is not None and asked < least:
+        raise Unsuited(f"{question.size} values take {least} bits at least, not {asked}: allow {least}")
+    if asked is not None:
+        return asked
+    return least + SPARE_BITS if question.bundled else max(least + SPARE_BITS, SINGLE_BITS)
+
+
+def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
+    """The candidate of least error within the bit limit, and the reason.
+
+    Under a prior the error is one person's; of those as good, the one whose unbiased estimate of all is surest. One
+    that tells all values apart, and so has intervals that need no prior, goes before others of nearly its error.
+
+    Raises:
+        Unsuited: none is left; the text names the nearest wish that can be met.
+    """
+    short = [one for one in found if one.within(most_bits)]
+    if not short:
+        if not found:
+            raise Unsuited(f'no mechanism keeps notion "{question.notion.name}" for this question')
+        nearest = min(found, key=lambda one: one.channel.output_bits)
+        raise Unsuited(
+            f"no mechanism answers within {most_bits} bits; {nearest.mechanism.name} needs "
+            f"{nearest.channel.output_bits}"
+        )
+    weighed = [one for one in short if not math.isnan(one.error)] or short
+    least = min(one.error for one in weighed)
+    if isinstance(question.notion, Information):
+        alone = prior_mse(question.notion.prior, question.reported)
+        told = [one for one in weighed if one.error <= WORTH * least and not math.isnan(one.raw_mse)]
+        if told:
+            weighed, least = told, min(one.error for one in told)
+        as_good = [one for one in weighed if alone - one.error >= AS_GOOD * (alone - least)]
+        choice = min(as_good, key=lambda one: math.inf if math.isnan(one.raw_mse) else one.raw_mse)
+    else:
+        as_good = [one for one in weighed if one.error <= (1 + ROUNDING) * least] or weighed
+        choice = min(as_good, key=lambda one: one.channel.output_bits)
+    return choice, _reason(choice, short, question)
+
+
+def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -> str:
+    if len(short) == 1:
+        return "the only one that serves"
+    if isinstance(question.notion, HighLow):
+        said = "all values equally common" if question.part is None else f"{question.part:g} of the people protected"
+        return f"least exact error of {len(short)} that serve, {said}"
+    if not isinstance(question.notion, Information):
+        return f"least exact error of {len(short)} that serve"
+    reason = f"tells most of a person under the prior, of {len(short)} that serve"
+    if math.isnan(choice.raw_mse):
+        reason += "; it has no unbiased estimate, so no error bars"
+    surer = [
+        one for one in short if one.raw_mse < choice.raw_mse or math.isnan(choice.raw_mse) > math.isnan(one.raw_mse)
+    ]
+    if surer:
+        surest = min(surer, key=lambda one: one.raw_mse)
+        reason += f"; for shares that do not lean on the prior, take {surest.mechanism.name}"
+        if not math.isnan(choice.raw_mse):
+            reason += f", with {surest.raw_mse / choice.raw_mse:.2g} times its squared error"
+    return reason
+
+
+def chosen(name: str, question: Question) -> tuple[str, Channel]:
+    """The mechanism called ``name``, or for ``auto`` the best, and its channel for ``question``.
+
+    Raises:
+        Unsuited: there is none of that name, or it does not serve.
+    """
+    if name == LIP and not isinstance(question.notion, Information):
+        raise Unsuited('"lip" does not serve this question: it is made for a prior, notion lip')
+    if name in (AUTO, LIP):
+        wanted = [one for one in CATALOGUE if name == AUTO or one.name.startswith(LIP)]
+        found = [one for _, one in candidates(question, mechanisms=wanted) if not isinstance(one, str)]
+        choice, _ = best(question, found, most_bits_of(question, None))
+        return choice.mechanism.name, choice.channel
+    mechanism = next((one for one in CATALOGUE if one.name == name), None)
+    if mechanism is None:
+        names = [LIP, *(one.name for one in CATALOGUE)]
+        meant = suggestion(name, [AUTO, "table", *names])
+        raise Unsuited(f"name is {AUTO}, table, or one of {', '.join(names)}; not {name[:60]!r}{meant}")
+    recipe = mechanism.recipe(question)
+    if isinstance(recipe, str):
+        others = [one.name for one in CATALOGUE if not isinstance(one.recipe(question), str)]
+        raise Unsuited(f'"{name}" does not serve this question: {recipe}. What does: {", ".join(others)}, table')
+    try:
+        return name, weigh(mechanism, recipe(), question).channel
+    except BadData as reason:
+        raise Unsuited(f'"{name}" does not serve this question: {reason}') from None
+
+
+def own_prior_channel(question: Question) -> tuple[str, Channel]:
+    """What a campaign for people's own priors offers beside the response to each prior, and its name.
+
+    The LDP channel of whole outputs with the least error; whoever declares a prior takes what tells more of them. The
+    response for the even prior where no such channel serves.
+    """
+    notion = question.notion
+    if not isinstance(notion, OwnPrior):
+        raise ValueError("only a campaign for people's own priors offers a channel beside a response")
+    plain = replace(question, notion=Ldp(notion.level))
+    serving = []
+    for mechanism, one in candidates(plain):
+        if isinstance(one, str) or one.channel.unary or math.isnan(one.raw_mse):
+            continue
+        try:
+            notions.certify(one.channel, notion)
+        except BadData:
+            continue
+        serving.append((one.raw_mse, mechanism.name, one.channel))
+    if not serving:
+        return "lip-response", notion.response
+    _, name, channel = min(serving, key=lambda found: found[0])
+    return f"lip-response or {name}", channel

@@ -1,0 +1,171 @@
+"""The plan: every mechanism for a question side by side, with what each costs and why one is best.
+
+Nothing is estimated by simulation. Each mechanism's channel is made, certified and weighed by the exact expected error
+of its own integers, so what the plan says is what the campaign will do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aggregator.families.decoder import Floats
+from aggregator.families.mechanism import Question
+from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
+from protocol import exact
+from protocol.notions import UNBOUNDED, Matrix, Notion
+
+CURVE = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+"""Levels in nats at which the picture of a plan is drawn."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mechanism of a plan.
+
+    Attributes:
+        candidate: its channel and errors; None where it does not serve.
+        mse: expected squared error of the unbiased histogram of all reports, summed over the values; of item sets, of
+            the shares of people who hold each item. NaN without one.
+        se: standard error of one value's share, root mean square over the values.
+        mean_se: numbers only: standard error of their mean, people spread over the edges as expected; NaN without an
+            unbiased estimate, None of other values.
+        people_for: for each wanted standard error, how many people it takes.
+        reason: why it is chosen, or why it is not.
+    """
+
+    mechanism: str
+    candidate: Candidate | None
+    mse: float
+    se: float
+    people_for: dict[float, int]
+    reason: str
+    chosen: bool
+    mean_se: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        row: dict[str, Any] = {
+            "mechanism": self.mechanism, "chosen": self.chosen, "serves": self.candidate is not None,
+            "reason": self.reason, "output_bits": None, "mse": _number(self.mse), "se": _number(self.se),
+            "people_for": {f"{wanted:g}": people for wanted, people in self.people_for.items()},
+        }  # fmt: skip
+        if self.mean_se is not None:
+            row["mean_se"] = _number(self.mean_se)
+        if self.candidate is not None:
+            found = self.candidate
+            certificate = found.certificate
+            row |= {
+                "output_bits": found.channel.output_bits,
+                "level": exact.nats(certificate.audited),
+                "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
+                "people_per_report": _number(found.weight),
+                "decode": found.mechanism.decode,
+                "source": found.mechanism.source,
+            }
+            if found.person_mse is not None:
+                row["person_mse"] = found.person_mse
+        return row
+
+
+class Plan(tuple[Row, ...]):
+    """The mechanisms for a question: the chosen one first, then by error, those that do not serve last."""
+
+    __slots__ = ()
+
+    @property
+    def chosen(self) -> Row:
+        """The mechanism that ``name = "auto"`` takes."""
+        return self[0]
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return the machine-readable form, a row a mechanism."""
+        return [row.as_json() for row in self]
+
+
+def plan(
+    question: Question,
+    reports: int,
+    *,
+    most_bits: int | None = None,
+    wanted: Sequence[float] = (0.01,),
+    p: Sequence[float] | Floats | None = None,
+    tried: Callable[[int], None] = lambda _: None,
+) -> Plan:
+    """Weigh every mechanism of the catalogue for a question.
+
+    Args:
+        question: of a draft, as ``read_question`` reads it.
+        reports: n.
+        most_bits: an output may have; None leaves ``auto``'s own limit.
+        wanted: standard errors of one share.
+        p: the shares to expect; where not given the question's, else the prior of a LIP notion, else even.
+        tried: told of each mechanism.
+    Raises:
+        Unsuited: nothing serves within the limits; the text says what would.
+    """
+    found = []
+    for made in candidates(question, p):
+        found.append(made)
+        tried(1)
+    limit = most_bits_of(question, most_bits)
+    choice, reason = best(question, [one for _, one in found if not isinstance(one, str)], limit)
+    rows = []
+    for mechanism, one in found:
+        if isinstance(one, str):
+            rows.append(Row(mechanism.name, None, math.nan, math.nan, {}, one, False))
+            continue
+        mse, k = one.raw_mse / reports, question.reported.count
+        rows.append(
+            Row(
+                mechanism.name,
+                one,
+                mse,
+                math.sqrt(mse / k) if mse == mse else math.nan,
+                {} if math.isnan(mse) else {error: math.ceil(one.raw_mse / k / error**2) for error in wanted},
+                reason if one is choice else one.beside(choice, limit),
+                one is choice,
+                None if one.mean_variance is None else math.sqrt(one.mean_variance / reports),
+            )
+        )
+    return Plan(sorted(rows, key=lambda row: (not row.chosen, row.candidate is None, _rank(row))))
+
+
+def curve(
+    question: Question, most_bits: int | None = None, levels: Sequence[float] = CURVE
+) -> Iterator[tuple[float, dict[str, float]]]:
+    """For each level in nats, the error of one report of every mechanism that serves there.
+
+    The unbiased histogram's error, summed over the values; of a person's histogram under the prior for LIP.
+    """
+    for level in levels:
+        errors = {}
+        asked = dataclasses.replace(question, notion=at_level(question.notion, exact.level_from(level)))
+        for mechanism, one in candidates(asked):
+            if not isinstance(one, str):
+                errors[mechanism.name] = one.error
+        yield level, errors
+
+
+def at_level(notion: Notion, level: int) -> Notion:
+    """The same notion with another level; a matrix is scaled, rounded down."""
+    if isinstance(notion, Matrix):
+        rows = tuple(
+            tuple(entry if entry == UNBOUNDED else entry * level // notion.level for entry in row)
+            for row in notion.levels
+        )
+        return Matrix(max(max(row) for row in rows), rows)
+    changed: Notion = dataclasses.replace(notion, level=level)  # type: ignore[type-var]  # every notion is a dataclass
+    return changed
+
+
+def _rank(row: Row) -> float:
+    error = math.inf if row.candidate is None else row.candidate.error
+    return math.inf if math.isnan(error) else error
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

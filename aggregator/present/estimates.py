@@ -1,0 +1,92 @@
+"""Estimates of all periods of a campaign as one table for other programs.
+
+A row is a value of a period, and of a class where there are classes. Periods and classes of too few devices are left
+out, and counted. How rows are made: document. Tallies, which are not estimated: tallies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from aggregator.estimate.classes import within
+from aggregator.estimate.minimum import NotEnough, is_enough
+from aggregator.estimate.result import Estimate, estimate
+from aggregator.estimate.tally import Tally
+from aggregator.present.document import estimates_arrow
+from protocol.campaign import SignedCampaign
+
+
+@dataclass(frozen=True)
+class ExportedEstimates:
+    """The estimates of a campaign, by period and class.
+
+    Attributes:
+        estimates: each with its period; of a campaign with classes first that of everybody, whose class is None.
+        withheld: reports that are in no estimate, in periods of fewer devices than the campaign waits for.
+    """
+
+    estimates: tuple[tuple[Estimate, int], ...]
+    withheld: int
+
+    @property
+    def table(self) -> pa.Table:
+        """A row for each value of each estimate."""
+        return estimates_arrow(self.estimates)
+
+    @property
+    def reports(self) -> int:
+        """The reports of all periods that have an estimate."""
+        return sum(found.reports for found, _ in self.estimates if found.where is None)
+
+    @property
+    def periods(self) -> int:
+        """How many periods have an estimate."""
+        return len({period for _, period in self.estimates})
+
+    def as_json(self) -> dict[str, Any]:
+        """What is in the table."""
+        table = self.table
+        return {
+            "rows": table.num_rows,
+            "columns": table.column_names,
+            "reports": self.reports,
+            "periods": self.periods,
+            "withheld": self.withheld,
+            "table_version": self.estimates[0][0].version,
+        }
+
+
+def estimates_by_period(
+    campaign: SignedCampaign, periods: Iterable[int], tallies: Iterable[Tally], method: str | None, level: float
+) -> ExportedEstimates:
+    """Estimate each period, and each class in it.
+
+    Args:
+        tallies: of each of ``periods``.
+        method, level: as of ``estimate``.
+    Raises:
+        NotEnough: no period has as many devices as the campaign waits for.
+        MethodRefused, NotInvertible
+    """
+    terms, withheld = campaign.terms, 0
+    found: list[tuple[Estimate, int]] = []
+    for period, tally in zip(periods, tallies, strict=True):
+        if not is_enough(terms, tally):
+            withheld += tally.reports
+            continue
+        found.append((estimate(campaign, tally, method=method, level=level), period))
+        for name in terms.classes:
+            cut, part = within(terms, tally, name)
+            if is_enough(cut, part):
+                signed = replace(campaign, terms=cut)
+                found.append((estimate(signed, part, method=method, level=level, where=name), period))
+    if not found:
+        raise NotEnough(
+            f"{terms.title!r} waits for {terms.minimum_reports:,} devices in a period, and none has as many: "
+            "ingest more. Nothing was written"
+        )
+    return ExportedEstimates(tuple(found), withheld)

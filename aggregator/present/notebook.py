@@ -1,0 +1,61 @@
+"""An estimate for a notebook: the numbers, and from them an Arrow table, a figure and HTML."""
+
+from __future__ import annotations
+
+import html
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from rich.console import Console
+
+from aggregator.estimate.result import Estimate
+from aggregator.families.decoder import Floats
+from aggregator.present.document import estimates_arrow
+from aggregator.present.table import estimate_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH = 120
+"""Characters of a line in a notebook."""
+
+
+@dataclass(frozen=True, repr=False)
+class NotebookEstimate(Estimate):
+    """An estimate as ``Study.estimate`` gives it.
+
+    Attributes:
+        period: the period that it is of; None for everybody's latest answer.
+    """
+
+    period: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<estimate of {self.terms.title!r}: {self.size} values from {self.reports:,} reports, {self.method}>"
+
+    def table(self) -> pa.Table:
+        """Return a row for each value as an Arrow table, which pandas and polars read without copying.
+
+        Returns:
+            The columns of ``halftruth export --estimates``; shares are fractions, and an unknown number is null.
+        """
+        return estimates_arrow([(self, self.period)])
+
+    def plot(self, truth: Floats | None = None) -> Figure:
+        """Return the picture of ``halftruth estimate --plot`` as a matplotlib figure.
+
+        Args:
+            truth: (k,) the true shares to set beside the estimate, in rehearsals.
+        """
+        from aggregator.present.plot import figure  # matplotlib takes a second to load
+
+        return figure(self, truth)
+
+    def _repr_html_(self) -> str:
+        """Return the table of ``halftruth estimate`` and the warnings, for a notebook."""
+        console = Console(file=io.StringIO(), record=True, width=WIDTH, force_jupyter=False)
+        console.print(estimate_table(self))
+        code = console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+        return code + "".join(f"<p><b>Warning:</b> {html.escape(warning)}</p>" for warning in self.warnings)

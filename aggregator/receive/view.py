@@ -1,0 +1,184 @@
+"""What the study says, in memory: so no request reads the study, however large it is.
+
+A thread looks whether the study has changed, and reads what came since. So the work is done once for each commit of the
+analyst and not for each request. Keys and counted outputs are read for the campaigns that somebody has asked about.
+
+What is answered from it: app, receipts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+from aggregator.holdings import Known
+from aggregator.intake.registry import Registry
+from aggregator.receive.fingerprints import Counted
+from aggregator.receive.inbox import inbox_of
+from aggregator.storage import tables
+from aggregator.storage.tables import CAMPAIGNS, KEYS, REPORTS
+from aggregator.study import Study
+from protocol.campaign import SignedCampaign
+from protocol.errors import HalftruthError
+
+INTERVAL = 0.5
+"""Seconds between two looks at the study; longer where a look takes long, so that it takes a tenth of the time."""
+TICK = 0.05
+"""Seconds in which a folder may change twice and keep its time."""
+
+_log = logging.getLogger("halftruth.receive")
+Stamp: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is counted in one campaign.
+
+    Attributes:
+        stamp: of the study when it was read.
+    """
+
+    stamp: Stamp
+    campaign: SignedCampaign
+    registry: Registry
+    counted: Counted
+
+
+class View:
+    """A study as it was a moment ago. What it holds is replaced and never changed, so requests read it as they like."""
+
+    def __init__(self, study: Study) -> None:
+        """Read the campaigns.
+
+        Raises:
+            StudyError
+            NoInbox
+        """
+        self._study = study
+        self._path = inbox_of(study.path).parent  # on a disk
+        self._stamp: Stamp = ()
+        self._asked: frozenset[str] = frozenset()
+        self._answers: Mapping[str, Answers] = MappingProxyType({})
+        self._changed = threading.Event()
+        self.campaigns: Mapping[str, SignedCampaign] = MappingProxyType({})
+        """By id in hex."""
+        self.closings: Mapping[str, bytes] = MappingProxyType({})
+        """The signed notices that close campaigns early, by the campaign's id in hex."""
+        self.listing = b""
+        """The campaigns as JSON."""
+        self.look()
+
+    def look(self) -> None:
+        """Read what has come since the last look.
+
+        Raises:
+            StudyError
+        """
+        self._changed.clear()
+        stamp = self._settled()
+        asked = self._asked
+        if stamp[:1] != self._stamp[:1]:
+            known = self._study.campaigns()
+            self.campaigns = MappingProxyType({one.campaign.id.hex(): one.campaign for one in known})
+            closings = {one.campaign.id.hex(): one.closing for one in known if one.closing}
+            self.closings = MappingProxyType(closings)
+            self.listing = json.dumps({"campaigns": [_listed(one) for one in known]}).encode()
+        self._answers = MappingProxyType({campaign: self._following(campaign, stamp) for campaign in sorted(asked)})
+        self._stamp = stamp
+
+    def follow(self, stop: threading.Event) -> None:
+        """Look again and again, until told to stop."""
+        while not stop.is_set():
+            begun = time.monotonic()
+            try:
+                self.look()
+            except (HalftruthError, OSError) as error:  # what was known is answered from; a later look may succeed
+                _log.error("the study cannot be read: %s", type(error).__name__)
+            self._changed.wait(max(INTERVAL, 9 * (time.monotonic() - begun)))
+
+    async def own(self, named: Iterable[str], patience: float) -> Collection[str]:
+        """Ids of the study's campaigns, in hex.
+
+        Args:
+            named: campaigns that somebody asks about. Where the study does not have one of them as far as is known, and
+                has changed since, it is read again first.
+            patience: seconds to wait for that. After that it may be what the study had before.
+        """
+        if not self.campaigns.keys() >= {one for one in named if one}:
+            stamp, ends = self._stamp_now()[0], time.monotonic() + patience
+            while self._stamp[0] < stamp and time.monotonic() < ends:
+                self._changed.set()
+                await asyncio.sleep(TICK)
+        return self.campaigns.keys()
+
+    async def answers(self, campaigns: Iterable[str], patience: float) -> Mapping[str, Answers] | None:
+        """What is counted in some campaigns; None where it was not read before patience ended.
+
+        Args:
+            campaigns: ids in hex; those that the study does not have are passed over.
+            patience: seconds to wait for what the study says at this moment. After that it may be what it said before.
+        """
+        wanted = frozenset(campaigns) & self.campaigns.keys()
+        stamp, ends = self._stamp_now(), time.monotonic() + patience
+        if self._behind(wanted, stamp):
+            self.ask(wanted)
+        while self._behind(wanted, stamp) and time.monotonic() < ends:
+            await asyncio.sleep(TICK)
+        found = self._answers
+        return found if wanted <= found.keys() else None
+
+    def ask(self, campaigns: Iterable[str]) -> None:
+        """Have what is counted in some campaigns of the study read by the next look, which is to come soon."""
+        self._asked |= frozenset(campaigns)
+        self._changed.set()
+
+    def _behind(self, wanted: Iterable[str], stamp: Stamp) -> bool:
+        """Whether what is known of some campaigns is older than ``stamp``."""
+        found = [self._answers.get(one) for one in wanted]
+        return any(one is None or any(map(int.__lt__, one.stamp, stamp)) for one in found)
+
+    def _following(self, campaign: str, stamp: Stamp) -> Answers:
+        before = self._answers.get(campaign)
+        if before is not None and before.stamp == stamp:
+            return before
+        path = self._path / REPORTS
+        known = Counted(secrets.randbits(64)) if before is None else before.counted
+        if before is None or before.stamp[2] != stamp[2]:
+            known = known.following(path, tables.snapshot(path), campaign)
+        registry = before.registry if before is not None and before.stamp[1] == stamp[1] else None
+        registry = registry or self._study.registry(campaign)
+        return Answers(stamp, self.campaigns[campaign], registry, known)
+
+    def _stamp_now(self) -> Stamp:
+        """What grows when the study changes: the times of the folders that commits are written to."""
+        logs = [self._path / name / "_delta_log" for name in (CAMPAIGNS, KEYS, REPORTS)]
+        return tuple(log.stat().st_mtime_ns for log in logs)
+
+    def _settled(self) -> Stamp:
+        """The stamp, once no further change can leave it as it is."""
+        stamp = self._stamp_now()
+        while 0 <= time.time() - max(stamp) / 10**9 < TICK:
+            time.sleep(TICK)
+            stamp = self._stamp_now()
+        return stamp
+
+
+def _listed(known: Known) -> dict[str, object]:
+    """What a list says of a campaign."""
+    terms = known.campaign.terms
+    return {
+        "id": known.campaign.id.hex(),
+        "title": terms.title,
+        "opens": terms.opens,
+        "closes": terms.closes,
+        "enrolment": terms.enrolment,
+        "closed_early": known.closes,
+    }

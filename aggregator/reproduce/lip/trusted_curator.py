@@ -1,0 +1,157 @@
+"""A trusted server for comparison: the least error of a sum of bits under centralised information privacy.
+
+The server holds everybody's bit and publishes an output; no output may move the belief in any one person's bit by more
+than e^eps. ``central`` is for one prior of all people, where the optimum has a closed form; ``central_of`` for priors
+of people's own, by a linear
+program. Both are yardsticks beside local mechanisms; no campaign runs them.
+
+Source: Jiang, Li, Tandon (long version), sec. IV-D, Def. 4, Theorem 6 and Prop. 5.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
+from scipy.optimize import linprog
+
+from protocol import exact
+
+Floats = NDArray[np.float64]
+
+MOST_PEOPLE = 6
+"""Priors of people's own: the program has a column for each output and database, and 2^n databases."""
+
+SLOPES = 41
+"""Outputs at first: tangents of the square, over the range of the mean."""
+
+CLOSE = 1e-9
+"""The search ends when it gains less than this part of the variance of the sum."""
+
+FAINT = 1e-12
+"""Outputs less likely than this are left out."""
+
+
+@dataclass(frozen=True)
+class Central:
+    """What a sum of n bits, published by a trusted server, tells at best.
+
+    Attributes:
+        low, high: every estimate E[S|Y] lies between these.
+        mse: the least E[(S - E[S|Y])^2] of any mechanism.
+        silent: the same error when nothing is published, n p (1 - p).
+    """
+
+    low: float
+    high: float
+    mse: float
+    silent: float
+
+
+def central(people: int, share: float, level: int) -> Central:
+    """The least error of a sum of ``people`` independent bits of ``share`` ones, for a global prior.
+
+    For each person, e^-eps <= P(X_i|y) / P(X_i) <= e^eps for both values; added up over the people,
+
+        max(e^-eps n p, n - e^eps n (1 - p)) <= E[S|y] <= min(e^eps n p, n - e^-eps n (1 - p))
+
+    (the paper states e^-eps n p <= S' <= n - e^-eps n (1 - p), which is looser for a share far from 1/2). A server that
+    publishes a function of the sum treats all people alike, so this is all that Def. 4 asks. The optimum is
+    ``least_error`` of the binomial law.
+
+    Args:
+        people: n, at least 1.
+        share: p, in (0, 1).
+        level: nanonats.
+    """
+    if people < 1 or not 0 < share < 1:
+        raise ValueError("a sum is of one person's bit or more, whose share of ones is between 0 and 1")
+    odds = math.exp(exact.nats(level))
+    mean = people * share
+    low = max(mean / odds, people - odds * (people - mean))
+    high = min(mean * odds, people - (people - mean) / odds)
+    law = stats.binom.pmf(np.arange(people + 1), people, share)
+    return Central(low, high, least_error(law, low, high), mean * (1 - share))
+
+
+def least_error(law: Floats, low: float, high: float) -> float:
+    """The least E[(S - E[S|Y])^2] of all outputs Y with low <= E[S|Y] <= high.
+
+    E[S|Y] is a contraction of S (Strassen 1965). Of the contractions into the range the most dispersed one keeps the
+    sums in the middle, and pools each tail until its mean is exactly at the end of the range, splitting one atom at
+    random. Where the two tails would meet, it is the law on the two ends alone.
+
+    Args:
+        law: (n + 1,) the law of S over 0 .. n, its mean within the range.
+    """
+    sums = np.arange(len(law), dtype=np.float64)
+    below, lower = _tail(law, sums - low)
+    above, upper = _tail(law[::-1], high - sums[::-1])
+    if (below + above[::-1] > 1 + 1e-12).any():
+        mean = float(law @ sums)
+        return max(float(law @ (sums - mean) ** 2) - (mean - low) * (high - mean), 0.0)
+    return lower + upper
+
+
+def _tail(law: Floats, above: Floats) -> tuple[Floats, float]:
+    """(n + 1,) the part of each atom that is pooled so that the pool's mean is at the end; and the pool's error.
+
+    Args:
+        above: (n + 1,) how far each atom is above the end, increasing.
+    """
+    gathered = np.cumsum(law * above)
+    last = int(np.argmax((gathered >= 0) & (above >= 0)))
+    parts = (np.arange(len(law)) < last).astype(np.float64)
+    missing = -float(gathered[last - 1]) if last else 0.0
+    weight = float(law[last] * above[last])
+    parts[last] = min(missing / weight, 1.0) if weight > 0 else 0.0
+    return parts, float((parts * law) @ above**2)
+
+
+def central_of(shares: Sequence[float], level: int) -> float:
+    """The least E[(S - E[S|Y])^2] of a sum of bits of people with priors of their own, over all mechanisms.
+
+    An output is a posterior over the 2^n databases under which everybody's probability of a one keeps the level
+    (Def. 4); a mechanism is a mixture of posteriors whose mean is the prior. Its error is the variance of S less that
+    of the posteriors' means. The square of a mean is the largest of its tangents, so with an output for each of some
+    tangents this is a linear program; tangents at the means that it finds are added until nothing more is gained.
+
+    Args:
+        shares: each person's probability of a one, in (0, 1); at most ``MOST_PEOPLE``.
+        level: nanonats.
+    """
+    p = np.asarray(shares, dtype=np.float64)
+    if not 1 <= len(p) <= MOST_PEOPLE or not ((p > 0) & (p < 1)).all():
+        raise ValueError(f"the optimum is found for 1 to {MOST_PEOPLE} people, whose shares are between 0 and 1")
+    odds = math.exp(exact.nats(level))
+    bits = np.array(list(itertools.product((0.0, 1.0), repeat=len(p))))
+    law, sums = np.prod(np.where(bits == 1, p, 1 - p), axis=1), bits.sum(axis=1)
+    low, high = np.maximum(p / odds, 1 - odds * (1 - p)), np.minimum(p * odds, 1 - (1 - p) / odds)
+    # Rows over the outputs' weights of databases: everybody's yes, sparse because an output has rows of its own.
+    of_one = sparse.csr_array(np.concatenate([bits.T - high[:, np.newaxis], low[:, np.newaxis] - bits.T]))
+    silent = float((p * (1 - p)).sum())
+    gained, slopes = -math.inf, np.linspace(low.sum(), high.sum(), SLOPES)
+    while True:
+        outputs, databases = len(slopes), len(law)
+        worth = 2 * np.outer(slopes, sums) - (slopes**2)[:, np.newaxis]
+        solved = linprog(
+            -worth.ravel(),
+            A_ub=sparse.kron(sparse.eye_array(outputs), of_one, format="csr"),
+            b_ub=np.zeros(outputs * of_one.shape[0]),
+            A_eq=sparse.kron(np.ones((1, outputs)), sparse.eye_array(databases), format="csr"),
+            b_eq=law,
+            method="highs",
+        )
+        joint = solved.x.reshape(outputs, databases)
+        mass = joint.sum(axis=1)
+        used = mass > FAINT
+        means = joint[used] @ sums / mass[used]
+        before, gained = gained, float(mass[used] @ means**2)
+        if gained - before <= CLOSE * silent:
+            return max(float(law @ sums**2) - gained, 0.0)
+        slopes = np.unique(np.concatenate([np.linspace(low.sum(), high.sum(), SLOPES), np.round(means, 9)]))

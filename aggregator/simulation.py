@@ -1,0 +1,356 @@
+"""Simulated people: for each one, what a device does, from a key of its own to a signed report.
+
+Nothing is simulated but the people. Keys are derived, answers indexed, dice thrown, reports sealed and
+enrolments signed by the same functions of ``protocol`` that a device calls, in the same order; only consent, ledger
+and store are left out, which bound a person's spending over time and leave no trace in a report. A test holds that a
+device with the same dice sends the same bytes.
+
+A seed replaces the operating system's randomness, keys included. That is for experiments: whoever knows the seed
+knows every answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregator.author.value_table import SheetError, read_sheet_by_class
+from protocol import personal
+from protocol.campaign import Campaign
+from protocol.domain import DITHER_BYTES, Answer, Buckets, Domain, Items
+from protocol.keys import SECRET_BYTES, SigningKey
+from protocol.notions.own import OwnPrior
+from protocol.notions.transcript import TranscriptPrior
+from protocol.report import Enrolment, Report
+
+MOST_PEOPLE = 10**8
+"""Devices that are simulated at once, at most: each is 8 bytes of memory before it has answered."""
+CHUNK = 2_000
+"""People a process works through before it hands over their bytes."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a simulated population holds.
+
+    Attributes:
+        answers: answers, of the campaign's domain, one for each group of people.
+        counts: how many people hold each.
+        places: the class of each group, in a campaign of classes; if empty, each person's is drawn evenly.
+        priors: what the people of each group declare, in a campaign for people's own priors; if empty, everybody
+            declares what the whole population holds.
+    """
+
+    answers: tuple[Answer, ...]
+    counts: tuple[int, ...]
+    places: tuple[int, ...] = ()
+    priors: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def people(self) -> int:
+        """How many there are."""
+        return sum(self.counts)
+
+    def within(self, place: int) -> Truth:
+        """The truth of the people of the class at ``place``; of everybody, where no classes are stated.
+
+        Raises:
+            SheetError: nobody is of that class.
+        """
+        if not self.places:
+            return self
+        groups = [group for group, of in enumerate(self.places) if of == place]
+        if not sum(self.counts[group] for group in groups):
+            raise SheetError("the truth counts nobody of that class")
+        return Truth(tuple(self.answers[group] for group in groups), tuple(self.counts[group] for group in groups))
+
+    def shares(self, domain: Domain) -> NDArray[np.float64]:
+        """(k,) the distribution over the domain's inputs.
+
+        A number between two bucket edges counts for both, by its distance, as stochastic rounding would have it
+        on average.
+        """
+        if isinstance(domain, Items):
+            return self._holders(domain)
+        shares = np.zeros(domain.size)
+        for answer, count in zip(self.answers, self.counts, strict=True):
+            if isinstance(domain, Buckets):
+                lower, part = domain.place(answer)
+                shares[lower + 1] += count * part
+                shares[lower] += count * (1 - part)
+            else:
+                shares[domain.index(answer, bytes(DITHER_BYTES))] += count
+        return shares / self.people
+
+    def _holders(self, domain: Items) -> NDArray[np.float64]:
+        """(m,) the share of people who hold each item."""
+        holders = np.zeros(domain.count)
+        for answer, count in zip(self.answers, self.counts, strict=True):
+            members = [x for x in domain.members(answer) if x < domain.count]
+            holders[members] += count
+        return holders / self.people
+
+
+def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most: int | None = None) -> Truth:
+    """The truth of a CSV file with the header ``value,count`` or, with classes, ``value,count,class``.
+
+    Args:
+        classes: the names of the campaign's classes.
+        most: people, if that is limited.
+    Raises:
+        SheetError: the header, a value outside the domain, a class the campaign does not have, or a count that is not a
+            whole number.
+    """
+    answers, counts, places = [], [], []
+    for answer, count, place, where in read_sheet_by_class(path, domain, "count", classes):
+        if count.denominator != 1 or count < 0:
+            raise SheetError(f"{where}: a count is a whole number of people")
+        answers.append(answer)
+        counts.append(count.numerator)
+        if place is not None:
+            places.append(place)
+    if not sum(counts):
+        raise SheetError(f"{path.name} counts nobody")
+    if most is not None and sum(counts) > most:
+        raise SheetError(f"{path.name} counts more than {most:,} people, for each of whom a device would be simulated")
+    return Truth(tuple(answers), tuple(counts), tuple(places))
+
+
+@dataclass(frozen=True)
+class Person:
+    """What one simulated person holds and answers as.
+
+    Attributes:
+        answers: of the campaign's domain, one for each period they answer in.
+        place: of their class; 0 in a campaign without classes.
+        prior: what they declare, in a campaign for people's own priors.
+    """
+
+    answers: tuple[Answer, ...]
+    place: int = 0
+    prior: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What some devices sent: envelopes, one after another.
+
+    Attributes:
+        reports: the batch. For a campaign that takes any key, a device's reports follow its enrolment.
+        enrolments: the enrolments alone, one for each device.
+        people: how many devices.
+    """
+
+    reports: bytes
+    enrolments: bytes
+    people: int
+
+
+def population(
+    terms: Campaign,
+    campaign_id: bytes,
+    truth: Truth,
+    period: int,
+    seed: int | None = None,
+    processes: int | None = None,
+) -> Iterator[Sent]:
+    """Let every person of ``truth`` answer once; people come in random order.
+
+    Args:
+        terms, campaign_id: the campaign they answer.
+        truth: what they hold.
+        period: the period they answer in.
+        seed: for experiments; None takes the operating system's randomness. With transcripts, the people of a seed
+            answered in all periods before, and other people never did.
+        processes: how many work at once; the result of a seed does not depend on it.
+    """
+    return simulate(terms, campaign_id, truth, range(period, period + 1), seed=seed, processes=processes)
+
+
+def simulate(
+    terms: Campaign,
+    campaign_id: bytes,
+    truth: Truth,
+    periods: range,
+    change: float = 0.0,
+    *,
+    seed: int | None = None,
+    processes: int | None = None,
+) -> Iterator[Sent]:
+    """Let every person of ``truth`` answer in each of ``periods``, always with the same device.
+
+    From one period to the next a person keeps their answer with probability 1 - ``change``, and else draws a new one
+    from the truth (of their class, if the truth states classes), perhaps the same. So each period has the same expected
+    shares. Like a real device, a simulated one draws once for each value and repeats that output whenever the value is
+    the same.
+
+    Args:
+        periods: consecutive, one at least.
+        change: 0 to 1.
+        terms, campaign_id, truth, seed, processes: as of ``population``.
+    """
+    if not periods or periods.step != 1 or not 0 <= change <= 1:
+        raise ValueError("devices answer in one or more consecutive periods, and its change is from 0 to 1")
+    order = shuffled(truth, seed)
+    places, declared = classes_of(terms, truth, order, seed), _declared(terms, truth)
+    held = histories(truth, declared, order, len(periods), change, seed)
+    starts = range(0, len(order), CHUNK)
+    chunks = (
+        [
+            Person(tuple(truth.answers[group] for group in groups), place, declared[groups[0]] if declared else None)
+            for groups, place in zip(held[start : start + CHUNK].tolist(), places[start : start + CHUNK], strict=True)
+        ]
+        for start in starts
+    )
+    work = (repeat(terms), repeat(campaign_id), chunks, starts, repeat(periods), repeat(seed))
+    processes = processes or os.cpu_count() or 1
+    if len(starts) < 2 or processes < 2:
+        yield from map(_answer_all, *work)
+        return
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_answer_all, *work)
+
+
+def shuffled(truth: Truth, seed: int | None) -> NDArray[np.int64]:
+    """(people,) which group of the truth each person is of, in the order in which they come; random without a seed."""
+    order = np.repeat(np.arange(len(truth.answers)), truth.counts)
+    np.random.default_rng(seed).shuffle(order)
+    return order
+
+
+def classes_of(terms: Campaign, truth: Truth, order: NDArray[np.int64], seed: int | None) -> list[int]:
+    """(people,) the class of each person; 0 in a campaign without classes.
+
+    Args:
+        order: (people,) the group of each person, as ``shuffled`` returned it.
+    """
+    if not terms.classes:
+        return [0] * len(order)
+    if truth.places:
+        return [truth.places[group] for group in order]
+    generator = np.random.default_rng(None if seed is None else [seed, len(terms.classes)])
+    places: list[int] = generator.integers(len(terms.classes), size=len(order)).tolist()
+    return places
+
+
+def histories(
+    truth: Truth,
+    declared: tuple[tuple[int, ...], ...],
+    order: NDArray[np.int64],
+    periods: int,
+    change: float,
+    seed: int | None,
+) -> NDArray[np.int64]:
+    """(people, periods) the group whose answer each person holds in each period.
+
+    A person stays among the groups of their class and declared prior, which hold for the life of a device.
+    """
+    held = np.repeat(order[:, np.newaxis], periods, axis=1)
+    generator = np.random.default_rng(None if seed is None else [seed, periods, 1])
+    counts = np.array(truth.counts, dtype=np.float64)
+    kinds = list(zip(truth.places or (0,) * len(counts), declared or ((),) * len(counts), strict=True))
+    kin = np.unique([kinds.index(kind) for kind in kinds], return_inverse=True)[1]
+    for period in range(1, periods):
+        held[:, period] = held[:, period - 1]
+        changed = generator.random(len(order)) < change
+        for number in range(int(kin.max()) + 1):
+            who = np.flatnonzero(changed & (kin[order] == number))
+            groups = np.flatnonzero(kin == number)
+            if len(who):
+                held[who, period] = generator.choice(groups, len(who), p=counts[groups] / counts[groups].sum())
+    return held
+
+
+def _declared(terms: Campaign, truth: Truth) -> tuple[tuple[int, ...], ...]:
+    """What the people of each group declare; empty where the campaign asks for nothing."""
+    if not isinstance(terms.notion, OwnPrior):
+        return ()
+    if truth.priors:
+        return truth.priors
+    half = personal.MAX_DECLARED_WEIGHT // 2
+    shares = truth.shares(terms.domain).tolist()
+    return (personal.declared([1 + int(share * half) for share in shares]),) * len(truth.answers)
+
+
+def _answer_all(
+    terms: Campaign, campaign_id: bytes, people: Sequence[Person], first: int, periods: range, seed: int | None
+) -> Sent:
+    reports, enrolments = bytearray(), bytearray()
+    for number, person in enumerate(people, first):
+        draw = dice(seed, number)
+        told, enrolment = _answer(terms, campaign_id, person, periods, draw, repeats=seed is not None)
+        enrolments += enrolment
+        if terms.enrolment == "open":
+            reports += enrolment
+        reports += told
+    return Sent(bytes(reports), bytes(enrolments), len(people))
+
+
+def _answer(
+    terms: Campaign, campaign_id: bytes, person: Person, periods: range, draw: Callable[[int], bytes], *, repeats: bool
+) -> tuple[bytes, bytes]:
+    """One device: its reports and its enrolment. Randomness is drawn before the answer is looked at.
+
+    Args:
+        repeats: with transcripts, whether it answered in all periods before, by the same dice.
+    """
+    key = SigningKey.for_campaign(draw(SECRET_BYTES), campaign_id)
+    dither = draw(DITHER_BYTES)
+    inputs = [terms.domain.index(answer, dither) for answer in person.answers]
+    if terms.transcript:
+        before = range(0 if repeats else periods.start, periods.start)
+        inputs = [inputs[0]] * len(before) + inputs
+        told = _told(terms.transcript, inputs, range(before.start, periods.stop), draw)
+        outputs, slots = told[len(before) :], list(range(len(before), len(told)))
+    else:
+        outputs, slots = _remembered(terms, person, inputs, draw), [0] * len(periods)
+    reports = b"".join(
+        Report.of(campaign_id, terms, period, slot, [output]).seal(key)
+        for period, slot, output in zip(periods, slots, outputs, strict=True)
+    )
+    return reports, Enrolment(campaign_id, key.public, person.prior).seal(key)
+
+
+def _remembered(terms: Campaign, person: Person, inputs: Sequence[int], draw: Callable[[int], bytes]) -> list[int]:
+    """The outputs of one device: drawn once for each value, and repeated when the value comes again."""
+    channel = terms.channel
+    if isinstance(terms.notion, OwnPrior) and person.prior is not None:
+        channel = terms.notion.channel_of(person.prior, terms.channel)
+    memo: dict[int, int] = {}
+    for x in inputs:
+        rand = draw(channel.rand_bytes)  # before the value is looked at, needed or not
+        if x not in memo:
+            memo[x] = channel.sample(terms.input_of(x, person.place), rand)
+    return [memo[x] for x in inputs]
+
+
+def _told(notion: TranscriptPrior, inputs: Sequence[int], periods: range, draw: Callable[[int], bytes]) -> list[int]:
+    """The outputs of one device with transcripts, in each of ``periods``."""
+    told: list[tuple[int, int]] = []
+    for x, period in zip(inputs, periods, strict=True):
+        channel = notion.channel_of(notion.prior_after(told, period))
+        told.append((period, channel.sample(x, draw(channel.rand_bytes))))
+    return [y for _, y in told]
+
+
+def dice(seed: int | None, number: int) -> Callable[[int], bytes]:
+    """Where person ``number`` gets random bytes: the operating system, or a stream of the seed."""
+    if seed is None:
+        return os.urandom
+    drawn = 0
+
+    def draw(count: int) -> bytes:
+        nonlocal drawn
+        drawn += 1
+        return hashlib.shake_256(f"halftruth simulation {seed} {number} {drawn}".encode()).digest(count)
+
+    return draw

@@ -1,0 +1,474 @@
+"""The study's tables, and the one way anything is written to them.
+
+One idea: a commit is a compare-and-swap on the table's version. Rows are computed from a snapshot and appended only if
+no other commit came between; otherwise they are computed again from a newer snapshot. So "only what is not there yet"
+stays true under any number of writers, whole reports go in or stay out, and a crash leaves a commit or nothing.
+To whoever reads, all tables are append-only; compact puts the same rows into fewer files.
+
+A killed process leaves whole commits. The engine does not bring them to the disk, so it is done here, before anybody is
+told of them: the data files, the log entry, and the folders whose names lead there. A power failure before that may
+leave a commit damaged, which ``exists`` looks for and rebuild makes good from the kept batches.
+
+What the rows mean: registry, enrolments, ingest and the study.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import (
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    QueryBuilder,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from aggregator.storage import places
+from aggregator.storage.places import Place, Remote, sync
+from protocol.errors import HalftruthError
+
+CAMPAIGNS, KEYS, REPORTS, REJECTS = "campaigns", "keys", "reports", "rejects"
+
+
+def _schema(**fields: pa.DataType | pa.Field) -> pa.Schema:
+    """Columns that are never null, but for those given as fields."""
+    return pa.schema(
+        kind if isinstance(kind, pa.Field) else pa.field(name, kind, nullable=False) for name, kind in fields.items()
+    )
+
+
+SCHEMAS = {
+    # A campaign's id is 32 hex digits throughout; a key id is its 8 bytes as a signed big-endian integer.
+    # Data is the campaign's envelope; a later row of the same campaign has a notice that closes it early.
+    CAMPAIGNS: _schema(campaign=pa.string(), name=pa.string(), author=pa.binary(), data=pa.binary()),
+    # A declared prior is written as in its enrolment, one codec array; null where the campaign asks for none.
+    # A row that revokes has effect since a period; null: since the first.
+    KEYS: _schema(
+        campaign=pa.string(),
+        key=pa.int64(),
+        public=pa.binary(),
+        revoked=pa.bool_(),
+        prior=pa.field("prior", pa.binary()),
+        since=pa.field("since", pa.int32()),
+    ),
+    # An output is a number, or of unary channels a word: its bits from the most significant, zero-padded to bytes.
+    REPORTS: _schema(
+        campaign=pa.string(),
+        period=pa.int32(),
+        key=pa.int64(),
+        slot=pa.int32(),
+        output=pa.field("output", pa.int64()),
+        word=pa.field("word", pa.binary()),
+    ),
+    REJECTS: _schema(campaign=pa.string(), reason=pa.string(), count=pa.int64(), at=pa.int64()),
+}
+PARTITIONS = {KEYS: ["campaign"], REPORTS: ["campaign", "period"]}
+LATER = {KEYS: ("since",)}
+"""Columns that a table gets with the first row that says something in them. So versions that do not know them read on
+where nothing is said, and refuse the study where something is."""
+
+# No retries inside the engine: it would retry an append without computing its rows again.
+_SWAP = CommitProperties(max_commit_retries=0)
+# Checkpoints are made apart, because a failure to make one must not look like a failed commit.
+_NO_HOOK = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+# Whole row groups are held in memory when read. Keys are hashes and outputs nearly noise: their dictionaries would cost
+# more than they save; what repeats, as the key of a bundle does, the lightest compression finds.
+_LAYOUT = WriterProperties(
+    max_row_group_size=2**16,
+    compression="ZSTD",
+    compression_level=1,
+    default_column_properties=ColumnProperties(dictionary_enabled=False),
+)
+# Whoever looks at a table reads each commit since its last checkpoint; from an object store with two requests each.
+_CHECKPOINT_EVERY, _CHECKPOINT_REMOTE_EVERY = 50, 10
+_LATER_COMMIT = re.compile(r"\d*[1-9]\d*\.json")
+_CUT = "416"
+"""What an object store answers who asks for more than an object has."""
+_PATIENCE = 8
+"""Failed commits in a row, with nobody else committing, until the failure is not a conflict."""
+
+
+class StudyError(HalftruthError):
+    """The study cannot do what was asked: it is not there, does not know a name, or cannot be written."""
+
+
+class Damaged(StudyError):
+    """A table was there, and is not any more, or not as it was written."""
+
+    def __init__(self, path: Place, what: str) -> None:
+        super().__init__(
+            f"the study {path.parent} is damaged: its table {path.name} {what}. "
+            f"`halftruth --study {path.parent} rebuild --out NEW` builds it anew and leaves this one as it is"
+        )
+        self._said = path, what
+
+    def __reduce__(self) -> tuple[type[Damaged], tuple[Place, str]]:
+        """A worker's error reaches the one who asked as it was raised."""
+        return Damaged, self._said
+
+
+class Newer(StudyError):
+    """Another version of halftruth has written what this one cannot read."""
+
+    def __init__(self, path: Place, what: str) -> None:
+        super().__init__(
+            f"the study {path.parent} is a newer halftruth's: its table {path.name} {what}. Nothing of this "
+            "step was counted; update halftruth here, and run it again"
+        )
+        self._said = path, what
+
+    def __reduce__(self) -> tuple[type[Newer], tuple[Place, str]]:
+        """A worker's error reaches the one who asked as it was raised."""
+        return Newer, self._said
+
+
+@contextmanager
+def storage(table: Place | DeltaTable) -> Iterator[None]:
+    """Turn the storage engine's and the system's errors into the study's.
+
+    Raises:
+        StudyError
+    """
+    path = places.of_uri(table.table_uri) if isinstance(table, DeltaTable) else table
+    try:
+        yield
+    except TableNotFoundError:
+        raise Damaged(path, "is missing") from None
+    except Exception as error:
+        if type(error) is not Exception and not isinstance(error, DeltaError | OSError):
+            raise
+        answer = places.answer_of(error)
+        if answer is not None and _CUT not in answer:
+            raise StudyError(
+                f"the study {path.parent} cannot be read or written: {answer}. Nothing of this step was counted; "
+                "correct that, and run it again"
+            ) from error
+        reason = str(error).partition("\n")[0].partition(": Error performing")[0].rstrip(".")
+        if ("Unsupported" in reason and "version" in reason) or "Cannot cast schema" in reason:
+            raise Newer(path, f"cannot be read ({reason})") from error
+        # The engine has no word for it: a file that it cannot read is a bare Exception, unless it was about to write.
+        unread = type(error) is Exception or reason.startswith("Kernel error") or "Parquet error" in reason
+        if unread and ("(os error" not in reason or "(os error 2)" in reason):
+            raise Damaged(path, f"cannot be read ({reason})") from error
+        raise StudyError(
+            f"the study {path.parent} cannot be read or written: {reason}. Nothing of this step was counted; "
+            "free space or correct the permissions, and run it again"
+        ) from error
+
+
+def create(path: Place) -> None:
+    """Make an empty table where there is none.
+
+    Raises:
+        Damaged: there was one, and what it held would be forgotten.
+        StudyError
+    """
+    with storage(path):
+        if exists(path):
+            return
+        try:
+            first = pa.schema(field for field in SCHEMAS[path.name] if field.name not in LATER.get(path.name, ()))
+            DeltaTable.create(places.uri_of(path), first, mode="ignore", partition_by=PARTITIONS.get(path.name, []))
+            _bring(path, 0)
+        except DeltaError:
+            if not exists(path):  # somebody else made it at the same moment
+                raise
+
+
+def exists(path: Place) -> bool:
+    """Whether there is a table.
+
+    Raises:
+        Damaged: there was one; what is left of it is not what was written, as far as names and sizes tell.
+        Newer
+    """
+    with storage(path):
+        if not _is_table(path):
+            if not any(_was_written_to(path.with_name(name)) for name in SCHEMAS):
+                return False
+            # Again, because whoever makes a study writes the first row after making all tables.
+            if not _is_table(path):
+                raise Damaged(path, "is missing, or its log is")
+        require_whole(path)
+        return True
+
+
+def _is_table(path: Place) -> bool:
+    return (path / "_delta_log").is_dir() and DeltaTable.is_deltatable(places.uri_of(path))
+
+
+def _was_written_to(path: Place) -> bool:
+    names = ((file.place.parent.name, file.place.name) for file in places.below(path))
+    return any(name.endswith(".parquet") or (in_ == "_delta_log" and _LATER_COMMIT.match(name)) for in_, name in names)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file that a snapshot's rows are in.
+
+    Attributes:
+        size: in bytes.
+        rows: how many.
+        partition: values of the columns that the table is partitioned by.
+    """
+
+    path: Place
+    size: int
+    rows: int
+    partition: Mapping[str, str | int]
+
+
+def data_files(path: Place, table: DeltaTable) -> list[DataFile]:
+    """The files of a snapshot of the table at ``path``.
+
+    Raises:
+        StudyError
+    """
+    with storage(path):
+        return [
+            DataFile(path / one["path"], one["size_bytes"], one["num_records"], one.get("partition") or {})
+            for one in pa.table(table.get_add_actions()).to_pylist()
+        ]
+
+
+def require_whole(path: Place) -> DeltaTable:
+    """The table as it is now, if its files are there in the sizes in which they were written.
+
+    Raises:
+        Newer: it has columns that this version does not know, and that may change what its rows mean.
+        StudyError
+    """
+    with storage(path):
+        table = DeltaTable(places.uri_of(path))
+        unknown = {field.name for field in table.schema().fields} - set(SCHEMAS[path.name].names)
+        if unknown:
+            raise Newer(path, f"has columns that are not known here: {', '.join(sorted(unknown))}")
+        there = {file.place: file.size for file in places.below(path)}
+        # To the engine a commit cut to nothing is an empty one.
+        commits = (place for place in there if place.parent == path / "_delta_log" and place.name.endswith(".json"))
+        if not all(there[place] for place in commits):
+            raise Damaged(path, "has an empty commit in its log")
+        for file in data_files(path, table):
+            if there.get(file.path) != file.size:
+                name = str(file.path).removeprefix(f"{path}/")
+                raise Damaged(path, f"has lost {name}, or a part of it")
+        return table
+
+
+def snapshot(path: Place, version: int | None = None) -> DeltaTable:
+    """The table as it is now, or as it was at a version.
+
+    Raises:
+        StudyError
+    """
+    with storage(path):
+        return DeltaTable(places.uri_of(path), version=version)
+
+
+class Slice(DeltaTable):
+    """A snapshot of which ``query`` and ``stream`` see only the rows that fulfil a condition."""
+
+    def __init__(self, path: Place, version: int, condition: str) -> None:
+        """See those rows of the table as it was at a version.
+
+        Args:
+            condition: in the query engine's words; empty for all rows.
+        """
+        super().__init__(places.uri_of(path), version=version)
+        self.condition = condition
+
+
+def _execute(table: DeltaTable, sql: str) -> Any:
+    """The reader of a query's batches."""
+    if not isinstance(table, Slice) or not table.condition:
+        return QueryBuilder().register("rows", table).execute(sql)
+    rows = f"WITH rows AS (SELECT * FROM everything WHERE {table.condition})"  # noqa: S608  # the program's own
+    more = sql.strip().removeprefix("WITH")
+    sql = f"{rows} {more}" if more == sql.strip() else f"{rows}, {more}"
+    return QueryBuilder().register("everything", table).execute(sql)
+
+
+def query(table: DeltaTable, sql: str) -> pa.Table:
+    """The result of a query, in which the table goes by the name ``rows``.
+
+    Raises:
+        StudyError
+    """
+    with storage(table):
+        return pa.table(_execute(table, sql).read_all())
+
+
+def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
+    """The result of a query as ``query`` gives it, a batch at a time.
+
+    Raises:
+        StudyError
+    """
+    with storage(table):
+        for batch in _execute(table, sql):
+            yield pa.record_batch(batch)
+
+
+def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
+    """Append the rows that ``rows_for`` computes from a snapshot, if the table is still that snapshot.
+
+    Args:
+        rows_for: called again, with a newer snapshot, for as long as others commit first. No rows, no commit.
+    Raises:
+        StudyError: the rows cannot be written; then none are.
+    """
+    failures, seen = 0, -1
+    with storage(path):
+        while True:
+            table = DeltaTable(places.uri_of(path))
+            if table.version() != seen:
+                failures, seen = 0, table.version()
+            rows = rows_for(table)
+            if not rows.num_rows:
+                return
+            there = columns_of(table)
+            rows = _without_silent(rows, set(LATER.get(path.name, ())) - set(there))
+            try:
+                write_deltalake(
+                    table,
+                    rows,
+                    mode="append",
+                    schema_mode="merge" if set(rows.column_names) - set(there) else None,
+                    writer_properties=_LAYOUT,
+                    commit_properties=_SWAP,
+                    post_commithook_properties=_NO_HOOK,
+                )
+            except CommitFailedError:
+                failures += 1
+                if failures > _PATIENCE:
+                    raise
+                pause(failures)
+                continue
+            break
+        version = seen + 1  # by compare-and-swap
+        _bring(path, version)
+    if version % (_CHECKPOINT_REMOTE_EVERY if isinstance(path, Remote) else _CHECKPOINT_EVERY) == 0:
+        with suppress(DeltaError, OSError):  # it only saves the next reader time
+            checkpoint(path, table)
+
+
+def _bring(path: Place, version: int) -> None:
+    """Bring a commit to the disk.
+
+    Raises:
+        OSError
+    """
+    if isinstance(path, Remote):  # what a store has taken in a bucket, it has
+        return
+    entry = path / "_delta_log" / f"{version:020}.json"
+    actions = map(json.loads, entry.read_bytes().splitlines())
+    _sync(path, [entry, *(path / unquote(action["add"]["path"]) for action in actions if "add" in action)])
+
+
+def _sync(path: Place, files: Iterable[Place]) -> None:
+    """Bring some of a table's files to the disk, and the folders from the table's own on that they are in.
+
+    Raises:
+        OSError
+    """
+    listed = [file for file in files if isinstance(file, Path)]
+    folders = {folder for file in listed for folder in file.parents if folder == path or path in folder.parents}
+    sync([*listed, *folders])
+
+
+def bring_all(path: Place) -> None:
+    """Bring a table to the disk, whoever wrote it; what is there already costs next to nothing.
+
+    Raises:
+        StudyError
+    """
+    if isinstance(path, Remote):
+        return
+    with storage(path):
+        _sync(path, [file.place for file in places.below(path / "_delta_log")])
+        _sync(path, [file.path for file in data_files(path, snapshot(path))])
+
+
+def checkpoint(path: Place, table: DeltaTable) -> None:
+    """Write the checkpoint of a snapshot, by which a reader need not read each commit, and bring it to the disk.
+
+    Raises:
+        DeltaError, OSError
+    """
+    table.create_checkpoint()
+    log = path / "_delta_log"
+    _sync(path, [log / f"{table.version():020}.checkpoint.parquet", log / "_last_checkpoint"])
+
+
+def columns_of(table: DeltaTable) -> list[str]:
+    """The names of a snapshot's columns, some of ``LATER`` perhaps not among them."""
+    return [field.name for field in table.schema().fields]
+
+
+def _without_silent(rows: pa.Table, names: set[str]) -> pa.Table:
+    """The rows without those of some columns that say nothing."""
+    return rows.drop_columns([name for name in names if rows[name].null_count == rows.num_rows])
+
+
+def pause(failures: int) -> None:
+    """Let others commit, after so many failures in a row."""
+    time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # who waits longer is no secret
+
+
+def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:
+    """Put the rows of a partition into files of about ``file_bytes``, if the table is still the snapshot ``table``.
+
+    Not by the engine's own compaction: that one reads the log anew before it commits, and so two of them at once
+    leave every row twice (deltalake 1.6.6).
+
+    Args:
+        partition: as a ``DataFile`` has it.
+    Returns:
+        Whether it is done; if not, others have committed since, and nothing has changed.
+    Raises:
+        StudyError
+    """
+    # Ids are hex digits and periods integers, so nothing from outside gets into a query.
+    where = " AND ".join(f"{name} = {value!r}" for name, value in partition.items())
+    columns = ", ".join(columns_of(table))
+    sql = f"SELECT {columns} FROM rows" + f" WHERE {where}" * bool(where)  # noqa: S608
+    version = table.version()
+    with storage(path):
+        try:
+            write_deltalake(
+                table,
+                QueryBuilder().register("rows", table).execute(sql),
+                mode="overwrite",
+                predicate=where or None,
+                target_file_size=file_bytes,
+                writer_properties=_LAYOUT,
+                commit_properties=_SWAP,
+                post_commithook_properties=_NO_HOOK,
+            )
+        except CommitFailedError:
+            return False
+        _bring(path, version + 1)
+    return True
+
+
+def add(path: Place, rows: pa.Table) -> None:
+    """Append rows whatever else is in the table.
+
+    Raises:
+        StudyError
+    """
+    append(path, lambda _: rows)
