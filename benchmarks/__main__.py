@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import accuracy, app, daemon, device, estimate, ingest, rows, scale, size
+from benchmarks import accuracy, app, daemon, device, estimate, ingest, joining, receive, rows, scale, size
 
 BENCHMARKS = {
     "size": size.run,
     "estimate": estimate.run,
     "device": device.run,
+    "joining": joining.run,
     "daemon": daemon.run,
     "app": app.run,
     "ingest": ingest.run,
     "scale": scale.run,
     "rows": rows.run,
+    "receive": receive.run,
     "accuracy": accuracy.run,
 }
 

@@ -40,11 +40,11 @@ every = 86400
 
 _UNIT = """
 import sys
-from edge_sdk import daemon
+from edge_sdk.unit import daemon
 daemon._spare_memory()
 import os, time
-from edge_sdk.config import load
-from edge_sdk.source import Reader
+from edge_sdk.unit.config import load
+from edge_sdk.unit.sensor import Reader
 
 configuration, readings, now = load(sys.argv[1]), int(sys.argv[2]), [float(sys.argv[3])]
 reader, said, wakes, begun = Reader(configuration.source, os.pipe()[0]), [], 0, time.perf_counter()

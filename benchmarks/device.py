@@ -18,7 +18,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.store import PAGE_BYTES
+from edge_sdk.store.sqlite import PAGE_BYTES
 from protocol import exact
 from protocol.campaign import Campaign, campaign_id, seal_campaign
 from protocol.channels import Hadamard

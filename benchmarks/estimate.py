@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from aggregator.design import mechanisms
-from aggregator.estimate.decoders import decoder_of
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
+from aggregator.families.blocks.recipe import high_low, in_blocks
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.registry import decoder_of
 from protocol.campaign import Campaign
 from protocol.channels import Channel
 from protocol.domain import Grid
@@ -33,9 +34,9 @@ def run() -> Iterator[tuple[str, str]]:
     blocks = [x // columns // BLOCK * (columns // BLOCK) + x % columns // BLOCK for x in range(size)]
     marked = tuple(range(0, size, 10))
     campaigns: list[tuple[str, Notion, Channel]] = [
-        ("one block", Ldp(NANONATS), mechanisms.hadamard(size, NANONATS)),
-        (f"blocks of {BLOCK} x {BLOCK}", Block.over(NANONATS, blocks), mechanisms.block_hadamard(blocks, NANONATS)),
-        ("a tenth sensitive", HighLow(NANONATS, size, marked), mechanisms.high_low_hadamard(size, marked, NANONATS)),
+        ("one block", Ldp(NANONATS), hadamard(size, NANONATS)),
+        (f"blocks of {BLOCK} x {BLOCK}", Block.over(NANONATS, blocks), in_blocks(blocks, NANONATS, hadamard)),
+        ("a tenth sensitive", HighLow(NANONATS, size, marked), high_low(size, marked, NANONATS, hadamard)),
     ]
     for name, notion, channel in campaigns:
         seconds = _fastest(_question(notion, channel))

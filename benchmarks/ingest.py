@@ -23,12 +23,12 @@ from typing import TypeVar
 import numpy as np
 from nacl.bindings import crypto_sign_open
 
-from aggregator.intake import tables
 from aggregator.intake.columns import key_column
 from aggregator.intake.enrolments import register
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import IngestResult, ingest
-from aggregator.intake.tables import REPORTS
+from aggregator.storage import tables
+from aggregator.storage.tables import REPORTS
 from aggregator.study import Study
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign

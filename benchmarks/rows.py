@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from aggregator.estimate.result import estimate
-from aggregator.intake import tables
 from aggregator.intake.deduplicate import Offer
 from aggregator.intake.slots import Slots
-from aggregator.intake.tables import REPORTS
+from aggregator.storage import tables
+from aggregator.storage.tables import REPORTS
 from aggregator.study import Study
 from benchmarks.ingest import US_GRID, campaign, printed, timed
 

@@ -32,8 +32,9 @@ from aggregator.engines import cluster, steps
 from aggregator.engines.cluster import Cluster
 from aggregator.engines.local import Local
 from aggregator.estimate.result import estimate
-from aggregator.intake import deduplicate, shards, tables
-from aggregator.intake.tables import KEYS, REPORTS, SCHEMAS
+from aggregator.intake import deduplicate, shards
+from aggregator.storage import tables
+from aggregator.storage.tables import KEYS, REPORTS, SCHEMAS
 from aggregator.study import Study
 from benchmarks.ingest import OPENS, US_GRID, campaign, prepare
 from protocol.campaign import SignedCampaign, open_campaign, seal_campaign

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aggregator.design import mechanisms
+from aggregator.families.hadamard.recipe import hadamard
 from protocol import exact
 from protocol.campaign import Campaign, campaign_id, seal_campaign
 from protocol.domain import Grid, Values
@@ -21,7 +21,7 @@ def run() -> Iterator[tuple[str, str]]:
     key = SigningKey(bytes(range(32)))
     sixteen = Values(tuple(f"class {x}" for x in range(16)))
     for domain, count, aim in ((US_GRID, 1, "at most 112"), (sixteen, 1, ""), (sixteen, 64, "at most 4 a reading")):
-        channel = mechanisms.hadamard(domain.size, LEVEL)
+        channel = hadamard(domain.size, LEVEL)
         terms = Campaign(
             "T", "Q?", "", "O", domain, Ldp(LEVEL), "hadamard", channel, 0, 10**9, 10**6, max(count, 1), 1, "open"
         )

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # It looks for programs that X11's second clipboard needs, which the app does not.
     logging.getLogger("kivy").addFilter(lambda record: not record.getMessage().startswith(NOISE))
     # What a device needs is read while the window is made: one after the other, they are most of a cold start.
-    threading.Thread(target=importlib.import_module, args=("edge_sdk.shown",), daemon=True).start()
+    threading.Thread(target=importlib.import_module, args=("edge_sdk.presentation",), daemon=True).start()
     from kivy.config import Config
 
     if (Config.getint("graphics", "width"), Config.getint("graphics", "height")) == (800, 600):  # nobody chose a size
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Config.set("input", "mouse", "mouse,disable_multitouch")
     from demo_app.app import HalftruthApp
 
-    app = HalftruthApp(options.store, options.server, options.language, options.dark, brought, options.ready)
+    app = HalftruthApp(options.store, options.page, options.language, options.dark, brought, options.ready)
     app.run()
     return 0
 
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--store", metavar="DIR", type=Path, help="the device's own folder; the system's place if left out"
     )
-    parser.add_argument("--server", metavar="URL", default="", help="the address of the study")
+    parser.add_argument("--page", metavar="URL", default="", help="the address of a study to look at")
     parser.add_argument(
         "--trust", metavar="PUB", type=Path, action="append", default=[], help="the public key of an author to let in"
     )

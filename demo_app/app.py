@@ -94,7 +94,8 @@ class HalftruthApp(App):
 
     Args:
         folder: the device's own folder, with the settings beside the store; None for the system's place for this app.
-        server, language, dark: take the place of what was saved; kept when the person next changes a setting.
+        language, dark: take the place of what was saved; kept when the person next changes a setting.
+        page: the address of a study, with which adding one begins.
         brought: key lines of authors that this run trusts.
         say_ready: whether to print a line once the first screen can be used.
     """
@@ -106,7 +107,7 @@ class HalftruthApp(App):
     def __init__(
         self,
         folder: Path | None = None,
-        server: str = "",
+        page: str = "",
         language: str = "",
         dark: bool = False,
         brought: Iterable[str] = (),
@@ -117,10 +118,10 @@ class HalftruthApp(App):
         saved = Settings.load(self._folder)
         self.settings = replace(
             saved,
-            server=server or saved.server,
             language=language or saved.language,
             look="dark" if dark else saved.look,
         )
+        self.page = page
         self._brought = tuple(brought)
         self._say_ready = say_ready
         self._way: list[tuple[str, tuple[Any, ...]]] = []
@@ -190,7 +191,7 @@ class HalftruthApp(App):
 
     def _made(self) -> Model:
         settings = self.settings
-        return Model(self._folder, settings.authors, self._brought, settings.server)
+        return Model(self._folder, settings.authors, self._brought)
 
     def _shell(self) -> Shell:
         shell = Shell(app=self)
@@ -250,11 +251,7 @@ class HalftruthApp(App):
         self._network.ask(fetch, lambda result: over(done, result), lambda error: over(self.notify, error))
 
     def send(self) -> None:
-        """Send what waits, and show what became of it; without an address, go where it is asked for."""
-        if not self.settings.server:
-            self.visit("outbox")
-            tell(say("app.no_server"))
-            return
+        """Send what waits, each study's to that study, and show what became of it."""
 
         def shown(delivery: Delivery) -> None:
             self.go("delivered", delivery, fresh=True)
@@ -293,12 +290,6 @@ class HalftruthApp(App):
             Window.add_widget(self.root)
             self._swept.replaced()
             self._show()
-
-    def serve(self, server: str) -> None:
-        """Send to, and ask, this study from now on."""
-        if server != self.settings.server:
-            self._keep(replace(self.settings, server=server))
-        self._model.server = self._courier.server = server
 
     def trust(self, line: str, done: Callable[[Any], object]) -> None:
         """Let in campaigns of one more author."""

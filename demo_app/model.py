@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # loaded when they are first shown
     from demo_app.content.answer import Answers, History, Leaving
     from demo_app.content.post import Delivery, Queue
     from demo_app.content.told import Told
-    from edge_sdk.fetch import Offer
-    from edge_sdk.send import Opener
+    from edge_sdk.transport.download import Offer
+    from edge_sdk.transport.upload import Opener
 
 MOST_FILE_BYTES = 4 * 2**20 + 1024
 """Longer files are not read to their end: no campaign is as long."""
@@ -54,7 +54,6 @@ class Model:
         place: the device's own folder.
         authors: key lines of the authors the person trusts.
         brought: key lines that the app brings.
-        server: the study's address; empty until there is one.
         clock, urandom, opener: as the SDK takes them.
     """
 
@@ -63,7 +62,6 @@ class Model:
         place: str | os.PathLike[str],
         authors: Iterable[str] = (),
         brought: Iterable[str] = (),
-        server: str = "",
         *,
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
@@ -72,7 +70,6 @@ class Model:
         self._place = place
         self._authors = tuple(dict.fromkeys(line.strip() for line in authors))
         self._brought = tuple(dict.fromkeys(line.strip() for line in brought))
-        self.server = server
         self._clock = clock
         self._urandom = urandom
         self._opener = opener
@@ -124,13 +121,13 @@ class Model:
     def _keys(self) -> list[bytes]:
         if not (self._authors or self._brought):
             return []  # the first start of all pays for no key
-        from edge_sdk.shown import author_key
+        from edge_sdk.presentation import author_key
 
         return [author_key(line) for line in (*self._brought, *self._authors)]
 
     def authors(self) -> tuple[Author, ...]:
         """The authors whose campaigns may be joined."""
-        from edge_sdk.shown import author_id, author_key
+        from edge_sdk.presentation import author_id, author_key
 
         return tuple(
             Author(author_id(author_key(line)).hex(), line, line in self._brought)
@@ -143,7 +140,7 @@ class Model:
         Raises:
             KeyRefused: not a key's line.
         """
-        from edge_sdk.shown import author_key
+        from edge_sdk.presentation import author_key
 
         author_key(line)
         self._authors = tuple(dict.fromkeys((*self._authors, line.strip())))
@@ -162,28 +159,30 @@ class Model:
         """The joined campaigns: those that want an answer first, then those nobody agreed to, then the others."""
         return Overview.of(self._device, self._now())
 
-    def offers(self) -> tuple[Offer, ...]:
-        """What the study asks and is not over; of those that are not joined. Nothing of it is signed.
+    def offers(self, url: str) -> tuple[Offer, ...]:
+        """What the study at an address asks and is not over; of those that are not joined. Nothing of it is signed,
+        and nothing of it changes where reports go.
 
         Raises:
             AddressRefused, NoAnswer
         """
-        from edge_sdk import fetch
+        from edge_sdk.transport import download
 
         joined, now = set(self._device.campaigns), self._clock()
-        offered = fetch.campaigns(self.server, self._opener)
-        return tuple(offer for offer in offered if offer.closes > now and offer.campaign_id not in joined)
+        offered = download.campaigns(url, self._opener)
+        return tuple(offer for offer in offered if _open_at(offer, now) and offer.campaign_id not in joined)
 
-    def fetch(self, campaign_id: bytes) -> bytes:
-        """The signed bytes of an offered campaign, to be joined. Needs no store, only the network.
+    def fetch(self, url: str, campaign_id: bytes) -> bytes:
+        """The signed bytes of a campaign that the study at an address offers, to be joined. Needs no store, only the
+        network.
 
         Raises:
             AddressRefused, NoAnswer
             CampaignError: the study sent something else.
         """
-        from edge_sdk import fetch
+        from edge_sdk.transport import download
 
-        return fetch.campaign(self.server, campaign_id, self._opener)
+        return download.campaign(url, campaign_id, self._opener)
 
     def read(self, path: str | os.PathLike[str]) -> Agreement:
         """Join the campaign of a file, and show its terms.
@@ -201,20 +200,31 @@ class Model:
             raise NotAFile("this cannot be a file's name") from None
         return self.join(data)
 
-    def join(self, data: bytes) -> Agreement:
+    def join(self, data: bytes, url: str | None = None) -> Agreement:
         """Join a signed campaign, and show its terms.
 
+        Args:
+            url: the address that it was fetched from, where its reports go if the campaign does not say so itself.
         Raises:
             NotTrusted: the person named no author with its key.
             BudgetRefused, OutsideSchedule
             BadData: at the stage that fails.
         """
-        from edge_sdk.shown import author_id, signer
+        from edge_sdk.presentation import author_id, signer
 
         signed_by = signer(data)
         if signed_by not in map(author_id, self._keys()):
             raise NotTrusted(signed_by.hex(" ", 2))
-        return self.agreement(self._device.join(data).campaign_id)
+        return self.agreement(self._device.join(data, url).campaign_id)
+
+    def set_address(self, campaign_id: bytes, url: str) -> Queue:
+        """Say where the reports of a study go whose author did not; what waits.
+
+        Raises:
+            AddressRefused, UnknownCampaign
+        """
+        self._device.set_address(campaign_id, url)
+        return self.queue()
 
     def agreement(self, campaign_id: bytes) -> Agreement:
         """The terms of a joined campaign."""
@@ -229,7 +239,7 @@ class Model:
         Raises:
             ConsentMissing, CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
         """
-        from edge_sdk.shown import even_prior
+        from edge_sdk.presentation import even_prior
 
         declares = self._device.terms(campaign_id).declares_prior
         prior = even_prior(self._device, campaign_id) if declares else None
@@ -330,39 +340,55 @@ class Model:
     def counted(self, answers: Answers) -> Answers:
         """The same, with whether the study counted the latest report of each value. Needs no store, only the network.
 
-        Raises:
-            AddressRefused, NoAnswer
-        """
-        from edge_sdk import fetch
+        Its own study is asked, at the first of its addresses that answers.
 
-        said = fetch.counted(self.server, (one.report for one in answers.given), self._opener)
-        return replace(answers, counted=tuple(said))
+        Raises:
+            NoAnswer
+        """
+        from edge_sdk.transport import download
+
+        reports = [one.report for one in answers.given]
+        silent: download.NoAnswer | None = None
+        for url in answers.addresses:
+            try:
+                return replace(answers, counted=tuple(download.counted(url, reports, self._opener)))
+            except download.NoAnswer as error:
+                silent = silent or error
+        raise silent or download.NoAnswer("nobody said where this study is: name its address in the outbox")
 
     def queue(self) -> Queue:
         """What waits to leave."""
         from demo_app.content.post import Queue
 
-        return Queue.of(self._device, self._clock(), self.server)
+        return Queue.of(self._device, self._clock())
 
     def send(self) -> Delivery:
-        """Upload what waits and is due.
+        """Upload what waits and is due, each study's to that study, and learn which of those studies were closed early.
 
         Raises:
-            AddressRefused, StoreError
+            StoreError
         """
         from demo_app.content.post import Delivery
+        from edge_sdk.transport import download
+        from edge_sdk.transport.upload import Outcome
 
-        sent = self._device.outbox.send(self.server, opener=self._opener)
+        sent = self._device.outbox.send(opener=self._opener)
+        received = dict.fromkeys(one.campaign_id for one in sent.of(Outcome.SENT))
+        download.learn_closings(self._device, received, self._opener)
         return Delivery.of(sent, len(self._device.outbox))
 
-    def export(self, path: str | os.PathLike[str]) -> int:
-        """Write what waits to a new file, and take it off the queue; how many envelopes.
+    def export(self, path: str | os.PathLike[str], campaign_id: bytes) -> int:
+        """Write what waits of one study to a new file, and take it off the queue; how many envelopes.
 
         Raises:
             NothingQueued, StoreError
         """
-        return self._device.outbox.export(Path(path).expanduser())
+        return self._device.outbox.export(Path(path).expanduser(), campaign_id)
 
     def doctor(self) -> dict[str, str | int | float]:
         """What the owner should know about the store."""
         return self._device.doctor()
+
+
+def _open_at(offer: Offer, now: float) -> bool:
+    return now < (offer.closes if offer.closed_early is None else min(offer.closes, offer.closed_early))

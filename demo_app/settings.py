@@ -1,9 +1,9 @@
-"""What the app remembers beside the device's store: the study's address, whom the person trusts, how things look.
+"""What the app remembers beside the device's store: whom the person trusts, and how things look.
 
 One idea: one small JSON file, written aside and renamed, and a file that cannot be read is as none. Nothing in it is a
 secret, and nothing in it says what anybody answered.
 
-What was answered and spent: the device's store.
+What was answered and spent, and where each study is: the device's store.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ class Settings:
     """Choices of the person.
 
     Attributes:
-        server: where reports are sent and campaigns come from; empty until one is named.
         authors: key lines of the authors the person trusts, beside those the app brings.
         language: a catalogue's name; empty for the system's.
         look: one of ``LOOKS``.
     """
 
-    server: str = ""
     authors: tuple[str, ...] = ()
     language: str = ""
     look: str = "light"

@@ -18,13 +18,16 @@ from typing import Any
 import numpy as np
 from ways import Way, bytes_for
 
-from aggregator.design import mechanisms, support, unary
-from aggregator.design.catalogue import Question
-from aggregator.design.choice import AUTO, chosen
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
+from aggregator.families.bits import recipe as unary
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.mechanism import Question
+from aggregator.families.response.recipe import randomized_response
+from aggregator.families.sets.recipe import subset_selection
 from aggregator.intake.ingest import ingest
-from aggregator.simulate import Truth, population
+from aggregator.planner.choice import AUTO, chosen
+from aggregator.simulation import Truth, population
 from aggregator.study import Study
 from edge_sdk import BudgetPolicy, Device
 from protocol import exact
@@ -80,12 +83,12 @@ class Own(Way):
 
 class Response(Own):
     mechanism = name = "randomised response"
-    build = staticmethod(mechanisms.randomized_response)
+    build = staticmethod(randomized_response)
 
 
 class Hadamard(Own):
     mechanism = name = "Hadamard response"
-    build = staticmethod(mechanisms.hadamard)
+    build = staticmethod(hadamard)
 
 
 class Unary(Own):
@@ -95,7 +98,7 @@ class Unary(Own):
 
 class Subset(Own):
     mechanism = name = "subset selection"
-    build = staticmethod(support.subset_selection)
+    build = staticmethod(subset_selection)
 
 
 class Auto(Own):

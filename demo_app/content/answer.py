@@ -6,14 +6,19 @@ One idea: a true answer is the person's own, so no repr shows it, its report, or
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from demo_app.content.study import Card
+from demo_app.texts import spoken
 from edge_sdk import Device
 
 if TYPE_CHECKING:  # loaded with the first campaign
-    from edge_sdk.receipt import Preview, Receipt
-    from edge_sdk.shown import Given, Part
+    from edge_sdk.answers.results import Receipt
+    from edge_sdk.campaigns.terms import Terms
+    from edge_sdk.disclosure.envelopes import Outgoing, Said
+    from edge_sdk.disclosure.preview import Preview
+    from edge_sdk.presentation import Given
 
 
 @dataclass(frozen=True)
@@ -23,34 +28,37 @@ class Leaving:
     Attributes:
         kind: of the question: "values", "grid", "buckets" or "items".
         value: the answer, as it was asked about.
-        truth: of 100 people who answer so, in how many reports the answer is among those it makes likeliest.
+        truth: how often a report of somebody who answers so fits the answer.
+        wrong: how often one of anybody else fits it, at least.
         before, after: how sure an observer who knew this person's history could be, without and with the report.
-        factor: how many times likelier the report may be with this answer than with another.
+        terms: of the study, with what it promises.
         cost, after_cost: nats that are charged, and what is spent in all afterwards.
-        size: bytes of the report.
+        size: bytes of the report, at most, before it is made.
+        total: bytes that leave this phone for the study with the next sending, at most, before the report is made.
         report: the signed report, once it is made; None before.
+        envelopes: all that waits to leave for this study, the report among it, once that is made.
+        said: what the report says in words, output by output; empty where it cannot be said.
+        beside: (how many, bytes) of the envelopes that wait for other studies.
         repeated: whether it is an earlier report again.
     """
 
     card: Card
     kind: str
     value: str = field(repr=False)
-    truth: float = field(repr=False)
-    before: float = field(repr=False)
-    after: float = field(repr=False)
-    factor: float
+    truth: Fraction = field(repr=False)
+    wrong: Fraction = field(repr=False)
+    before: Fraction = field(repr=False)
+    after: Fraction = field(repr=False)
+    terms: Terms = field(repr=False)
     cost: float = field(repr=False)
     after_cost: float = field(repr=False)
     size: int
+    total: int
     report: bytes | None = field(repr=False)
+    envelopes: tuple[Outgoing, ...] = field(repr=False)
+    said: tuple[Said, ...] = field(repr=False)
+    beside: tuple[int, int]
     repeated: bool = field(repr=False)
-
-    @property
-    def parts(self) -> list[Part]:
-        """The report's bytes by what they are for; none before it is made."""
-        from edge_sdk.shown import parts
-
-        return [] if self.report is None else parts(self.report)
 
     @classmethod
     def of(
@@ -63,21 +71,30 @@ class Leaving:
             preview: of this answer, from before it was given.
             receipt: of it, once it was given.
         """
-        from edge_sdk.shown import promise, question
+        from edge_sdk.disclosure.envelopes import outgoing, said
+        from edge_sdk.presentation import question
 
         cost = preview.cost if receipt is None else receipt.cost
+        waiting = outgoing(device, campaign_id)
+        here = sum(len(one.data) for one in waiting)
+        mine = next((one for one in waiting if receipt is not None and one.data == receipt.envelope), None)
         return cls(
             Card.of(device, campaign_id, now),
             question(device, campaign_id).kind,
             value,
             preview.truth,
+            preview.wrong,
             preview.belief.before,
             preview.belief.after,
-            promise(device, campaign_id).factor,
+            device.terms(campaign_id, spoken()),
             cost,
             device.budget.spent + (cost if receipt is None else 0.0),
             preview.report_bytes if receipt is None else len(receipt.envelope),
+            preview.leaving_bytes if receipt is None else here,
             None if receipt is None else receipt.envelope,
+            () if receipt is None else waiting,
+            () if mine is None else said(device, mine),
+            (len(device.outbox) - len(waiting), device.outbox.bytes - here),
             receipt is not None and receipt.repeated,
         )
 
@@ -90,6 +107,7 @@ class Answers:
         kind: of the question: "values", "grid", "buckets" or "items".
         given: the values, the latest first.
         spent: nats that they cost.
+        addresses: of the study, tried in this order; empty where nobody said.
         counted: whether the study says that the latest report of each value was counted; None where it was not asked.
     """
 
@@ -97,12 +115,13 @@ class Answers:
     kind: str
     given: tuple[Given, ...] = field(repr=False)
     spent: float = field(repr=False)
+    addresses: tuple[str, ...]
     counted: tuple[bool, ...] | None = None
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> Answers:
         """What was answered in a joined campaign."""
-        from edge_sdk.shown import given, question
+        from edge_sdk.presentation import given, question
 
         spent = sum(
             entry.nats
@@ -110,7 +129,8 @@ class Answers:
             if entry.campaign_id == campaign_id and entry.kind.name in ("CHARGE", "CARRY")
         )
         kind = question(device, campaign_id).kind
-        return cls(Card.of(device, campaign_id, now), kind, tuple(given(device, campaign_id)), spent)
+        addresses = device.addresses(campaign_id)
+        return cls(Card.of(device, campaign_id, now), kind, tuple(given(device, campaign_id)), spent, addresses)
 
 
 @dataclass(frozen=True)
@@ -138,7 +158,7 @@ class History:
     @classmethod
     def of(cls, device: Device, now: int) -> History:
         """What was answered, and the ledger."""
-        titles = {campaign_id: device.terms(campaign_id).title for campaign_id in device.campaigns}
+        titles = {campaign_id: device.terms(campaign_id, spoken()).title for campaign_id in device.campaigns}
         rows = tuple(
             Row(entry.time, entry.kind.name.lower(), entry.nats, titles.get(entry.campaign_id, ""))
             for entry in reversed(device.ledger)

@@ -5,13 +5,16 @@ One idea: only what the study acknowledged is sent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from demo_app.texts import spoken
 from edge_sdk import Device
 
 if TYPE_CHECKING:  # loaded with the first campaign
-    from edge_sdk.send import Sent
+    from edge_sdk.disclosure.envelopes import Outgoing
+    from edge_sdk.transport.upload import Sent
 
 
 @dataclass(frozen=True)
@@ -20,43 +23,66 @@ class Upload:
 
     Attributes:
         title: of the campaign.
+        addresses: of its study; empty where nobody said.
+        addressable: whether the person may say where, because the campaign's author did not.
         envelopes, size: how many, and their bytes.
+        kinds: (what, how many, bytes) of these: of enrolments, and of reports.
         again: no attempt before this time; None where one may be made now.
         refused: whether the study can never take these bytes.
+        foreign: whether the study does not have this campaign; it may import it later.
     """
 
+    campaign_id: bytes
     title: str
+    addresses: tuple[str, ...]
+    addressable: bool
     envelopes: int
     size: int
+    kinds: tuple[tuple[str, int, int], ...]
     again: int | None
     refused: bool
+    foreign: bool
 
 
 @dataclass(frozen=True)
 class Queue:
-    """What waits to leave, and where it would go."""
+    """What waits to leave."""
 
     uploads: tuple[Upload, ...]
     envelopes: int
     size: int
-    server: str
 
     @classmethod
-    def of(cls, device: Device, now: float, server: str) -> Queue:
+    def of(cls, device: Device, now: float) -> Queue:
         """What waits at a time in UTC seconds."""
-        from edge_sdk.shown import waiting
+        from edge_sdk.disclosure.envelopes import outgoing
+        from edge_sdk.transport.waiting import waiting
 
+        waits = outgoing(device)
         uploads = tuple(
             Upload(
-                device.terms(one.campaign_id).title,
+                one.campaign_id,
+                device.terms(one.campaign_id, spoken()).title,
+                one.addresses,
+                one.addressable,
                 one.envelopes,
                 one.size,
+                _kinds([envelope for envelope in waits if envelope.campaign_id == one.campaign_id]),
                 one.not_before if one.not_before > now else None,
                 one.refused,
+                one.foreign,
             )
-            for one in waiting(device)
+            for one in waiting(device.outbox)
         )
-        return cls(uploads, len(device.outbox), device.outbox.bytes, server)
+        return cls(uploads, len(device.outbox), device.outbox.bytes)
+
+
+def _kinds(waits: Sequence[Outgoing]) -> tuple[tuple[str, int, int], ...]:
+    """What waits, by what it is."""
+    found: dict[str, list[int]] = {}
+    for one in waits:
+        found.setdefault(one.kind, []).append(len(one.data))
+    return tuple((kind, len(sizes), sum(sizes)) for kind, sizes in found.items())
 
 
 @dataclass(frozen=True)
@@ -80,8 +106,8 @@ class Delivery:
     @classmethod
     def of(cls, sent: Sent, left: int) -> Delivery:
         """What became of an attempt that leaves so many envelopes."""
-        from edge_sdk.send import Outcome
+        from edge_sdk.transport.upload import Outcome
 
-        refused, failed = sent.of(Outcome.REFUSED), sent.of(Outcome.FAILED)
-        reasons = [attempt.reason for attempt in refused + failed + sent.of(Outcome.WAITING)]
-        return cls(sent.envelopes, left, sent.again, bool(refused), reasons[0] if reasons else "")
+        order = (Outcome.REFUSED, Outcome.ELSEWHERE, Outcome.FOREIGN, Outcome.FAILED, Outcome.WAITING)
+        reasons = [attempt.reason for outcome in order for attempt in sent.of(outcome)]
+        return cls(sent.envelopes, left, sent.again, bool(sent.of(Outcome.REFUSED)), "\n".join(dict.fromkeys(reasons)))

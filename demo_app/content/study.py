@@ -7,16 +7,18 @@ leads to.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from demo_app.content.budget import Gauge
+from demo_app.texts import spoken
 from edge_sdk import Device
 
 if TYPE_CHECKING:  # loaded with the first campaign
-    from edge_sdk.receipt import Preview
-    from edge_sdk.shown import Promise, Question
-    from edge_sdk.terms import Terms
+    from edge_sdk.campaigns.terms import Terms
+    from edge_sdk.disclosure.preview import Preview
+    from edge_sdk.presentation import Question
 
 NEW, UPCOMING, OPEN, ANSWERED, OVER = "new", "upcoming", "open", "answered", "over"
 
@@ -32,6 +34,8 @@ class Card:
         state: "new" (nobody agreed), "upcoming", "open" (an answer is wanted), "answered" (in this period) or "over".
         following: when the next period begins; None after the last.
         left: answers that this period still takes.
+        early: whether its author closed it before its time; ``closes`` is then when.
+        names: what the study calls its values in the person's language, by its own labels; empty where it does not say.
     """
 
     campaign_id: bytes
@@ -42,17 +46,20 @@ class Card:
     closes: int
     following: int | None
     left: int
+    early: bool = False
+    names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> Card:
         """A joined campaign, as it stands at a time in UTC seconds."""
-        from edge_sdk.shown import left
+        from edge_sdk.presentation import left
 
-        terms = device.terms(campaign_id)
+        terms = device.terms(campaign_id, spoken())
+        closes = terms.closes if terms.closed_early is None else min(terms.closes, terms.closed_early)
         period = max(0, now - terms.opens) // terms.period_seconds
         following = terms.opens + (period + (now >= terms.opens)) * terms.period_seconds
-        free = left(device, campaign_id, period) if terms.opens <= now < terms.closes else 0
-        if now >= terms.closes:
+        free = left(device, campaign_id, period) if terms.opens <= now < closes else 0
+        if now >= closes:
             state = OVER
         elif not device.consented(campaign_id):
             state = NEW
@@ -66,10 +73,19 @@ class Card:
             terms.organisation,
             state,
             terms.opens,
-            terms.closes,
-            following if following < terms.closes else None,
+            closes,
+            following if following < closes else None,
             free,
+            closes < terms.closes,
+            names_of(device, campaign_id),
         )
+
+
+def names_of(device: Device, campaign_id: bytes) -> dict[str, str]:
+    """What a joined campaign calls its values in the person's language, by its own labels."""
+    campaign = device.campaign(campaign_id)
+    own, said = campaign.own_texts.labels, campaign.texts(spoken()).labels
+    return {} if said is own else dict(zip(own, said, strict=True))
 
 
 @dataclass(frozen=True)
@@ -121,7 +137,7 @@ class Fitting:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes) -> Fitting | None:
         """How it can be chosen in a joined campaign; None where there are no classes that it could be chosen from."""
-        from edge_sdk.shown import fits_classes
+        from edge_sdk.presentation import fits_classes
 
         if not fits_classes(device, campaign_id):
             return None
@@ -144,7 +160,6 @@ class Agreement:
     Attributes:
         card: the campaign in a list.
         terms: what the device computed from the signed campaign.
-        promise: what is promised, in numbers.
         preview: what one answer would tell; of the answer the audit found most exposed.
         answers: how many may be given in all.
         author: the id of the key that signed it, in hex.
@@ -155,7 +170,6 @@ class Agreement:
 
     card: Card
     terms: Terms
-    promise: Promise
     preview: Preview
     answers: int
     author: str
@@ -166,14 +180,13 @@ class Agreement:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> Agreement:
         """The terms of a joined campaign."""
-        from edge_sdk.shown import author_of, promise
+        from edge_sdk.presentation import author_of
 
-        terms, gauge = device.terms(campaign_id), Gauge.of(device)
+        terms, gauge = device.terms(campaign_id, spoken()), Gauge.of(device)
         periods = -(-(terms.closes - terms.opens) // terms.period_seconds)
         return cls(
             Card.of(device, campaign_id, now),
             terms,
-            promise(device, campaign_id),
             device.preview(campaign_id),
             periods * terms.answers_per_period,
             author_of(device, campaign_id).hex(),
@@ -188,7 +201,7 @@ class Asked:
     """The question, and what it can be answered with.
 
     Attributes:
-        member_of: the class that the person agreed as; None where there is none.
+        member_of: the class that the person agreed as, in their language; None where there is none.
     """
 
     card: Card
@@ -199,7 +212,8 @@ class Asked:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> Asked:
         """The question of a joined campaign."""
-        from edge_sdk.shown import question
+        from edge_sdk.presentation import question
 
-        terms = device.terms(campaign_id)
-        return cls(Card.of(device, campaign_id, now), terms.question, question(device, campaign_id), terms.member_of)
+        terms, asked = device.terms(campaign_id, spoken()), question(device, campaign_id, spoken())
+        member_of = next((one.shown for one in terms.classes if one.name == terms.member_of), None)
+        return cls(Card.of(device, campaign_id, now), terms.question, asked, member_of)

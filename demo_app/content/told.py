@@ -3,14 +3,15 @@
 One idea: each study promises something of its own reports alone, and a person is asked by several; the number that
 holds for the person is the sum, and where nothing bounds it, that is said.
 
-How it is computed: edge_sdk.exposure.
+How it is computed: edge_sdk.disclosure.exposure.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
+from demo_app.texts import spoken
 from edge_sdk import Device
 
 NANONATS = 10**9
@@ -45,7 +46,7 @@ class Told:
     title: str
     drawn: tuple[Drawn, ...]
     level: float | None = field(repr=False)
-    sure: float = field(repr=False)
+    sure: Fraction = field(repr=False)
     forgotten: float = field(repr=False)
 
     @classmethod
@@ -54,8 +55,13 @@ class Told:
         exposure = device.exposure(campaign_id)
         drawn = tuple(Drawn(told.title, told.drawn, _nats(told.nanonats)) for told in exposure.told)
         level = _nats(exposure.worst.nanonats)
-        sure = 1.0 if level is None else 1 / (1 + math.exp(-level))
-        return cls(device.terms(campaign_id).title, drawn, level, sure, exposure.forgotten_nanonats / NANONATS)
+        return cls(
+            device.terms(campaign_id, spoken()).title,
+            drawn,
+            level,
+            exposure.sure,
+            exposure.forgotten_nanonats / NANONATS,
+        )
 
 
 def _nats(nanonats: int | None) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from kivy.uix.widget import Widget
 
@@ -17,19 +18,31 @@ from demo_app.texts import day, say
 from demo_app.widgets.boxes import Column
 from demo_app.widgets.field import Field
 from demo_app.widgets.look import look
-from edge_sdk.fetch import Offer
+from edge_sdk.transport.download import Offer
+
+if TYPE_CHECKING:
+    from demo_app.app import HalftruthApp
 
 
 class AddView(PageView):
     """Where a study comes from."""
 
+    def __init__(self, app: HalftruthApp, **properties: Any) -> None:
+        super().__init__(app, **properties)
+        self._found = Column(spacing=look.space)
+
     def come(self) -> None:
-        self._address = Field(name="address", label=say("add.address"), text=self.app.settings.server, hint="https://")
+        self._address = Field(name="address", label=say("add.address"), text=self.app.page, hint="https://")
         self._address.bind(on_enter=lambda _: self._ask())
         self._file = Field(name="file", label=say("add.file_label"))
         self._file.bind(on_enter=lambda _: self._read())
         self._found = Column(spacing=look.space)
         self.fill(self._parts())
+
+    def come_back(self) -> None:
+        """What the study was found to ask stays: whoever went to name a key need not ask again."""
+        if not self._found.children:
+            self.come()
 
     def _parts(self) -> Iterator[Widget]:
         yield card(
@@ -44,22 +57,22 @@ class AddView(PageView):
         yield entry("authors", say("add.authors"), say("add.authors_below"), lambda: self.app.go("authors"))
 
     def _ask(self) -> None:
-        self.app.serve(self._address.text.strip())
-        self.app.online(lambda courier: courier.offers(), self._offer)
+        self.app.page = url = self._address.text.strip()
+        self.app.online(lambda courier: courier.offers(url), lambda offers: self._offer(url, offers))
 
-    def _offer(self, offers: tuple[Offer, ...]) -> None:
+    def _offer(self, url: str, offers: tuple[Offer, ...]) -> None:
         self._found.clear_widgets()
         if not offers:
             self._found.add_widget(words(say("add.nothing"), name="nothing"))
         for offer in offers:
             below = say("add.offered", day=day(offer.closes))
-            take = partial(self._take, offer.campaign_id)
+            take = partial(self._take, url, offer.campaign_id)
             self._found.add_widget(entry(f"offer:{offer.title}", offer.title, below, take))
 
-    def _take(self, campaign_id: bytes) -> None:
+    def _take(self, url: str, campaign_id: bytes) -> None:
         self.app.online(
-            lambda courier: courier.fetch(campaign_id),
-            lambda data: self.app.do(lambda model: model.join(data), self._joined),
+            lambda courier: courier.fetch(url, campaign_id),
+            lambda data: self.app.do(lambda model: model.join(data, url), self._joined),
         )
 
     def _read(self) -> None:

@@ -11,7 +11,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.budget import Gauge as Standing
 from demo_app.screens.view import PageView, action, card, words
-from demo_app.texts import number, say
+from demo_app.texts import number, say, times
 from demo_app.widgets.dialogs import ask, tell
 from demo_app.widgets.field import Field
 from demo_app.widgets.gauge import Gauge
@@ -39,7 +39,10 @@ class BudgetView(PageView):
 
     def _parts(self, gauge: Standing) -> Iterator[Widget]:
         yield card(Gauge(spent=gauge.spent, reserved=gauge.reserved, cap=gauge.cap))
-        yield card(words(say("budget.what"), "title"), words(say("budget.nat"), colour="muted"))
+        yield card(
+            words(say("budget.what"), "title"),
+            words(say("budget.nat", one=times(1), two=times(2), eight=times(8)), colour="muted"),
+        )
         yield card(
             words(say("budget.lower"), "title"),
             words(say("budget.lower_how"), colour="muted"),

@@ -12,7 +12,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.study import OPEN, Agreement, Asked, Fitting
 from demo_app.screens.view import Choice, PageView, action, card, words
-from demo_app.texts import day, say
+from demo_app.texts import above, below, day, say
 from demo_app.widgets.dialogs import tell
 
 
@@ -35,7 +35,7 @@ class ConsentView(PageView):
         yield words(terms.title, "headline")
         yield card(
             words(say("consent.answers", count=agreement.answers, day=day(terms.closes))),
-            words(say("consent.reserve", worst=terms.worst_case, remaining=agreement.gauge.remaining)),
+            words(say("consent.reserve", worst=above(terms.worst_case), remaining=below(agreement.gauge.remaining))),
             words(say("consent.leave")),
             words(say("consent.told")),
             words(say("consent.enrol")) if terms.enrolment == "enrolled" else None,
@@ -51,7 +51,7 @@ class ConsentView(PageView):
 
     def _classes(self, agreement: Agreement) -> Widget:
         classes = agreement.terms.classes
-        told = [say("consent.class_cost", name=one.name, worst=one.worst_case) for one in classes]
+        told = [say("consent.class_cost", name=one.shown, worst=above(one.worst_case)) for one in classes]
 
         def choose(place: int) -> None:
             self._pick(classes[place].name, None)
@@ -66,7 +66,7 @@ class ConsentView(PageView):
             why = say("consent.fit_room" if fitting.known else "consent.fit_unknown")
             return card(title, words(why, colour="muted", name="unfitting"))
         told = [
-            say("consent.fit_cost", level=one.level, share=round(100 * one.share), worst=one.worst_case)
+            say("consent.fit_cost", level=one.level, share=round(100 * one.share), worst=above(one.worst_case))
             for one in fitting.strengths
         ]
 

@@ -12,7 +12,7 @@ from kivy.uix.widget import Widget
 from demo_app.content.answer import Answers, History, Row
 from demo_app.screens.spelling import spelled
 from demo_app.screens.view import PageView, action, card, words
-from demo_app.texts import day, number, say
+from demo_app.texts import above, day, say
 from demo_app.widgets.boxes import Card, Rule
 from demo_app.widgets.dialogs import ask
 
@@ -54,11 +54,17 @@ class HistoryView(PageView):
 
     def _card(self, answers: Answers) -> Card:
         made = card(
-            words(answers.card.title, "title"), words(say("history.spent", spent=answers.spent), "small", "muted")
+            words(answers.card.title, "title"),
+            words(say("history.spent", spent=above(answers.spent)), "small", "muted"),
         )
         for place, one in enumerate(answers.given[:MOST_VALUES]):
             made.add_widget(Rule())
-            made.add_widget(words(spelled(answers.kind, one.label) or say("history.none"), name=f"given:{one.label}"))
+            made.add_widget(
+                words(
+                    spelled(answers.kind, one.label, answers.card.names) or say("history.none"),
+                    name=f"given:{one.label}",
+                )
+            )
             told = say("history.given", count=one.times, period=one.period + 1)
             if one.waits:
                 told += " " + say("history.waits")
@@ -98,4 +104,4 @@ class HistoryView(PageView):
 def _line(row: Row) -> str:
     """One row of the ledger."""
     title = row.title or say("ledger.forgotten")
-    return f"{day(row.time)}: {say(f'ledger.{row.kind}', nats=number(row.nats), title=title)}"
+    return f"{day(row.time)}: {say(f'ledger.{row.kind}', nats=above(row.nats), title=title)}"

@@ -6,8 +6,8 @@ seen the bytes that will.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from kivy.metrics import dp
 from kivy.uix.widget import Widget
@@ -15,15 +15,23 @@ from kivy.uix.widget import Widget
 from demo_app.content.answer import Leaving
 from demo_app.screens.spelling import spelled
 from demo_app.screens.view import PageView, action, card, words
-from demo_app.texts import say
+from demo_app.texts import above, say, spoken
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import Belief, Chances
-from demo_app.widgets.gauge import times
 from demo_app.widgets.look import look
 from demo_app.widgets.words import Mono
 
+if TYPE_CHECKING:  # loaded with the first campaign
+    from edge_sdk.disclosure.envelopes import Outgoing, Said
+
 WIDE_ROWS = 560
 """dp: from this width on, 16 bytes stand in a row."""
+
+MOST_SHOWN = 8
+"""Envelopes that are shown byte by byte; of more, it is said how many there are."""
+
+PARTS = ("output", "place", "public", "declared", "campaign", "key", "signature", "form")
+"""The parts of an envelope, in the order in which they are told."""
 
 
 class LeavingView(PageView):
@@ -40,56 +48,89 @@ class LeavingView(PageView):
         made = leaving.report is not None
         yield card(
             words(say("leaving.answer"), "small", "muted"),
-            words(spelled(leaving.kind, leaving.value) or say("leaving.empty"), "title", name="answer"),
+            words(
+                spelled(leaving.kind, leaving.value, leaving.card.names) or say("leaving.empty"), "title", name="answer"
+            ),
             words(say("leaving.stays"), "small", "muted"),
         )
         if made:
             yield self._bytes(leaving)
         yield card(
             words(say("leaving.chances"), "title"),
-            Chances(truth=leaving.truth),
+            Chances(truth=leaving.truth, wrong=leaving.wrong),
         )
         yield card(
             Belief(before=leaving.before, after=leaving.after),
-            words(say("leaving.most", factor=times_of(leaving.factor)), "small", "muted"),
+            words(leaving.terms.promise.told(spoken()), "small", "muted"),
         )
         yield card(
             words(say("leaving.price"), "title"),
             words(self._cost(leaving), name="cost"),
-            words(say("leaving.spent", spent=leaving.after_cost), "small", "muted"),
+            words(say("leaving.spent", spent=above(leaving.after_cost)), "small", "muted"),
         )
         if not made:
-            yield card(words(say("leaving.size", count=leaving.size)), words(say("leaving.chance"), "small", "muted"))
+            more = leaving.total - leaving.size
+            yield card(
+                words(say("leaving.size", count=leaving.size)),
+                words(say("leaving.with", count=more, total=leaving.total), name="with") if more > 0 else None,
+                words(say("leaving.chance"), "small", "muted"),
+            )
         yield from self._actions(leaving)
 
     def _cost(self, leaving: Leaving) -> str:
         if not leaving.cost:
             return say("leaving.free")
         key = "leaving.costs" if leaving.report is None else "leaving.cost_now"
-        return say(key, cost=leaving.cost, factor=times(leaving.cost))
+        return say(key, cost=above(leaving.cost))
 
     def _bytes(self, leaving: Leaving) -> Widget:
-        """The report, byte by byte, and what each stretch of it is."""
+        """Every envelope that leaves for this study, byte by byte, with what each stretch of it is."""
+        made = card(
+            words(say("leaving.bytes", count=leaving.total), "title", name="total"),
+            words(say("leaving.bytes_how"), "small", "muted"),
+        )
+        # The new report first, whatever order they leave in.
+        envelopes = sorted(leaving.envelopes, key=lambda one: one.data != leaving.report)
+        for place, one in enumerate(envelopes[:MOST_SHOWN]):
+            for part in self._envelope(leaving, place, one):
+                made.add_widget(part)
+        rest = envelopes[MOST_SHOWN:]
+        if rest:
+            made.add_widget(Rule())
+            size = sum(len(one.data) for one in rest)
+            made.add_widget(words(say("leaving.more", count=len(rest), size=size), "small", "muted"))
+        if leaving.report not in [one.data for one in envelopes]:
+            made.add_widget(words(say("leaving.gone"), "small", "muted", name="gone"))
+        count, size = leaving.beside
+        if count:
+            made.add_widget(Rule())
+            made.add_widget(words(say("leaving.beside", count=count, size=size), "small", "muted", name="beside"))
+        return made
+
+    def _envelope(self, leaving: Leaving, place: int, one: Outgoing) -> Iterator[Widget]:
         red, green, blue, _ = look.accent
         strong = f"{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
         marked = []
-        for part in leaving.parts:
+        for part in one.parts:
             for byte in part.data:
                 code = f"{byte:02x}"
-                marked.append(f"[b][color={strong}]{code}[/color][/b]" if part.name == "output" else code)
+                drawn = part.name == "output"
+                marked.append(f"[u][color={strong}]{code}[/color][/u]" if drawn else code)
         across = 16 if self.width > dp(WIDE_ROWS) else 8
         rows = [" ".join(marked[start : start + across]) for start in range(0, len(marked), across)]
-        named = {part.name: part.data for part in leaving.parts}
-        made = card(
-            words(say("leaving.bytes", count=leaving.size), "title"),
-            words(say("leaving.bytes_how"), "small", "muted"),
-            Mono(text="\n".join(rows), role="small", markup=True, name="bytes"),
-            Rule(),
-        )
-        for name in ("output", "place", "campaign", "key", "signature"):
-            told = say(f"part.{name}", count=len(named[name]))
-            made.add_widget(words(told, "small", "accent" if name == "output" else "muted"))
-        return made
+        mine = one.data == leaving.report
+        yield Rule()
+        yield words(say(f"leaving.{one.kind}", count=len(one.data)), "body", name=f"envelope:{place}")
+        if mine and len(leaving.said) == 1:
+            yield words(says(leaving.kind, leaving.said[0], leaving.card.names), "body", name="says")
+        yield Mono(text="\n".join(rows), role="small", markup=True, name="bytes" if mine else f"bytes:{place}")
+        sizes: dict[str, int] = {}
+        for part in one.parts:
+            sizes[part.name] = sizes.get(part.name, 0) + len(part.data)
+        for name in PARTS:
+            if name in sizes:
+                told = say(f"part.{name}", count=sizes[name])
+                yield words(told, "small", "accent" if name == "output" else "muted", name=f"part:{place}:{name}")
 
     def _actions(self, leaving: Leaving) -> Iterator[Widget]:
         if leaving.report is None:
@@ -108,6 +149,11 @@ class LeavingView(PageView):
         self.app.go("leaving", leaving, fresh=True)
 
 
-def times_of(factor: float) -> str:
-    """A factor as a person reads it."""
-    return times(math.log(factor))
+def says(kind: str, said: Said, names: Mapping[str, str]) -> str:
+    """What a report says in words: the answers that it fits, or how many these are."""
+    if not said.fits:
+        return say("says.none")
+    if not said.labels:
+        return say("says.many", fits=said.fits, size=said.size)
+    named = [spelled(kind, label, names) if label else say("history.none") for label in said.labels]
+    return say("says.answers", answers=say("says.or").join(named))

@@ -27,7 +27,6 @@ class OutboxView(PageView):
 
     def show(self, queue: Queue) -> None:
         """Fill the page."""
-        self._server = Field(name="server", label=say("outbox.server"), text=queue.server, hint="https://")
         self._file = Field(name="file", label=say("outbox.file"))
         self.fill(self._parts(queue))
 
@@ -39,32 +38,59 @@ class OutboxView(PageView):
         for upload in queue.uploads:
             yield self._card(upload)
         yield card(
-            self._server,
             words(say("outbox.seen"), "small", "muted"),
             action("send", say("outbox.send"), self._send),
         )
-        export = action("export", say("outbox.export"), self._export, "outlined")
-        yield card(words(say("outbox.by_hand"), "title"), self._file, export)
+        exports = [self._exporting(upload) for upload in queue.uploads]
+        yield card(words(say("outbox.by_hand"), "title"), self._file, *exports)
+
+    def _exporting(self, upload: Upload) -> Widget:
+        text = say("outbox.export", title=upload.title)
+        return action(f"export:{upload.title}", text, lambda: self._export(upload.campaign_id), "outlined")
 
     def _card(self, upload: Upload) -> Card:
-        told = say("outbox.waits", count=upload.envelopes, size=upload.size)
+        made = card(words(upload.title, "title"), *self._standing(upload))
+        if upload.addressable:
+            name = upload.title
+            field = Field(
+                name=f"address:{name}", label=say("outbox.address"), text=" ".join(upload.addresses), hint="https://"
+            )
+            made.add_widget(field)
+            made.add_widget(
+                action(f"keep:{name}", say("outbox.keep"), lambda: self._keep(upload.campaign_id, field.text), "plain")
+            )
+        return made
+
+    def _standing(self, upload: Upload) -> Iterator[Widget]:
+        """How much waits, where it goes, and what keeps it here."""
+        yield words(say("outbox.waits", count=upload.envelopes, size=upload.size))
+        for kind, count, size in upload.kinds:
+            yield words(say(f"outbox.{kind}", count=count, size=size), "small", "muted", name=f"waits:{kind}")
+        if not upload.addresses:
+            yield words(say("outbox.nowhere"), colour="alert")
+            return
+        yield words(say("outbox.to", address="\n".join(upload.addresses)), "small", "muted")
         if upload.refused:
-            below = words(say("outbox.refused"), colour="alert")
-        elif upload.again is not None:
-            below = words(say("outbox.again", day=day(upload.again), clock=clock(upload.again)), colour="muted")
+            yield words(say("outbox.refused"), colour="alert")
+            return
+        if upload.foreign:
+            yield words(say("outbox.foreign"), colour="alert")
+        if upload.again is not None:
+            yield words(say("outbox.again", day=day(upload.again), clock=clock(upload.again)), colour="muted")
         else:
-            below = words(say("outbox.ready"), colour="muted")
-        return card(words(upload.title, "title"), words(told), below)
+            yield words(say("outbox.ready"), colour="muted")
 
     def _send(self) -> None:
-        self.app.serve(self._server.text.strip())
         self.app.send()
 
-    def _export(self) -> None:
+    def _keep(self, campaign_id: bytes, url: str) -> None:
+        self.app.do(lambda model: model.set_address(campaign_id, url.strip()), self.show)
+
+    def _export(self, campaign_id: bytes) -> None:
         path = self._file.text.strip()
 
         def told(count: int) -> None:
             tell(say("outbox.exported", count=count), "good")
             self.come()
 
-        self.app.do(lambda model: model.export(path), told)
+        self.app.do(lambda model: model.export(path, campaign_id), told)

@@ -102,11 +102,11 @@ class QuestionView(View):
         # The width it will have: a long list measures its texts once.
         width = self._box.width - self._box.padding[0] - self._box.padding[2]
         if question.kind == "items":
-            several = ItemSet(name="items", values=question.labels, width=width)
+            several = ItemSet(name="items", values=question.shown, width=width)
             several.bind(on_set=lambda _, chosen: self._choose(ITEMS_BETWEEN.join(question.labels[x] for x in chosen)))
             self._next.disabled = False  # none is a set as well
             return several
-        one = ChoiceList(name="choice", values=question.labels, width=width)
+        one = ChoiceList(name="choice", values=question.shown, width=width)
         one.bind(on_choice=lambda _, x: self._choose(question.labels[x]))
         return one
 

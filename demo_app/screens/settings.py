@@ -1,4 +1,4 @@
-"""Settings: the language, light or dark, the study's address, whom to trust, and forgetting everything.
+"""Settings: the language, light or dark, whom to trust, and forgetting everything.
 
 One idea: every choice holds at once, and forgetting everything is one touch and one question away.
 """
@@ -14,7 +14,6 @@ from demo_app.screens.view import Choice, PageView, action, card, entry, words
 from demo_app.settings import LOOKS
 from demo_app.texts import LANGUAGES, say, spoken
 from demo_app.widgets.dialogs import ask, tell
-from demo_app.widgets.field import Field
 
 
 class SettingsView(PageView):
@@ -23,9 +22,6 @@ class SettingsView(PageView):
     place = "settings"
 
     def come(self) -> None:
-        server = self.app.settings.server
-        self._server = Field(name="server", label=say("settings.server"), text=server, hint="https://")
-        self._server.bind(on_enter=lambda _: self._serve())
         self.fill(self._parts())
 
     def _parts(self) -> Iterator[Widget]:
@@ -38,8 +34,6 @@ class SettingsView(PageView):
             words(say("settings.look"), "title"),
             Choice("look", looks, LOOKS.index(self.app.settings.look), self._wear),
         )
-        save = action("save", say("settings.save"), self._serve, "outlined")
-        yield card(words(say("settings.study"), "title"), self._server, save)
         yield entry("authors", say("settings.authors"), say("settings.authors_below"), lambda: self.app.go("authors"))
         yield entry("device", say("settings.device"), say("settings.device_below"), lambda: self.app.go("device"))
         yield card(
@@ -53,10 +47,6 @@ class SettingsView(PageView):
 
     def _wear(self, place: int) -> None:
         self.app.change(replace(self.app.settings, look=LOOKS[place]))
-
-    def _serve(self) -> None:
-        self.app.serve(self._server.text.strip())
-        tell(say("settings.saved"), "good")
 
     def _forget(self) -> None:
         ask(

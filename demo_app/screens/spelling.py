@@ -5,14 +5,20 @@ One idea: the device's own text of an answer is exact and the same everywhere; h
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from demo_app.texts import say, written
 
 ITEMS_BETWEEN = ";"
 """Between the items of a set, as the device reads them."""
 
 
-def spelled(kind: str, value: str) -> str:
-    """The text of an answer to a question of a kind; empty for a set of nothing."""
+def spelled(kind: str, value: str, names: Mapping[str, str]) -> str:
+    """The text of an answer to a question of a kind; empty for a set of nothing.
+
+    Args:
+        names: what the study calls its values in the person's language, where it says.
+    """
     if kind == "grid":
         latitude, longitude = value.split(",")
         return say(
@@ -24,4 +30,6 @@ def spelled(kind: str, value: str) -> str:
         )
     if kind == "buckets":
         return written(value)
-    return value.replace(ITEMS_BETWEEN, ", ") if kind == "items" else value
+    if kind == "items":
+        return ", ".join(names.get(item, item) for item in value.split(ITEMS_BETWEEN))
+    return names.get(value, value)

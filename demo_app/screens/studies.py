@@ -11,7 +11,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.study import ANSWERED, NEW, OPEN, OVER, Card, Overview
 from demo_app.screens.view import PageView, action, card, entry, words
-from demo_app.texts import day, say
+from demo_app.texts import below, day, say
 
 
 class StudiesView(PageView):
@@ -36,7 +36,7 @@ class StudiesView(PageView):
             yield self._entry(one)
         kind = "outlined" if overview.cards else "filled"
         yield action("add", say("studies.add"), lambda: self.app.go("add"), kind)
-        left = say("studies.budget_below", remaining=overview.gauge.remaining, cap=overview.gauge.cap)
+        left = say("studies.budget_below", remaining=below(overview.gauge.remaining), cap=overview.gauge.cap)
         yield entry("gauge", say("studies.budget"), left, lambda: self.app.visit("budget"))
 
     def _entry(self, one: Card) -> Widget:
@@ -54,5 +54,5 @@ def state(one: Card) -> str:
     if one.state == ANSWERED:
         return say("state.last") if one.following is None else say("state.answered", day=day(one.following))
     if one.state == OVER:
-        return say("state.over", day=day(one.closes))
+        return say("state.early" if one.early else "state.over", day=day(one.closes))
     return say("state.upcoming", day=day(one.opens))

@@ -5,7 +5,8 @@ One idea: everything that the person decides by stands on one page, in the order
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kivy.uix.widget import Widget
 
@@ -13,11 +14,16 @@ from demo_app.content.study import NEW, OPEN, Agreement
 from demo_app.screens.authors import spaced
 from demo_app.screens.studies import state
 from demo_app.screens.view import PageView, action, card, words
-from demo_app.texts import day, number, say
+from demo_app.texts import above, below, day, say, spoken
 from demo_app.widgets.chances import Belief, Chances
 from demo_app.widgets.dialogs import ask
-from demo_app.widgets.gauge import times
 from demo_app.widgets.words import Mono
+
+if TYPE_CHECKING:
+    from edge_sdk.campaigns.terms import Terms
+
+MOST_NAMED = 24
+"""Possible answers that the terms name; the question has them all."""
 
 
 class TermsView(PageView):
@@ -45,23 +51,29 @@ class TermsView(PageView):
             words(say("terms.every", count=terms.answers_per_period, length=span(terms.period_seconds))),
             None if one.state == NEW else words(state(one), colour="muted"),
         )
+        if terms.shown:
+            yield card(words(say("terms.values"), "title"), words(some(terms.shown), name="values"))
+        yield card(*_about(terms))
         yield card(
             words(say("terms.promise"), "title"),
-            words(promised(agreement), name="promise"),
+            words(terms.promise.told(spoken()), name="promise"),
             words(say("terms.checked"), "small", "muted"),
         )
         yield card(
             words(say("terms.chances"), "title"),
             words(say("terms.chances_how"), "small", "muted"),
-            Chances(truth=agreement.preview.truth),
+            Chances(truth=agreement.preview.truth, wrong=agreement.preview.wrong),
         )
         yield card(
             Belief(before=agreement.preview.belief.before, after=agreement.preview.belief.after),
         )
         yield card(
             words(say("terms.price"), "title"),
-            words(say("terms.cost", cost=terms.cost, factor=times(terms.cost))),
-            words(say("terms.worst", worst=terms.worst_case, remaining=agreement.gauge.remaining), name="worst"),
+            words(say("terms.cost", cost=above(terms.cost))),
+            words(
+                say("terms.worst", worst=above(terms.worst_case), remaining=below(agreement.gauge.remaining)),
+                name="worst",
+            ),
             None if agreement.fits or one.state != NEW else words(say("terms.unfit"), colour="alert", name="unfit"),
         )
         yield card(words(say("terms.signed"), "small", "muted"), Mono(text=spaced(agreement.author), role="small"))
@@ -92,23 +104,24 @@ class TermsView(PageView):
         )
 
 
-def promised(agreement: Agreement) -> str:
-    """What the campaign promises, in words."""
-    promise = agreement.promise
-    text = say(
-        f"promise.{promise.notion}",
-        factor=shown(promise.factor),
-        least=shown(promise.least),
-        count=promise.sensitive,
-    )
-    if promise.radius is not None and promise.ball is not None:
-        text += " " + say("promise.ball", people=number(promise.radius), factor=shown(promise.ball))
-    return text
+def some(values: Sequence[str]) -> str:
+    """The first of the possible answers, and how many more there are."""
+    named = ", ".join(values[:MOST_NAMED])
+    more = len(values) - MOST_NAMED
+    return named if more <= 0 else say("terms.more", values=named, count=more)
 
 
-def shown(factor: float) -> str:
-    """How many times, with as many digits as a person reads."""
-    return number(factor, 2 if factor < 100 else 3)
+def _about(terms: Terms) -> Iterator[Widget]:
+    """Where reports go, whom to ask, how long things are kept, and that nothing that was sent can be withdrawn."""
+    yield words(say("terms.about"), "title")
+    hosts = ", ".join(terms.hosts)
+    yield words(say("terms.hosts", hosts=hosts) if hosts else say("terms.nowhere"), name="hosts")
+    yield words(say("terms.contact", contact=terms.contact) if terms.contact else say("terms.nobody"), name="contact")
+    kept = say("terms.kept", retention=terms.retention) if terms.retention else say("terms.unkept")
+    yield words(kept, name="retention")
+    if terms.notice:
+        yield words(say("terms.notice", link=terms.notice), name="notice")
+    yield words(say("terms.withdrawal"), name="withdrawal")
 
 
 def span(seconds: int) -> str:

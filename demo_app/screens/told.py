@@ -6,15 +6,15 @@ One idea: the one number that holds for the person, whoever asked how often; and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from kivy.uix.widget import Widget
 
 from demo_app.content.told import Drawn, Told
 from demo_app.screens.view import PageView, card, words
-from demo_app.texts import say
+from demo_app.texts import above, say, times
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import Portion
-from demo_app.widgets.gauge import times
 
 
 class ToldView(PageView):
@@ -42,7 +42,7 @@ class ToldView(PageView):
         )
         yield card(
             words(say("told.bet"), "small", "muted"),
-            Portion(label=say("told.before"), share=0.5),
+            Portion(label=say("told.before"), share=Fraction(1, 2)),
             Portion(label=say("told.after"), share=told.sure, strong=True, name="sure"),
         )
         yield card(
@@ -50,10 +50,10 @@ class ToldView(PageView):
             words(say("told.from_how"), "small", "muted"),
             *(part for one in told.drawn for part in self._study(one)),
             Rule() if told.forgotten else None,
-            words(say("told.forgotten", nats=told.forgotten), "small", "muted") if told.forgotten else None,
+            words(say("told.forgotten", nats=above(told.forgotten)), "small", "muted") if told.forgotten else None,
         )
 
     def _study(self, one: Drawn) -> tuple[Widget, ...]:
-        level = say("told.no_bound") if one.level is None else say("told.level", level=one.level)
+        level = say("told.no_bound") if one.level is None else say("told.level", level=above(one.level))
         drawn = say("told.draws", count=one.times)
         return Rule(), words(one.title), words(f"{drawn} {level}", "small", "muted", name=f"drawn:{one.title}")

@@ -12,6 +12,7 @@ from typing import Any
 
 DEFAULT = "en"
 LANGUAGES = {"en": "English", "de": "Deutsch"}
+NANONATS = 10**9
 
 _spoken: dict[str, Any] = {}
 
@@ -70,6 +71,49 @@ def number(value: float, digits: int = 3) -> str:
     text = f"{value:.{places}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return written("0" if text == "-0" else text)
+
+
+def above(nats: float) -> str:
+    """Nats that are spent, set aside or may be told, as ``number`` writes them, rounded up.
+
+    Args:
+        nats: a whole number of nanonats, which a float this small tells exactly.
+    """
+    return _decimal(-_thousandths(-round(nats * NANONATS)))
+
+
+def below(nats: float) -> str:
+    """Nats that are left, as ``number`` writes them, rounded down."""
+    return _decimal(_thousandths(round(nats * NANONATS)))
+
+
+def _thousandths(nanonats: int) -> int:
+    """Thousandths of a nat, rounded down to three significant digits, or to whole nats where these have more."""
+    whole = abs(nanonats) // NANONATS
+    unit = 10 ** min(3, len(str(whole))) if whole else 1
+    return nanonats // (unit * NANONATS // 1000) * unit
+
+
+def _decimal(thousandths: int) -> str:
+    """A number of thousandths as the language writes it."""
+    marks = _words()["number"]
+    whole, rest = divmod(abs(thousandths), 1000)
+    text = (f"{whole:,}" if whole >= 10**4 else str(whole)).replace(",", str(marks["group"]))
+    if rest:
+        text += str(marks["point"]) + f"{rest:03}".rstrip("0")
+    return f"\N{MINUS SIGN}{text}" if thousandths < 0 else text
+
+
+def times(nats: float) -> str:
+    """e^nats as a person reads it, of few digits and rounded up.
+
+    Args:
+        nats: a whole number of nanonats, which a float this small tells exactly.
+    """
+    from edge_sdk.budget.policy import factor
+
+    marks = _words()["number"]
+    return factor(round(nats * NANONATS), str(marks["point"]), str(marks["group"]))
 
 
 def written(decimal: str) -> str:

@@ -25,5 +25,5 @@ a ``name`` by which tests find it. Import a module and its classes may be used i
     slider     NumberSlider          low, high, places, unit; text (the number typed, "" until named), on_number(text)
     gridmap    GridMap               south north west east step (microdegrees), chosen (row, column) or None, on_cell
     gauge      Gauge                 spent, reserved, cap in nats: one bar, and what it says in words
-    chances    Chances               truth (0 .. 1): of 100 people; Belief: before, after (0 .. 1), as two bars
+    chances    Chances               truth, wrong (0 .. 1): of 100 people each; Belief: before, after, as bars
 """

@@ -1,23 +1,25 @@
-"""Pictures of chance: of 100 people, how many reports say the truth; and what could be believed before and after.
+"""Pictures of chance: how many reports of 100 people fit an answer; and what could be believed before and after.
 
-One idea: people count people better than they read probabilities, so a chance is 100 dots, those of the truth filled
-and the others hollow, with the counts in words. A belief is a bar with its number beside it.
+People count people better than they read probabilities, so a chance is 100 dots, those of the reports that fit filled
+and the others hollow, with the counts in words. How many fit a true answer says nothing without how many fit a wrong
+one, so both are shown. A belief is a bar with its number beside it.
 
 Which chance it is, is computed on the device: ``Device.preview``.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
-from math import hypot
+from math import ceil, floor, hypot
 from typing import Any
 
 from kivy.clock import Clock
 from kivy.graphics import Color, Mesh
 from kivy.graphics.texture import Texture
 from kivy.lang import Builder
-from kivy.metrics import dp, sp
-from kivy.properties import BooleanProperty, NumericProperty, StringProperty
+from kivy.metrics import dp
+from kivy.properties import BooleanProperty, NumericProperty, ObjectProperty, StringProperty
 from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.widget import Widget
 
@@ -32,41 +34,33 @@ Builder.load_string("""
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 
+<Counted@Row>:
+    filled: 0
+    told: ""
+    called: ""
+    spacing: look.space
+    Dots:
+        filled: root.filled
+        size_hint: None, None
+        size: dp(104), dp(104)
+    Words:
+        text: root.told
+        name: root.called
+        pos_hint: {"center_y": 0.5}
+
 <Chances>:
-    orientation: "horizontal" if self.beside else "vertical"
+    orientation: "vertical"
     size_hint_y: None
     height: self.minimum_height
     spacing: look.space
-    Dots:
-        id: dots
+    Counted:
         filled: root.filled
-        size_hint: None, None
-        size: dp(150), dp(150)
-    Column:
-        pos_hint: {"center_y": 0.5}
-        spacing: look.tight
-        Row:
-            spacing: look.tight
-            Dots:
-                filled: 1
-                across: 1
-                size_hint: None, None
-                size: dp(14), dp(14)
-                pos_hint: {"top": 0.9}
-            Words:
-                text: root.told_truth
-                name: root.name + ":truth"
-        Row:
-            spacing: look.tight
-            Dots:
-                filled: 0
-                across: 1
-                size_hint: None, None
-                size: dp(14), dp(14)
-                pos_hint: {"top": 0.9}
-            Words:
-                text: root.told_else
-                name: root.name + ":else"
+        told: root.told_truth
+        called: root.name + ":truth"
+    Counted:
+        filled: root.hidden
+        told: root.told_wrong
+        called: root.name + ":wrong"
 
 <Portion>:
     orientation: "vertical"
@@ -97,8 +91,8 @@ Builder.load_string("""
                 rgba: look.accent if root.strong else look.edge
             SmoothRoundedRectangle:
                 pos: self.pos
-                size: max(dp(3), self.width * min(1, root.share)), self.height
-                radius: [min(dp(6), self.width * min(1, root.share) / 2)]
+                size: max(dp(3), self.width * min(1, float(root.share))), self.height
+                radius: [min(dp(6), self.width * min(1, float(root.share)) / 2)]
 
 <Belief>:
     orientation: "vertical"
@@ -195,54 +189,45 @@ def _dot(side: int, inner: float, outer: float) -> Texture:
 
 
 class Chances(BoxLayout):
-    """Of 100 people who answer as this one: how many reports say the truth.
+    """Of 100 people who answer as this one, and of 100 who do not: how many reports fit the answer.
 
     Attributes:
-        truth: the probability that one does.
+        truth: the probability that a report fits the answer where it is true; told rounded up.
+        wrong: the least probability that it fits where another is; told rounded down.
+        filled, hidden: the dots of each.
     """
 
-    truth = NumericProperty(0.0)
+    truth = ObjectProperty(Fraction(0))
+    wrong = ObjectProperty(Fraction(0))
     filled = NumericProperty(0)
-    beside = BooleanProperty(True)
+    hidden = NumericProperty(0)
     told_truth = StringProperty("")
-    told_else = StringProperty("")
+    told_wrong = StringProperty("")
     name = StringProperty("chances")
 
     def __init__(self, **properties: Any) -> None:
         super().__init__(**properties)
-        self.bind(truth=self._tell, width=self._lay)
+        self.bind(truth=self._tell, wrong=self._tell)
         self._tell()
 
-    def _lay(self, *_: object) -> None:
-        # The words need room for the longest of them.
-        self.beside = self.width > dp(150) + sp(110)
-
     def _tell(self, *_: object) -> None:
-        self.filled = round(100 * self.truth)
-        if 0 < self.truth < 1:
-            # Neither "nobody" nor "everybody" may be said of what can happen.
-            self.filled = min(max(self.filled, 1), 99)
-        self.told_truth = say(_key("truth", 100 * self.truth), count=self.filled)
-        self.told_else = say(_key("else", 100 * (1 - self.truth)), count=100 - self.filled)
-
-
-def _key(which: str, share: float) -> str:
-    """The text of a number of people in 100: fewer than one, more than 99, or about so many."""
-    if 0 < share < 0.5:
-        return f"chances.{which}_rare"
-    return f"chances.{which}_sure" if 99.5 < share < 100 else f"chances.{which}"
+        self.filled = ceil(100 * self.truth)
+        self.hidden = floor(100 * self.wrong)
+        rare = 0 < 100 * self.truth < 1
+        self.told_truth = say("chances.rare" if rare else "chances.truth", count=self.filled)
+        self.told_wrong = say("chances.wrong" if self.hidden else "chances.unfit", count=self.hidden)
 
 
 class Portion(BoxLayout):
     """A bar with its label and its number.
 
     Attributes:
-        share: of the bar.
+        share: of the bar; told rounded up.
         strong: whether it is the one that matters.
     """
 
     label = StringProperty("")
-    share = NumericProperty(0.0)
+    share = ObjectProperty(Fraction(0))
     told = StringProperty("")
     strong = BooleanProperty(False)
     name = StringProperty("")
@@ -259,7 +244,7 @@ class Portion(BoxLayout):
         elif 99 < percent < 100:
             self.told = say("belief.sure")
         else:
-            self.told = say("belief.percent", percent=round(percent))
+            self.told = say("belief.percent", percent=ceil(percent))
 
 
 class Belief(BoxLayout):
@@ -269,6 +254,6 @@ class Belief(BoxLayout):
         before, after: probabilities.
     """
 
-    before = NumericProperty(0.0)
-    after = NumericProperty(0.0)
+    before = ObjectProperty(Fraction(0))
+    after = ObjectProperty(Fraction(0))
     name = StringProperty("belief")

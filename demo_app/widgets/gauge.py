@@ -8,7 +8,6 @@ What a nat is, in plain words, is the texts'.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from kivy.graphics import Color, Line, Rectangle, RoundedRectangle, StencilPop, StencilPush, StencilUnUse, StencilUse
@@ -18,7 +17,7 @@ from kivy.properties import NumericProperty, StringProperty
 from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.widget import Widget
 
-from demo_app.texts import number, say
+from demo_app.texts import above, below, say, times
 from demo_app.widgets import boxes, words
 from demo_app.widgets.look import look
 
@@ -148,16 +147,7 @@ class Gauge(BoxLayout):
 
     def _tell(self, *_: object) -> None:
         remaining = max(0.0, self.cap - self.spent - self.reserved)
-        self.told_spent = say("gauge.spent", nats=self.spent)
-        self.told_reserved = say("gauge.reserved", nats=self.reserved)
-        self.told_remaining = say("gauge.remaining", nats=remaining, cap=self.cap)
+        self.told_spent = say("gauge.spent", nats=above(self.spent))
+        self.told_reserved = say("gauge.reserved", nats=above(self.reserved))
+        self.told_remaining = say("gauge.remaining", nats=below(remaining), cap=self.cap)
         self.told_most = say("gauge.most", cap=self.cap, factor=times(self.cap))
-
-
-def times(nats: float) -> str:
-    """e^nats as a person reads it: how many times likelier or surer."""
-    factor = math.exp(min(nats, 30.0))
-    if factor < 100:
-        return number(round(factor, 2 if factor < 2 else 1))
-    places = len(str(int(factor))) - 2
-    return number(round(factor / 10**places) * 10**places)

@@ -1,0 +1,199 @@
+"""Joining: what the dearest campaigns that a device accepts cost it, and what one costs that it refuses.
+
+Each campaign is opened in a process of its own, from its signed bytes, as a device does when it joins: CPU seconds and
+the peak of memory above what importing took. The limits are SPEC 6.11's; the aims are two seconds and 64 MiB.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from math import comb
+from pathlib import Path
+
+from protocol import exact
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.channels import (
+    Bits,
+    Blocks,
+    Channel,
+    Hadamard,
+    Noise,
+    ProjectiveGeometry,
+    RandomizedResponse,
+    SubsetSelection,
+    Table,
+    Triples,
+    Windows,
+)
+from protocol.channels.support import ONE
+from protocol.channels.windows.arrangement import Type
+from protocol.domain import Grid
+from protocol.effort import MOST_HELD, MOST_STEPS
+from protocol.errors import BadData
+from protocol.keys import SigningKey
+from protocol.notions import Block, Classes, Geo, Graded, Information, Ldp, Matrix, MutualInformation, Notion
+
+AUTHOR = SigningKey(bytes(range(32)))
+MOST = exact.MAX_LEVEL
+"""A level that every channel here keeps: nothing ends an audit early."""
+
+Asked = tuple[Notion, Channel]
+
+
+def dearest() -> dict[str, Callable[[], Asked]]:
+    """By name, a maker of a notion and a channel: of each family what takes most, accepted or not."""
+    return {
+        "hadamard, ldp, 2^20 values": lambda: (Ldp(MOST), Hadamard(2**63 + 2**62, 2**20)),
+        "hadamard, pairwise, 112 values": lambda: (_matrix(112), Hadamard(2**63 + 2**62, 112)),
+        "hadamard, lip, 2,045 values": lambda: (Information(MOST, (1,) * 2045), Hadamard(2**63 + 2**62, 2045)),
+        "projective, lip, 1,023 values": lambda: (Information(MOST, _prior(1023)), projective(1023, 2, 10)),
+        "projective, lip, 3,900 values": lambda: (Information(MOST, _prior(3900)), projective(3900, 2, 12)),
+        "projective, pairwise, 112 values": lambda: (_matrix(112), projective(112, 2, 20)),
+        "subset, pairwise, 62 values": lambda: (_matrix(62), _subset(62, 31)),
+        "triples, lip, 4,095 values": lambda: (Information(MOST, _prior(4095)), _triples(4095)),
+        "response, lip, 7,000 covers": lambda: (Information(MOST, _prior(7000)), _response(7000)),
+        "bits, minid, 64 classes of 65,536": lambda: (_minid(2**16, 64), _bits(2**16, 64)),
+        "bits, lip, 700 classes": lambda: (Information(MOST, _prior(700)), _bits(700, 700)),
+        "bits, ldp, 3,500 classes": lambda: (Ldp(MOST), _bits(3500, 3500)),
+        "blocks, block, 800,000 values": lambda: _in_blocks(800_000),
+        "blocks, block, 2^20 values: refused": lambda: _in_blocks(2**20),
+        "table, pairwise, 95 x 180": lambda: (_matrix(95), _table(95, 180)),
+        "table, mutual information, 80 x 80": lambda: (MutualInformation(MOST, _prior(80)), _table(80, 80)),
+        "table, lip with a ball, 80 x 80": lambda: (Information(MOST, _prior(80), 10**8), _table(80, 80)),
+        "noise, ldp, 3,290 points": lambda: (Ldp(MOST), _noise(1, 3290)),
+        "noise, geo, 1,020 points": lambda: (Geo.between(MOST, 1, [0], range(1020)), _noise(1, 1020)),
+        "noise, geo, 27 x 27 points": lambda: (Geo.between(MOST, 1, range(27), range(27)), _noise(27, 27)),
+        "windows, lip, 43,750 values": lambda: (Information(MOST, _prior(43_750)), _windows(43_750, 8192, 8, 25)),
+        "windows, lip, few and narrow": lambda: (Information(MOST, _prior(200)), _windows(200, 4096, 8, 12)),
+        "windows, lip with a ball": lambda: (Information(MOST, _prior(2000), 10**8), _windows(2000, 2048, 8, 2)),
+        "windows, ldp, 256 orders: refused": lambda: (Ldp(MOST), _windows(2, 65_535, 256, 1)),
+        "classes, 64 of a table": lambda: _classes(64, 20, 20),
+    }
+
+
+def _prior(size: int) -> tuple[int, ...]:
+    return tuple(1 + x % 97 for x in range(size))
+
+
+def _matrix(size: int) -> Matrix:
+    level = 2 * exact.NANONATS  # five bytes each
+    return Matrix(level, tuple(tuple(0 if x == y else level for y in range(size)) for x in range(size)))
+
+
+def projective(size: int, order: int, dimension: int) -> ProjectiveGeometry:
+    """The channel of a low level in this geometry."""
+    points = (order**dimension - 1) // (order - 1)
+    support = (order ** (dimension - 1) - 1) // (order - 1)
+    outside = ONE // (2 * points)
+    return ProjectiveGeometry(size, order, dimension, outside - (outside - ONE) % support)
+
+
+def _subset(size: int, ones: int) -> SubsetSelection:
+    return SubsetSelection(size, ones, ONE // (2 * comb(size, ones)))
+
+
+def _triples(size: int) -> Triples:
+    return Triples(size, ONE // (2 * Triples(size, 1).outputs))
+
+
+def _response(size: int) -> RandomizedResponse:
+    return RandomizedResponse(size, tuple((1 << 62) // size + x for x in range(size)))
+
+
+def _bits(size: int, classes: int) -> Bits:
+    pairs = tuple((2**31 + 977 * c, 2**30 - 331 * c) for c in range(classes))
+    lengths = [size // classes + (c < size % classes) for c in range(classes)]
+    return Bits(tuple(a for a, _ in pairs), tuple(b for _, b in pairs), tuple(enumerate(lengths)))
+
+
+def _minid(size: int, classes: int) -> Graded:
+    return Graded.over([MOST - 10**6 * (x * classes // size) for x in range(size)])
+
+
+def _in_blocks(size: int) -> Asked:
+    runs = [(number, 2) for number in range(4000)]
+    runs.append((4000, size - 8000))
+    inner = (Hadamard(2**63 + 2**62, 2),) * 4000 + (Hadamard(2**63 + 2**62, size - 8000),)
+    return Block(MOST, tuple(runs)), Blocks(0, tuple((number + 1, length) for number, length in runs), inner)
+
+
+def _table(inputs: int, outputs: int) -> Table:
+    # Cells of one byte, but for the first of each row.
+    cells = [[64 + (x * 31 + y * 17) % 64 for y in range(1, outputs)] for x in range(inputs)]
+    return Table(tuple(((1 << 62) - sum(row), *row) for row in cells))
+
+
+def _noise(rows: int, columns: int) -> Noise:
+    law = [1 + (r + 1) * (c + 2) % 91 for r in range(rows) for c in range(columns)]
+    counted = [(1 if r == 0 else 2) * (1 if c == 0 else 2) for r in range(rows) for c in range(columns)]
+    unit = (1 << 62) // sum(map(int.__mul__, law, counted))
+    law = [weight * unit for weight in law]
+    law[0] += (1 << 62) - sum(map(int.__mul__, law, counted))
+    return Noise(rows, columns, tuple(law))
+
+
+def _windows(size: int, cells: int, orders: int, types: int) -> Windows:
+    weight = (1 << 62) // (types * cells)
+    first = max(cells // 20, 1)
+    shapes = tuple(Type(first + number, weight, weight // 2, 0, ()) for number in range(types))
+    return Windows(_prior(size), cells, orders, (), (), shapes)
+
+
+def _classes(count: int, inputs: int, outputs: int) -> Asked:
+    tables = (_table(inputs, outputs),) * count
+    return Classes.of((Ldp(MOST),) * count), Blocks(0, tuple((c + 1, inputs) for c in range(count)), tables)
+
+
+def signed(notion: Notion, channel: Channel) -> bytes:
+    """The signed bytes of a campaign, whether or not it is certified."""
+    classes = tuple(f"class {number}" for number in range(len(notion.notions))) if isinstance(notion, Classes) else ()
+    size = channel.inputs // max(len(classes), 1)
+    across = next(across for across in range(min(size, 1024), 0, -1) if size % across == 0)
+    grid = Grid(0, size // across * 100, 0, across * 100, 100)
+    terms = object.__new__(Campaign)
+    values = {
+        "title": "T", "question": "Q?", "purpose": "", "organisation": "O", "domain": grid, "notion": notion,
+        "mechanism": "by hand", "channel": channel, "opens": 0, "closes": 10**6, "period_seconds": 10**6,
+        "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open", "classes": classes,
+    }  # fmt: skip
+    defaults = {name: field.default for name, field in Campaign.__dataclass_fields__.items()}
+    for name, value in (defaults | values).items():
+        object.__setattr__(terms, name, value)
+    return seal_campaign(terms, AUTHOR)
+
+
+def _peak() -> int:
+    """The most bytes this program ever held; ``ru_maxrss`` would count what the process was before it."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024
+
+
+def join(data: bytes) -> tuple[float, float, str]:
+    """CPU seconds, MiB above what was held before, and what was found."""
+    before, start = _peak(), time.process_time()
+    try:
+        open_campaign(data, [AUTHOR.public])
+        found = "joined"
+    except BadData as error:
+        found = f"refused: {error}"
+    return time.process_time() - start, (_peak() - before) / 2**20, found
+
+
+def run() -> Iterator[tuple[str, str]]:
+    """Each campaign with its size, its steps of the allowed ones, its CPU seconds and its memory."""
+    for name, make in dearest().items():
+        notion, channel = make()
+        data = signed(notion, channel)
+        share = max(notion.steps(channel) / MOST_STEPS, channel.held / MOST_HELD)
+        words = [sys.executable, "-m", "benchmarks.joining"]
+        done = subprocess.run(words, input=data, capture_output=True, check=True)  # noqa: S603  # this file
+        seconds, memory, found = done.stdout.decode().split(" ", 2)
+        yield name, f"{len(data):>9,} B {share:>8.0%} of the limit {seconds:>6} s {memory:>6} MiB  {found[:40].strip()}"
+
+
+if __name__ == "__main__":
+    cost = join(sys.stdin.buffer.read())
+    print(f"{cost[0]:.2f} {cost[1]:.1f} {cost[2]}")

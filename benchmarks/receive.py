@@ -1,0 +1,180 @@
+"""The service that takes uploads: what the dearest requests cost it, and how long others wait meanwhile.
+
+The service is run as `halftruth receive`, in a process of its own and on loopback, on a study of a million counted
+rows; what it costs is the processor time of that process.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+
+from aggregator.intake.deduplicate import Offer
+from aggregator.storage import tables
+from aggregator.storage.tables import REPORTS
+from aggregator.study import Study
+from benchmarks.ingest import US_GRID, campaign
+from protocol.campaign import SignedCampaign
+from protocol.envelope import Envelope, Kind
+from protocol.keys import SigningKey
+from protocol.report import Enrolment, Report
+
+ROWS = 1_000_000
+DEVICES = 64
+BYTES = 2**18
+REPEATS = 20
+RECEIVE = "from aggregator.cli import main; main()"
+HEAD = b"POST /v1/%s HTTP/1.1\r\nhost: x\r\ncontent-type: application/octet-stream\r\n"
+
+Address = tuple[str, int]
+
+
+def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
+    """A study of so many counted rows, those of ``DEVICES`` devices among them, and the reports of these."""
+    signed = campaign()
+    study = Study.create(folder)
+    study.import_campaign(signed.data, [signed.author], "map")
+    keys = [SigningKey.for_campaign(number.to_bytes(32, "little"), signed.id) for number in range(DEVICES)]
+    study.enrol(b"".join(Enrolment(signed.id, key.public).seal(key) for key in keys))
+    rng = np.random.default_rng(1)
+    ours = np.array([int.from_bytes(key.id, "big", signed=True) for key in keys])
+    key = np.concatenate([ours, rng.integers(-(2**63), 2**63 - 1, rows - DEVICES)])
+    output, zeros = rng.integers(US_GRID.size, size=rows), np.zeros(rows, dtype=np.int64)
+    offer = Offer((signed.id.hex(),), rows, np.arange(rows), zeros, zeros, key, zeros, output, None)
+    tables.add(folder / REPORTS, offer.rows(np.ones(rows, dtype=np.bool_)))
+    sent = [
+        Report(signed.id, 0, 0, 1, int(said).to_bytes(2, "big")).seal(key)
+        for key, said in zip(keys, output.tolist(), strict=False)
+    ]
+    return signed, b"".join(sent)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[int, Address]]:
+    """The service's process and address."""
+    words = ["--study", str(folder), "receive", "--listen", "127.0.0.1:0", "--per-minute", "1000000"]
+    with subprocess.Popen([sys.executable, "-c", RECEIVE, *words], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # the program's own
+        line = running.stdout.readline() if running.stdout else ""
+        host, _, port = line.split()[0].removeprefix("http://").partition(":")
+        try:
+            yield running.pid, (host, int(port))
+        finally:
+            running.terminate()
+
+
+def processor_seconds(process: int) -> float:
+    """That a process has taken; in hundredths."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def ask(address: Address, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+    """Status and body of a request."""
+    with closing(http.client.HTTPConnection(*address, timeout=60)) as connection:
+        connection.request(method, path, body, {"content-type": "application/octet-stream"})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+def spoken(address: Address, data: bytes, *, step: int = 2**20) -> None:
+    """Say bytes to the service, so many at a time, and wait for the end of the connection."""
+    with socket.create_connection(address, timeout=120) as connection, suppress(ConnectionError):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(data), step):
+            connection.sendall(data[at : at + step])
+        while connection.recv(65536):
+            pass
+
+
+def smallest(kind: Kind = Kind.REPORT) -> bytes:
+    """An upload of as many envelopes as fit: each a thing that nobody signed."""
+    one = len(Envelope(kind, bytes(8), b"", bytes(64)).encode())
+    return b"".join(Envelope(kind, secrets.token_bytes(8), b"", bytes(64)).encode() for _ in range(BYTES // one))
+
+
+def dearest(address: Address, signed: SignedCampaign, reports: bytes) -> dict[str, Callable[[], object]]:
+    """Requests that anybody may make, by what they are."""
+    size = len(reports) // DEVICES
+    forged = b"".join(reports[at : at + size - 1] + b"\0" for at in range(0, len(reports), size))
+    crumbs = HEAD % b"reports" + b"content-length: 4096\r\n\r\n" + bytes(4096)
+    chunks = HEAD % b"reports" + b"transfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * (BYTES // 6)
+    lines = b"GET /v1/campaigns HTTP/1.1\r\nhost: x\r\n" + b"a: " + bytes([98]) * 60 + b"\r\n"
+    inside = Envelope(Kind.REPORT, bytes(8), Envelope(Kind.REPORT, bytes(8), b"", bytes(64)).encode(), bytes(64))
+    return {
+        "counted: 64 reports, all counted": lambda: ask(address, "POST", "/v1/counted", reports),
+        "counted: 64 reports, all forged": lambda: ask(address, "POST", "/v1/counted", forged),
+        "counted: 256 KiB of reports": lambda: ask(
+            address, "POST", "/v1/counted", (reports * (BYTES // len(reports) + 1))[: BYTES // size * size]
+        ),
+        "reports: 256 KiB of the smallest envelopes": lambda: ask(address, "POST", "/v1/reports", smallest()),
+        "reports: 256 KiB of envelopes in envelopes": lambda: ask(
+            address, "POST", "/v1/reports", inside.encode() * (BYTES // len(inside.encode()))
+        ),
+        "reports: 256 KiB of beginnings": lambda: ask(address, "POST", "/v1/reports", b"\x95\x01" * (BYTES // 2)),
+        "reports: 4 KiB, byte by byte": lambda: spoken(address, crumbs, step=1),
+        "reports: 256 KiB in chunks of a byte": lambda: spoken(address, chunks),
+        "a head of 60 lines": lambda: spoken(address, lines + b"a: b\r\n" * 57 + b"\r\n"),
+        "a head of 40,000 lines": lambda: spoken(address, lines + b"a: b\r\n" * 40_000 + b"\r\n"),
+        "a head of 8,000 bytes, byte by byte": lambda: spoken(address, lines + b"a: " + b"b" * 7_900, step=1),
+        "for comparison: nothing, for ten seconds": lambda: time.sleep(10),
+        "the campaigns": lambda: ask(address, "GET", "/v1/campaigns"),
+        "a campaign": lambda: ask(address, "GET", f"/v1/campaigns/{signed.id.hex()}"),
+    }
+
+
+def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
+    """Each request so many times, one after another; then how long others wait beside three of the dearest."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "study"
+        signed, reports = prepare(folder, rows)
+        with served(folder) as (process, address):
+            requests = dearest(address, signed, reports)
+            status, said = ask(address, "POST", "/v1/counted", reports)
+            if status == http.client.OK and b"false" in said:
+                raise RuntimeError("a counted report is not found")
+            for what, request in requests.items():
+                times = 1 if "byte by byte" in what or "nothing" in what else repeats
+                before = processor_seconds(process)
+                for _ in range(times):
+                    request()
+                took = (processor_seconds(process) - before) / times
+                yield what + " [under 20 ms]" * (times > 1), f"{took * 1000:.1f} ms"
+            for what in list(requests)[:6]:
+                waits = beside(address, requests[what])
+                figures = f"{np.median(waits) * 1000:.0f} ms, at most {max(waits) * 1000:.0f} ms"
+                yield f"another request beside three of: {what} [under 100 ms]", figures
+
+
+def beside(address: Address, request: Callable[[], object], asked: int = 20) -> list[float]:
+    """Seconds that the list of campaigns takes, while three clients make a request again and again."""
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            request()
+
+    threads = [threading.Thread(target=busy) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    waits = []
+    for _ in range(asked):
+        time.sleep(0.05)
+        begun = time.perf_counter()
+        ask(address, "GET", "/v1/campaigns")
+        waits.append(time.perf_counter() - begun)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    return waits
