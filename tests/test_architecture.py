@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -21,7 +22,7 @@ MAY_IMPORT = {
 }
 DEVICE_NEEDS = {"cryptography", "msgpack"}
 """All that a device installs; `[project] dependencies` in pyproject.toml."""
-EXTRAS = {"edge_sdk/keyring_keeper.py": {"keyring"}, "edge_sdk/android_keeper.py": {"jnius"}}
+EXTRAS = {"edge_sdk/rollback/keyring_store.py": {"keyring"}, "edge_sdk/rollback/android_store.py": {"jnius"}}
 """What one file each may import where it is there, when it is used."""
 
 
@@ -43,15 +44,38 @@ def tops(path: Path) -> set[str]:
     return {name.split(".")[0] for name in imports(ast.parse(path.read_text(encoding="utf-8")))}
 
 
-FILES = [(package, path) for package in PACKAGES for path in sources(package)]
-each_file = pytest.mark.parametrize(("package", "path"), FILES, ids=[str(path.relative_to(ROOT)) for _, path in FILES])
+def modules() -> dict[str, Path]:
+    """Every module of the four packages by its full name."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for package in PACKAGES
+        for path in sources(package)
+    }
 
 
-@each_file
-def test_direction_of_imports(package: str, path: Path) -> None:
+@pytest.mark.parametrize("package", PACKAGES)
+def test_direction_of_imports(package: str) -> None:
     """demo_app -> edge_sdk -> protocol <- aggregator, and no other arrow; nothing imports the tests."""
     own = set(PACKAGES) | {"tests", "benchmarks"}
-    assert tops(path) & own <= MAY_IMPORT[package]
+    for path in sources(package):
+        assert tops(path) & own <= MAY_IMPORT[package], path
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    """No module imports another that leads back to it, at whatever depth an import stands and under TYPE_CHECKING too.
+
+    The arrow of ``from package import name`` goes to the module of that name; where there is none, to the package.
+    """
+    known = modules()
+    arrows: dict[str, set[str]] = {}
+    for module, path in known.items():
+        named = set(imports(ast.parse(path.read_text(encoding="utf-8"))))
+        found = {name if name in known else name.rpartition(".")[0] for name in named}
+        arrows[module] = {name for name in found & known.keys() if name != module}
+    try:
+        graphlib.TopologicalSorter(arrows).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 @pytest.mark.parametrize("package", ["protocol", "edge_sdk"])
@@ -69,14 +93,14 @@ EFFECTS = {
 """Modules of the standard library through which files, network, clock and chance come in."""
 
 
-@pytest.mark.parametrize("path", sources("protocol"), ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_ground_is_pure(path: Path) -> None:
+def test_the_ground_is_pure() -> None:
     """protocol opens no file, asks no clock, no network and no chance: all of them are arguments."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert not tops(path) & EFFECTS
     forbidden = {"open", "input", "print", "exec", "eval", "compile", "__import__"}
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    assert not called & forbidden
+    for path in sources("protocol"):
+        calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+        called = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+        assert not tops(path) & EFFECTS, path
+        assert not called & forbidden, path
 
 
 @pytest.mark.parametrize("package", ["protocol", "edge_sdk"])
@@ -101,26 +125,24 @@ def test_importing_a_device_imports_no_numpy(package: str) -> None:
 BANNED = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
 
 
-@each_file
-def test_no_file_is_called_after_nothing(package: str, path: Path) -> None:
+def test_no_file_is_called_after_nothing() -> None:
     """A module's name says what it is about; utils, helpers, manager and base say nothing."""
-    words = {word for part in path.relative_to(ROOT).with_suffix("").parts for word in part.lower().split("_")}
-    assert not words & BANNED
+    for module in modules():
+        assert not set(module.lower().replace(".", "_").split("_")) & BANNED, module
 
 
-@each_file
-def test_words_are_the_fields_own(package: str, path: Path) -> None:
+def test_words_are_the_fields_own() -> None:
     """No class or function is called a helper, manager, util or universe: STYLE has one word for each thing."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    names = [node.name for node in ast.walk(tree) if isinstance(node, kinds)]
-    words = {word.lower() for name in names for word in re.findall(r"[A-Z]?[a-z]+", name)}
-    assert not words & {"helper", "helpers", "manager", "util", "utils", "universe"}
+    for path in modules().values():
+        names = [node.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, kinds)]
+        words = {word.lower() for name in names for word in re.findall(r"[A-Z]?[a-z]+", name)}
+        assert not words & {"helper", "helpers", "manager", "util", "utils", "universe"}, path
 
 
-@each_file
-def test_every_file_opens_with_its_purpose(package: str, path: Path) -> None:
+def test_every_file_opens_with_its_purpose() -> None:
     """A module begins with a docstring whose first line is a sentence."""
-    purpose = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    assert purpose
-    assert purpose.splitlines()[0].endswith((".", "?", "!", ":"))
+    for path in modules().values():
+        purpose = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        assert purpose, path
+        assert purpose.splitlines()[0].endswith((".", "?", "!", ":")), path

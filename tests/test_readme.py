@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import protocol.keys
-from aggregator.cli.shell import COMMANDS
+from aggregator.cli.commands import COMMANDS
 from protocol import envelope
 from protocol.envelope import Kind
 from protocol.report import Report

@@ -1,9 +1,11 @@
 """Simulated people send what real devices would: the same bytes from the same dice."""
 
+from functools import partial
+
 import pytest
 
-from aggregator import simulate
-from aggregator.design import mechanisms
+from aggregator import simulation
+from aggregator.families.hadamard.recipe import hadamard
 from edge_sdk import BudgetPolicy, Device
 from protocol import exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -20,24 +22,29 @@ OPENS, DAY = 1_800_000_000, 86_400
     [(Values(("red", "green", "blue")), ("red", "green", "blue")), (Buckets.of([0, 10, 40]), (3, 10, 25, 39))],
 )
 def test_a_device_with_the_same_dice_sends_the_same_bytes(domain, answers, tmp_path):
-    """For every person, the outbox of a device that joined, consented and answered is what the simulation wrote."""
-    channel = mechanisms.hadamard(domain.size, exact.NANONATS)
+    """The outbox of a device that joined, consented and answered in three periods is what the simulated panel wrote."""
+    channel = hadamard(domain.size, exact.NANONATS)
     terms = Campaign(
         "T", "Q?", "", "O", domain, Ldp(exact.NANONATS), "hadamard", channel, OPENS, OPENS + 9 * DAY, DAY, 1, 1, "open"
     )
     signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
-    truth = simulate.Truth(answers, (5,) * len(answers))
-    (sent,) = simulate.population(terms, signed.id, truth, period=3, seed=7)
-    order = simulate.shuffled(truth, seed=7)
+    truth = simulation.Truth(answers, (5,) * len(answers))
+    periods, truth = range(3, 6), simulation.Truth(answers, (5,) * len(answers))
+    (sent,) = simulation.simulate(terms, signed.id, truth, periods, 0.5, seed=7)
+    held = simulation.histories(truth, (), simulation.shuffled(truth, seed=7), len(periods), 0.5, seed=7)
+    assert (held[:, 1:] != held[:, :-1]).any()
     outboxes = b""
-    for person, which in enumerate(order):
-        dice = simulate.dice(7, person)
+    for person, groups in enumerate(held.tolist()):
+        dice, now = simulation.dice(7, person), [0]
+        now[0] = OPENS + periods[0] * DAY
         with Device.open(
-            ":memory:", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=lambda: OPENS + 3 * DAY, urandom=dice
+            ":memory:", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=partial(now.__getitem__, 0), urandom=dice
         ) as device:
             campaign_id = device.join(signed.data).campaign_id
             device.consent(campaign_id)
-            device.answer(campaign_id, answers[which])
+            for period, group in zip(periods, groups, strict=True):
+                now[0] = OPENS + period * DAY
+                device.answer(campaign_id, answers[group])
             device.outbox.export(tmp_path / f"{person}.htr")
         outboxes += (tmp_path / f"{person}.htr").read_bytes()
     assert outboxes == sent.reports

@@ -1,11 +1,11 @@
-"""The object store that several files of tests speak to."""
+"""The object store that several files of tests speak to, and a study in it."""
 
 from __future__ import annotations
 
 import pytest
 
-from aggregator.places import Remote
-from tests.aggregator.object_store import BUCKET, object_store, speaking_to
+from aggregator.storage.places import Remote
+from tests.aggregator.object_store import BUCKET, furnished, object_store, speaking_to
 
 
 @pytest.fixture(scope="module")
@@ -20,3 +20,9 @@ def bucket(stores, tmp_path):
     """A prefix of the bucket that nobody else uses, with a name that needs quoting."""
     with speaking_to(stores[0]):
         yield Remote(BUCKET, f"{tmp_path.name} ü#1")
+
+
+@pytest.fixture
+def study(bucket):
+    """A study in the bucket: ``PLAIN`` with ten devices, one of them revoked, and ``OPEN`` with none."""
+    return furnished(bucket / "study")

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from aggregator import places
-from aggregator.places import Place
+from aggregator.storage import places
+from aggregator.storage.places import Place
 from aggregator.study import Study
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, enrolment

@@ -10,19 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import simulate
-from aggregator.design import mechanisms
+from aggregator.author.value_table import SheetError
 from aggregator.estimate import interval
-from aggregator.estimate.classes import ClassesDecoder, Pooled, _levels_of, pooled
-from aggregator.estimate.decoders import Staircase, decoder_of
+from aggregator.estimate.classes import ClassesDecoder, _levels_of, pooled
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally
+from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.query import weighted
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Staircase
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
 from aggregator.intake import columns, enrolments
 from aggregator.intake.ingest import ingest
-from aggregator.sheet import SheetError
+from aggregator.simulation import Truth, classes_of, population, read_truth, shuffled
 from aggregator.study import Study
 from protocol import codec, envelope, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -71,8 +74,8 @@ def of_own() -> Campaign:
 def tallies() -> dict[str, tuple[Campaign, Tally]]:
     """A tally of each kind, with few and with many reports."""
     generator = np.random.default_rng(5)
-    hadamard = Blocks(0, ((1, K), (2, K)), (mechanisms.hadamard(K, NAT), mechanisms.randomized_response(K, 2 * NAT)))
-    mixed = campaign(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=hadamard, classes=("careful", "open"))
+    blocks = Blocks(0, ((1, K), (2, K)), (hadamard(K, NAT), randomized_response(K, 2 * NAT)))
+    mixed = campaign(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=blocks, classes=("careful", "open"))
     found = {}
     for name, terms in (("lip", of_classes()), ("mixed", mixed)):
         for n in (7, 4000):
@@ -179,8 +182,7 @@ def test_posterior_means_are_every_persons_own(name: str) -> None:
             expected += tally.counts[at] / tally.reports * posterior / posterior.sum()
             at += 1
     np.testing.assert_allclose(decoder.posterior_mean(tally.counts / tally.reports), expected, atol=1e-12)
-    found = estimate(terms, tally)
-    assert found.method == "mmse"
+    found = estimate(terms, tally, method="mmse")
     np.testing.assert_allclose(found.share, expected, atol=1e-12)
 
 
@@ -260,7 +262,7 @@ def test_steps_without_height_are_none() -> None:
 
 def test_a_campaign_without_classes_is_not_pooled() -> None:
     """pooled is None where all people answer through one channel."""
-    terms = campaign(notion=Ldp(NAT), channel=mechanisms.randomized_response(K, NAT))
+    terms = campaign(notion=Ldp(NAT), channel=randomized_response(K, NAT))
     assert pooled(terms, Tally.of(np.ones(K, dtype=np.int64))) is None
     with pytest.raises(ValueError, match="by prior"):
         pooled(of_own(), Tally.of(np.ones(K, dtype=np.int64)))
@@ -287,10 +289,10 @@ def test_classes_end_to_end(study, tmp_path) -> None:
     (tmp_path / "truth.csv").write_text(
         "value,count,class\nwheat,500,farmers\nhay,300,gardeners\nflax,100,gardeners\nrye,100,others\n"
     )
-    truth = simulate.read_truth(tmp_path / "truth.csv", signed.terms.domain, NAMES)
+    truth = read_truth(tmp_path / "truth.csv", signed.terms.domain, NAMES)
     assert truth.places == (0, 1, 1, 2)
     batch = tmp_path / "batch.htr"
-    batch.write_bytes(b"".join(sent.reports for sent in simulate.population(signed.terms, signed.id, truth, 0, seed=4)))
+    batch.write_bytes(b"".join(sent.reports for sent in population(signed.terms, signed.id, truth, 0, seed=4)))
     result = ingest(made, [batch], now=OPENS)
     assert (result.read, result.accepted, result.rejected) == (1000, 1000, {})
     found = estimate(signed, made.tally(signed), level=0.999)
@@ -302,9 +304,10 @@ def test_classes_end_to_end(study, tmp_path) -> None:
 def test_people_without_a_named_class_are_spread_evenly() -> None:
     """Without a column of classes each person's is drawn evenly, and again with the same seed."""
     terms = of_classes()
-    truth = simulate.Truth(("wheat", "rye"), (4000, 2000))
-    drawn = simulate.classes_of(terms, truth, 3)
-    assert drawn == simulate.classes_of(terms, truth, 3)
+    truth = Truth(("wheat", "rye"), (4000, 2000))
+    order = shuffled(truth, 3)
+    drawn = classes_of(terms, truth, order, 3)
+    assert drawn == classes_of(terms, truth, order, 3)
     assert all(abs(count - 2000) < 200 for count in Counter(drawn).values())  # 5.4 sigma
 
 
@@ -315,16 +318,16 @@ def test_a_sheet_of_classes_is_read_strictly(tmp_path, row: str) -> None:
     """Unknown classes and values, counts that are none, and nobody at all are refused."""
     (tmp_path / "truth.csv").write_text(f"value,count,class\n{row}\n")
     with pytest.raises(SheetError):
-        simulate.read_truth(tmp_path / "truth.csv", Values(LABELS), NAMES)
+        read_truth(tmp_path / "truth.csv", Values(LABELS), NAMES)
 
 
 def test_own_priors_end_to_end(study, tmp_path) -> None:
     """Declared priors come in with the keys, reports are counted by them, and the estimate uses each person's own."""
     made, signed = study(of_own())
     priors = ((8, 1, 1, 1, 1), (1, 1, 1, 256, 1), (1, 2, 3, 4, 5))
-    truth = simulate.Truth(("wheat", "hay", "flax"), (300, 200, 100), priors=priors)
+    truth = Truth(("wheat", "hay", "flax"), (300, 200, 100), priors=priors)
     batch = tmp_path / "batch.htr"
-    batch.write_bytes(b"".join(sent.reports for sent in simulate.population(signed.terms, signed.id, truth, 0, seed=1)))
+    batch.write_bytes(b"".join(sent.reports for sent in population(signed.terms, signed.id, truth, 0, seed=1)))
     result = ingest(made, [batch], now=OPENS)
     assert (result.read, result.accepted, result.rejected, result.keys_added) == (600, 600, {}, 600)
     tally = made.tally(signed)
@@ -405,13 +408,13 @@ def test_a_prior_is_declared_once(study, tmp_path) -> None:
 def test_revoking_a_key_that_declared_a_prior(study, tmp_path) -> None:
     """A revoked key's declaration stays with what was counted, and nothing new comes in."""
     made, signed = study(of_own())
-    truth = simulate.Truth(("wheat",), (3,))
-    (sent,) = simulate.population(signed.terms, signed.id, truth, 0, seed=1)
+    truth = Truth(("wheat",), (3,))
+    (sent,) = population(signed.terms, signed.id, truth, 0, seed=1)
     (tmp_path / "batch.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "batch.htr"], now=OPENS)
     made.revoke(sent.enrolments)
     assert made.tally(signed).reports == 3
-    (late,) = simulate.population(signed.terms, signed.id, truth, 1, seed=1)
+    (late,) = population(signed.terms, signed.id, truth, 1, seed=1)
     (tmp_path / "late.htr").write_bytes(late.reports)
     assert ingest(made, [tmp_path / "late.htr"], now=OPENS).rejected == {"revoked-key": 3}
 
@@ -419,9 +422,9 @@ def test_revoking_a_key_that_declared_a_prior(study, tmp_path) -> None:
 def test_every_class_of_simulated_people_answers_by_its_own_channel() -> None:
     """Outputs of a simulated person lie in the block of their class."""
     terms = of_classes(enrolment="enrolled")
-    truth = simulate.Truth(("wheat", "rye", "oats"), (20, 20, 20), (2, 0, 1))
-    (sent,) = simulate.population(terms, bytes(16), truth, 0, seed=2)
+    truth = Truth(("wheat", "rye", "oats"), (20, 20, 20), (2, 0, 1))
+    (sent,) = population(terms, bytes(16), truth, 0, seed=2)
     reports = [Report.decode(item.unverified).outputs(terms)[0] for item in envelope.read_batch(sent.reports)]
-    order = simulate.shuffled(truth, 2)
+    order = shuffled(truth, 2)
     assert [y // K for y in reports] == [truth.places[group] for group in order]
     assert len(set(itertools.chain(reports))) > 5

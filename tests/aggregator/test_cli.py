@@ -1,6 +1,7 @@
 """Laws of the command line: what a person or a script may count on, whatever is typed."""
 
 import errno
+import inspect
 import json
 import os
 import stat
@@ -9,13 +10,17 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from aggregator.cli.shell import COMMANDS, halftruth
+from aggregator.cli.commands import COMMANDS
+from aggregator.cli.shell import halftruth
 from protocol import keys
 
 DRAFT = """
 title = "Highest education"
 question = "What is it?"
 organisation = "Town library"
+[study]
+address = "https://study.example"
+contact = "privacy@library.example"
 [domain]
 kind = "values"
 values = ["none", "primary", "secondary", "bachelor"]
@@ -104,14 +109,15 @@ def test_every_form_of_an_estimate_is_written(session):
     study = ("--study", session / "lib")
     assert "secondary" in run(*study, "estimate", "education").stdout
     lines = run(*study, "estimate", "education", "--format", "csv").stdout.splitlines()
-    assert lines[0].startswith("value,estimate,raw,se,low,high")
+    assert lines[0].startswith("value,estimate,raw,se,low,high,")
     assert len(lines) == 5
     picture = session / "education.png"
     run(*study, "estimate", "education", "--plot", picture, "--truth", session / "counts.csv")
     assert picture.read_bytes().startswith(b"\x89PNG")
     one = json.loads(run(*study, "estimate", "education", "--value", "none", "--json").stdout)
     row = json.loads(run(*study, "estimate", "education", "--json").stdout)["values"][0]
-    assert (one["estimate"], one["se"], one["low"], one["high"]) == (row["raw"], row["se"], row["low"], row["high"])
+    within = min(max(row["raw"], 0), 1)  # one value by itself: its raw share, within 0 and 1
+    assert (one["estimate"], one["se"], one["low"], one["high"]) == (within, row["se"], row["low"], row["high"])
 
 
 def test_ingesting_again_counts_nothing_twice(session):
@@ -128,6 +134,10 @@ def test_status_and_inspect_say_what_is_there(session):
     (row,) = json.loads(run("--study", session / "lib", "status", "--json").stdout)
     assert (row["name"], row["keys"], row["reports"]) == ("education", 400, 400)
     assert json.loads(run("inspect", "--json", session / "education.campaign").stdout)["title"] == "Highest education"
+    for command in ("inspect", "audit"):
+        facts = json.loads(run(command, "--json", session / "education.campaign").stdout)
+        assert facts.get("study", facts)["addresses"] == ["https://study.example"]
+        assert "privacy@library.example" in run(command, session / "education.campaign").stdout
     batch = json.loads(run("inspect", "--json", session / "batch.htr").stdout)
     assert batch["envelopes"] == {"report": 400}
     assert batch["keys"] == 400
@@ -244,6 +254,25 @@ WRONG = [
     (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}"), 1),
     (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{batch}", "--keys", "{new}2"), 1),
     (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}", "--keys", "{new}2", "--period", "9"), 1),
+    (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}", "--keys", "{new}2", "--change", ".1"), 2),
+    (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}", "--keys", "{new}2", "--panel"), 1),
+    (("simulate", "{campaign}", "--truth", "{crowded}", "--out", "{new}", "--keys", "{new}2"), 65),
+    (("simulate", "{campaign}", "--truth", "{beyond}", "--out", "{new}", "--keys", "{new}2"), 65),
+    (("--study", "{lib}", "estimate", "education", "--truth", "{beyond}"), 65),
+    (("campaign", "{digits}", "--key", "{key}", "--out", "{new}"), 65),
+    (("campaign", "{thousands}", "--key", "{key}", "--out", "{new}"), 65),
+    (("campaign", "{nul}", "--key", "{key}", "--out", "{new}"), 65),
+    (("plan", "--values", "10", "--epsilon", "1", "--error", "1e-300"), 2),
+    (("plan", "--values", "10", "--epsilon", "1", "--reports", "9" * 400), 2),
+    (("--study", "{lib}", "compact", "--retention-hours", "9" * 400), 2),
+    (("--study", "{lib}", "estimate", "education", "--value", "none", "--population", "9" * 400), 2),
+    (("audit", "{folder}/\x1b[31m\x9b"), 2),
+    (("audit", "{campaign}\0"), 2),
+    (("keygen", ""), 2),
+    (("audit\x1b[31m",), 2),
+    (("--\x1b[31m",), 2),
+    (("--study", "{folder}/\x1b[31m", "status"), 1),
+    (("--study", "{lib}", "estimate", "\x1b]0;x\x07\u202e"), 1),
 ]
 
 
@@ -258,6 +287,11 @@ def test_wrong_input_is_one_clear_line(session, tmp_path, words, code):
         "noise": bytes(range(256)) * 3,
         "cut": campaign[:-10],
         "bent": campaign[:-1] + bytes([campaign[-1] ^ 1]),
+        "crowded": b"value,count\nnone,1000000000000\nprimary,1\n",
+        "beyond": b"value,count\nnone,1e30\nprimary,1\n",
+        "digits": DRAFT.replace("epsilon = 1.0", f"epsilon = {'1' * 400}").encode(),
+        "thousands": DRAFT.replace("epsilon = 1.0", f"epsilon = {'1' * 5000}").encode(),
+        "nul": DRAFT.replace('"ldp"', '"pairwise"\nmatrix = "a\\u0000.csv"').replace("epsilon = 1.0", "").encode(),
     }
     for name, content in made.items():
         (tmp_path / name).write_bytes(content)
@@ -271,7 +305,8 @@ def test_wrong_input_is_one_clear_line(session, tmp_path, words, code):
     result = run(*(word.format(**places) for word in words), code=code)
     assert result.stderr.strip()
     assert "Traceback" not in result.stderr
-    assert len(result.stderr.strip().splitlines()[-1]) < 400
+    assert len(result.stderr.strip().splitlines()[-1]) < (400 if max(map(len, words)) < 400 else 1000)
+    assert not set(result.stderr) & {*map(chr, range(10)), "\x1b", "\x9b", "\u202e"}  # which a terminal would obey
     assert set(tmp_path.iterdir()) == before
 
 
@@ -284,6 +319,22 @@ def test_an_unreadable_batch_is_named(session, tmp_path):
     found = json.loads(run("--study", session / "lib", "ingest", "--json", inbox).stdout)
     assert found["read"] == found["accepted"] + sum(found["rejected"].values()) == 400
     assert found["rejected"]["malformed"] == 1
+
+
+def test_files_that_are_no_batches_are_named(session, tmp_path):
+    """A folder with other files is read, and what in it holds no envelope is named; batches, cut ones too, are not."""
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    for name in ("notes.txt", "photo.jpg", "z.csv", "y.csv", "x.csv", "w.csv"):
+        (folder / name).write_bytes(name.encode() * 3)
+    (folder / "cut.htr").write_bytes((session / "batch.htr").read_bytes()[:-7])
+    done = run("--study", session / "lib", "ingest", "--json", folder)
+    assert json.loads(done.stdout)["rejected"]["malformed"] == 7
+    (said,) = [line for line in done.stderr.splitlines() if "no envelope" in line]
+    assert "notes.txt" in said
+    assert "and 1 more" in said
+    assert "cut.htr" not in said
+    assert "no envelope" not in run("--study", session / "lib", "ingest", session / "batch.htr").stderr
 
 
 def test_nothing_to_read_is_said(session, tmp_path):
@@ -360,22 +411,43 @@ def test_a_full_disk_is_said(session, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_keeps_the_older_picture(session, tmp_path, monkeypatch):
-    """A picture that cannot be written leaves the one that has its name as it was, and nothing beside it."""
-    picture, words = tmp_path / "x.png", ("--study", session / "lib", "estimate", "education", "--plot")
-    run(*words, picture)
-    before = picture.read_bytes()
+def test_no_file_is_written_over(session, tmp_path, monkeypatch):
+    """Whatever a command writes, a file that has its name stays, and a disk that is full leaves none."""
+    study, there, pub = ("--study", session / "lib"), tmp_path / "there.png", tmp_path / "there.csv"
+    there.write_bytes(b"mine")
+    pub.write_bytes(b"mine")
 
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    campaign, key = session / "education.campaign", session / "analyst.key"
+    for words in (
+        (*study, "estimate", "education", "--plot", there),
+        (*study, "estimate", "education", "--report", there),
+        (*study, "export", "education", "--to", pub),
+        ("plan", "--values", 8, "--epsilon", 1, "--plot", there),
+        ("campaign", session / "education.toml", "--key", key, "--out", there),
+        ("simulate", campaign, "--truth", session / "counts.csv", "--out", tmp_path / "x", "--keys", there),
+    ):
+        assert f"{words[-1]} exists; it is not overwritten" in run(*words, code=1).stderr
+    picture = tmp_path / "x.png"
     with monkeypatch.context() as disk:
         disk.setattr(os, "fsync", full)
-        assert f"{picture}: the disk is full" in run(*words, picture, "--confidence", 0.5, code=1).stderr
-    assert picture.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [picture]
-    run(*words, picture, "--confidence", 0.5)
-    assert picture.read_bytes() != before
+        assert f"{picture}: the disk is full" in run(*study, "estimate", "education", "--plot", picture, code=1).stderr
+    assert (there.read_bytes(), pub.read_bytes()) == (b"mine", b"mine")
+    assert {*tmp_path.iterdir()} == {there, pub}
+
+
+def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):
+    """Every command on a study takes --study on both sides; the one after the command counts."""
+    lib, other = ("--study", session / "lib"), ("--study", tmp_path / "none")
+    assert run("status", *lib).stdout == run(*lib, "status").stdout == run(*other, "status", *lib).stdout
+    assert "is not a study" in run(*lib, "status", *other, code=1).stderr
+    for name in COMMANDS:
+        command = halftruth.get_command(click.Context(halftruth), name)
+        source = inspect.getsource(inspect.unwrap(command.callback))
+        on_study = "study_folder(" in source
+        assert on_study == any("--study" in option.opts for option in command.params), name
 
 
 def test_the_machine_is_fit():

@@ -2,17 +2,22 @@
 
 import json
 import random
+import re
 import tomllib
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.design import mechanisms
-from aggregator.design.draft import DraftError, campaign_of, read_draft, read_question
+from aggregator.author.draft import DraftError, campaign_of, read_draft, read_question
+from aggregator.families.blocks.recipe import high_low, in_blocks
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.response.recipe import lip_response, published_lip_response, randomized_response
+from aggregator.families.rounding import D
 from protocol import exact
 from protocol.channels import Blocks, Channel, Noise, RandomizedResponse, Table
 from protocol.errors import BadData, Uncertified
@@ -52,7 +57,7 @@ def changed(old, new):
 def test_ldp_recipes_reach_their_level_and_no_more(size, epsilon):
     """Each LDP recipe is certified, and its audited level is the declared one to the nanonat."""
     level = exact.level_from(epsilon)
-    for recipe in (mechanisms.randomized_response, mechanisms.hadamard):
+    for recipe in (randomized_response, hadamard):
         certificate = certify(recipe(size, level), Ldp(level))
         # 64-bit probabilities lose less than 1e-9 nat up to 20 nats (MATH 7.2); rounding up may hide that.
         assert level - 1 <= certificate.audited <= level
@@ -64,7 +69,7 @@ def test_high_low_recipe_keeps_its_notion(sensitive, epsilon):
     """High-low Hadamard response keeps its level for every sensitive set, one value and all but one among them."""
     level = exact.level_from(epsilon)
     notion = HighLow(level, 17, sensitive)
-    certificate = certify(mechanisms.high_low_hadamard(17, sensitive, level), notion)
+    certificate = certify(high_low(17, sensitive, level, hadamard), notion)
     assert level - 1 <= certificate.audited <= level
     assert certificate.ldp is None
 
@@ -73,7 +78,7 @@ def test_high_low_recipe_keeps_its_notion(sensitive, epsilon):
 def test_block_recipe_keeps_its_notion(blocks):
     """Block Hadamard response keeps its level for blocks of unequal size, of one value, and not in a row."""
     notion = Block.over(exact.NANONATS, blocks)
-    certificate = certify(mechanisms.block_hadamard(blocks, exact.NANONATS), notion)
+    certificate = certify(in_blocks(blocks, exact.NANONATS, hadamard), notion)
     assert certificate.audited == exact.NANONATS
 
 
@@ -84,7 +89,7 @@ def test_block_recipe_keeps_its_notion(blocks):
 )
 def test_lip_recipe_is_legal_and_tight_for_every_prior(prior, level):
     """The repaired LIP channel keeps its level under every prior, reaches it, and is at most 2 eps-LDP."""
-    certificate = certify(mechanisms.lip_response(prior, level), Information(level, tuple(prior)))
+    certificate = certify(lip_response(prior, level), Information(level, tuple(prior)))
     assert level - 1 <= certificate.audited <= level
     assert certificate.ldp <= 2 * level + 1
 
@@ -98,7 +103,7 @@ def test_lip_recipe_is_the_binary_optimum_in_both_regimes():
         level = exact.level_from(epsilon)
         E = Fraction(exact.exp_lower(level), 1 << exact.EXP_BITS)
         prior = (p.numerator, p.denominator - p.numerator)
-        channel = mechanisms.lip_response(prior, level)
+        channel = lip_response(prior, level)
         if p < 1 / (E + 1):
             own, other = E / (E + 1), (1 - E * p) / ((E + 1) * (1 - p))
         else:
@@ -114,8 +119,8 @@ def test_lip_recipe_equals_the_published_channel_where_that_is_legal():
     for _ in range(300):
         prior = tuple(dice.randint(1, 50) for _ in range(dice.choice((2, 3, 5))))
         level = dice.randint(exact.NANONATS // 10, 5 * exact.NANONATS)
-        published, repaired = mechanisms.published_lip_response(prior, level), mechanisms.lip_response(prior, level)
-        if all(w * (exact.exp_lower(level) + mechanisms.D) >= sum(prior) * mechanisms.D for w in prior):
+        published, repaired = published_lip_response(prior, level), lip_response(prior, level)
+        if all(w * (exact.exp_lower(level) + D) >= sum(prior) * D for w in prior):
             legal += 1
             certify(published, Information(level, prior))
             for y in range(len(prior)):
@@ -135,6 +140,60 @@ def test_a_draft_becomes_the_campaign_it_describes(tmp_path):
     assert (terms.period_seconds, terms.periods) == (7 * 86400, 13)
     assert (terms.answers_per_period, terms.minimum_reports, terms.enrolment) == (1, 100, "open")
     assert terms.certificate.audited == exact.NANONATS
+
+
+STUDY = """
+[study]
+address = "https://study.example/"
+contact = "o@example"
+retention = "A year."
+notice = "https://example/notice"
+[text.zh-Hant]
+title = "T"
+question = "Q?"
+[text.de]
+title = "Abschluss"
+question = "Welcher?"
+values = ["keiner", "Grundschule", "Sekundarstufe", "Bachelor"]
+"""
+
+
+def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
+    """[study] and [text.LANGUAGE] become signed fields, translations in order; one address stands for a list of one."""
+    plain = drafted(DRAFT)
+    assert (plain.addresses, plain.contact, plain.notice, plain.language, plain.translations) == ((), "", "", "", ())
+    campaign = drafted('language = "en"' + DRAFT + STUDY)
+    assert campaign.addresses == ("https://study.example",)
+    assert (campaign.contact, campaign.retention, campaign.notice) == ("o@example", "A year.", "https://example/notice")
+    assert [one.language for one in campaign.translations] == ["de", "zh-hant"]
+    german = campaign.texts("de-CH")
+    assert (german.title, german.labels[0], german.organisation) == ("Abschluss", "keiner", "Town library")
+    listed = drafted(DRAFT + '[study]\naddress = ["https://b.example", "http://localhost:1"]\n')
+    assert listed.addresses == ("https://b.example", "http://localhost:1")
+
+
+@pytest.mark.parametrize(
+    ("entries", "named"),
+    [
+        ('[study]\naddress = "http://study.example"', "can be read on the way"),
+        ('[study]\naddress = "https://me:pw@study.example"', "no credentials"),
+        ('[study]\naddress = "https://study.example?a"', "no query"),
+        ("[study]\naddress = 5", "[study] address"),
+        ('[study]\nadress = "https://study.example"', "[study] has an unknown entry 'adress'; did you mean 'address'?"),
+        ('[study]\naddress = ["https://a", "https://a"]', "listed twice"),
+        ('[study]\nnotice = "example"', "a link begins with https://"),
+        ('[study]\ncontact = "a\u200bb"', "the contact has"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"', "says which language"),
+        ('[text.de]\ntitle = "T"', "[text.de] question is missing"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"\nwhat = "x"', "[text.de] has an unknown entry 'what'"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a", "a"]', "[text.de] no two value names"),
+        ('[text.de_AT]\ntitle = "T"\nquestion = "Q"', "[text.de_AT] a language is a tag"),
+    ],
+)
+def test_a_wrong_study_or_translation_is_named(entries, named):
+    """What is wrong in [study] or [text.LANGUAGE] is said with the entry or the rule."""
+    with pytest.raises(BadData, match=re.escape(named)):
+        drafted(DRAFT + entries)
 
 
 def test_auto_takes_the_recipe_of_smaller_error():
@@ -266,13 +325,62 @@ def test_a_prior_comes_from_a_sheet_or_from_an_earlier_round(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "written",
+    [
+        "0.3333, 0.3333, 0.1667, 0.1667",
+        "0.142857142857142857142857, 0.285714285714285714, 0.5714285714285714, 0.0000000000001",
+        f"{', '.join(str(1 / (i + 1) / sum(1 / j for j in range(1, 5))) for i in range(4))}",
+        "0.25, 0.25, 0.25, 0.251",
+    ],
+)
+def test_rounded_shares_are_a_prior(tmp_path, written):
+    """Weights and the rows of a table that sum to 1 within a thousandth are taken, in the proportions written."""
+    shares = [Fraction(share) for share in written.split(", ")]
+    (tmp_path / "d.toml").write_text(changed('notion = "ldp"', 'notion = "lip"') + f"[prior]\nweights = [{written}]")
+    prior = read_draft(tmp_path / "d.toml").notion.prior
+    assert all(
+        abs(Fraction(weight, sum(prior)) - share / sum(shares)) <= Fraction(1, 2**50)
+        for weight, share in zip(prior, shares, strict=True)
+    )
+    rows = f"[mechanism]\nname = 'table'\nrows = [[{written}], [{written}], [{written}], [{written}]]"
+    (tmp_path / "d.toml").write_text(DRAFT + rows)
+    row = read_draft(tmp_path / "d.toml").channel.rows[0]
+    assert all(
+        abs(Fraction(cell, 2**62) - share / sum(shares)) <= 2**-59 for cell, share in zip(row, shares, strict=True)
+    )
+
+
+def test_names_are_read_in_any_case(tmp_path):
+    """A notion, a kind of domain and a mechanism are known by their names in capitals too."""
+    (tmp_path / "d.toml").write_text(
+        DRAFT.replace('"ldp"', '"LDP"').replace('"values"', '"Values"') + '[mechanism]\nname = "OUE"\n'
+    )
+    campaign = read_draft(tmp_path / "d.toml")
+    assert (campaign.notion.name, campaign.domain.kind, campaign.mechanism) == ("ldp", "values", "oue")
+
+
+@pytest.mark.parametrize(
     ("draft", "named"),
     [
         ("title = 'a'\ntitle = 'b'", "not TOML"),
         (changed('title = "Highest education"', ""), "title is missing"),
         (changed('title = "Highest education"', "title = 3"), "title"),
         (changed("[domain]", "colour = 1\n[domain]"), "colour"),
-        (changed("epsilon = 1.0", "epsilon = 1.0\nepsilom = 2"), "epsilom"),
+        (changed("epsilon = 1.0", "epsilom = 2"), "[privacy] has an unknown entry 'epsilom'; did you mean 'epsilon'?"),
+        (changed("epsilon = 1.0", "epsilon = 1.0\nEpsilon = 2"), "unknown entry 'Epsilon'; did you mean 'epsilon'?"),
+        (changed("[domain]", "colour = 1\n[domain]"), "the draft has an unknown entry 'colour'; known here: "),
+        (changed("title =", "tittle ="), "the draft has an unknown entry 'tittle'; did you mean 'title'?"),
+        (changed("[domain]", "[domian]"), "unknown entry 'domian'; did you mean 'domain'?"),
+        (changed('notion = "ldp"', 'notion = "high_low"'), "did you mean 'high-low'?"),
+        (changed('kind = "values"', 'kind = "value"'), "did you mean 'values'?"),
+        (DRAFT + '[mechanism]\nname = "randomised-response"', "did you mean 'randomized-response'?"),
+        (DRAFT + '[mechanism]\nname = "table"\nrows = [[0.5, 0.4, 0.05, 0.051002], [1, 0, 0, 0], [0, 1, 0, 0], '
+         "[0, 0, 1, 0]]",
+         "rows: the cells of row 1 sum to 1.001002, not to 1"),
+        (DRAFT + '[mechanism]\nname = "table"\nrows = [[1.1, -0.1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]',
+         "none is below 0"),
+        (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.25, 0.25, 0.25, 0.2510001]",
+         "sum to 1.0010001, not to 1 within 0.001; whole numbers may have any sum"),
         (changed("epsilon = 1.0", "epsilon = 0"), "epsilon"),
         (changed("epsilon = 1.0", "epsilon = -1"), "epsilon"),
         (changed("epsilon = 1.0", "epsilon = inf"), "epsilon"),
@@ -293,7 +401,7 @@ def test_a_prior_comes_from_a_sheet_or_from_an_earlier_round(tmp_path):
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.0, 0.2, 0.4, 0.4]", "entry 1"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.5, 0.5]", "2 entries"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [nan, 0.2, 0.4, 0.4]", "finite"),
-        (DRAFT + "[prior]\nweights = [0.1, 0.2, 0.3, 0.4]", "[prior] weights is not an entry"),
+        (DRAFT + "[prior]\nweights = [0.1, 0.2, 0.3, 0.4]", "[prior] has an unknown entry 'weights'"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["blue"]'), "'blue'"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = []'), "sensitive"),
         (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none"], ["none"]]'), "two places"),
@@ -347,3 +455,44 @@ def test_a_table_above_its_level_is_refused():
     rows = "rows = [[0.7,0.1,0.1,0.1],[0.1,0.7,0.1,0.1],[0.1,0.1,0.7,0.1],[0.1,0.1,0.1,0.7]]"
     with pytest.raises(Uncertified):
         drafted(DRAFT + f'[mechanism]\nname = "table"\n{rows}')
+
+
+def rate_distortion(law, apart, allowed):
+    """The least mean distortion with at most so much mutual information, by Blahut's and Arimoto's iteration."""
+    steep, flat = 60.0, 0.0
+    for _ in range(50):
+        price = (steep + flat) / 2
+        worth, told = np.exp(-price * apart), law
+        for _ in range(1500):
+            rows = worth * told
+            rows /= rows.sum(axis=1, keepdims=True)
+            told = law @ rows
+        joint = law[:, None] * rows
+        if (joint * np.log(rows / told, where=rows > 0, out=np.zeros_like(rows))).sum() > allowed:
+            steep = price
+        else:
+            flat, least = price, float((joint * apart).sum())
+    return least
+
+
+@pytest.mark.parametrize(("distortion", "power"), [("absolute", 1), ("squared", 2), ("wrong", 0)])
+def test_distortions_of_numbers_are_kept_as_small_as_they_can_be(distortion, power):
+    """Under mutual information the mean distance of a bucket's edge from the one that is sent is the least there is, by
+    Blahut and Arimoto; labels have no distance, and other notions no distortion."""
+    entries = 'notion = "mutual-information"\nepsilon = 0.3\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]\n[mechanism]\n'
+    labels = changed('notion = "ldp"\nepsilon = 1.0', f'{entries}distortion = "{distortion}"')
+    numbers = labels.replace('"values"', '"buckets"')
+    numbers = numbers.replace('values = ["none", "primary", "secondary", "bachelor"]', "edges = [0, 10, 20, 50]")
+    terms = drafted(numbers)
+    edges, law = np.array([0, 10, 20, 50]), np.array([0.1, 0.2, 0.3, 0.4])
+    apart = np.where(np.eye(4), 0, np.abs(edges[:, None] - edges) ** float(power)) / 50.0**power
+    rows = np.array(terms.channel.rows) / 2**62
+    found = float((law[:, None] * rows * apart).sum())
+    assert found == pytest.approx(rate_distortion(law, apart, 0.3), rel=1e-4)
+    if power:
+        with pytest.raises(DraftError, match="of numbers"):
+            drafted(labels)
+    with pytest.raises(DraftError, match="distortion goes with"):
+        drafted(
+            changed('notion = "ldp"\nepsilon = 1.0', 'notion = "ldp"\nepsilon = 1.0\n[mechanism]\ndistortion = "wrong"')
+        )

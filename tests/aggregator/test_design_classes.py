@@ -9,16 +9,16 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from aggregator.design.classes import class_channel, classes_of
-from aggregator.design.draft import campaign_of, read_draft
-from aggregator.design.entries import DraftError
+from aggregator.author.classes import class_channel, classes_of
+from aggregator.author.draft import campaign_of, read_draft
+from aggregator.author.toml_section import DraftError
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Values
 from protocol.errors import BadData
-from protocol.notions import Information, Ldp
+from protocol.notions import Information, Ldp, certify
 from protocol.notions.own import OwnPrior
 
 NAT = exact.NANONATS
@@ -93,7 +93,7 @@ def test_every_class_has_a_channel_that_keeps_its_notion(name: str, tmp_path) ->
     written = tables("[farmers]\ncounts = [50, 20, 10, 1]\n[gardeners]\nepsilon = 0.5\ncounts = [1, 1, 4, 4]\n")
     notion, _ = classes_of(written, {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
     made, channel = class_channel(name, DOMAIN, notion)
-    for certificate, inner in zip(notion.certificates(channel), notion.notions, strict=True):
+    for certificate, inner in zip(certify(channel, notion).classes, notion.notions, strict=True):
         assert inner.level * 0.5 < certificate.audited <= inner.level
     assert name in ("auto", made)
 

@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from aggregator.design import columns, mechanisms
-from aggregator.design.columns import Coordinates, best_mixture, optimal_table
-from aggregator.estimate.error import lip_mse, lip_mse_bound
+from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound
+from aggregator.families.mechanism import Question
+from aggregator.families.response.recipe import lip_response
+from aggregator.families.table import column_generation
+from aggregator.families.table.column_generation import DEARER, Coordinates, best_mixture, optimal_table, telling_table
+from aggregator.planner.choice import chosen
 from protocol.channels import Table
+from protocol.domain import Values
 from protocol.errors import ChannelError, Uncertified
 from protocol.exact import NANONATS
 from protocol.notions import Information, certify
@@ -18,11 +22,11 @@ from protocol.notions import Information, certify
 
 def zipf(size, power):
     weights = np.arange(1, size + 1) ** -float(power)
-    return [round(2**40 * weight) for weight in weights / weights.sum()]
+    return tuple(round(2**40 * weight) for weight in weights / weights.sum())
 
 
 def random_prior(size, seed):
-    return [max(1, round(2**40 * weight)) for weight in np.random.default_rng(seed).dirichlet(np.full(size, 0.7))]
+    return tuple(max(1, round(2**40 * weight)) for weight in np.random.default_rng(seed).dirichlet(np.full(size, 0.7)))
 
 
 def corners(law, a, b):
@@ -78,7 +82,7 @@ def test_small_tables_are_the_optimum(prior, eps):
 def test_two_values_are_the_closed_form(prior, eps):
     """For two values the optimum is the repaired response's (MATH 2.3)."""
     level = round(eps * NANONATS)
-    response = mechanisms.lip_response(prior, level)
+    response = lip_response(prior, level)
     assert lip_mse(optimal_table(prior, level), prior) == pytest.approx(lip_mse(response, prior), rel=1e-6)
 
 
@@ -90,7 +94,7 @@ def test_searched_columns_come_close_to_all_corners(seed, monkeypatch):
     given = Coordinates(mass, mass**2, 0 * mass, 1 / b, b, 1.0, 1.0)
     flat = (mass**2).sum()
     best = best_mixture(given)
-    monkeypatch.setattr(columns, "_LISTED", 1)
+    monkeypatch.setattr(column_generation, "_LISTED", 1)
     searched = best_mixture(given)
     found, optimum = (mixture.weights @ given.worth(mixture.lifts) - flat for mixture in (searched, best))
     assert 0.995 * optimum <= found <= optimum * (1 + 1e-6)
@@ -115,4 +119,19 @@ def test_larger_tables_come_close_to_the_bound(size, eps, share):
 def test_a_table_of_many_values_is_refused():
     """It would take minutes, and windows are as good."""
     with pytest.raises(ChannelError, match="windows"):
-        optimal_table([1] * 1000, NANONATS)
+        optimal_table((1,) * 1000, NANONATS)
+
+
+@pytest.mark.parametrize(("size", "nats", "seed"), [(4, 0.5, 1), (5, 1.0, 2), (8, 2.0, 3), (16, 1.0, 4)])
+def test_auto_tells_all_values_apart_where_that_costs_a_hundredth(size, nats, seed):
+    """Under a random prior the table with some responses keeps the level, has an unbiased estimate, and at most 1.005
+    times the least error; auto takes nothing without an estimate while something has one within 1% of the error."""
+    prior = tuple((1 + np.random.default_rng(seed).dirichlet(np.ones(size)) * 10**6).astype(int).tolist())
+    question = Question(Values(tuple(f"v{x}" for x in range(size))), Information(round(nats * NANONATS), prior))
+    table, best = telling_table(prior, question.notion.level), optimal_table(prior, question.notion.level)
+    certify(table, question.notion)
+    assert lip_mse(table, prior) <= DEARER * lip_mse(best, prior) + 1e-4
+    assert np.isfinite(expected_mse(table))
+    _, channel = chosen("lip", question)
+    assert np.isfinite(expected_mse(channel))
+    assert lip_mse(channel, prior) <= 1.01 * lip_mse(best, prior)

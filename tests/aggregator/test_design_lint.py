@@ -1,11 +1,15 @@
 """Laws of the author's warnings: each comes where its number is passed, and a sound campaign has none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms
-from aggregator.design.lint import lint
-from aggregator.estimate.decoders import decoder_of
+from aggregator.author.lint import lint
+from aggregator.families.blocks.recipe import high_low
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
 from protocol.campaign import Campaign
 from protocol.channels import Table
 from protocol.domain import Values
@@ -15,25 +19,25 @@ from protocol.notions import HighLow, Information, Ldp
 
 def terms(channel, notion, minimum=10_000, periods=1):
     domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
-    return Campaign("T", "Q?", "", "O", domain, notion, "any", channel,
-                    0, 86_400 * periods, 86_400, 1, minimum, "open")  # fmt: skip
+    return Campaign("T", "Q?", "", "O", domain, notion, "any", channel, 0, 86_400 * periods, 86_400, 1, minimum, "open",
+                    addresses=("https://study.example",), contact="o@example")  # fmt: skip
 
 
 def test_a_sound_campaign_is_not_commented():
     """Few values, many reports, a light mechanism: no warning."""
-    assert lint(terms(mechanisms.hadamard(10, NANONATS), Ldp(NANONATS))) == ()
+    assert lint(terms(hadamard(10, NANONATS), Ldp(NANONATS))) == ()
 
 
 @pytest.mark.parametrize(("size", "heavy"), [(16, False), (64, True)])
 def test_a_heavy_report_is_told(size, heavy):
     """Randomised response weighs 9.7 people at k = 16 and 37.7 at k = 64: above 20 the author is told."""
-    found = lint(terms(mechanisms.randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
+    found = lint(terms(randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
     assert any("weighs 38 people" in line for line in found) == heavy
 
 
 def test_too_few_reports_are_told_with_the_number_that_would_do():
     """Where the error of a share is above an even share, the warning names a number of reports at which it is not."""
-    channel = mechanisms.hadamard(100, NANONATS)
+    channel = hadamard(100, NANONATS)
     (found,) = lint(terms(channel, Ldp(NANONATS), 1000))
     needed = int(found.split("Wait for ")[1].split(" devices")[0].replace(",", ""))
     share = np.full(100, 0.01)
@@ -53,5 +57,14 @@ def test_a_lip_channel_without_an_unbiased_estimate_is_told():
 
 def test_an_infinite_level_is_told():
     """A notion that leaves some pairs open has no LDP level; the charge it has instead is named."""
-    found = lint(terms(mechanisms.high_low_hadamard(6, [0, 1], NANONATS), HighLow(NANONATS, 6, (0, 1))))
+    found = lint(terms(high_low(6, [0, 1], NANONATS, hadamard), HighLow(NANONATS, 6, (0, 1))))
     assert any("no LDP level" in line and "1 nats" in line for line in found)
+
+
+def test_what_is_left_unsaid_is_told():
+    """A campaign without an address, or without a contact, is one warning each, with the entry to give."""
+    sound = terms(hadamard(10, NANONATS), Ldp(NANONATS))
+    (address,) = lint(replace(sound, addresses=()))
+    (contact,) = lint(replace(sound, contact=""))
+    assert "[study] address" in address
+    assert "[study] contact" in contact

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from aggregator.design.noise import discrete_gaussian, discrete_laplace, geo_over, planar
+from aggregator.families.noise.recipe import discrete_gaussian, discrete_laplace, geo_over, planar
 from protocol import exact
 from protocol.domain import Buckets, Grid, Values
 from protocol.errors import NotionError, Uncertified

@@ -8,20 +8,23 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from aggregator.design import mechanisms
-from aggregator.design.information import information, mutual_information_table
-from aggregator.design.optimum import (
-    best_table,
-    binary_optimum,
-    interval_prior_lip,
+from aggregator.estimate.error import expected_mse, lip_mse
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.mechanism import Question
+from aggregator.families.noise.wasserstein import distance, geo_for, law_distance
+from aggregator.families.response.recipe import (
+    published_lip_response,
     random_sampling,
     random_sampling_lip,
+    randomized_response,
     symmetric_lip,
 )
-from aggregator.design.pufferfish import distance, law_distance, wasserstein_noise
-from aggregator.estimate.error import expected_mse, lip_mse
+from aggregator.families.table.mutual_information import information, mutual_information_table
+from aggregator.families.table.search import best_table, binary_optimum
+from aggregator.planner.choice import chosen
 from protocol import exact
 from protocol.channels import RandomizedResponse, Table
+from protocol.domain import Values
 from protocol.errors import NotionError, Uncertified
 from protocol.levels import Pufferfish, Scenario
 from protocol.notions import UNBOUNDED, Information, Ldp, Matrix, certify
@@ -61,7 +64,7 @@ def test_the_binary_optimum_is_theorem_2(e12, e21):
 def test_warner_and_mangat_are_special_cases():
     """Equal levels give randomised response; no bound for value 1 gives Mangat's with p = e^-e21."""
     for level in (NAT // 3, NAT, 5 * NAT):
-        warner = mechanisms.randomized_response(2, level)
+        warner = randomized_response(2, level)
         for x in (0, 1):
             for y in (0, 1):
                 assert abs(binary_optimum(level, level).weight(x, y) - warner.weight(x, y) / 4) <= 1
@@ -97,34 +100,6 @@ def test_the_symmetric_lip_channel_is_proposition_4(share):
             certify(RandomizedResponse(2, (channel.cover[0] - 2**40,)), Information(level, prior))
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "error"),
-    [("0.3", "0.3", 0.1261), ("0.2", "0.4", 0.1431), ("0.1", "0.5", 0.1602), ("0", "1", 0.1710)],
-)
-def test_an_interval_of_priors(low, high, error):
-    """The errors of MATH 2.11 at prior 0.3 and one nat, LIP at every prior of the interval, randomised response for
-    all priors."""
-    low, high = Fraction(low), Fraction(high)
-    table = interval_prior_lip(low, high, NAT, Fraction(3, 10))
-    assert lip_mse(table, (7, 3)) / 2 == pytest.approx(error, abs=5e-5)
-    mirrored = interval_prior_lip(1 - high, 1 - low, NAT, Fraction(7, 10))
-    assert lip_mse(mirrored, (3, 7)) == pytest.approx(lip_mse(table, (7, 3)))
-    for step in range(11):
-        prior = low + (high - low) * Fraction(step, 10)
-        if 0 < prior < 1:
-            certify(table, Information(NAT, (int((1 - prior) * 1000), int(prior * 1000))))
-    if (low, high) == (0, 1):
-        assert table.rows[1][1] / ONE == pytest.approx(math.e / (math.e + 1))
-        certify(table, Ldp(NAT))
-
-
-def test_an_interval_that_is_none_is_refused():
-    """The prior is inside, the interval within 0 .. 1."""
-    for low, high, prior in ((0, 1, 0), (0.5, 0.25, 0.5), (0.5, 0.75, 0.25), (-1, 1, 0.5)):
-        with pytest.raises(NotionError):
-            interval_prior_lip(Fraction(low), Fraction(high), NAT, Fraction(prior))
-
-
 @pytest.mark.parametrize("prior", [(1, 1, 1), (5, 3, 2), (90, 9, 1), (1, 1000)])
 def test_random_sampling_keeps_its_level(prior):
     """Both forms keep their level, to the nanonat, and no less cover would do."""
@@ -140,14 +115,14 @@ def test_random_sampling_keeps_its_level(prior):
 def test_random_sampling_of_an_even_prior_is_randomised_response():
     """For an even prior the two mechanisms are the same channel, up to a unit of rounding."""
     for size in (2, 3, 10):
-        sampling, response = random_sampling([1] * size, NAT), mechanisms.randomized_response(size, NAT)
+        sampling, response = random_sampling([1] * size, NAT), randomized_response(size, NAT)
         assert abs(sampling.cover[0] - response.cover[0]) <= 1
 
 
 def test_random_sampling_for_lip_is_the_published_channel_where_that_is_legal():
     """With every P >= 1 / (e^eps + 1), t = 1 - e^-eps: Q(y|x) = P(y) e^-eps off the diagonal."""
     prior = (5, 3, 2)
-    ours, published = random_sampling_lip(prior, 2 * NAT), mechanisms.published_lip_response(prior, 2 * NAT)
+    ours, published = random_sampling_lip(prior, 2 * NAT), published_lip_response(prior, 2 * NAT)
     assert ours == published
 
 
@@ -195,7 +170,7 @@ def test_the_best_table_is_certified_and_better_than_ldp(matrix):
     table = best_table(matrix)
     certify(table, matrix)
     size, least = len(matrix.levels), min(level for _, _, level in matrix.bounds())
-    plain = min(expected_mse(recipe(size, least)) for recipe in (mechanisms.randomized_response, mechanisms.hadamard))
+    plain = min(expected_mse(recipe(size, least)) for recipe in (randomized_response, hadamard))
     assert expected_mse(table) <= min(plain, subset_selection_mse(size, least)) * (1 + 1e-6)
 
 
@@ -318,8 +293,8 @@ def test_mutual_information_round_trips_and_refuses_nonsense():
     for prior in ((1,), (1, 0), (2**53, 1)):
         with pytest.raises(NotionError):
             MutualInformation(NAT, prior)
-    with pytest.raises(Uncertified, match="cells"):
-        MutualInformation(NAT, (1,) * 300).audit(RandomizedResponse(300, (2**50,)))
+    with pytest.raises(Uncertified, match="steps"):
+        certify(RandomizedResponse(300, (2**50,)), MutualInformation(NAT, (1,) * 300))
 
 
 def test_a_cap_that_forbids_nothing_is_refused():
@@ -357,12 +332,18 @@ def scenarios():
     )
 
 
+def noise_for(asked, level):
+    """The channel that an author gets for scenarios: the noise on a line of the notion that implies them."""
+    labels = tuple(f"v{x}" for x in range(len(asked.scenarios[0].joint[0])))
+    return chosen("geometric", Question(Values(labels), geo_for(asked, level)))[1]
+
+
 def test_the_wasserstein_mechanism_keeps_pufferfish_exactly():
     """By brute force over scenarios, pairs and outputs, every ratio of exact marginals keeps the level."""
     asked = scenarios()
     assert distance(asked) == 3
     for level in (NAT // 2, NAT, 3 * NAT):
-        channel = wasserstein_noise(asked, level)
+        channel = noise_for(asked, level)
         certify(channel, Geo.between(level, distance(asked), [0], range(7)))
         for scenario in asked.scenarios:
             for couple in asked.pairs:
@@ -378,7 +359,7 @@ def test_the_wasserstein_mechanism_keeps_pufferfish_exactly():
 def test_two_certain_answers_use_the_whole_level():
     """Secrets that fix the answers, four steps apart, are as far apart as the level allows."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 0, 0, 0, 0), (0, 0, 0, 0, 1))),))
-    loss = wasserstein_noise(asked, NAT).loss([0], [4])
+    loss = noise_for(asked, NAT).loss([0], [4])
     assert exact.nats(loss.level) == pytest.approx(1, abs=1e-8)
 
 
@@ -386,6 +367,4 @@ def test_nothing_to_hide_is_said():
     """Where no secret of a pair moves the answer there is no distance to hide."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 2, 3), (2, 4, 6))),))
     with pytest.raises(NotionError, match="nothing to hide"):
-        wasserstein_noise(asked, NAT)
-    with pytest.raises(NotionError, match="nanonats"):
-        wasserstein_noise(scenarios(), 2)
+        geo_for(asked, NAT)

@@ -5,10 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from aggregator.design.windows import windows
-from aggregator.estimate.decoders.windows import WindowsDecoder
 from aggregator.estimate.error import lip_mse_bound
-from protocol.channels.windows import Windows
+from aggregator.families.windows.decoder import WindowsDecoder
+from aggregator.families.windows.recipe import windows
+from protocol.channels.windows.channel import Windows
 from protocol.errors import NotionError, Uncertified
 from protocol.exact import NANONATS
 from protocol.notions import Information, certify

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
 import click
 import numpy as np
@@ -19,13 +20,16 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+from aggregator.cli.commands import COMMANDS
 from aggregator.cli.completion import SHELLS, VARIABLE
-from aggregator.cli.shell import COMMANDS, EXAMPLES, halftruth
-from aggregator.design import mechanisms, unary
+from aggregator.cli.shell import halftruth
 from aggregator.estimate.classes import within
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
+from aggregator.families.bits import recipe as unary
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.response.recipe import lip_response, randomized_response
 from aggregator.intake.ingest import ingest
 from aggregator.present.page import digest
 from aggregator.present.trends import course, points
@@ -33,7 +37,7 @@ from aggregator.study import Study, StudyError
 from protocol import personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks
-from protocol.domain import Grid, Items, Values
+from protocol.domain import DITHER_BYTES, Grid, Items, Values
 from protocol.exact import NANONATS
 from protocol.keys import SigningKey, key_id
 from protocol.notions import Information, Ldp
@@ -60,7 +64,7 @@ def campaign(**changes):
     fields = {
         "title": "Education", "question": "Which?", "purpose": "", "organisation": "Library",
         "domain": Values(LABELS), "notion": Ldp(NANONATS), "mechanism": "any",
-        "channel": mechanisms.randomized_response(4, NANONATS), "opens": OPENS, "closes": OPENS + 6 * WEEK,
+        "channel": randomized_response(4, NANONATS), "opens": OPENS, "closes": OPENS + 6 * WEEK,
         "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 20, "enrolment": "open",
     }  # fmt: skip
     terms = Campaign(**{**fields, **changes})
@@ -68,7 +72,7 @@ def campaign(**changes):
 
 
 def classes():
-    channels = (mechanisms.randomized_response(4, NANONATS), mechanisms.hadamard(4, NANONATS))
+    channels = (randomized_response(4, NANONATS), hadamard(4, NANONATS))
     notion = Classes.of((Ldp(NANONATS), Ldp(NANONATS)))
     return campaign(notion=notion, channel=Blocks(0, ((1, 4), (2, 4)), channels), classes=("town, north", "village"))
 
@@ -303,7 +307,7 @@ DOMAINS = {
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
 def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
     """Items, long lists and grids have a table, a picture and a page of those that changed most."""
-    signed = campaign(domain=domain, channel=mechanisms.hadamard(domain.size, NANONATS))
+    signed = campaign(domain=domain, channel=hadamard(domain.size, NANONATS))
     other = campaign(domain=domain, channel=signed.terms.channel, title="Other")
     study = study_of(tmp_path / "lib", ("it", signed), ("other", other))
     for crowd, periods in ((Crowd(signed), 2), (Crowd(other), 1)):
@@ -314,8 +318,77 @@ def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
     words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--report", tmp_path / "t.html")
     result = run("--study", tmp_path / "lib", *words)
     assert (tmp_path / "t.png").read_bytes().startswith(PNG)
-    assert ("25 of" in result.stdout) == (domain.size > 25)
+    assert ("surest changes of" in result.stdout) == (domain.size > 25)
     run("--study", tmp_path / "lib", "compare", "it", "other", "--plot", tmp_path / "c.png")
+
+
+def course_of(desk, *words):
+    return json.loads(in_study(desk, "estimate", "education", "--by", "period", *words, "--json").stdout)
+
+
+def test_any_two_periods_are_compared_and_each_with_the_next(desk):
+    """--between names the two periods that the change is between; --steps gives the change from each period that has
+    enough devices to the next, with intervals that hold for all values and all steps together."""
+    whole = course_of(desk)
+    assert whole["steps"] == []
+    found = course_of(desk, "--between", "1,2", "--steps")
+    assert (found["change"]["from"], found["change"]["to"]) == ("period 1", "period 2")
+    pairs = [(step["from"], step["to"]) for step in found["steps"]]
+    assert pairs == [("period 0", "period 1"), ("period 1", "period 2"), ("period 2", "period 4")]
+    for mine, its in zip(found["change"]["values"], found["steps"][1]["values"], strict=True):
+        assert [mine[name] for name in ("difference", "low", "high")] == [
+            its[name] for name in ("difference", "low", "high")
+        ]
+        assert its["simultaneous_low"] < mine["simultaneous_low"] < mine["simultaneous_high"] < its["simultaneous_high"]
+    for step in (whole["change"], *found["steps"]):
+        for row in step["values"]:
+            assert row["difference"] == pytest.approx(row["to"] - row["from"])
+    text = in_study(desk, "estimate", "education", "--by", "period", "--between", "4,0", "--steps").stdout
+    assert re.search(r"changes from a span to the\s+next are sure", text)
+    assert "only" not in in_study(desk, "estimate", "education", "--by", "period", "--between", "0,3", code=75).stderr
+
+
+def test_the_course_of_one_value_is_told_alone(desk, tmp_path):
+    """--value with --by period gives the share of one value in each period with its interval, and its change, whose
+    simultaneous interval is then its own; the same numbers as without it."""
+    whole, one = course_of(desk), course_of(desk, "--value", "secondary", "--plot", tmp_path / "one.png")
+    x = LABELS.index("secondary")
+    for row, its in zip(whole["spans"], one["spans"], strict=True):
+        assert its["values"] == (row["values"] and [row["values"][x]])
+    (change,) = one["change"]["values"]
+    assert change["difference"] == whole["change"]["values"][x]["difference"]
+    assert (change["simultaneous_low"], change["simultaneous_high"]) == (change["low"], change["high"])
+    assert (tmp_path / "one.png").read_bytes().startswith(PNG)
+    words = ("estimate", "education", "--by", "period", "--value", "secondary")
+    text = in_study(desk, *words).stdout
+    assert "too few" in text
+    assert f"{points(change['difference'], 1)[:4]}" in text
+    rows = list(csv.DictReader(io.StringIO(in_study(desk, *words, "--format", "csv").stdout)))
+    assert [(row["periods"], row["value"]) for row in rows] == [(period, "secondary") for period in "0124"]
+
+
+def test_the_truth_of_a_rehearsal_stands_beside_a_course(desk, tmp_path):
+    """--truth with --by period is of all periods, or given once for each; every form has it, and the true change."""
+    files = []
+    for period in range(5):
+        files.append(tmp_path / f"{period}.csv")
+        counts = (38, 38, 38 - 5 * period, 36 + 5 * period)
+        lines = [f"{label},{count}" for label, count in zip(LABELS, counts, strict=True)]
+        files[-1].write_text("\n".join(["value,count", *lines]), encoding="utf-8")
+    each = [word for file in files for word in ("--truth", file)]
+    found = course_of(desk, *each)
+    assert [row["values"] and row["values"][3]["truth"] for row in found["spans"]] == pytest.approx(
+        [36 / 150, 41 / 150, 46 / 150, None, 56 / 150]
+    )
+    text = in_study(desk, "estimate", "education", "--by", "period", *each, "--plot", tmp_path / "t.png").stdout
+    assert points(20 / 150, 1) in text
+    assert "total variation" in text
+    alike = course_of(desk, "--truth", files[0])
+    assert {row["values"][3]["truth"] for row in alike["spans"] if row["values"]} == {36 / 150}
+    rows = in_study(desk, "estimate", "education", "--by", "period", *each, "--format", "csv").stdout
+    assert float(list(csv.DictReader(io.StringIO(rows)))[-1]["truth"]) == pytest.approx(56 / 150)
+    beside = in_study(desk, "estimate", "education", "--by", "period", "--value", "bachelor", *each).stdout
+    assert "37.3%" in beside
 
 
 def test_a_course_is_drawn_in_characters():
@@ -377,6 +450,37 @@ def test_classes_are_compared_and_cut_out(desk):
     assert [side["class"] for side in found["sides"]] == ["town, north", "village"]
     text = in_study(desk, "estimate", "classes", "--where", "class=village", "--by", "period").stdout
     assert "class village" in text
+
+
+def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):
+    """One file of true counts by class serves simulate, --panel included, and estimate --where --truth.
+
+    60 people in the village over 3 periods, at 20 nats: outputs are answers, so the share is exactly that of the file.
+    """
+    loud = 20 * NANONATS
+    channel = Blocks(0, ((1, 4), (2, 4)), (randomized_response(4, loud),) * 2)
+    notion = Classes.of((Ldp(loud), Ldp(loud)))
+    signed = campaign(notion=notion, channel=channel, classes=("town", "village"))
+    study = study_of(tmp_path / "lib", ("it", signed))
+    (tmp_path / "it.campaign").write_bytes(signed.data)
+    truth = tmp_path / "truth.csv"
+    truth.write_text("value,count,class\nnone,40,town\nprimary,45,village\nbachelor,15,village\n")
+    words = ("simulate", tmp_path / "it.campaign", "--truth", truth, "--out", tmp_path / "it.htr")
+    made = json.loads(run(*words, "--panel", "--periods", "0-2", "--json").stdout)
+    assert (made["reports"], made["devices"], made["period"], made["periods"]) == (300, 100, 2, 3)
+    assert ingest(study, [tmp_path / "it.htr"], now=signed.terms.closes - 1, threads=1).accepted == 300
+    words = ("--study", tmp_path / "lib", "estimate", "it", "--where", "class=village", "--truth", truth)
+    rows = {row.split()[0]: row.split() for row in run(*words).stdout.splitlines() if row.strip()}
+    assert rows["primary"][-2] == "75.0%"  # the truth, beside the bar
+    assert rows["primary"][1] == "75.0%"
+    assert "whole number" in run(*words[:-1], _changed(truth, "45", "4.5"), code=65).stderr
+
+
+def _changed(path, old, new):
+    """A copy of a text file, with one text replaced."""
+    other = path.with_name(f"other-{path.name}")
+    other.write_text(path.read_text().replace(old, new))
+    return other
 
 
 def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
@@ -475,6 +579,69 @@ def test_exports_of_classes_and_bits_say_which(desk, tmp_path):
     assert [row["bit"] for row in rows] == [0, 1, 2, 3]
     assert [row["count"] for row in rows] == study.tally(signed).counts.tolist()
     assert {row["reports"] for row in rows} == {25}
+
+
+def test_estimates_are_exported_by_period_and_class(desk, tmp_path):
+    """Rows of the exported estimates are those of `estimate --period` and --where, in Parquet and CSV, with their
+    campaign, period and class; parquet and csv on stdout name them too."""
+    told = json.loads(
+        in_study(desk, "export", "education", "--estimates", "--to", tmp_path / "e.parquet", "--json").stdout
+    )
+    assert (told["reports"], told["withheld"], told["periods"], told["rows"]) == (600, 1, 4, 16)
+    rows = pq.read_table(tmp_path / "e.parquet").to_pylist()
+    for period in (0, 1, 2, 4):
+        found = json.loads(in_study(desk, "estimate", "education", "--period", period, "--json").stdout)
+        mine = [row for row in rows if row["period"] == str(period)]
+        assert {(row["campaign"], row["campaign_id"]) for row in mine} == {("Education", found["campaign_id"])}
+        for row, value in zip(mine, found["values"], strict=True):
+            assert {name: row[name] for name in value} == value
+    in_study(desk, "export", "classes", "--estimates", "--to", tmp_path / "c.csv")
+    with (tmp_path / "c.csv").open(newline="", encoding="utf-8") as file:
+        of_classes = list(csv.DictReader(file))
+    assert {row["class"] for row in of_classes} == {"", "town, north", "village"}
+    found = json.loads(
+        in_study(desk, "estimate", "classes", "--where", "class=village", "--period", 1, "--json").stdout
+    )
+    mine = [row for row in of_classes if (row["class"], row["period"]) == ("village", "1")]
+    assert [float(row["raw"]) for row in mine] == [value["raw"] for value in found["values"]]
+    words = ("estimate", "classes", "--where", "class=village", "--format")
+    table = pq.read_table(io.BytesIO(in_study(desk, *words, "parquet").stdout_bytes))
+    assert json.loads(table.schema.metadata[b"halftruth"])["class"] == "village"
+    assert {(row["period"], row["class"]) for row in table.to_pylist()} == {("latest", "village")}
+    printed = list(csv.DictReader(io.StringIO(in_study(desk, *words, "csv").stdout)))
+    assert {(row["campaign"], row["period"], row["class"]) for row in printed} == {("Education", "latest", "village")}
+    assert [float(row["raw"]) for row in printed] == [row["raw"] for row in table.to_pylist()]
+    for wrong in (("--mean",), ("--by", "period"), ("--value", "none")):
+        in_study(desk, "estimate", "education", "--format", "parquet", *wrong, code=2)
+
+
+def test_maps_are_geojson(desk, tmp_path):
+    """Each cell is a closed counterclockwise square around its position, with its numbers; only grids have a map."""
+    grid = Grid(-1_000_000, 1_000_000, 10_000_000, 13_000_000, 1_000_000)
+    signed = campaign(domain=grid, channel=randomized_response(6, NANONATS))
+    study, crowd = study_of(tmp_path / "lib", ("map", signed)), Crowd(signed)
+    for device in range(40):
+        crowd.send(device, 0, device % 6)
+    crowd.into(study, tmp_path)
+    words = ("--study", tmp_path / "lib")
+    printed = json.loads(run(*words, "estimate", "map", "--period", 0, "--format", "geojson").stdout)
+    values = json.loads(run(*words, "estimate", "map", "--period", 0, "--json").stdout)["values"]
+    assert printed["type"] == "FeatureCollection"
+    for x, (feature, value) in enumerate(zip(printed["features"], values, strict=True)):
+        [ring] = feature["geometry"]["coordinates"]
+        assert len(ring) == 5
+        assert ring[0] == ring[4]
+        turned = sum(a[0] * b[1] - a[1] * b[0] for a, b in pairwise(ring)) / 2
+        assert turned == pytest.approx(1)  # square degrees, counterclockwise
+        longitude, latitude = (sum(corner[axis] for corner in ring[:4]) / 4 for axis in (0, 1))
+        assert grid.index((latitude, longitude), bytes(DITHER_BYTES)) == x
+        assert {name: feature["properties"][name] for name in value} == value
+    run(*words, "export", "map", "--estimates", "--to", tmp_path / "map.geojson")
+    assert json.loads((tmp_path / "map.geojson").read_text()) == printed
+    in_study(desk, "estimate", "education", "--format", "geojson", code=1)
+    in_study(desk, "export", "education", "--estimates", "--to", tmp_path / "no.geojson", code=1)
+    in_study(desk, "export", "education", "--to", tmp_path / "no.geojson", code=65)
+    assert not (tmp_path / "no.geojson").exists()
 
 
 def test_no_column_of_an_export_joins_devices(desk, tmp_path):
@@ -656,11 +823,10 @@ def test_every_command_that_a_script_may_read_speaks_json():
 
 def test_every_help_has_an_example_that_the_command_takes():
     """The help of each command ends with an example, whose words are options of the command or of the group."""
-    assert set(EXAMPLES) == set(COMMANDS)
     group = {option for parameter in halftruth.params for option in parameter.opts}
     for name, command in commands():
-        assert f"halftruth {EXAMPLES[name]}" in run(name, "--help").stdout
-        words = EXAMPLES[name].split()
+        assert f"halftruth {COMMANDS[name].example}" in run(name, "--help").stdout
+        words = COMMANDS[name].example.split()
         known = group | {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= known, name
         assert name in words
@@ -709,6 +875,13 @@ WRONG = [
     (("estimate", "education", "--by", "period", "--periods", "5"), 75),
     (("estimate", "education", "--by", "period", "--period", "1"), 2),
     (("estimate", "education", "--by", "period", "--mean"), 2),
+    (("estimate", "education", "--by", "period", "--between", "0"), 2),
+    (("estimate", "education", "--by", "period", "--between", "0,5"), 2),
+    (("estimate", "education", "--by", "period", "--between", "2,3"), 75),
+    (("estimate", "education", "--by", "period", "--value", "nursery"), 65),
+    (("estimate", "education", "--by", "period", "--value", "none", "--population", "7"), 2),
+    (("estimate", "education", "--between", "0,1"), 2),
+    (("estimate", "education", "--steps"), 2),
     (("estimate", "education", "--by", "period", "--forged", "3"), 2),
     (("estimate", "education", "--period", "6"), 2),
     (("estimate", "education", "--period", "3"), 75),
@@ -780,7 +953,7 @@ def test_wrong_input_is_one_clear_line(desk, tmp_path, words, code):
 def test_lip_campaigns_have_trends(tmp_path):
     """A campaign with a prior shows its MMSE shares by period, and changes of the unbiased estimates."""
     prior = (4, 3, 2, 1)
-    signed = campaign(notion=Information(NANONATS, prior), channel=mechanisms.lip_response(prior, NANONATS))
+    signed = campaign(notion=Information(NANONATS, prior), channel=lip_response(prior, NANONATS))
     study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
     for device in range(60):
         for period in range(2):

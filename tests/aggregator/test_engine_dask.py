@@ -25,16 +25,19 @@ from hypothesis import strategies as st
 
 from aggregator import engines
 from aggregator.cli.shell import halftruth
-from aggregator.design import mechanisms, unary
 from aggregator.engines import EngineError, cluster, engine_of, steps, tallies
 from aggregator.engines.cluster import Cluster
 from aggregator.estimate.result import estimate
-from aggregator.intake import enrolments, ranges, shards, signatures, slots, tables
+from aggregator.families.bits import recipe as unary
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.response.recipe import randomized_response
+from aggregator.intake import enrolments, ranges, shards, signatures, slots
 from aggregator.intake.deduplicate import Offer
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
-from aggregator.intake.tables import REPORTS, SCHEMAS
 from aggregator.intake.verified import NAME
+from aggregator.storage import tables
+from aggregator.storage.tables import REPORTS, SCHEMAS
 from aggregator.study import Study, StudyError
 from protocol import envelope, exact
 from protocol.campaign import open_campaign, seal_campaign
@@ -393,8 +396,8 @@ def asked(kind):
     level = exact.NANONATS
     own, transcript = OwnPrior(level, SIZE), TranscriptPrior(level, tuple(range(1, SIZE + 1)))
     changes = {
-        "plain": {"channel": mechanisms.randomized_response(SIZE, level)},
-        "several": {"channel": mechanisms.hadamard(SIZE, level), "answers_per_period": 3},
+        "plain": {"channel": randomized_response(SIZE, level)},
+        "several": {"channel": hadamard(SIZE, level), "answers_per_period": 3},
         "bits": {"channel": unary.oue(SIZE, level), "mechanism": "oue", "answers_per_period": 2},
         "own": {"channel": own.channel_of(own.uniform), "notion": own, "mechanism": "lip", "enrolment": "open"},
         "transcript": {
@@ -589,7 +592,7 @@ def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
 DRIVER = f"""if True:
     import os, signal, sys
     from aggregator.engines import cluster
-    from aggregator.intake import tables
+    from aggregator.storage import tables
     from aggregator.study import Study
     address, study, file, moment, die = sys.argv[1:]
     real = tables.write_deltalake
@@ -745,7 +748,7 @@ def test_the_local_engine_imports_no_dask(study, tmp_path):
         import sys
         from aggregator.cli.shell import halftruth
         halftruth(["--study", {str(study.path)!r}, "ingest", {str(file)!r}], standalone_mode=False)
-        import aggregator.cli.desk, aggregator.cli.tools, aggregator.estimate.result
+        import aggregator.cli.desk, aggregator.cli.doctor, aggregator.estimate.result
         print(sorted({{name.split(".")[0] for name in sys.modules}} & {{"dask", "distributed"}}))
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

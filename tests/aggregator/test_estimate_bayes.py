@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from aggregator.design import mechanisms
 from aggregator.estimate import bayes
 from aggregator.estimate.bayes import empirical_bayes
-from aggregator.estimate.decoders import decoder_of
 from aggregator.estimate.distribution import project
 from aggregator.estimate.interval import standard_errors
+from aggregator.families.blocks.recipe import high_low, in_blocks
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.registry import decoder_of
 from protocol.exact import NANONATS
 
 
@@ -52,21 +53,21 @@ def test_the_simulated_figures_are_reproduced(p, eps, projection, bayes):
 
     10 batches; the total variation of one spreads by 3%. A failure is another estimator.
     """
-    found = estimated(mechanisms.hadamard(K, eps * NANONATS), p, 100_000, 10)
+    found = estimated(hadamard(K, eps * NANONATS), p, 100_000, 10)
     assert found[0] == pytest.approx(projection, rel=0.08)
     assert found[1] <= 1.1 * bayes
 
 
 def test_zipf_at_the_stated_size_is_within_its_aim():
     """Total variation at most 0.40 for k = 1024, Zipf(1), n = 10^5, eps = 1."""
-    assert estimated(mechanisms.hadamard(K, NANONATS), zipf(K), 100_000, 10, seed=4)[1] <= 0.40
+    assert estimated(hadamard(K, NANONATS), zipf(K), 100_000, 10, seed=4)[1] <= 0.40
 
 
 CHANNELS = {
-    "hadamard": mechanisms.hadamard(400, NANONATS),
-    "blocks": mechanisms.block_hadamard([x // 25 for x in range(400)], NANONATS),
-    "blocks and open values": mechanisms.block_hadamard([0] * 200 + list(range(1, 201)), NANONATS),
-    "high-low": mechanisms.high_low_hadamard(400, range(0, 400, 10), NANONATS),
+    "hadamard": hadamard(400, NANONATS),
+    "blocks": in_blocks([x // 25 for x in range(400)], NANONATS, hadamard),
+    "blocks and open values": in_blocks([0] * 200 + list(range(1, 201)), NANONATS, hadamard),
+    "high-low": high_low(400, range(0, 400, 10), NANONATS, hadamard),
 }
 
 
@@ -181,7 +182,7 @@ def test_values_that_are_like_no_other_are_not_drawn_together(p, n):
 
     Hadamard, eps = 1, 6 batches. Where each point of the most likely law is believed, it is up to 1.25 times.
     """
-    projection, found = estimated(mechanisms.hadamard(len(p), NANONATS), p, n, 6, seed=9)
+    projection, found = estimated(hadamard(len(p), NANONATS), p, n, 6, seed=9)
     assert found <= 1.05 * projection
 
 

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms, unary
-from aggregator.estimate.decoders.bits import BitsDecoder
-from aggregator.estimate.decoders.response import ResponseDecoder
-from protocol.channels.bits import Bits, S
+from aggregator.families.bits import recipe as unary
+from aggregator.families.bits.decoder import BitsDecoder
+from aggregator.families.response.decoder import ResponseDecoder
+from aggregator.families.response.recipe import randomized_response
+from protocol.channels.bits.channel import Bits, S
 from protocol.exact import NANONATS
 
 RNG = np.random.default_rng(20260101)
@@ -107,7 +108,7 @@ def test_closed_forms_of_grr_rappor_and_oue(k, eps):
     e^(eps/2) / (e^(eps/2) - 1)^2. For people drawn at random f (1 - f) comes to it."""
     level, E = int(eps * NANONATS), math.exp(eps)
     root = math.sqrt(E)
-    grr = ResponseDecoder(mechanisms.randomized_response(k, level))
+    grr = ResponseDecoder(randomized_response(k, level))
     cases = [
         (grr, E / (E + k - 1), 1 / (E + k - 1)),
         (BitsDecoder(unary.rappor(k, level)), root / (root + 1), 1 / (root + 1)),

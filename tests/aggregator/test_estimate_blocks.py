@@ -6,13 +6,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms
-from aggregator.estimate.decoders import NotInvertible, decoder_of
-from aggregator.estimate.decoders.blocks import ConstantDecoder
 from aggregator.estimate.error import expected_mse
+from aggregator.families.blocks.best import best_in_blocks
+from aggregator.families.blocks.decoder import ConstantDecoder
+from aggregator.families.blocks.recipe import high_low, in_blocks
+from aggregator.families.decoder import NotInvertible
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
 from protocol import exact
 from protocol.channels import Blocks, Hadamard, RandomizedResponse, Table
-from protocol.channels.blocks import Constant
+from protocol.channels.blocks.channel import Constant
 from protocol.exact import NANONATS
 from protocol.notions import Block, HighLow, certify
 
@@ -32,21 +36,21 @@ def uneven_response(size, level):
 
 MIXED = [0] * 5 + [1] * 2 + [2] + [0] * 2 + [1] * 2 + [3] * 3 + [4]
 CHANNELS = {
-    "Hadamard": mechanisms.in_blocks(MIXED, NANONATS, mechanisms.hadamard),
-    "response": mechanisms.in_blocks(MIXED, NANONATS, mechanisms.randomized_response),
-    "uneven response": mechanisms.in_blocks(MIXED, NANONATS, uneven_response),
-    "table": mechanisms.in_blocks(MIXED, NANONATS, table),
-    "a family each": mechanisms.in_blocks(
+    "Hadamard": in_blocks(MIXED, NANONATS, hadamard),
+    "response": in_blocks(MIXED, NANONATS, randomized_response),
+    "uneven response": in_blocks(MIXED, NANONATS, uneven_response),
+    "table": in_blocks(MIXED, NANONATS, table),
+    "a family each": in_blocks(
         [0, 0, 1, 1, 1, 2, 2, 2, 2, 3], NANONATS,
-        lambda size, level: {2: mechanisms.hadamard, 3: table, 4: uneven_response}[size](size, level),
+        lambda size, level: {2: hadamard, 3: table, 4: uneven_response}[size](size, level),
     ),
-    "equal blocks, and nobody open": mechanisms.in_blocks([0, 1, 0, 1, 1, 0], NANONATS, table),
-    "hiding in Hadamard": mechanisms.high_low(9, [1, 2, 5], NANONATS, mechanisms.hadamard),
-    "hiding in a response": mechanisms.utility_randomized_response(6, [1, 2, 4], NANONATS),
+    "equal blocks, and nobody open": in_blocks([0, 1, 0, 1, 1, 0], NANONATS, table),
+    "hiding in Hadamard": high_low(9, [1, 2, 5], NANONATS, hadamard),
+    "hiding in a response": high_low(6, [1, 2, 4], NANONATS, randomized_response),
     "hiding in an uneven response": Blocks(2**120, ((0, 1), (1, 3), (0, 1)), (uneven_response(3, 0),)),
-    "hiding in a table": mechanisms.high_low(7, [0, 1, 4], 4 * NANONATS, table),
+    "hiding in a table": high_low(7, [0, 1, 4], 4 * NANONATS, table),
     "hiding in a table, often": Blocks(2**125, ((1, 3), (0, 2)), (table(3, 0),)),
-    "hiding behind one input": mechanisms.high_low(4, [2], NANONATS, mechanisms.hadamard),
+    "hiding behind one input": high_low(4, [2], NANONATS, hadamard),
 }  # fmt: skip
 
 
@@ -115,8 +119,8 @@ def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
 @pytest.mark.parametrize(
     "inner",
     [
-        mechanisms.hadamard(5, NANONATS),
-        mechanisms.randomized_response(5, NANONATS),
+        hadamard(5, NANONATS),
+        randomized_response(5, NANONATS),
         uneven_response(4, 0),
         table(4, 0),
         Constant(),
@@ -135,8 +139,8 @@ def test_inner_decoders_do_not_ask_that_shares_sum_to_one(inner):
 
 def test_many_equal_blocks_are_decoded_as_one_by_one():
     """Twenty blocks of one inner channel have, block by block, the inner estimate of the block's shares."""
-    channel = mechanisms.in_blocks([x // 5 for x in range(100)], NANONATS, mechanisms.hadamard)
-    inner = decoder_of(mechanisms.hadamard(5, NANONATS))
+    channel = in_blocks([x // 5 for x in range(100)], NANONATS, hadamard)
+    inner = decoder_of(hadamard(5, NANONATS))
     share = RNG.dirichlet(np.ones(channel.outputs))
     expected = np.concatenate([inner.invert(part) for part in share.reshape(20, 8)])
     np.testing.assert_allclose(decoder_of(channel).invert(share), expected, atol=1e-12)
@@ -145,7 +149,7 @@ def test_many_equal_blocks_are_decoded_as_one_by_one():
 def test_a_block_that_tells_nothing_is_refused():
     """Where one inner channel has no left inverse, neither have the blocks."""
     silent = RandomizedResponse(2, (2**63,))
-    channel = Blocks(0, ((1, 2), (2, 2)), (silent, mechanisms.hadamard(2, NANONATS)))
+    channel = Blocks(0, ((1, 2), (2, 2)), (silent, hadamard(2, NANONATS)))
     with pytest.raises(NotInvertible, match="higher level"):
         decoder_of(channel).invert(np.full(channel.outputs, 1 / channel.outputs))
 
@@ -155,7 +159,7 @@ def test_a_block_that_tells_nothing_is_refused():
 def test_utility_optimised_response_is_the_published_channel(sensitive, level):
     """c1 = E / (s + E - 1), c2 = 1 / (s + E - 1), c3 = (E - 1) / (s + E - 1)   (Murakami, Kawamoto 2019, Def. 3)."""
     E, s = math.exp(exact.nats(level)), sensitive
-    channel = mechanisms.utility_randomized_response(7, range(s), level)
+    channel = high_low(7, range(s), level, randomized_response)
     c2 = 1 / (s + E - 1)
     expected = np.zeros((7, 7))
     expected[:, :s] = c2
@@ -171,14 +175,14 @@ def test_utility_optimised_response_is_the_published_channel(sensitive, level):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("recipe", [mechanisms.high_low_hadamard, mechanisms.utility_randomized_response])
+@pytest.mark.parametrize("inner", [hadamard, randomized_response])
 @pytest.mark.parametrize("sensitive", [(0,), (3, 1), tuple(range(5))])
-def test_high_low_channels_are_utility_optimised(sensitive, recipe, level):
+def test_high_low_channels_are_utility_optimised(sensitive, inner, level):
     """ULDP: an output is either one open input's alone, or keeps e^eps between all inputs, open ones among them.
 
     Source: Murakami, Kawamoto 2019, Definition 2.
     """
-    channel = recipe(6, sensitive, level)
+    channel = high_low(6, sensitive, level, inner)
     protected = channel.offsets[0]
     for y in range(channel.outputs):
         column = [channel.weight(x, y) for x in range(6)]
@@ -193,19 +197,19 @@ def test_high_low_channels_are_utility_optimised(sensitive, recipe, level):
 def test_one_sensitive_value_of_two_is_the_binary_optimum(level):
     """Theorem 2 with levels (eps, infinity): the sensitive value always gives one answer, the other with e^-eps."""
     E = math.exp(exact.nats(level))
-    channel = mechanisms.high_low_hadamard(2, [0], level)
+    channel = high_low(2, [0], level, hadamard)
     np.testing.assert_allclose(dense(channel), [[1, 0], [1 / E, 1 - 1 / E]], atol=1e-15)
     certificate = certify(channel, HighLow(level, 2, (0,)))
     assert certificate.audited == level
     # The other optimum of two values, Warner's, keeps the level both ways and is worse for it.
-    assert expected_mse(channel) < expected_mse(mechanisms.randomized_response(2, level))
+    assert expected_mse(channel) < expected_mse(randomized_response(2, level))
 
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("sensitive", [2, 5, 8])
 def test_the_cover_of_high_low_hadamard_is_the_published_one(sensitive, level):
     """Open inputs hide with probability 2 / (e^eps + 1)   (Acharya et al. 2020, eq. 14)."""
-    channel = mechanisms.high_low_hadamard(10, range(sensitive), level)
+    channel = high_low(10, range(sensitive), level, hadamard)
     assert channel.hidden / 2**128 == pytest.approx(2 / (math.exp(exact.nats(level)) + 1), rel=1e-14)
     assert certify(channel, HighLow(level, 10, tuple(range(sensitive)))).audited == level
 
@@ -214,14 +218,14 @@ def test_the_cover_of_high_low_hadamard_is_the_published_one(sensitive, level):
 def test_each_block_gets_its_best_channel(level):
     """No channel for a single block, nor one recipe for all, has less expected error, whatever share a block has."""
     blocks = [0] * 2 + [1] * 16 + [2] * 60 + [3]
-    builders = [mechanisms.hadamard, mechanisms.randomized_response]
-    best = mechanisms.best_in_blocks(blocks, level, builders)
+    builders = [hadamard, randomized_response]
+    best = best_in_blocks(blocks, level, builders)
     assert certify(best, Block.over(level, blocks)).audited in (level - 1, level)
     for _ in range(5):
         sizes = RNG.dirichlet(np.ones(4))
         p = np.repeat(sizes / [2, 16, 60, 1], [2, 16, 60, 1])
         for build in builders:
-            assert expected_mse(best, p) <= expected_mse(mechanisms.in_blocks(blocks, level, build), p) * (1 + 1e-9)
+            assert expected_mse(best, p) <= expected_mse(in_blocks(blocks, level, build), p) * (1 + 1e-9)
     # Two values are told best by response, sixty by Hadamard response unless e^eps is of their order.
     families = [inner.family for inner in best.channels]
     assert (families[0], families[2]) == ("response", "response" if level == 4 * NANONATS else "hadamard")
@@ -233,15 +237,15 @@ def test_the_gain_in_a_block_is_the_gain_of_a_plain_channel():
     The error is that less the squares of the shares.
     """
     blocks, level = [x // 16 for x in range(64)], 4 * NANONATS
-    builders = [mechanisms.hadamard, mechanisms.randomized_response]
-    in_blocks = (mechanisms.block_hadamard(blocks, level), mechanisms.best_in_blocks(blocks, level, builders))
-    plain = (mechanisms.hadamard(16, level), mechanisms.randomized_response(16, level))
-    for channel, inner in zip(in_blocks, plain, strict=True):
+    builders = [hadamard, randomized_response]
+    alike = (in_blocks(blocks, level, hadamard), best_in_blocks(blocks, level, builders))
+    plain = (hadamard(16, level), randomized_response(16, level))
+    for channel, inner in zip(alike, plain, strict=True):
         assert expected_mse(channel) + 1 / 64 == pytest.approx(expected_mse(inner) + 1 / 16)
     assert expected_mse(plain[0]) / expected_mse(plain[1]) == pytest.approx(10.9, rel=0.01)
 
 
 def test_one_block_of_all_values_is_its_plain_channel():
     """Blocks that hide everything are written as the inner channel itself."""
-    assert mechanisms.block_hadamard([7, 7, 7], NANONATS) == mechanisms.hadamard(3, NANONATS)
-    assert isinstance(mechanisms.block_hadamard([7, 7, 1], NANONATS).channels[0], Hadamard)
+    assert in_blocks([7, 7, 7], NANONATS, hadamard) == hadamard(3, NANONATS)
+    assert isinstance(in_blocks([7, 7, 1], NANONATS, hadamard).channels[0], Hadamard)

@@ -5,10 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms
-from aggregator.estimate.decoders import NotInvertible, decoder_of
-from aggregator.estimate.walsh import walsh
+from aggregator.families.blocks.recipe import high_low, in_blocks
+from aggregator.families.decoder import NotInvertible
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.hadamard.walsh import walsh
+from aggregator.families.registry import DECODERS, decoder_of
+from aggregator.families.response.recipe import lip_response, randomized_response
 from protocol.channels import Hadamard, RandomizedResponse, Table
+from protocol.channels.registry import FAMILIES
 from protocol.exact import NANONATS
 
 RNG = np.random.default_rng(20260101)
@@ -29,25 +33,19 @@ def as_table(channel):
     )
 
 
-PLAIN = {
-    f"hadamard k={k} eps={eps}": mechanisms.hadamard(k, int(eps * NANONATS))
-    for k in (2, 3, 5, 16)
-    for eps in (0.5, 1, 4)
-}
+PLAIN = {f"hadamard k={k} eps={eps}": hadamard(k, int(eps * NANONATS)) for k in (2, 3, 5, 16) for eps in (0.5, 1, 4)}
 MIXED = {
-    "one block and open inputs": mechanisms.block_hadamard([0, 0, 0, 1, 2, 0], NANONATS),
-    "blocks of unequal sizes": mechanisms.block_hadamard([0] * 7 + [1] * 2 + [2] * 3 + [1] * 2, NANONATS),
-    "interleaved blocks of one order, and open inputs": mechanisms.block_hadamard(
-        [0, 1, 2, 0, 1, 0, 3, 1], 2 * NANONATS
-    ),
-    "high-low": mechanisms.high_low_hadamard(9, [1, 2, 5], NANONATS),
-    "high-low, one open": mechanisms.high_low_hadamard(5, [0, 1, 2, 4], NANONATS // 2),
-    "high-low, one sensitive": mechanisms.high_low_hadamard(4, [2], NANONATS),
+    "one block and open inputs": in_blocks([0, 0, 0, 1, 2, 0], NANONATS, hadamard),
+    "blocks of unequal sizes": in_blocks([0] * 7 + [1] * 2 + [2] * 3 + [1] * 2, NANONATS, hadamard),
+    "interleaved blocks of one order, and open inputs": in_blocks([0, 1, 2, 0, 1, 0, 3, 1], 2 * NANONATS, hadamard),
+    "high-low": high_low(9, [1, 2, 5], NANONATS, hadamard),
+    "high-low, one open": high_low(5, [0, 1, 2, 4], NANONATS // 2, hadamard),
+    "high-low, one sensitive": high_low(4, [2], NANONATS, hadamard),
 }
 RESPONSE = {
-    **{f"response k={k}": mechanisms.randomized_response(k, NANONATS) for k in (2, 3, 5, 16)},
+    **{f"response k={k}": randomized_response(k, NANONATS) for k in (2, 3, 5, 16)},
     "response with an uneven cover": RandomizedResponse(4, (2**61, 2**60, 2**59 + 1, 0)),
-    "lip response": mechanisms.lip_response((50, 30, 15, 5), NANONATS),
+    "lip response": lip_response((50, 30, 15, 5), NANONATS),
 }
 TABLES = {
     "square table": random_table(4, 4, 1),
@@ -61,6 +59,11 @@ CHANNELS = PLAIN | MIXED | RESPONSE | TABLES
 @pytest.fixture(params=CHANNELS.values(), ids=CHANNELS.keys())
 def channel(request):
     return request.param
+
+
+def test_every_family_that_devices_know_has_a_decoder():
+    """The families of the desk are those of the wire: no campaign can be signed whose reports nobody could read."""
+    assert set(DECODERS) == set(FAMILIES)
 
 
 def dense(channel):
@@ -162,7 +165,7 @@ def test_support_channels_have_one_step_with_the_stated_probabilities(name):
 
 def test_known_supports():
     """(p*, q*) is (truth, 1/2) for plain Hadamard, (c + t, c) for a response, (1 - cover, 0) for an open input."""
-    plain = mechanisms.hadamard(5, NANONATS)
+    plain = hadamard(5, NANONATS)
     stairs = decoder_of(plain).staircase(np.ones(plain.outputs, dtype=np.int64), plain.outputs)
     np.testing.assert_allclose(stairs.inside, plain.truth / 2**64)
     np.testing.assert_allclose(stairs.outside, 0.5)
@@ -170,7 +173,7 @@ def test_known_supports():
     stairs = decoder_of(uneven).staircase(np.ones(4, dtype=np.int64), 4)
     np.testing.assert_allclose(stairs.inside, [(cover + uneven.truth) / 2**64 for cover in uneven.cover])
     np.testing.assert_allclose(stairs.outside, [cover / 2**64 for cover in uneven.cover], atol=1e-12)
-    mixed = mechanisms.high_low_hadamard(5, [0, 3], NANONATS)
+    mixed = high_low(5, [0, 3], NANONATS, hadamard)
     stairs = decoder_of(mixed).staircase(np.ones(mixed.outputs, dtype=np.int64), mixed.outputs)
     assert stairs.steps.tolist() == [2, 1, 1, 2, 1]
     assert np.isnan(stairs.inside[[0, 3]]).all()
@@ -180,7 +183,7 @@ def test_known_supports():
 
 def test_the_published_formulas_are_the_one_formula():
     """Acharya et al. 2020, eq. 15-16 and 19, evaluated as printed, give the decoder's estimate."""
-    for channel in (mechanisms.high_low_hadamard(9, [1, 2, 5], NANONATS), MIXED["blocks of unequal sizes"]):
+    for channel in (high_low(9, [1, 2, 5], NANONATS, hadamard), MIXED["blocks of unequal sizes"]):
         counts = RNG.multinomial(1000, RNG.dirichlet(np.ones(channel.outputs)))
         share = counts / counts.sum()
         pi, tau = channel.channels[0].truth / 2**64, channel.hidden / 2**128
@@ -242,13 +245,13 @@ def test_a_channel_that_confuses_inputs_is_refused():
 @pytest.mark.parametrize(("size", "people"), [(16, 9.7), (64, 37.7), (256, 149)])
 def test_one_report_of_randomised_response_counts_for_many_people(size, people):
     """At eps = 1 the weight of a report is 9.7, 37.7 and 149 people at k = 16, 64 and 256."""
-    assert decoder_of(mechanisms.randomized_response(size, NANONATS)).weight == pytest.approx(people, rel=0.005)
+    assert decoder_of(randomized_response(size, NANONATS)).weight == pytest.approx(people, rel=0.005)
 
 
 def test_hadamard_reports_weigh_the_same_at_every_size():
     """At eps = 1 the weight of a Hadamard report is (e + 1) / (e - 1) = 2.16 people, whatever k."""
     for size in (2, 300):
-        assert decoder_of(mechanisms.hadamard(size, NANONATS)).weight == pytest.approx((np.e + 1) / (np.e - 1))
+        assert decoder_of(hadamard(size, NANONATS)).weight == pytest.approx((np.e + 1) / (np.e - 1))
 
 
 def test_a_channel_without_a_decoder_is_a_programmers_mistake():

@@ -6,9 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms
-from aggregator.estimate.decoders import decoder_of
 from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound
+from aggregator.families.blocks.recipe import high_low, in_blocks
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import lip_response, randomized_response
 from protocol.channels import RandomizedResponse, Table
 from protocol.exact import NANONATS
 
@@ -45,7 +47,7 @@ def test_the_reference_error_is_the_known_one(eps, error):
 )  # fmt: skip
 def test_hadamard_response_loses_cosh_squared(k, eps, ratio):
     """Hadamard response has 1.27 times the error of subset selection at eps = 1 and 14 times at 4   (MATH 4.2)."""
-    found = expected_mse(mechanisms.hadamard(k, int(eps * NANONATS))) / (k * subset_selection(k, eps))
+    found = expected_mse(hadamard(k, int(eps * NANONATS))) / (k * subset_selection(k, eps))
     assert found == pytest.approx(ratio, rel=0.003)
     assert found == pytest.approx(math.cosh(eps / 2) ** 2, rel=0.1)
 
@@ -53,9 +55,7 @@ def test_hadamard_response_loses_cosh_squared(k, eps, ratio):
 @pytest.mark.parametrize(("eps", "ratio"), [(0.5, 156), (1, 95), (2, 35), (4, 5.2), (8, 1.0)])
 def test_randomised_response_pays_for_many_values(eps, ratio):
     """At k = 1024 randomised response has 95 times the error of subset selection at eps = 1, 1 at 8   (MATH 4.2)."""
-    found = expected_mse(mechanisms.randomized_response(1024, int(eps * NANONATS))) / (
-        1024 * subset_selection(1024, eps)
-    )
+    found = expected_mse(randomized_response(1024, int(eps * NANONATS))) / (1024 * subset_selection(1024, eps))
     assert found == pytest.approx(ratio, rel=0.02)
 
 
@@ -64,20 +64,20 @@ def test_the_error_is_the_sum_over_coordinates(eps):
     """For support channels ``expected_mse`` is the sum of theta (1 - theta) / (p* - q*)^2, at any shares."""
     p = np.random.default_rng(1).dirichlet(np.ones(6))
     E = math.exp(eps)
-    hadamard = sum(per_coordinate(E / (E + 1), 0.5, f) for f in p)
-    assert expected_mse(mechanisms.hadamard(6, int(eps * NANONATS)), p) == pytest.approx(hadamard)
+    walsh = sum(per_coordinate(E / (E + 1), 0.5, f) for f in p)
+    assert expected_mse(hadamard(6, int(eps * NANONATS)), p) == pytest.approx(walsh)
     response = sum(per_coordinate(E / (E + 5), 1 / (E + 5), f) for f in p)
-    assert expected_mse(mechanisms.randomized_response(6, int(eps * NANONATS)), p) == pytest.approx(response)
+    assert expected_mse(randomized_response(6, int(eps * NANONATS)), p) == pytest.approx(response)
 
 
 @pytest.mark.parametrize(
     "channel",
     [
-        mechanisms.randomized_response(4, NANONATS),
-        mechanisms.lip_response((7, 5, 2, 1), NANONATS),
-        mechanisms.hadamard(4, NANONATS),
-        mechanisms.block_hadamard([0, 0, 1, 2], NANONATS),
-        mechanisms.high_low_hadamard(4, [0, 2], NANONATS),
+        randomized_response(4, NANONATS),
+        lip_response((7, 5, 2, 1), NANONATS),
+        hadamard(4, NANONATS),
+        in_blocks([0, 0, 1, 2], NANONATS, hadamard),
+        high_low(4, [0, 2], NANONATS, hadamard),
     ],
 )
 def test_lip_error_is_the_sum_written_out(channel):
@@ -111,7 +111,7 @@ def test_binary_optimum(p1, eps, one_coordinate):
     E = math.exp(eps)
     closed = p1 * (1 - p1) - p1**2 * (E - 1) * (1 - 1 / E)
     assert found / 2 == pytest.approx(closed, rel=1e-6)
-    assert lip_mse(mechanisms.lip_response(prior, eps * NANONATS), prior) == pytest.approx(found, rel=1e-6)
+    assert lip_mse(lip_response(prior, eps * NANONATS), prior) == pytest.approx(found, rel=1e-6)
 
 
 def test_the_published_binary_error_where_it_is_legal():
@@ -133,7 +133,7 @@ def test_the_lower_bound_of_the_lip_error(weights, eps, bound):
     """The coordinate bound of zipf priors is .93879, .48943, .28397 and .8325   (MATH 2.6)."""
     prior = [round(2**40 * weight) for weight in weights]
     assert lip_mse_bound(eps * NANONATS, prior) == pytest.approx(bound, abs=6e-5)
-    assert lip_mse(mechanisms.lip_response(prior, eps * NANONATS), prior) >= bound - 6e-5
+    assert lip_mse(lip_response(prior, eps * NANONATS), prior) >= bound - 6e-5
 
 
 def test_the_bound_is_the_short_form_for_rare_values():
@@ -163,7 +163,7 @@ def test_ldp_with_the_posterior_mean(eps, share, error):
     P1 P0 - (P1 P0 (2 q - 1))^2 / (P(y = 1) P(y = 0)),     q = e^eps / (e^eps + 1)      (MATH 1.2, 1.3)
     """
     prior = (round(share * 1000), round((1 - share) * 1000))
-    found = lip_mse(mechanisms.randomized_response(2, int(eps * NANONATS)), prior) / 2
+    found = lip_mse(randomized_response(2, int(eps * NANONATS)), prior) / 2
     q, spread = math.exp(eps) / (math.exp(eps) + 1), share * (1 - share)
     seen = share * q + (1 - share) * (1 - q)
     assert found == pytest.approx(spread - (spread * (2 * q - 1)) ** 2 / (seen * (1 - seen)), rel=1e-9)

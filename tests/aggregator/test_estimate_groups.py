@@ -11,28 +11,30 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms, unary
 from aggregator.estimate import query
 from aggregator.estimate.change import NotComparable, Side, difference
-from aggregator.estimate.decoders import decoder_of
-from aggregator.estimate.enough import NotEnough
 from aggregator.estimate.groups import GROUPS, Groups, Spread, spread, spread_of
 from aggregator.estimate.interval import clopper_pearson
 from aggregator.estimate.linear import design_effect, solve
+from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
+from aggregator.families.bits import recipe as unary
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
 from protocol.campaign import Campaign
-from protocol.channels.bits import Bits
+from protocol.channels.bits.channel import Bits
 from protocol.domain import Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
 
 P = np.array([0.5, 0.3, 0.15, 0.05])
 CHANNELS = {
-    "response": mechanisms.randomized_response(4, NANONATS),
-    "hadamard": mechanisms.hadamard(4, NANONATS),
+    "response": randomized_response(4, NANONATS),
+    "hadamard": hadamard(4, NANONATS),
     "bits": unary.oue(4, NANONATS),
-    "sharp": mechanisms.randomized_response(4, 5 * NANONATS),
+    "sharp": randomized_response(4, 5 * NANONATS),
 }
 each = pytest.mark.parametrize("name", CHANNELS)
 
@@ -360,7 +362,7 @@ def test_only_like_is_compared():
 def test_a_difference_of_item_sets_is_of_people():
     """Of items the difference is of the shares of people who hold each, as the estimates beside it."""
     domain = Items(2, ("bread", "milk", "tea"))
-    channel = mechanisms.randomized_response(domain.size, 3 * NANONATS)
+    channel = randomized_response(domain.size, 3 * NANONATS)
     terms = campaign(channel, domain=domain)
     sides = [
         Side(n, terms, Tally.of(np.array(c))) for n, c in (("a", [50, 20, 10, 10, 10]), ("b", [20, 50, 10, 10, 10]))

@@ -10,9 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms, noise, support, unary, windows
-from aggregator.estimate.decoders import Staircase, decoder_of
 from aggregator.estimate.interval import clopper_pearson, intervals, quantile, standard_errors
+from aggregator.families.bits import recipe as unary
+from aggregator.families.blocks.recipe import high_low, in_blocks
+from aggregator.families.decoder import Staircase
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.noise import recipe as noise
+from aggregator.families.projective.recipe import projective
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.sets.recipe import subset_selection, triples
+from aggregator.families.windows import recipe as windows
 from protocol.channels import Table
 from protocol.domain import Grid
 from protocol.exact import NANONATS
@@ -53,23 +61,23 @@ def case(channel):
 def channels_under_test():
     """Name -> what makes the case. A family joins the grid of laws by a line here; unary ones with 2^k small."""
     return {
-        "randomised response k=2": lambda: case(mechanisms.randomized_response(2, E1)),
-        "randomised response k=6": lambda: case(mechanisms.randomized_response(6, E1)),
-        "randomised response k=16": lambda: case(mechanisms.randomized_response(16, E1)),
-        "hadamard k=6": lambda: case(mechanisms.hadamard(6, E1)),
-        "hadamard k=100": lambda: case(mechanisms.hadamard(100, E1)),
-        "hadamard k=16 eps=4": lambda: case(mechanisms.hadamard(16, 4 * E1)),
-        "blocks": lambda: case(mechanisms.block_hadamard([0] * 5 + [1] * 3 + [2] + [3] * 4, E1)),
-        "high-low": lambda: case(mechanisms.high_low_hadamard(10, [0, 3, 4], E1)),
-        "lip": lambda: case(mechanisms.lip_response((40, 30, 15, 10, 5), E1)),
+        "randomised response k=2": lambda: case(randomized_response(2, E1)),
+        "randomised response k=6": lambda: case(randomized_response(6, E1)),
+        "randomised response k=16": lambda: case(randomized_response(16, E1)),
+        "hadamard k=6": lambda: case(hadamard(6, E1)),
+        "hadamard k=100": lambda: case(hadamard(100, E1)),
+        "hadamard k=16 eps=4": lambda: case(hadamard(16, 4 * E1)),
+        "blocks": lambda: case(in_blocks([0] * 5 + [1] * 3 + [2] + [3] * 4, E1, hadamard)),
+        "high-low": lambda: case(high_low(10, [0, 3, 4], E1, hadamard)),
+        "lip": lambda: case(lip_response((40, 30, 15, 10, 5), E1)),
         "table": lambda: case(TABLE),
         "oue k=8": lambda: case(unary.oue(8, E1)),
         "rappor k=5": lambda: case(unary.rappor(5, E1)),
         "utility-optimised oue": lambda: case(unary.utility_oue(6, [0, 2], E1)),
-        "subset selection k=9": lambda: case(support.subset_selection(9, E1)),
+        "subset selection k=9": lambda: case(subset_selection(9, E1)),
         "discrete laplace k=6": lambda: case(noise.discrete_laplace(6, E1)),
-        "projective k=20": lambda: case(support.projective(20, E1)),
-        "triples k=9": lambda: case(support.triples(9, E1)),
+        "projective k=20": lambda: case(projective(20, E1)),
+        "triples k=9": lambda: case(triples(9, E1)),
         "planar laplace 3 x 3": lambda: case(noise.planar(noise.geo_over(Grid(0, 3, 0, 3, 1), E1))),
         "windows k=12": lambda: case(windows.windows((2,) * 6 + (3,) * 4 + (8, 12), E1)),
     }
@@ -298,7 +306,7 @@ def test_exact_intervals_hold_where_normal_ones_fail():
     The output comes from the cover alone, 0.5 times in the mean; with no report at all, e^-0.5 = 61% of the batches,
     the normal interval has no width (MATH 6.3: 61% misses). 20,000 batches: the miss rates are known to 0.4%.
     """
-    channel = mechanisms.randomized_response(1000, 8 * NANONATS)
+    channel = randomized_response(1000, 8 * NANONATS)
     cover, truth, n = channel.cover[0] / 2**64, channel.truth / 2**64, 2000
     counts = np.random.default_rng(5).binomial(n, cover, 20_000)
     raw = (counts / n - cover) / truth

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from aggregator.design import mechanisms, unary
-from aggregator.estimate.decoders import decoder_of
 from aggregator.estimate.distribution import posterior_mean
 from aggregator.estimate.interval import normal
 from aggregator.estimate.likelihood import NATS, PRIOR_REPORTS, em, posterior_mode, told_apart
+from aggregator.families.bits import recipe as unary
+from aggregator.families.blocks.recipe import in_blocks
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import lip_response, randomized_response
 from protocol.channels import Table
 from protocol.exact import NANONATS
 
@@ -19,10 +22,10 @@ ROWS = np.array([[8, 4, 3, 3, 2], [3, 8, 2, 4, 3], [2, 3, 9, 2, 4]]) / 20
 WIDE = Table.nearest([[Fraction(round(20 * cell), 20) for cell in row] for row in ROWS])
 CHANNELS = {
     "wide table": WIDE,
-    "response": mechanisms.randomized_response(6, NANONATS),
-    "hadamard": mechanisms.hadamard(40, NANONATS),
-    "blocks": mechanisms.block_hadamard([0] * 5 + [1] * 3 + [2], NANONATS),
-    "lip": mechanisms.lip_response((40, 30, 15, 10, 5), NANONATS),
+    "response": randomized_response(6, NANONATS),
+    "hadamard": hadamard(40, NANONATS),
+    "blocks": in_blocks([0] * 5 + [1] * 3 + [2], NANONATS, hadamard),
+    "lip": lip_response((40, 30, 15, 10, 5), NANONATS),
 }
 
 
@@ -96,7 +99,7 @@ def test_a_plain_step_is_the_mean_posterior():
 
 def test_the_longer_steps_are_worth_it():
     """At k = 1024 and n = 10^5 the search settles within 1,000 steps; as many plain steps leave five times the gap."""
-    channel = mechanisms.hadamard(1024, NANONATS)
+    channel = hadamard(1024, NANONATS)
     decoder, n, p = decoder_of(channel), 100_000, 1 / np.arange(1, 1025)
     law = decoder.forward(p / p.sum())
     share = np.random.default_rng(1).multinomial(n, law / law.sum()) / n
@@ -171,6 +174,6 @@ def test_error_bars_of_partly_told_channels_cover():
 
 def test_a_matrix_too_large_is_not_written_down():
     """More than 2^20 cells are a programmer's mistake."""
-    decoder = decoder_of(mechanisms.hadamard(2000, NANONATS))
+    decoder = decoder_of(hadamard(2000, NANONATS))
     with pytest.raises(ValueError, match="cells"):
         told_apart(decoder, np.full(2048, 1 / 2048), even(2000))

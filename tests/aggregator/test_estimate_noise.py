@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from aggregator.design.noise import discrete_gaussian, discrete_laplace, geo_over, planar
-from aggregator.estimate.decoders import NotInvertible
-from aggregator.estimate.decoders.noise import NoiseDecoder
-from protocol.channels.noise import Noise
+from aggregator.families.decoder import NotInvertible
+from aggregator.families.noise.decoder import NoiseDecoder
+from aggregator.families.noise.recipe import discrete_gaussian, discrete_laplace, geo_over, planar
+from protocol.channels.noise.channel import Noise
 from protocol.domain import Grid
 from protocol.exact import NANONATS
 
@@ -69,7 +69,7 @@ def test_blurred_beyond_recognition():
 
 def test_a_large_lattice_is_not_inverted(monkeypatch):
     """Beyond the size that is inverted the error says so; forward still works."""
-    monkeypatch.setattr("aggregator.estimate.decoders.noise.MOST_INVERTED", 8)
+    monkeypatch.setattr("aggregator.families.noise.decoder.MOST_INVERTED", 8)
     decoder = NoiseDecoder(discrete_laplace(9, NANONATS))
     with pytest.raises(NotInvertible, match="8 is the most"):
         decoder.adjoint(np.zeros(9))

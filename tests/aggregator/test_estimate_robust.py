@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms, support, unary
-from aggregator.estimate.decoders import decoder_of
 from aggregator.estimate.distribution import project
 from aggregator.estimate.result import estimate
 from aggregator.estimate.robust import robust
 from aggregator.estimate.screen import screen
 from aggregator.estimate.tally import Tally
+from aggregator.families.bits import recipe as unary
+from aggregator.families.projective.recipe import projective
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
+from aggregator.families.sets.recipe import triples
 from protocol.campaign import Campaign
 from protocol.domain import Values
 from protocol.exact import NANONATS
@@ -17,8 +20,8 @@ from protocol.notions import Ldp
 from tests.aggregator.test_estimate_screen import CHANNELS, honest
 
 N = 100_000
-TRIPLES = support.triples(40, NANONATS)
-GEOMETRY = support.projective(200, 2 * NANONATS)
+TRIPLES = triples(40, NANONATS)
+GEOMETRY = projective(200, 2 * NANONATS)
 
 
 def attacked(channel, forged, rng, targets=10):
@@ -112,7 +115,7 @@ def test_an_alarm_sets_the_robust_shares_beside_the_estimate_and_drops_nothing()
 
 def test_an_alarm_without_a_way_out_says_so():
     """Where outputs are as many as values, a robust estimate is the same, and the warning says that."""
-    channel = mechanisms.randomized_response(4, NANONATS)
+    channel = randomized_response(4, NANONATS)
     labels = ("a", "b", "c", "d")
     terms = Campaign(
         "Title", "Which?", "", "Library", Values(labels), Ldp(NANONATS), "randomized-response", channel,

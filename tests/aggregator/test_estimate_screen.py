@@ -6,19 +6,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms, support, unary
-from aggregator.estimate.decoders import decoder_of
+from aggregator.estimate.residual_test import direction, scores
 from aggregator.estimate.screen import screen
-from aggregator.estimate.unexplained import direction, scores
+from aggregator.families.bits import recipe as unary
+from aggregator.families.blocks.recipe import high_low, in_blocks
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.projective.recipe import projective
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.sets.recipe import subset_selection, triples
 from protocol.channels import Table
 from protocol.exact import NANONATS
 
 CHANNELS = {
-    "randomised response": mechanisms.randomized_response(16, NANONATS),
-    "hadamard": mechanisms.hadamard(50, NANONATS),
-    "blocks": mechanisms.block_hadamard([0] * 9 + [1] * 3 + [2], NANONATS),
-    "high-low": mechanisms.high_low_hadamard(12, [0, 5, 6], NANONATS),
-    "lip": mechanisms.lip_response((40, 30, 20, 10), NANONATS),
+    "randomised response": randomized_response(16, NANONATS),
+    "hadamard": hadamard(50, NANONATS),
+    "blocks": in_blocks([0] * 9 + [1] * 3 + [2], NANONATS, hadamard),
+    "high-low": high_low(12, [0, 5, 6], NANONATS, hadamard),
+    "lip": lip_response((40, 30, 20, 10), NANONATS),
 }
 
 
@@ -48,7 +53,7 @@ def test_a_maximal_gain_attack_of_one_percent_is_seen(k, n, targets):
 
     100 attacked batches of a skewed population each.
     """
-    channel, rng = mechanisms.hadamard(k, NANONATS), np.random.default_rng(5)
+    channel, rng = hadamard(k, NANONATS), np.random.default_rng(5)
     decoder = decoder_of(channel)
     p = 1 / np.arange(1, k + 1)
     chosen = np.zeros(k)
@@ -62,7 +67,7 @@ def test_a_maximal_gain_attack_of_one_percent_is_seen(k, n, targets):
 
 def test_reports_that_speak_for_many_values_unbalance_the_shares():
     """1% of the reports that each add over 100 people show in the sum of the shares."""
-    channel, rng = mechanisms.hadamard(200, NANONATS), np.random.default_rng(6)
+    channel, rng = hadamard(200, NANONATS), np.random.default_rng(6)
     decoder = decoder_of(channel)
     counts = honest(channel, np.full(200, 1 / 200), 99_000, rng)
     counts[np.argsort(-decoder.adjoint(np.ones(200)))[:2]] += 500
@@ -71,7 +76,7 @@ def test_reports_that_speak_for_many_values_unbalance_the_shares():
 
 def test_a_repeated_output_is_seen_though_the_shares_stay_balanced():
     """1% of the reports with one output that adds nothing to the sum of the shares are seen by their number alone."""
-    channel, rng = mechanisms.hadamard(200, NANONATS), np.random.default_rng(8)
+    channel, rng = hadamard(200, NANONATS), np.random.default_rng(8)
     decoder = decoder_of(channel)
     counts = honest(channel, np.full(200, 1 / 200), 99_000, rng)
     neutral = int(np.argmin(np.abs(decoder.adjoint(np.ones(200)) - 1)))
@@ -82,7 +87,7 @@ def test_a_repeated_output_is_seen_though_the_shares_stay_balanced():
 
 def test_forgeries_that_look_like_people_are_not_seen():
     """Reports drawn as honest devices with one value would draw them pass: only their influence can be told."""
-    channel, rng = mechanisms.hadamard(50, NANONATS), np.random.default_rng(7)
+    channel, rng = hadamard(50, NANONATS), np.random.default_rng(7)
     p = np.full(50, 1 / 50)
     counts = honest(channel, p, 99_000, rng) + honest(channel, np.eye(50)[7], 1000, rng)
     assert not screen(decoder_of(channel), counts, 100_000)
@@ -117,7 +122,7 @@ def test_honest_bits_pass(channel, n):
 
 def test_honest_subsets_pass():
     """Of 1,000 honest batches of subsets, at most 3 raise an alarm; counts follow the law of all 126 subsets."""
-    channel, rng, n = support.subset_selection(9, NANONATS), np.random.default_rng(14), 2000
+    channel, rng, n = subset_selection(9, NANONATS), np.random.default_rng(14), 2000
     words = [y for y in range(1 << 9) if channel.emits(y)]
     bits = np.array([[y >> (8 - x) & 1 for x in range(9)] for y in words])
     law = np.array([[channel.weight(x, y) / (1 << channel.scale) for y in words] for x in (0, 8)])
@@ -161,22 +166,22 @@ def test_a_channel_without_an_inverse_is_screened_by_its_ceilings():
 # ---- how much is seen
 
 CASES = {
-    "`randomized-response`, 16 values": (mechanisms.randomized_response(16, NANONATS), None),
+    "`randomized-response`, 16 values": (randomized_response(16, NANONATS), None),
     "`oue`, 30 values": (BITS["oue"], None),
-    "`hadamard`, 16 values": (mechanisms.hadamard(16, NANONATS), None),
-    "`hadamard`, 50 values": (mechanisms.hadamard(50, NANONATS), None),
-    "`hadamard`, 63 values": (mechanisms.hadamard(63, NANONATS), None),
-    "`hadamard`, 1,000 values": (mechanisms.hadamard(1000, NANONATS), None),
-    "`projective`, 50 values": (support.projective(50, NANONATS), None),
-    "`triples`, 40 values": (support.triples(40, NANONATS), None),
-    "block, `hadamard`, 9 values and 3": (mechanisms.block_hadamard([0] * 9 + [1] * 3, NANONATS), None),
-    "high-low, `hadamard`, 3 of 12, sensitive": (mechanisms.high_low_hadamard(12, [0, 5, 6], NANONATS), (0, 5, 6)),
-    "high-low, `hadamard`, 3 of 12, others": (mechanisms.high_low_hadamard(12, [0, 5, 6], NANONATS), (1, 2, 3, 4)),
+    "`hadamard`, 16 values": (hadamard(16, NANONATS), None),
+    "`hadamard`, 50 values": (hadamard(50, NANONATS), None),
+    "`hadamard`, 63 values": (hadamard(63, NANONATS), None),
+    "`hadamard`, 1,000 values": (hadamard(1000, NANONATS), None),
+    "`projective`, 50 values": (projective(50, NANONATS), None),
+    "`triples`, 40 values": (triples(40, NANONATS), None),
+    "block, `hadamard`, 9 values and 3": (in_blocks([0] * 9 + [1] * 3, NANONATS, hadamard), None),
+    "high-low, `hadamard`, 3 of 12, sensitive": (high_low(12, [0, 5, 6], NANONATS, hadamard), (0, 5, 6)),
+    "high-low, `hadamard`, 3 of 12, others": (high_low(12, [0, 5, 6], NANONATS, hadamard), (1, 2, 3, 4)),
     "high-low, `hadamard`, 10 of 100, sensitive": (
-        mechanisms.high_low_hadamard(100, range(10), NANONATS), range(10)
+        high_low(100, range(10), NANONATS, hadamard), range(10)
     ),
     "high-low, `hadamard`, 10 of 100, others": (
-        mechanisms.high_low_hadamard(100, range(10), NANONATS), range(10, 100)
+        high_low(100, range(10), NANONATS, hadamard), range(10, 100)
     ),
 }  # fmt: skip
 """By row of the table in DESK.md, the channel and the values that are attacked; None: any."""

@@ -8,26 +8,30 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from aggregator.design import support
-from aggregator.design.mechanisms import hadamard, randomized_response
-from aggregator.estimate.decoders import decoder_of
-from aggregator.estimate.decoders.projective import LIMB
-from aggregator.estimate.decoders.subset import SubsetDecoder
 from aggregator.estimate.error import expected_mse
 from aggregator.estimate.interval import intervals, standard_errors
-from protocol.channels.projective import ProjectiveGeometry, is_prime
-from protocol.channels.subset import SubsetSelection
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.projective.decoder import LIMB
+from aggregator.families.projective.recipe import NO_WORSE, projective, projective_error
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
+from aggregator.families.rounding import D
+from aggregator.families.sets.recipe import subset_error, subset_selection, triples
+from aggregator.families.sets.subset import SubsetDecoder
+from aggregator.families.support import outside_weight, support_error
+from protocol.channels.projective.channel import ProjectiveGeometry, is_prime
+from protocol.channels.sets.subset import SubsetSelection
+from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
 from protocol.channels.support import ONE
-from protocol.channels.triples import MAX_INPUTS, Triples, ring_of
 from protocol.errors import ChannelError
-from protocol.exact import NANONATS
+from protocol.exact import NANONATS, exp_lower
 
 RNG = np.random.default_rng(20260101)
 
 
 def geometry(size, order, dimension, level):
     cs, others = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
-    return ProjectiveGeometry(size, order, dimension, support._outside(ONE, cs, others, level))
+    return ProjectiveGeometry(size, order, dimension, outside_weight(ONE, cs, others, level))
 
 
 PROJECTIVE = {
@@ -38,13 +42,11 @@ PROJECTIVE = {
     ]
 }  # fmt: skip
 SUBSET = {
-    f"subset k={k} d={support.subset_selection(k, int(eps * NANONATS)).ones}": support.subset_selection(
-        k, int(eps * NANONATS)
-    )
+    f"subset k={k} d={subset_selection(k, int(eps * NANONATS)).ones}": subset_selection(k, int(eps * NANONATS))
     for k, eps in [(3, 1), (4, 0.1), (5, 2), (8, 1), (9, 0.5), (10, 3)]
 }
 TRIPLES = {
-    f"triples k={k}": support.triples(k, int(eps * NANONATS))
+    f"triples k={k}": triples(k, int(eps * NANONATS))
     for k, eps in [(2, 1), (3, 0.1), (9, 2), (10, 1), (15, 2), (40, 3)]
 }
 CHANNELS = PROJECTIVE | SUBSET | TRIPLES
@@ -212,7 +214,7 @@ def test_digits_of_counts_can_be_summed_exactly():
 def test_many_values_are_decoded_without_a_matrix():
     """k = 43,750 at eps = 2: 3.67 million reports of one value give its share within five standard errors, and no other
     value a share, in seconds even on a busy machine."""
-    channel = support.projective(43_750, 2 * NANONATS)
+    channel = projective(43_750, 2 * NANONATS)
     decoder = decoder_of(channel)
     law = decoder.forward(np.eye(1, 43_750, 12_345)[0])
     assert law.sum() == pytest.approx(1)
@@ -236,23 +238,23 @@ def exact_error(channel):
 
 
 def test_the_closed_form_is_the_error(channel):
-    """projective_error, subset_error and triples_error are the error computed from the weights of a channel of that
-    level."""
+    """projective_error, subset_error and the grid's formula for triples are the error computed from the weights of a
+    channel of that level."""
     level = channel.loss([0], [1]).level
     if channel.unary:
-        closed = support.subset_error(channel.inputs, channel.ones, level)
+        closed = subset_error(channel.inputs, channel.ones, level)
     elif isinstance(channel, Triples):
-        closed = support.triples_error(channel.inputs, level)
+        closed = triples_error(channel.inputs, math.exp(level / NANONATS))
     else:
-        closed = support.projective_error(channel.inputs, channel.order, channel.dimension, level)
+        closed = projective_error(channel.inputs, channel.order, channel.dimension, level)
     assert closed == pytest.approx(exact_error(channel), rel=1e-6)
 
 
 @pytest.mark.parametrize(("size", "eps"), [(3, 1), (8, 0.5), (16, 2), (50, 1), (62, 0.1)])
 def test_no_other_set_size_has_less_error(size, eps):
     """The recipe's d is the best of all, and next to k / (e^eps + 1) or the least allowed."""
-    channel = support.subset_selection(size, int(eps * NANONATS))
-    errors = {d: support.subset_error(size, d, int(eps * NANONATS)) for d in range(2, size)}
+    channel = subset_selection(size, int(eps * NANONATS))
+    errors = {d: subset_error(size, d, int(eps * NANONATS)) for d in range(2, size)}
     assert errors[channel.ones] == min(errors.values())
     assert abs(channel.ones - size / (math.exp(eps) + 1)) < 1 or channel.ones == 2
 
@@ -260,8 +262,8 @@ def test_no_other_set_size_has_less_error(size, eps):
 def test_one_of_a_set_is_randomised_response():
     """With d = 1 the error is that of k-ary randomised response, (p*, q*) = (E, 1) / (E + k - 1)."""
     E = math.e
-    expected = support.support_error(9, E / (E + 8), 1 / (E + 8))
-    assert support.subset_error(9, 1, NANONATS) == pytest.approx(expected)
+    expected = support_error(9, E / (E + 8), 1 / (E + 8))
+    assert subset_error(9, 1, NANONATS) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("size", "eps"), [(2, 1), (3, 1), (13, 1), (14, 1), (100, 2), (1000, 0.5), (300, 6)])
@@ -269,31 +271,31 @@ def test_no_other_field_has_less_error(size, eps):
     """Of every prime below 400 and every dimension that holds the values in 2^20 points, none has an error smaller by
     more than a thousandth; none of as few bits is smaller at all."""
     level = int(eps * NANONATS)
-    channel = support.projective(size, level)
-    mine = support.projective_error(size, channel.order, channel.dimension, level)
+    channel = projective(size, level)
+    mine = projective_error(size, channel.order, channel.dimension, level)
     for order in (q for q in range(2, 400) if all(q % d for d in range(2, q))):
         for dimension in range(2, 21):
             points = (order**dimension - 1) // (order - 1)
             if not size <= points <= 2**20:
                 continue
-            error = support.projective_error(size, order, dimension, level)
-            assert error * support.AS_GOOD >= mine
+            error = projective_error(size, order, dimension, level)
+            assert error * NO_WORSE >= mine
             if (points - 1).bit_length() <= channel.output_bits:
                 assert error >= mine
 
 
 def test_fewer_bits_at_a_price():
     """max_bits bounds the bits of an output, at more error, down to the fewest that hold the values."""
-    free = support.projective(43_750, 8 * NANONATS)
-    bound = support.projective(43_750, 8 * NANONATS, max_bits=16)
+    free = projective(43_750, 8 * NANONATS)
+    bound = projective(43_750, 8 * NANONATS, max_bits=16)
     assert (free.output_bits, bound.output_bits) == (23, 16)
-    errors = [support.projective_error(43_750, c.order, c.dimension, 8 * NANONATS) for c in (free, bound)]
+    errors = [projective_error(43_750, c.order, c.dimension, 8 * NANONATS) for c in (free, bound)]
     assert errors[0] < errors[1]
     for size in (2, 3, 4, 7, 8, 62, 1023, 1024):
         bits_needed = size.bit_length()
-        assert support.projective(size, NANONATS, bits_needed).output_bits <= bits_needed
+        assert projective(size, NANONATS, bits_needed).output_bits <= bits_needed
     with pytest.raises(ChannelError, match="no projective space"):
-        support.projective(1000, NANONATS, 9)
+        projective(1000, NANONATS, 9)
 
 
 # MATH 4.2, as far as the orders are primes: the error over that of subset selection, and the bits.
@@ -307,9 +309,9 @@ def test_fewer_bits_at_a_price():
 def test_errors_next_to_the_optimum(size, eps, ratio, most_bits):
     """At k = 1024 and 43,750 the error is this much above the least of any channel of the level."""
     level = int(eps * NANONATS)
-    channel = support.projective(size, level)
-    best = min(support.subset_error(size, d, level) for d in range(1, size // 2 + 1))
-    mine = support.projective_error(size, channel.order, channel.dimension, level)
+    channel = projective(size, level)
+    best = min(subset_error(size, d, level) for d in range(1, size // 2 + 1))
+    mine = projective_error(size, channel.order, channel.dimension, level)
     assert mine / best == pytest.approx(ratio, abs=0.001)
     assert channel.output_bits == most_bits
 
@@ -317,7 +319,14 @@ def test_errors_next_to_the_optimum(size, eps, ratio, most_bits):
 def design_error(size, E, points, own, shared):
     """The error of the channel of a design of so many points: a block of ``own`` to each input, two with ``shared``."""
     Z = E * own + points - own
-    return support.support_error(size, E * own / Z, (E * shared + own - shared) / Z)
+    return support_error(size, E * own / Z, (E * shared + own - shared) / Z)
+
+
+def triples_error(size, E):
+    """The error of triples, whose blocks are those of a Steiner triple system."""
+    ring = ring_of(size)
+    own = (3 * ring - 1) // 2
+    return design_error(size, E, ring * own, own, 1)
 
 
 def grid_of_errors(size, eps):
@@ -327,13 +336,13 @@ def grid_of_errors(size, eps):
     most = 2.0 ** np.array([(int(k) - 1).bit_length() + 8 for k in size])
     few = size // (E + 1)
     best = np.minimum(set_error(size, np.maximum(few, 1), E), set_error(size, few + 1, E))
-    ours = np.minimum(set_error(size, 1, E), support.support_error(size, E / (E + 1), 0.5))
+    ours = np.minimum(set_error(size, 1, E), support_error(size, E / (E + 1), 0.5))
     for order in filter(is_prime, range(2, 1100)):
         for dimension in range(2, 19):
             points, own, shared = ((order**d - 1) // (order - 1) for d in (dimension, dimension - 1, dimension - 2))
             serves = (size <= points) & (points <= most)
             if serves.any():  # a little more error is taken for fewer bits
-                error = support.AS_GOOD * design_error(size[serves], E, points, own, shared)
+                error = NO_WORSE * design_error(size[serves], E, points, own, shared)
                 ours[:, serves] = np.minimum(ours[:, serves], error)
     ring = np.array([ring_of(int(k)) for k in size])
     own = (3 * ring - 1) // 2
@@ -344,7 +353,7 @@ def grid_of_errors(size, eps):
 def set_error(size, ones, E):
     """``subset_error`` for arrays."""
     inside = ones * E / (ones * E + size - ones)
-    return support.support_error(size, inside, (ones - inside) / (size - 1))
+    return support_error(size, inside, (ones - inside) / (size - 1))
 
 
 def test_one_of_four_is_always_near_the_optimum():
@@ -364,13 +373,10 @@ def test_one_of_four_is_always_near_the_optimum():
 
 @pytest.mark.parametrize(("size", "eps"), [(2, 0.1), (9, 1), (16, 1.05), (131, 4), (533, 4.6), (1024, 6)])
 def test_the_grid_is_of_the_closed_forms(size, eps):
-    """The errors of the grid are subset_error's and triples_error's, one by one."""
+    """The errors of the grid are subset_error's and projective_error's, one by one."""
     level, E = int(eps * NANONATS), math.exp(eps)
-    ring = ring_of(size)
-    own = (3 * ring - 1) // 2
-    assert design_error(size, E, ring * own, own, 1) == pytest.approx(support.triples_error(size, level))
-    assert design_error(size, E, 13, 4, 1) == pytest.approx(support.projective_error(size, 3, 3, level))
-    assert set_error(size, 1, E) == pytest.approx(support.subset_error(size, 1, level))
+    assert design_error(size, E, 13, 4, 1) == pytest.approx(projective_error(size, 3, 3, level))
+    assert set_error(size, 1, E) == pytest.approx(subset_error(size, 1, level))
 
 
 @pytest.mark.parametrize(
@@ -382,11 +388,11 @@ def test_the_recipes_reach_what_the_closed_forms_promise(size, eps):
     without triples, 529 values at eps = 5.4 and 1013 at 6.05 would be at 19%."""
     level = int(eps * NANONATS)
     most_bits = (size - 1).bit_length() + 8
-    made = [support.triples(size, level), support.projective(size, level, most_bits)]
+    made = [triples(size, level), projective(size, level, most_bits)]
     made += [randomized_response(size, level), hadamard(size, level)]
     assert all(channel.output_bits <= most_bits for channel in made)
     errors = [expected_mse(channel) for channel in made]
-    best = min(support.subset_error(size, d, level) for d in range(1, size // 2 + 1))
+    best = min(subset_error(size, d, level) for d in range(1, size // 2 + 1))
     assert 1 - 1e-6 <= min(errors) / best <= 1.13
     if size in (529, 1013):
         assert min(errors[1:]) / best > 1.19
@@ -396,12 +402,12 @@ def test_the_recipes_reach_what_the_closed_forms_promise(size, eps):
 def test_many_values_do_without_triples(eps):
     """At k = 43,750 the best of the three others is within 3.5% of the least error."""
     level, E, size = int(eps * NANONATS), math.exp(eps), 43_750
-    channel = support.projective(size, level)
-    best = min(support.subset_error(size, d, level) for d in range(1, size // 2 + 1))
+    channel = projective(size, level)
+    best = min(subset_error(size, d, level) for d in range(1, size // 2 + 1))
     ours = min(
-        support.projective_error(size, channel.order, channel.dimension, level),
-        support.subset_error(size, 1, level),
-        support.support_error(size, E / (E + 1), 0.5),
+        projective_error(size, channel.order, channel.dimension, level),
+        subset_error(size, 1, level),
+        support_error(size, E / (E + 1), 0.5),
     )
     assert 1 - 1e-9 <= ours / best <= 1.035
 
@@ -409,7 +415,7 @@ def test_many_values_do_without_triples(eps):
 def test_triples_of_many_values_are_decoded_without_a_matrix():
     """k = 4095 at eps = 4: 3.67 million reports of one value give its share within five standard errors, and no other
     value a share, in seconds even on a busy machine."""
-    decoder = decoder_of(support.triples(MAX_INPUTS, 4 * NANONATS))
+    decoder = decoder_of(triples(MAX_INPUTS, 4 * NANONATS))
     x, n = 1234, 3_670_000
     law = decoder.forward(np.eye(1, MAX_INPUTS, x)[0])
     assert law.sum() == pytest.approx(1)
@@ -426,9 +432,9 @@ def test_triples_of_many_values_are_decoded_without_a_matrix():
 def test_recipes_keep_the_level_in_exact_fractions():
     """inside / outside is at most the rational lower bound of e^level, with nothing but integers between."""
     for size, level in [(5, NANONATS), (62, NANONATS // 1000), (40, 20 * NANONATS)]:
-        recipes = (support.projective, support.subset_selection, support.triples)
+        recipes = (projective, subset_selection, triples)
         for channel in (recipe(size, level) for recipe in recipes):
-            bound = Fraction(support.exp_lower(level), support.D)
+            bound = Fraction(exp_lower(level), D)
             assert Fraction(channel.inside, channel.outside) <= bound
             assert Fraction(channel.inside, channel.outside) > bound * Fraction(10**9 - 1, 10**9)
 
@@ -438,13 +444,13 @@ def test_a_set_needs_three_values():
     be written so."""
     for size in (2, 63):
         with pytest.raises(ChannelError):
-            support.subset_selection(size, NANONATS)
-    assert isinstance(support.subset_selection(3, NANONATS), SubsetSelection)
+            subset_selection(size, NANONATS)
+    assert isinstance(subset_selection(3, NANONATS), SubsetSelection)
 
 
 def test_triples_need_two_values():
     """One value has nothing to hide, and above 4095 there are too many triples to count."""
     for size in (1, MAX_INPUTS + 1):
         with pytest.raises(ChannelError, match=f"2 to {MAX_INPUTS} inputs"):
-            support.triples(size, NANONATS)
-    assert isinstance(support.triples(2, NANONATS), Triples)
+            triples(size, NANONATS)
+    assert isinstance(triples(2, NANONATS), Triples)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from aggregator.estimate.decoders import NotInvertible
-from aggregator.estimate.decoders.windows import WindowsDecoder
-from protocol.channels.windows import ONE, Type, Windows
+from aggregator.families.decoder import NotInvertible
+from aggregator.families.windows.decoder import WindowsDecoder
+from protocol.channels.windows.arrangement import Type
+from protocol.channels.windows.channel import ONE, Windows
 from tests.protocol.test_windows import GRID, SEED, random_windows
 
 RNG = np.random.default_rng(SEED)

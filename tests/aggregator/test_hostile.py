@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from aggregator.estimate.result import estimate
-from aggregator.intake import tables
 from aggregator.intake.ingest import IngestResult, ingest
+from aggregator.storage import tables
 from protocol.envelope import Kind
 from protocol.keys import SigningKey, key_id
 from protocol.report import Enrolment, Report, pack
@@ -149,12 +149,12 @@ def test_keys_that_introduce_themselves_are_as_many_people_as_they_say(tmp_path)
 
 @pytest.mark.long
 def test_a_gibibyte_of_nothing_and_of_claims_is_read_within_a_few_chunks(tmp_path):
-    """1 GiB of claims of 4 MiB and of nothing is one refusal, in pieces as they are, within 64 MiB and two minutes."""
+    """1 GiB of claims of 1 MiB and of nothing is one refusal, in pieces as they are, within 64 MiB and two minutes."""
     study = crowd.study(tmp_path / "study", PLAIN)
     file = tmp_path / "flood.htr"
     with file.open("wb") as opened:
         for _ in range(1000):
-            opened.write(b"\x95\x01\x01\xc4\x08" + bytes(8) + b"\xc6\x00\x3f\xff\xff" * 3)
+            opened.write(b"\x95\x01\x01\xc4\x08" + bytes(8) + b"\xc6\x00\x0f\xff\xff" * 3)
         opened.truncate(2**30)
     tracemalloc.start()
     try:

@@ -12,8 +12,8 @@ from aggregator.intake.framing import frames
 from protocol import codec
 from protocol.envelope import Envelope, Kind, read_batch
 
-HUGE_CLAIM = b"\x95\x01\x01\xc4\x08" + bytes(8) + b"\xc6\x00\x3f\xff\xff"
-"""The beginning of an envelope of nearly 4 MiB."""
+HUGE_CLAIM = b"\x95\x01\x01\xc4\x08" + bytes(8) + b"\xc6\x00\x0f\xff\xff"
+"""The beginning of an envelope of nearly 1 MiB."""
 
 BODIES = st.one_of(
     st.binary(max_size=40),
@@ -93,10 +93,10 @@ def test_every_place_to_cut_gives_the_same():
 def test_a_tail_that_waits_for_more_is_bounded():
     """No claim of a length makes the reader hold back more than the largest envelope there can be."""
     head = b"\x95\x01\x01\xc4\x08" + bytes(8)
-    assert frames(head + b"\xc6\x00\x40\x00\x00" + bytes(99), final=False).rest == 0
-    beyond = head + b"\xc6\x00\x40\x00\x01" + bytes(99)
+    assert frames(head + b"\xc6\x00\x10\x00\x00" + bytes(99), final=False).rest == 0
+    beyond = head + b"\xc6\x00\x10\x00\x01" + bytes(99)
     assert frames(beyond, final=False).rest == len(beyond)
-    whole = head + b"\xc6\x00\x40\x00\x00" + bytes(2**22) + b"\xc4\x40" + bytes(64)
+    whole = head + b"\xc6\x00\x10\x00\x00" + bytes(2**20) + b"\xc4\x40" + bytes(64)
     assert frames(whole[:-1], final=False).begin == []
     assert frames(whole, final=False).kind == [Kind.CAMPAIGN]
 

@@ -15,12 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aggregator.estimate.result import estimate
-from aggregator.intake import files, signatures, tables
+from aggregator.intake import files, signatures
 from aggregator.intake import ingest as intake
 from aggregator.intake.files import IntakeError, batch_files
 from aggregator.intake.ingest import ingest
 from aggregator.intake.rejects import Reject
-from aggregator.intake.tables import StudyError
+from aggregator.storage import tables
+from aggregator.storage.tables import StudyError
 from aggregator.study import Study
 from protocol import codec, envelope, exact
 from protocol.campaign import open_campaign, seal_campaign

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aggregator.design import unary
-from aggregator.intake import judge, signatures
+from aggregator.families.bits import recipe as unary
+from aggregator.intake import signatures, validate
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
@@ -74,7 +74,7 @@ def test_offers_are_the_reports_unpacked(furnished, sealed, most_outputs):
     gathering = Gathering()
     gathering.add(data, frames(data, final=True))
     with verifier(2) as threads:
-        judged, offers = judge.examine(study, gathering.done(), threads, NOW, most_outputs)
+        judged, offers = validate.examine(study, gathering.done(), threads, NOW, most_outputs)
     expected, refused = [], 0
     for envelope, said in sealed:
         signed = next(signed for signed in CAMPAIGNS.values() if signed.id == said.campaign_id)
@@ -108,7 +108,7 @@ def test_a_part_is_committed_while_the_next_is_verified(furnished, tmp_path, mon
     file.write_bytes(b"".join(parts))
     committed, verified = threading.Event(), list[bytes]()
     at_commits = []
-    real_append, real_open = judge.append, signatures.crypto_sign_open
+    real_append, real_open = validate.append, signatures.crypto_sign_open
 
     def append(path, rows_for):
         at_commits.append(set(verified))
@@ -123,7 +123,7 @@ def test_a_part_is_committed_while_the_next_is_verified(furnished, tmp_path, mon
 
     monkeypatch.setattr(signatures, "BLOCK_BYTES", 2 * len(parts[0]))
     monkeypatch.setattr(signatures, "crypto_sign_open", crypto_sign_open)
-    monkeypatch.setattr(judge, "append", append)
+    monkeypatch.setattr(validate, "append", append)
     assert ingest(study, [file], now=NOW, threads=2, chunk_outputs=120).accepted == 6
     signatures_of = [part[-64:] for part in parts]
     assert signatures_of[-1] not in at_commits[0]
@@ -138,14 +138,14 @@ def test_no_more_than_two_chunks_are_in_memory(furnished, tmp_path, monkeypatch)
     file.write_bytes(b"".join(report(n, PLAIN, period=period) for period in range(2) for n in range(3)))
     begun: list[weakref.ref[Chunk]] = []
     there = []
-    real = judge.begin
+    real = validate.begin
 
     def begin(study, chunk, *arguments):
         there.append(sum(one() is not None for one in begun))
         begun.append(weakref.ref(chunk))
         return real(study, chunk, *arguments)
 
-    monkeypatch.setattr(judge, "begin", begin)
+    monkeypatch.setattr(validate, "begin", begin)
     assert ingest(study, [file], now=NOW, piece_bytes=150, chunk_reports=1).accepted == 6
     assert len(there) >= 4
     assert max(there) == 1

@@ -10,7 +10,7 @@ import pytest
 from deltalake import WriterProperties
 
 from aggregator.intake import ingest as intake
-from aggregator.intake import judge, shards, signatures, tables
+from aggregator.intake import shards, signatures, validate
 from aggregator.intake.chunk import Gathering
 from aggregator.intake.compact import compact
 from aggregator.intake.deduplicate import Offer
@@ -19,6 +19,7 @@ from aggregator.intake.ingest import ingest
 from aggregator.intake.signatures import LEAST, verifier
 from aggregator.intake.slots import Slots, Spans
 from aggregator.intake.verified import NAME, Verified
+from aggregator.storage import tables
 from aggregator.study import Study
 from protocol.envelope import Kind
 from tests.aggregator import crowd
@@ -129,7 +130,7 @@ def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(judge, "append", crashing)
+        patch.setattr(validate, "append", crashing)
         patch.setattr(intake, "add", crashing_add)
         with pytest.raises(KeyboardInterrupt):
             ingest(study, [file], now=NOW)
@@ -153,7 +154,7 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
         gathering = Gathering()
         gathering.add(data, frames(data, final=True))
         with verifier(1, Verified.of(study.path)) as verifying:
-            _, offers = judge.examine(study, gathering.done(), verifying, NOW, 10**6)
+            _, offers = validate.examine(study, gathering.done(), verifying, NOW, 10**6)
         return sum(offer.reports for offer in offers)
 
     assert (passing(*good), verified_now[0]) == (3, 0)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.intake import tables
 from aggregator.intake.ingest import IngestResult, ingest
+from aggregator.storage import tables
 from aggregator.study import Study
 from tests.aggregator import crowd
 from tests.aggregator.crowd import NOW, campaign, enrolment, report

@@ -8,14 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator import simulate
-from aggregator.design.draft import DraftError, campaign_of
+from aggregator import simulation
+from aggregator.author.draft import DraftError, campaign_of
+from aggregator.author.value_table import SheetError
 from aggregator.estimate import query
 from aggregator.estimate.result import estimate
 from aggregator.intake.ingest import ingest
+from aggregator.planner.padding import read_sets
 from aggregator.study import Study
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Items
+from protocol.errors import NotInDomain
 from tests.aggregator.crowd import AUTHOR
 
 ITEMS = ("bread", "cheese", "wine", "fish", "figs")
@@ -47,7 +50,7 @@ def drafted(padding: str, mechanism: str = "idue", folder: Path = Path()) -> Cam
     return campaign_of(tomllib.loads(DRAFT.format(padding=padding, mechanism=mechanism), parse_float=Decimal), folder)
 
 
-def baskets(seed: int) -> simulate.Truth:
+def baskets(seed: int) -> simulation.Truth:
     """People who hold each item with a probability of its own, three items at most."""
     draw = random.Random(seed)
     chances = (0.7, 0.4, 0.3, 0.15, 0.05)
@@ -55,7 +58,7 @@ def baskets(seed: int) -> simulate.Truth:
     for _ in range(PEOPLE):
         held = [item for item, chance in zip(ITEMS, chances, strict=True) if draw.random() < chance]
         sets.append(tuple(held[:3]))
-    return simulate.Truth(tuple(sets), (1,) * PEOPLE)
+    return simulation.Truth(tuple(sets), (1,) * PEOPLE)
 
 
 @pytest.mark.parametrize("mechanism", ["idue", "oue", "randomized-response", "auto"])
@@ -70,7 +73,7 @@ def test_item_sets_end_to_end(tmp_path, mechanism: str) -> None:
     study.import_campaign(signed.data, [AUTHOR.public], "basket")
     truth = baskets(1)
     batch = tmp_path / "batch.htr"
-    batch.write_bytes(b"".join(sent.reports for sent in simulate.population(terms, signed.id, truth, 0, 1, 1)))
+    batch.write_bytes(b"".join(sent.reports for sent in simulation.population(terms, signed.id, truth, 0, 1, 1)))
     assert ingest(study, [batch], now=terms.opens).accepted == PEOPLE
     assert ingest(study, [batch], now=terms.opens).rejected == {"replayed": PEOPLE}
 
@@ -124,3 +127,20 @@ def test_a_padding_without_a_sample_is_refused() -> None:
     """An automatic padding needs to know how large sets are."""
     with pytest.raises(DraftError, match="sample"):
         drafted('"auto"')
+
+
+def test_the_id_that_is_no_item_is_named(tmp_path) -> None:
+    """Items without names are the numbers from 1 to m; what is none is named where an analyst wrote it, and never on a
+    device, whose error says which numbers there are."""
+    domain = Items(2, 30)
+    file = tmp_path / "sheet.csv"
+    for wrong in ("0", "31"):
+        with pytest.raises(NotInDomain, match="numbers 1 to 30") as error:
+            domain.members((wrong, "3"))
+        assert wrong not in str(error.value).replace("30", "")
+        file.write_text(f"value,count\n1;2,5\n3;{wrong};4,5\n", encoding="utf-8")
+        with pytest.raises(SheetError, match=f"line 3: '{wrong}' is no value .* numbers 1 to 30"):
+            simulation.read_truth(file, domain)
+        file.write_text(f"1;2\n3;{wrong};4\n", encoding="utf-8")
+        with pytest.raises(SheetError, match=f"line 2: '{wrong}' is no item .* numbers 1 to 30"):
+            read_sets(file, domain)

@@ -27,11 +27,11 @@ import pytest
 
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.result import estimate
-from aggregator.intake import tables
 from aggregator.intake.compact import compact
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
+from aggregator.storage import tables
 from aggregator.study import Study, StudyError
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, campaign, enrolment, report

@@ -18,15 +18,16 @@ from pathlib import Path
 import pytest
 
 from aggregator.engines import EngineError, cluster, engine_of
-from aggregator.intake import signatures, tables
+from aggregator.intake import signatures
 from aggregator.intake import verified as verification
 from aggregator.intake.compact import HOUR, RETENTION, clock_of, compact
 from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import ingest
 from aggregator.intake.rebuild import Sources, rebuild
-from aggregator.intake.tables import REPORTS, Damaged
 from aggregator.intake.verified import Verified
-from aggregator.places import Remote, below
+from aggregator.storage import tables
+from aggregator.storage.places import Remote, below
+from aggregator.storage.tables import REPORTS, Damaged
 from aggregator.study import Study
 from tests.aggregator import crowd
 from tests.aggregator.crowd import NOW, report
@@ -36,14 +37,7 @@ from tests.aggregator.test_engine_dask import messy
 from tests.aggregator.test_intake_ingest import PLAIN, rows
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = ["gs://b/c", "abfss://b@c/d", "https://b/c", "file:///b"]
 EIGHTEEN = [report(n % 9, PLAIN, n % 16, period=n // 9) for n in range(18)]
-
-
-@pytest.fixture
-def study(bucket):
-    """A study in the bucket: ``PLAIN`` with ten devices, one of them revoked, and ``OPEN`` with none."""
-    return furnished(bucket / "study")
 
 
 def copied(study, path):
@@ -191,7 +185,7 @@ def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucke
 STUBBORN = f"""
 import json, sys
 from aggregator.intake.ingest import ingest
-from aggregator.intake.tables import StudyError
+from aggregator.storage.tables import StudyError
 from aggregator.study import Study
 path, files = sys.argv[1:]
 failed, done = [], None
@@ -223,7 +217,7 @@ def test_an_ingest_killed_at_any_write_is_completed_by_the_next(bucket, study):
 
 DOOMED = f"""
 import os, signal, sys
-from aggregator.intake import tables
+from aggregator.storage import tables
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study
 path, files, when, step = sys.argv[1:]

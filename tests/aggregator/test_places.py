@@ -13,28 +13,19 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aggregator import places
 from aggregator.cli.shell import halftruth
-from aggregator.intake import tables
 from aggregator.intake.files import IntakeError, batch_files
-from aggregator.intake.tables import REPORTS, StudyError
-from aggregator.places import PlaceError, Remote, StoreError, below, place
 from aggregator.receive.inbox import NoInbox, inbox_of
+from aggregator.storage import places, tables
+from aggregator.storage.places import PlaceError, Remote, StoreError, below, place
+from aggregator.storage.tables import REPORTS, StudyError
 from aggregator.study import Study
 from protocol.keys import public_line
 from tests.aggregator.crowd import AUTHOR, enrolment, report
-from tests.aggregator.object_store import furnished, speaking_to, uploaded
+from tests.aggregator.object_store import speaking_to, uploaded
 from tests.aggregator.test_intake_ingest import PLAIN
 
-ROOT = Path(__file__).parents[2]
 ELSEWHERE = ["gs://b/c", "abfss://b@c/d", "https://b/c", "file:///b"]
-EIGHTEEN = [report(n % 9, PLAIN, n % 16, period=n // 9) for n in range(18)]
-
-
-@pytest.fixture
-def study(bucket):
-    """A study in the bucket: ``PLAIN`` with ten devices, one of them revoked, and ``OPEN`` with none."""
-    return furnished(bucket / "study")
 
 
 # Places.

@@ -1,24 +1,27 @@
 """Laws of tables, documents and pictures of estimates."""
 
 import csv
+import dataclasses
 import io
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from aggregator.design import mechanisms
 from aggregator.estimate import query
-from aggregator.estimate.decoders import decoder_of
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
-from aggregator.present.document import answer_csv, estimate_csv
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.registry import decoder_of
+from aggregator.present.document import answer_csv, cell, csv_text, estimate_csv
 from aggregator.present.plot import draw
 from aggregator.present.table import answer_table, bar, estimate_table, percent
+from aggregator.present.tallies import WRITERS
 from protocol.campaign import Campaign
 from protocol.channels import Table
-from protocol.domain import Buckets, Grid, Values
+from protocol.domain import Buckets, Grid, Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
 
@@ -26,13 +29,21 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def found(domain, p=None, n=2000, title="Colours", rejected=None):
-    channel = mechanisms.hadamard(domain.size, NANONATS)
+    channel = hadamard(domain.size, NANONATS)
     terms = Campaign(title, "Q?", "", "O", domain, Ldp(NANONATS), "hadamard", channel,
                      10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
     decoder = decoder_of(channel)
     law = decoder.forward(np.full(domain.size, 1 / domain.size) if p is None else np.asarray(p))
     counts = np.random.default_rng(4).multinomial(n, law / law.sum())
     return estimate(terms, Tally(counts, int(counts.sum()), rejected or {}))
+
+
+def found_items(domain):
+    channel = hadamard(domain.size, 2 * NANONATS)
+    terms = Campaign("Basket", "Q?", "", "O", domain, Ldp(2 * NANONATS), "hadamard", channel,
+                     10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
+    law = decoder_of(channel).forward(np.full(domain.size, 1 / domain.size))
+    return estimate(terms, Tally.of(np.random.default_rng(4).multinomial(2000, law / law.sum())))
 
 
 def printed(table, width=120):
@@ -63,16 +74,58 @@ def test_the_table_shows_percentages_intervals_and_what_was_refused():
     assert "forged" in text
 
 
-def test_a_long_table_says_what_it_leaves_out():
-    """Of 200 values 25 are shown, the largest by share, under simultaneous intervals, and the caption says so."""
-    shown = found(MANY, np.eye(200)[7] * 0.5 + 0.5 / 200)
+@pytest.mark.parametrize(("n", "told"), [(100, "1 of them (1%)"), (101, "2 of them (2%)"), (150, "2 of them (2%)")])
+def test_the_part_that_is_forged_is_rounded_up(n, told):
+    """A hundredth of the reports is a whole number of them, and the part that these are is told, rounded up."""
+    assert told in " ".join(printed(estimate_table(found(COLOURS, n=n))).split())
+
+
+def item_rows(text):
+    """The rows of a table whose values are called item something."""
+    return [line for line in text.splitlines() if line.strip().startswith("item ")]
+
+
+def test_what_surely_occurs_comes_first():
+    """Of 200 values those come first whose simultaneous interval lies above zero, though the noise of another is as
+    large as their share; of the others few are shown, each marked, and the caption says how many are sure."""
+    p = np.full(200, 0.4 / 198)
+    p[[7, 150]] = 0.5, 0.1
+    shown = found(MANY, p, n=60_000)
+    shown = dataclasses.replace(shown, share=np.where(np.arange(200) == 3, 0.2, shown.share))  # noise that stands out
+    sure = np.flatnonzero(shown.all_low > 0)
+    assert list(sure) == [7, 150]
     text = printed(estimate_table(shown))
-    assert "the 25 largest of 200 values" in text
+    words = " ".join(text.split())
+    assert (
+        "2 of 200 values are surely above zero, all 95% intervals together; 8 more are shown that may be zero" in words
+    )
     assert "simultaneous 95% interval" in text
-    assert sum(line.strip().startswith("item") for line in text.splitlines()) == 25
-    first = next(line for line in text.splitlines() if line.strip().startswith("item"))
-    assert "item 7 " in first
-    assert percent(float(shown.all_low[7]), 1) in first
+    rows = item_rows(text)
+    assert [row.split()[1] for row in rows[:3]] == ["7", "150", "3"]
+    assert percent(float(shown.all_low[7]), 2) in rows[0]
+    assert ["may be zero" in row for row in rows] == [False] * 2 + [True] * 8
+    told = {row["value"]: row["above_zero"] for row in csv.DictReader(io.StringIO(estimate_csv(shown)))}
+    assert {name for name, above in told.items() if above == "True"} == {"item 7", "item 150"}
+    everything = found(Values(tuple(f"item {x}" for x in range(40))), n=10**6)
+    assert len(item_rows(printed(estimate_table(everything)))) == 25
+    assert "40 of 40 values are surely above zero" in " ".join(printed(estimate_table(everything)).split())
+
+
+def test_shares_of_items_are_told_as_such(tmp_path):
+    """Item sets have no total variation distance: a rehearsal says how far a share is off in the mean; items that go by
+    number are said to begin at 1."""
+    shown = found_items(Items(3, 12))
+    truth = np.linspace(0, 1, 12)
+    text = " ".join(printed(estimate_table(shown, truth)).split())
+    apart = np.abs(shown.share - truth).mean()
+    assert f"mean absolute difference of an item's share from the truth: {100 * apart:.2f}%" in text
+    assert "total variation" not in text
+    assert "shares of people who hold an item, of 12 items; they need not sum to 100%" in text
+    assert "items numbered 1 to 12" in text
+    assert shown.as_json()["items"] == {"count": 12, "padding": 3, "numbered": [1, 12]}
+    assert shown.as_json()["values"][0]["value"] == "1"
+    draw(shown, tmp_path / "items.png")
+    assert "numbered" not in printed(estimate_table(found_items(Items(3, tuple("abcdefghijkl")))))
 
 
 def test_texts_are_never_read_as_markup(tmp_path):
@@ -97,6 +150,20 @@ def test_the_truth_of_a_rehearsal_stands_beside_the_estimate():
 def test_bars_are_drawn_in_eighths(part, drawn):
     """A bar is as long as its part of 24 characters, in eighths."""
     assert bar(part) == drawn
+
+
+def test_no_cell_is_a_formula():
+    """A text that a spreadsheet would compute is written as text; numbers, and positions on a map, are as they are."""
+    for text in ("=1+1", "+A1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "-", "=", "-1-1", "+1,A1"):
+        assert cell(text) == f"'{text}"
+    for kept in ("a=b", "", "-5", "+5.5", "-1e-9", "-12.5,30.25", "-12.5, -30", -5, -0.5, None, True, "1-2"):
+        assert cell(kept) is kept
+    formula = '=HYPERLINK("http://x")'
+    (row,) = csv.DictReader(io.StringIO(csv_text(["value", "n"], [{"value": formula, "n": -1.5}])))
+    assert row == {"value": f"'{formula}", "n": "-1.5"}
+    file = io.BytesIO()
+    WRITERS[".csv"](pa.table({"class": [formula, "-5"], "count": [-1, 2]}), file)
+    assert [line["class"] for line in csv.DictReader(io.StringIO(file.getvalue().decode()))] == [f"'{formula}", "-5"]
 
 
 def test_the_csv_has_every_value_and_fractions_in_full():

@@ -10,6 +10,7 @@ import hashlib
 import http.client
 import ipaddress
 import json
+import os
 import random
 import signal
 import socket
@@ -21,6 +22,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from cryptography import x509
@@ -29,15 +31,22 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from aggregator.cli.receive import receive
 from aggregator.cli.shell import halftruth
-from aggregator.design import unary
 from aggregator.estimate.result import estimate
+from aggregator.families.bits import recipe as unary
+from aggregator.intake.compact import compact
 from aggregator.intake.ingest import ingest
+from aggregator.intake.signatures import verifier
 from aggregator.receive import inbox
+from aggregator.receive import server as server_module
 from aggregator.receive.app import application
+from aggregator.receive.fingerprints import Counted, fingerprints, numbers
 from aggregator.receive.limits import CLIENTS, Limits
-from aggregator.receive.receipts import counted, look_over
-from aggregator.receive.server import BadAddress, Deadlines, Tls, bind, is_loopback, server, url
-from aggregator.simulate import Truth, population
+from aggregator.receive.receipts import MOST_ASKED, Question, look_over
+from aggregator.receive.server import STOP_SECONDS, BadAddress, Deadlines, Tls, bind, is_loopback, server, url
+from aggregator.receive.view import View
+from aggregator.simulation import Truth, population
+from aggregator.storage import tables
+from aggregator.storage.tables import REPORTS, snapshot
 from aggregator.study import Study
 from protocol import exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -117,6 +126,16 @@ def raw(address, data):
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
+def counted(study, body):
+    """Which reports of a batch the study says that it has counted."""
+    question, view = Question.of(body), View(study)
+    view.ask(view.campaigns)
+    view.look()
+    known = asyncio.run(view.answers(view.campaigns, 0))
+    with verifier(1) as threads:
+        return question.counted(known, threads)
+
+
 def sent(number, signed=OPEN, output=0):
     """The upload of one device."""
     return enrolment(number, signed) + report(number, signed, output)
@@ -137,7 +156,7 @@ def test_from_devices_to_an_estimate(study):
         for body in uploads:
             assert post(address, body) == (
                 200,
-                {"received": len(body), "digest": hashlib.sha256(body).hexdigest(), "reports": 1},
+                {"digest": hashlib.sha256(body).hexdigest(), "envelopes": 2, "refused": []},
             )
         assert set(json.loads(ask(address, "POST", "/v1/counted", uploads[0])[2])["counted"]) == {False}
         run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"], prog_name="halftruth")
@@ -201,7 +220,7 @@ def test_exactly_once_through_every_fault(study):
     bodies = [sent(number, OPEN, number) for number in range(12)]
     with served(study) as upstream, fault_proxy(upstream, faults) as proxy:
         for body in bodies:
-            assert deliver(proxy.address, body, attempts=len(faults))["reports"] == 1
+            assert deliver(proxy.address, body, attempts=len(faults))["envelopes"] == 2
         assert proxy.met == len(faults) - 3
     assert kept(study) == sorted(bodies)
     result = ingest(study, inbox.waiting(study.path), now=NOW, threads=1)
@@ -228,15 +247,13 @@ LENGTH = HEAD + b"content-length: %d\r\n\r\n"
 
 
 def test_an_upload_too_long_is_refused_before_it_has_come(study):
-    """The limit holds with a Content-Length, before any byte of the body, and without one, at the first byte over."""
+    """The limit holds before any byte of the body has come, for an upload says how long it is."""
     with served(study, max_bytes=2000) as address:
         assert b" 413 " in raw(address, LENGTH % 2001)
         assert b" 413 " in raw(address, LENGTH % 10**15)
-        assert b" 413 " in raw(address, CHUNKED + b"7d0\r\n" + bytes(2000) + b"\r\n1\r\n" + bytes(1))
         body = b"".join(sent(number) for number in range(8))
         assert len(body) <= 2000
-        said = raw(address, CHUNKED + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
-        assert hashlib.sha256(body).hexdigest().encode() in said
+        assert post(address, body)[0] == 200
         status, found = post(address, bytes(1999))
         assert (status, found["stage"]) == (400, "envelope")
     assert kept(study) == [body]
@@ -271,7 +288,7 @@ def test_looking_over_agrees_with_the_protocols_reader():
         for _ in range(dice.randrange(2)):
             body[dice.randrange(len(body))] = dice.randrange(256)
         body = bytes(body[dice.choice((0, 0, 0, 1)) : len(body) - dice.choice((0, 0, 0, 5))])
-        slow = all(isinstance(found, Envelope) and found.kind != 1 for found in read_batch(body))
+        slow = all(isinstance(found, Envelope) and found.kind in (2, 3) for found in read_batch(body))
         try:
             look_over(body)
             fast = True
@@ -280,6 +297,28 @@ def test_looking_over_agrees_with_the_protocols_reader():
         assert fast == slow
         passed += fast
     assert 100 < passed < 1900
+
+
+MISSPOKEN = [
+    (b"nonsense\r\n\r\n", 400, "request"),
+    (b"GET /v1/campaigns HTTP/1.1\r\n\r\n", 400, "request"),
+    (HEAD + b"content-length: many\r\n\r\n", 400, "request"),
+    (HEAD + b"content-length: -1\r\n\r\n", 400, "request"),
+    (HEAD + b"content-length: 1\r\ncontent-length: 2\r\n\r\n", 400, "request"),
+    (CHUNKED + b"1\r\nx\r\n0\r\n\r\n", 411, "size"),
+    (b"GET / HTTP/1.1\r\nx: " + bytes(100_000), 431, "request"),
+    (b"GET / HTTP/1.1\r\nhost: x\r\n" + b"a: b\r\n" * 200 + b"\r\n", 431, "request"),
+    (b"GET /v1/campaigns/ HTTP/1.1\r\nhost: elsewhere.example\r\n\r\n", 404, "path"),
+]
+"""Requests that no client of the service makes, and how they are refused."""
+
+
+def spoken(data):
+    """Status, headers and body of an answer."""
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("ascii").split("\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in lines)
+    return int(first.split()[1]), headers, body
 
 
 def test_every_refusal_is_one_line_of_json(study):
@@ -296,8 +335,7 @@ def test_every_refusal_is_one_line_of_json(study):
             (ask(address, "GET", "/v1/campaigns/" + "0" * 32), 404, "path"),
             (ask(address, "GET", "/v1/campaigns/%2e%2e%2fkeys"), 404, "path"),
         ]
-        assert b" 400 " in raw(address, b"nonsense\r\n\r\n")
-        assert b" 400 " in raw(address, b"GET / HTTP/1.1\r\nx: " + bytes(100_000))[:20]
+        cases += [(spoken(raw(address, data)), status, stage) for data, status, stage in MISSPOKEN]
     for (status, headers, body), expected, stage in cases:
         assert status == expected
         assert headers["content-type"] == "application/json"
@@ -350,7 +388,7 @@ def test_slow_clients_are_given_up_and_hold_nobody(study, monkeypatch):
     """Half a head, half a body, or nothing at all ends after its time; others are served meanwhile."""
     monkeypatch.setattr(Deadlines, "head_seconds", 0.4)
     monkeypatch.setattr(Deadlines, "connection_seconds", 5)
-    dribbles = [b"", b"POST /v1/rep", LENGTH % 100, LENGTH % 100 + b"x", CHUNKED + b"5\r\nab"]
+    dribbles = [b"", b"POST /v1/rep", LENGTH % 100, LENGTH % 100 + b"x", LENGTH % 100 + b"ab"]
     with served(study, patience=0.5) as address, contextlib.ExitStack() as stack:
         began = time.monotonic()
         held = [stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(40)]
@@ -364,6 +402,31 @@ def test_slow_clients_are_given_up_and_hold_nobody(study, monkeypatch):
         assert time.monotonic() - began < 4
         assert sum(b" 408 " in answer for answer in said) == 24
     assert kept(study) == [sent(1)]
+
+
+def test_a_body_in_crumbs_is_read_in_few_pieces(study, monkeypatch):
+    """However small the parts in which a body comes, the server wakes for a bounded number of them."""
+    monkeypatch.setattr(server_module, "PAUSE", 0.2)
+    monkeypatch.setattr(server_module, "PIECES", 10)
+    body, woken = sent(1), []
+    received = Deadlines.data_received
+
+    def counted_pieces(self, data):
+        woken.append(len(data))
+        received(self, data)
+
+    monkeypatch.setattr(Deadlines, "data_received", counted_pieces)
+    with served(study) as address, socket.create_connection(address, timeout=10) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(LENGTH % len(body))
+        for at in range(len(body)):
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(body[at : at + 1])
+            time.sleep(0.001)
+        assert b" 200 " in connection.recv(65536)
+    assert sum(woken) == len(LENGTH % len(body)) + len(body)
+    assert len(woken) < len(body) / 4
+    assert kept(study) == [body]
 
 
 def test_no_connection_outlives_its_time(study, monkeypatch):
@@ -431,7 +494,7 @@ def test_killed_before_the_answer_nothing_is_lost_or_doubled(study):
             with pytest.raises((OSError, http.client.HTTPException)):
                 post(address, sent(number))
             assert running.wait(10) == -signal.SIGKILL
-    assert inbox.waiting(study.path) == [inbox.inbox_of(study.path) / f"{look_over(sent(1)).digest}.htr"]
+    assert inbox.waiting(study.path) == [inbox.inbox_of(study.path) / f"{hashlib.sha256(sent(1)).hexdigest()}.htr"]
     assert len(kept(study)) == 2  # and a file without a name, which nobody reads
     inbox.sweep(study.path, time.time())
     assert len(kept(study)) == 2
@@ -475,6 +538,43 @@ def test_told_to_stop_it_finishes_what_it_began_and_knows_nobody(study):
         assert not file.is_file() or client.encode() not in file.read_bytes()
 
 
+def test_told_to_stop_it_waits_for_no_slow_body(study):
+    """SIGTERM with bodies open that never end: the server answers 503 and exits, in less time than supervisors wait."""
+    with processes(study, "never") as [(running, address)], contextlib.ExitStack() as stack:
+        held = [stack.enter_context(socket.create_connection(address, timeout=15)) for _ in range(3)]
+        for connection in held:
+            connection.sendall(HEAD + b"expect: 100-continue\r\ncontent-length: 100\r\n\r\n")
+            assert b" 100 " in connection.recv(1000)
+            connection.sendall(b"x")
+        assert STOP_SECONDS < 10  # that docker waits
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(15) == 0
+        for connection in held:
+            status, _, said = spoken(connection.recv(65536))
+            assert (status, json.loads(said)["stage"]) == (503, "load")
+    assert kept(study) == []
+
+
+def test_uploads_are_their_owners_alone(study):
+    """Nobody else on the machine can read what is in the inbox: not uploads, not batches put away, not their names."""
+    umask = os.umask(0)
+    try:
+        with served(study) as address:
+            post(address, sent(1))
+        files = inbox.waiting(study.path)
+        by_hand = inbox.inbox_of(study.path) / "by-hand.htr"
+        by_hand.write_bytes(b"garbage")
+        ingest(study, [*files, by_hand], now=NOW)
+        modes = [file.stat().st_mode & 0o777 for file in files]
+        inbox.put_away(study.path, [*files, by_hand])
+    finally:
+        os.umask(umask)
+    folders = [inbox.inbox_of(study.path), inbox.done_of(study.path)]
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700] * 2
+    modes += [file.stat().st_mode & 0o777 for file in inbox.done_of(study.path).iterdir()]
+    assert modes == [0o600] * 3
+
+
 def test_campaigns_are_fetched_as_they_were_signed(study):
     """The list names every campaign; the bytes of each are the signed ones, and may be kept for ever."""
     with served(study) as address:
@@ -483,6 +583,73 @@ def test_campaigns_are_fetched_as_they_were_signed(study):
         status, headers, data = ask(address, "GET", f"/v1/campaigns/{OPEN.id.hex()}")
     assert (status, data) == (200, OPEN.data)
     assert "immutable" in headers["cache-control"]
+
+
+def test_a_question_is_about_few_reports(study):
+    """More reports than a question may be about are refused before a signature is looked at."""
+    with served(study) as address:
+        status, said = post(address, report(1, OPEN) * (MOST_ASKED + 1), "/v1/counted")
+        assert (status, said["stage"]) == (413, "size")
+        assert post(address, report(1, OPEN) * MOST_ASKED, "/v1/counted") == (200, {"counted": [False] * MOST_ASKED})
+
+
+def test_no_request_reads_the_study(study, monkeypatch):
+    """However many requests come, the study's tables are opened once for each change of the study."""
+    opened = []
+    engine = tables.DeltaTable
+
+    class Counting(engine):
+        def __init__(self, *args, **options):
+            opened.append(args)
+            super().__init__(*args, **options)
+
+    file = study.path.parent / "batch.htr"
+    file.write_bytes(sent(1))
+    with served(study) as address:
+        assert post(address, sent(1), "/v1/counted") == (200, {"counted": [False]})
+        monkeypatch.setattr(tables, "DeltaTable", Counting)
+        for _ in range(5):
+            assert post(address, sent(1) + sent(2) + report(1, PLAIN), "/v1/counted")[0] == 200
+            assert ask(address, "GET", "/v1/campaigns")[0] == 200
+            assert ask(address, "GET", f"/v1/campaigns/{OPEN.id.hex()}")[0] == 200
+            assert post(address, sent(2))[0] == 200
+        before = len(opened)
+        assert before <= 4  # the first question about another campaign
+        assert ingest(study, [file], now=NOW).accepted == 1
+        ours = len(opened)
+        for _ in range(5):
+            assert post(address, sent(1), "/v1/counted") == (200, {"counted": [True]})
+        assert len(opened) - ours <= 8
+
+
+def test_what_came_since_is_looked_up_and_what_was_compacted_too(study, monkeypatch):
+    """Fingerprints say what the table's rows say, over commits, numbers of a bundle, and a compaction."""
+    read = []
+    reading = Counted._read
+
+    def noted(self, file):
+        read.append(file.path)
+        return reading(self, file)
+
+    monkeypatch.setattr(Counted, "_read", noted)
+    path, name = study.path / REPORTS, OPEN.id.hex()
+    known = Counted(7)
+    for number in range(6):
+        file = study.path.parent / "batch.htr"
+        file.write_bytes(enrolment(number, OPEN) + report(number, OPEN, 1, 2, 3) + report(number, OPEN, 4, slot=3))
+        ingest(study, [file], now=NOW, threads=1)
+        known = known.following(path, snapshot(path), name)
+        key = np.array([int.from_bytes(device(number, OPEN).id, "big", signed=True)] * 5)
+        slot, output = np.array([0, 1, 2, 3, 4]), np.array([1, 2, 3, 4, 4])
+        found = known.holds(fingerprints(7, 0, key, slot, numbers(output)))
+        assert found.tolist() == [True] * 4 + [False]
+        assert not known.holds(fingerprints(7, 1, key, slot, numbers(output))).any()
+        assert not known.holds(fingerprints(7, 0, key, slot, numbers(output + 5))).any()
+    assert len(read) == len(set(read)) == 6
+    assert sum(map(len, known.runs)) == 24
+    compact(study, now=NOW, alone=True)
+    again = known.following(path, snapshot(path), name)
+    assert np.sort(np.concatenate(again.runs)).tolist() == np.sort(np.concatenate(known.runs)).tolist()
 
 
 def forged(sealed):

@@ -14,9 +14,15 @@ from PIL import Image
 from scipy import stats
 
 from aggregator.cli.shell import halftruth
-from aggregator.design import mechanisms, noise, support, unary
-from aggregator.design.windows import windows
 from aggregator.estimate.result import estimate
+from aggregator.families.bits import recipe as unary
+from aggregator.families.blocks.recipe import high_low, in_blocks
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.noise import recipe as noise
+from aggregator.families.projective.recipe import projective
+from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.sets.recipe import subset_selection, triples
+from aggregator.families.windows.recipe import windows
 from aggregator.present.table import total_variation
 from aggregator.reproduce import PAPERS, crowd, document, experiments, page
 from aggregator.reproduce.data import DISTRICTS, GRID_COLUMNS, SOURCES, DataFolder, MissingData, UnreadableData
@@ -33,16 +39,16 @@ At alpha = 10^-4 a correct law fails once in 10,000 such tests; the seed is fixe
 
 
 CHANNELS = {
-    "response": mechanisms.randomized_response(5, NAT),
-    "uneven response": mechanisms.lip_response((5, 3, 1, 1), NAT),
-    "hadamard": mechanisms.hadamard(6, NAT),
-    "projective": support.projective(6, NAT),
-    "triples": support.triples(6, NAT),
+    "response": randomized_response(5, NAT),
+    "uneven response": lip_response((5, 3, 1, 1), NAT),
+    "hadamard": hadamard(6, NAT),
+    "projective": projective(6, NAT),
+    "triples": triples(6, NAT),
     "table": noise.discrete_laplace(5, NAT),
     "windows": windows((50, 20, 9, 5, 3, 2, 1, 1), NAT),
-    "blocks": mechanisms.in_blocks((0, 0, 1, 1, 1, 2), NAT, mechanisms.hadamard),
-    "high-low": mechanisms.high_low_hadamard(6, (1, 3, 4), NAT),
-    "one sensitive": mechanisms.high_low(4, (2,), NAT, mechanisms.hadamard),
+    "blocks": in_blocks((0, 0, 1, 1, 1, 2), NAT, hadamard),
+    "high-low": high_low(6, (1, 3, 4), NAT, hadamard),
+    "one sensitive": high_low(4, (2,), NAT, hadamard),
 }
 
 
@@ -74,7 +80,7 @@ def test_a_crowd_answers_by_the_devices_law(name, written, monkeypatch):
 
 def test_a_crowd_of_several_values_is_the_sum_of_its_parts():
     """Counts of people with different values have the mean and the variance of independent devices."""
-    channel, generator = mechanisms.lip_response((5, 3, 1, 1), NAT), np.random.default_rng(3)
+    channel, generator = lip_response((5, 3, 1, 1), NAT), np.random.default_rng(3)
     held = np.array([30, 0, 12, 5])
     rows = np.array([[channel.weight(x, y) / 2**channel.scale for y in range(4)] for x in range(4)])
     drawn = np.array([crowd.tally(channel, held, generator).counts for _ in range(4000)])
@@ -84,9 +90,7 @@ def test_a_crowd_of_several_values_is_the_sum_of_its_parts():
     assert drawn.var(axis=0) == pytest.approx(variance, rel=0.13)  # 4.5 standard errors, sqrt(2 / 4000)
 
 
-@pytest.mark.parametrize(
-    "channel", [unary.oue(3, NAT), unary.utility_oue(3, (0,), NAT), support.subset_selection(5, NAT)]
-)
+@pytest.mark.parametrize("channel", [unary.oue(3, NAT), unary.utility_oue(3, (0,), NAT), subset_selection(5, NAT)])
 def test_a_crowd_sets_bits_by_the_devices_law(channel):
     """Bits of one person come together as often as the words of the channel have weight."""
     generator = np.random.default_rng(5)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from aggregator.design import mechanisms, support
 from aggregator.estimate.error import expected_mse
 from aggregator.estimate.linear import solve
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.sets.recipe import subset_error
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context import EXPERIMENTS, places, reader
@@ -105,8 +106,8 @@ def test_blocks_are_equal_runs():
 def test_what_hadamard_loses_in_a_block(size, ratios):
     """Beside subset selection, the optimum, at 0.5, 1, 2 and 4 nats (MATH 5.3)."""
     for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
-        best = min(support.subset_error(size, ones, level(eps)) for ones in range(1, size))
-        assert expected_mse(mechanisms.hadamard(size, level(eps))) / best == pytest.approx(ratio, rel=0.005)
+        best = min(subset_error(size, ones, level(eps)) for ones in range(1, size))
+        assert expected_mse(hadamard(size, level(eps))) / best == pytest.approx(ratio, rel=0.005)
 
 
 def test_equal_blocks_divide_the_error_by_their_number():

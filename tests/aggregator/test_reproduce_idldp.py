@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from aggregator.design import idue
-from aggregator.design.padding import choose_padding
-from aggregator.estimate.decoders import decoder_of
 from aggregator.estimate.result import estimate
+from aggregator.families.bits import idue
+from aggregator.families.registry import decoder_of
+from aggregator.planner.padding import choose_padding
 from aggregator.reproduce import crowd
 from aggregator.reproduce.data import Baskets, DataFolder
 from aggregator.reproduce.experiment import Setting
 from aggregator.reproduce.idldp import EXPERIMENTS, sets, single, surveys, table
 from aggregator.reproduce.idldp.surveys import People
 from protocol import exact
-from protocol.channels.bits import S
+from protocol.channels.bits.channel import S
 from protocol.domain.items import DITHERS
 from protocol.notions import certify
 from protocol.notions.graded import Graded
@@ -251,7 +251,7 @@ def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
     direct = choose_padding(
         people.sets(),
         people.size,
-        lambda length: decoder_of(surveys.campaign(people.size, length, 5.0, "oue").channel),
+        lambda length: decoder_of(surveys.campaign(people.size, length, 5.0, "oue").channel).plain,
         len(people),
         lengths,
         unbiased=True,

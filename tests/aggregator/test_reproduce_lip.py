@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from aggregator.design.central import local_mse
-from aggregator.design.columns import optimal_table
-from aggregator.design.mechanisms import lip_response, published_lip_response, randomized_response
 from aggregator.estimate.error import lip_mse
+from aggregator.families.response.recipe import lip_response, published_lip_response, randomized_response
+from aggregator.families.table.column_generation import optimal_table
 from aggregator.reproduce.lip import people
 from aggregator.reproduce.lip.published import (
     bit,
@@ -37,13 +36,21 @@ def random_prior(generator, size, most=10**6):
     return tuple((1 + generator.dirichlet(np.ones(size)) * most).astype(int).tolist())
 
 
+def local_mse(share, eps):
+    """The least error of one bit: p q (2 a - a^2) or p q - p^2 (e^eps - 1) (1 - a)."""
+    rare, odds = min(share, 1 - share), math.exp(eps)
+    if rare >= 1 / (odds + 1):
+        return rare * (1 - rare) * (2 - 1 / odds) / odds
+    return rare * (1 - rare) - rare**2 * (odds - 1) * (1 - 1 / odds)
+
+
 @pytest.mark.parametrize("share", ["0.5", "0.3", "0.1", "0.01", "0.99"])
 @pytest.mark.parametrize("eps", [0.5, 1.0, 2.0, 4.0])
 def test_one_bit_is_the_closed_forms(share, eps):
     """Published error, legal optimum, LDP with MMSE and without are eq. 19, MATH 2.3, eq. 20 and eq. 25."""
     prior, p, odds = bit(share), float(share), math.exp(eps)
     assert of_bit(published_lip_response(prior, level(eps)), prior) == pytest.approx(claimed(p, eps), abs=1e-9)
-    assert of_bit(lip_response(prior, level(eps)), prior) == pytest.approx(local_mse(p, level(eps)), abs=1e-9)
+    assert of_bit(lip_response(prior, level(eps)), prior) == pytest.approx(local_mse(p, eps), abs=1e-9)
     told = (p * (1 - p) * (1 - odds)) ** 2 / ((1 - p + p * odds) * (odds - p * odds + p))
     assert of_bit(warner(eps), prior) == pytest.approx(p * (1 - p) - told, abs=1e-9)
     assert unbiased(warner(eps), prior) == pytest.approx(odds / (odds - 1) ** 2, rel=1e-9)

@@ -3,22 +3,25 @@
 import numpy as np
 import pytest
 
-from aggregator.design import mechanisms
-from aggregator.sheet import SheetError
-from aggregator.simulate import CHUNK, Truth, population, read_truth
+from aggregator.author.value_table import SheetError
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.response.recipe import randomized_response
+from aggregator.simulation import CHUNK, Truth, population, read_truth, simulate
 from protocol import envelope, exact
 from protocol.campaign import Campaign
+from protocol.channels import Blocks
 from protocol.domain import Buckets, Grid, Values
 from protocol.envelope import Kind
 from protocol.keys import key_id
 from protocol.notions import Ldp
+from protocol.notions.classes import Classes
 from protocol.report import Enrolment, Report
 
 ID = bytes(range(16))
 
 
 def terms(domain, enrolment="enrolled"):
-    channel = mechanisms.hadamard(domain.size, exact.NANONATS)
+    channel = hadamard(domain.size, exact.NANONATS)
     return Campaign("T", "Q?", "", "O", domain, Ldp(exact.NANONATS), "hadamard", channel,
                     10**9, 2 * 10**9, 86400, 1, 1, enrolment)  # fmt: skip
 
@@ -110,3 +113,73 @@ def test_truth_that_is_no_text_is_refused(tmp_path):
     path.write_bytes(b"value,count\n\xff\xfe\x00,1\n")
     with pytest.raises(SheetError):
         read_truth(path, COLOURS)
+
+
+def test_classes_are_those_of_the_truth_without_a_seed_too():
+    """Each person answers in the class that the truth states for their value, whether a seed is given or not.
+
+    At 20 nats an output is the answer but for one in 10^8, so a single mismatch is a failure.
+    """
+    loud = 20 * exact.NANONATS
+    rows = tuple((block, 2) for block in (1, 2))
+    channel = Blocks(0, rows, (randomized_response(2, loud),) * 2)
+    notion = Classes.of((Ldp(loud), Ldp(loud)))
+    asked = Campaign("T", "Q?", "", "O", Values(("car", "bus")), notion, "randomized-response", channel,
+                     10**9, 2 * 10**9, 86400, 1, 1, "enrolled", classes=("town", "village"))  # fmt: skip
+    for seed in (None, 3):
+        (sent,) = population(asked, ID, Truth(("car", "bus"), (40, 60), (0, 1)), 0, seed=seed)
+        reports = [Report.decode(item.unverified).outputs(asked)[0] for item in envelope.read_batch(sent.reports)]
+        assert sorted(reports) == [0] * 40 + [3] * 60  # cars of the town, buses of the village
+
+
+def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
+    """Every device reports in each period; an answer differs from the last with probability change (1 - sum p^2).
+
+    4,000 people and 3 changes at 20 nats, where outputs are answers: 12,000 pairs of periods, alpha 10^-6 (4.9 sigma);
+    a failure means that the law of changes or that of the shares is another one than documented.
+    """
+    loud, people, change = 20 * exact.NANONATS, 4000, 0.25
+    channel = randomized_response(3, loud)
+    asked = Campaign("T", "Q?", "", "O", COLOURS, Ldp(loud), "randomized-response", channel,
+                     10**9, 2 * 10**9, 86400, 1, 1, "enrolled")  # fmt: skip
+    truth = Truth(("red", "green", "blue"), (2400, 1200, 400))
+    told: dict[bytes, list[tuple[int, int]]] = {}
+    for sent in simulate(asked, ID, truth, range(2, 6), change, seed=5, processes=1):
+        for item in envelope.read_batch(sent.reports):
+            report = Report.decode(item.unverified)
+            told.setdefault(item.key_id, []).append((report.period, report.outputs(asked)[0]))
+    assert len(told) == people
+    assert all([period for period, _ in chain] == [2, 3, 4, 5] for chain in told.values())
+    outputs = np.array([[y for _, y in chain] for chain in told.values()])
+    shares = np.array([0.6, 0.3, 0.1])
+    expected = change * (1 - shares @ shares)
+    changed = (outputs[:, 1:] != outputs[:, :-1]).mean()
+    assert abs(changed - expected) < 4.9 * np.sqrt(expected * (1 - expected) / (3 * people))
+    last = np.bincount(outputs[:, -1], minlength=3) / people
+    assert (np.abs(last - shares) < 4.9 * np.sqrt(shares * (1 - shares) / people)).all()
+
+
+def test_a_panel_without_change_repeats_each_output():
+    """A device whose answer stays reports the same output in each period, whatever the noise."""
+    (sent,) = simulate(terms(COLOURS), ID, Truth(("red", "blue"), (30, 30)), range(3))
+    told: dict[bytes, set[int]] = {}
+    for item in envelope.read_batch(sent.reports):
+        told.setdefault(item.key_id, set()).add(Report.decode(item.unverified).outputs(terms(COLOURS))[0])
+    assert len(told) == 60
+    assert all(len(outputs) == 1 for outputs in told.values())
+    assert len(set.union(*told.values())) > 1
+
+
+def test_a_truth_by_class_is_cut_to_a_class(tmp_path):
+    """The truth of one class holds that class's people only; a file without classes holds for every class."""
+    path = tmp_path / "t.csv"
+    path.write_text("value,count,class\nred,3,town\nblue,1,town\nblue,5,village\n", encoding="utf-8")
+    truth = read_truth(path, COLOURS, ("town", "village", "sea"))
+    assert truth.within(0).shares(COLOURS).tolist() == [0.75, 0, 0.25]
+    assert truth.within(1).shares(COLOURS).tolist() == [0, 0, 1]
+    with pytest.raises(SheetError, match="nobody"):
+        truth.within(2)
+    with pytest.raises(SheetError, match="no classes"):
+        read_truth(path, COLOURS)
+    path.write_text("value,count\nred,3\n", encoding="utf-8")
+    assert read_truth(path, COLOURS, ("town", "village")).within(1).people == 3

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from aggregator import simulate
-from aggregator.design.draft import campaign_of
-from aggregator.design.entries import DraftError
+from aggregator import simulation
+from aggregator.author.draft import campaign_of
+from aggregator.author.toml_section import DraftError
 from aggregator.estimate import interval
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.query import weighted
@@ -259,7 +259,7 @@ def test_devices_over_four_periods(study, tmp_path) -> None:
     now, envelopes, told = [0], [], []
     policy = BudgetPolicy(lifetime=4)
     for number in range(200):
-        dice, now[0] = simulate.dice(5, number), OPENS
+        dice, now[0] = simulation.dice(5, number), OPENS
         x = 0 if number < 100 else 1 if number < 160 else 2
         with Device.open(":memory:", [AUTHOR.public], policy, clock=lambda: now[0], urandom=dice) as device:
             joined = device.join(signed.data).campaign_id
@@ -298,9 +298,9 @@ def test_devices_over_four_periods(study, tmp_path) -> None:
 def test_a_report_after_a_gap_is_left_out(study, tmp_path) -> None:
     """A lost report takes the later ones of its device with it, with a warning, until it comes in late."""
     made, signed = study(campaign())
-    truth = simulate.Truth(LABELS, (10, 10, 10))
+    truth = simulation.Truth(LABELS, (10, 10, 10))
     for period in (0, 2, 3):
-        (sent,) = simulate.population(signed.terms, signed.id, truth, period, seed=1)
+        (sent,) = simulation.population(signed.terms, signed.id, truth, period, seed=1)
         (tmp_path / f"{period}.htr").write_bytes(sent.reports)
         ingest(made, [tmp_path / f"{period}.htr"], now=OPENS + 3 * WEEK)
     tally = made.tally(signed)
@@ -308,7 +308,7 @@ def test_a_report_after_a_gap_is_left_out(study, tmp_path) -> None:
     [warning] = [warning for warning in estimate(signed, tally).warnings if "left out" in warning]
     assert warning.startswith("60 reports")
     assert (made.tally(signed, period=2).reports, made.tally(signed, period=2).lost) == (0, 30)
-    (sent,) = simulate.population(signed.terms, signed.id, truth, 1, seed=1)
+    (sent,) = simulation.population(signed.terms, signed.id, truth, 1, seed=1)
     (tmp_path / "1.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "1.htr"], now=OPENS + 3 * WEEK)
     tally = made.tally(signed)
@@ -319,7 +319,7 @@ def test_a_report_after_a_gap_is_left_out(study, tmp_path) -> None:
 def test_simulated_strangers_never_answered_before(study, tmp_path) -> None:
     """Without a seed the people of a later period are new, and their first report is decodable."""
     made, signed = study(campaign())
-    (sent,) = simulate.population(signed.terms, signed.id, simulate.Truth(LABELS, (3, 3, 3)), 2)
+    (sent,) = simulation.population(signed.terms, signed.id, simulation.Truth(LABELS, (3, 3, 3)), 2)
     (tmp_path / "2.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "2.htr"], now=OPENS + 2 * WEEK)
     assert (made.tally(signed).reports, made.tally(signed).lost) == (9, 0)
@@ -329,12 +329,12 @@ def test_simulated_strangers_never_answered_before(study, tmp_path) -> None:
 def test_a_device_with_the_same_dice_sends_the_same_bytes(notion, tmp_path) -> None:
     """A real device over three periods sends, in each, what the simulation of that period wrote."""
     signed = open_campaign(seal_campaign(campaign(notion), AUTHOR), [AUTHOR.public])
-    truth = simulate.Truth(LABELS, (2, 1, 1))
-    order, now = simulate.shuffled(truth, seed=7), [0]
-    sent = [next(simulate.population(signed.terms, signed.id, truth, period, seed=7)).reports for period in range(3)]
+    truth = simulation.Truth(LABELS, (2, 1, 1))
+    order, now = simulation.shuffled(truth, seed=7), [0]
+    sent = [next(simulation.population(signed.terms, signed.id, truth, period, seed=7)).reports for period in range(3)]
     written = [b"", b"", b""]
     for person, which in enumerate(order):
-        dice, now[0] = simulate.dice(7, person), OPENS
+        dice, now[0] = simulation.dice(7, person), OPENS
         with Device.open(":memory:", [AUTHOR.public], None, clock=lambda: now[0], urandom=dice) as device:
             joined = device.join(signed.data).campaign_id
             device.consent(joined)

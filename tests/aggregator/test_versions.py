@@ -21,11 +21,11 @@ from deltalake import write_deltalake
 
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.result import estimate
-from aggregator.intake import tables
 from aggregator.intake.compact import compact
 from aggregator.intake.ingest import ingest
 from aggregator.intake.rebuild import Sources, rebuild
-from aggregator.intake.tables import SCHEMAS, Newer, StudyError
+from aggregator.storage import tables
+from aggregator.storage.tables import SCHEMAS, Newer, StudyError
 from aggregator.study import Study
 from protocol import codec, envelope
 from protocol.campaign import campaign_id

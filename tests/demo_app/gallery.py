@@ -7,6 +7,7 @@ One idea: no device and no campaign is needed to see how a widget looks and what
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from kivy.app import App
@@ -177,8 +178,8 @@ class Gallery(App):
         page = Page()
         for title, picture in (
             ("Your budget", Gauge(spent=1.5, reserved=2.25, cap=8.0)),
-            ("What your report says", Chances(truth=0.63, name="chances")),
-            ("What could be believed", Belief(before=0.25, after=0.475)),
+            ("What your report says", Chances(truth=Fraction(621, 1000), wrong=Fraction(289, 1000), name="chances")),
+            ("What could be believed", Belief(before=Fraction(1, 4), after=Fraction(471, 1000))),
         ):
             card = Card()
             card.add_widget(Words(text=title, role="title"))

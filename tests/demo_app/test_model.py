@@ -8,25 +8,28 @@ import re
 import shutil
 import subprocess
 import sys
+from fractions import Fraction
 
 import pytest
 
 import edge_sdk.errors
-import edge_sdk.fetch
+import edge_sdk.transport.download
 import protocol.errors
-from demo_app import notice
+from demo_app import notice, texts
 from demo_app.content.answer import Leaving
 from demo_app.content.study import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
 from demo_app.model import Model
 from demo_app.notice import KEYS, NotAFile, NotTrusted, notice_of
+from demo_app.screens.spelling import spelled
 from demo_app.settings import FILE, Settings
 from demo_app.worker import Worker
 from edge_sdk.errors import StoreDamaged, StoreRestored
-from edge_sdk.store import DATABASE_FILE
-from protocol.campaign import campaign_id
+from edge_sdk.store.sqlite import DATABASE_FILE
+from protocol.campaign import campaign_id, open_campaign, seal_campaign
+from protocol.closing import seal_closing
 from protocol.domain import Buckets, Grid, Items
 from protocol.envelope import Kind, read_batch
-from protocol.errors import BadData, NotInDomain
+from protocol.errors import BadData, ClosedEarly, NotInDomain
 from protocol.keys import SigningKey, public_line
 from protocol.notions import HighLow
 from tests.demo_app.screen import ROOT
@@ -34,6 +37,7 @@ from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, Clock, Dice, campaign
 from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_levels, of_own
 from tests.test_architecture import sources, tops
 from tests.vectors.channels import high_low
+from tests.vectors.generate import GERMAN, informed
 
 URL = "https://study.example"
 LINE = public_line(AUTHOR.public)
@@ -48,7 +52,9 @@ class Study:
         self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
         self.taken: list[bytes] = []
         self.down = False
+        self.knows = True
         self.said = b""
+        self.closing = b""
 
     def __call__(self, to: object) -> Study:
         return self
@@ -62,6 +68,8 @@ class Study:
                 for name in self.campaigns
             ]
             self.said = json.dumps({"campaigns": listed}).encode()
+        elif path.endswith("/closing"):
+            self.said = self.closing
         elif path.startswith("/v1/campaigns/"):
             self.said = self.campaigns[path.rpartition("/")[2]]
         elif path == "/v1/counted":
@@ -70,7 +78,13 @@ class Study:
             self.said = json.dumps({"counted": reports}).encode()
         else:
             self.taken.append(body)
-            self.said = json.dumps({"digest": hashlib.sha256(body).hexdigest()}).encode()
+            count = len(list(read_batch(body)))
+            said = {
+                "digest": hashlib.sha256(body).hexdigest(),
+                "envelopes": count,
+                "refused": [] if self.knows else list(range(count)),
+            }
+            self.said = json.dumps(said).encode()
 
     def getresponse(self) -> Study:
         return self
@@ -102,7 +116,7 @@ def study() -> Study:
 @pytest.fixture
 def model(tmp_path, clock, study):
     """A model whose person trusts ``AUTHOR``, open."""
-    made = Model(tmp_path / "store", [LINE], (), URL, clock=clock, urandom=Dice(), opener=study)
+    made = Model(tmp_path / "store", [LINE], (), clock=clock, urandom=Dice(), opener=study)
     made.open()
     made.lower(lifetime=1000)
     yield made
@@ -113,33 +127,80 @@ def joined(model, tmp_path, data=DATA):
     """The terms of a campaign read from a file."""
     path = tmp_path / "some.campaign"
     path.write_bytes(data)
-    return model.read(path)
+    agreement = model.read(path)
+    model.set_address(of(agreement), URL)
+    return agreement
 
 
 def of(terms):
     return terms.card.campaign_id
 
 
+def test_a_study_that_its_author_closed_is_over(model, study, clock):
+    """What is learned when something is sent closes the study on every screen; an answer is refused with a notice."""
+    terms = model.join(model.fetch(URL, model.offers(URL)[0].campaign_id), URL)
+    model.consent(of(terms))
+    assert model.send().sent == 1
+    assert not model.overview().cards[0].early
+    model.answer(of(terms), "bachelor")
+    study.closing = seal_closing(open_campaign(DATA, [AUTHOR.public]), OPENS + 60, AUTHOR)
+    assert model.send().sent == 1
+    assert (model.overview().cards[0].state, model.overview().cards[0].early) == (ANSWERED, True)
+    clock.now = OPENS + 60
+    [card] = model.overview().cards
+    assert (card.state, card.closes, card.following) == (OVER, OPENS + 60, None)
+    with pytest.raises(ClosedEarly) as refused:
+        model.answer(of(terms), "none")
+    assert notice_of(refused.value).key == "schedule"
+
+
+def test_a_study_speaks_the_persons_language_where_it_can(model, tmp_path):
+    """Terms and question are in the app's language where the study has it; the answer is the study's own label."""
+    data = seal_campaign(informed(opens=OPENS, closes=OPENS + WEEK), AUTHOR)
+    try:
+        texts.speak("de")
+        terms = joined_as_signed(model, tmp_path, data)
+        asked = model.consent(of(terms))
+    finally:
+        texts.speak("en")
+    assert (terms.card.title, terms.terms.contact) == (GERMAN.title, GERMAN.contact)
+    assert terms.terms.shown == asked.question.shown == GERMAN.labels
+    assert asked.text == GERMAN.question
+    assert asked.question.labels == informed().domain.labels
+    assert spelled("values", "bachelor", asked.card.names) == "Bachelor"
+    assert spelled("values", "bachelor", model.agreement(of(terms)).card.names) == "bachelor"
+    assert model.agreement(of(terms)).terms.title == "Highest education"
+
+
+def joined_as_signed(model, tmp_path, data):
+    """The terms of a campaign that says itself where its reports go."""
+    (tmp_path / "signed.campaign").write_bytes(data)
+    return model.read(tmp_path / "signed.campaign")
+
+
 def test_a_session_from_an_address_to_forgetting(model, study):
     """Offered, read, agreed, answered, sent, counted and forgotten: each step shows what the device did."""
-    [offer] = model.offers()
-    terms = model.join(model.fetch(offer.campaign_id))
+    [offer] = model.offers(URL)
+    terms = model.join(model.fetch(URL, offer.campaign_id), URL)
     assert (terms.card.state, terms.card.title, terms.fits) == (NEW, "Highest education", True)
-    assert model.offers() == ()
+    assert model.offers(URL) == ()
     asked = model.consent(of(terms))
     assert (asked.card.state, asked.question.kind) == (OPEN, "values")
     before = model.leaving(of(terms), "bachelor")
-    assert (before.report, before.parts) == (None, [])
+    assert (before.report, before.envelopes) == (None, ())
     assert model.gauge().spent == 0
     made = model.answer(of(terms), "bachelor")
     assert (made.truth, made.before, made.after, made.cost) == (before.truth, before.before, before.after, before.cost)
     assert made.card.state == ANSWERED
-    assert made.report == b"".join(part.data for part in made.parts)
+    assert [one.kind for one in made.envelopes] == ["enrolment", "report"]
+    assert made.report == made.envelopes[1].data
+    shown = [b"".join(part.data for part in one.parts) for one in made.envelopes]
+    assert sum(map(len, shown)) == made.total <= before.total
     assert model.gauge().spent == pytest.approx(made.cost) == pytest.approx(made.after_cost)
     assert (model.overview().waiting, model.queue().envelopes) == (2, 2)
     delivery = model.send()
     assert (delivery.sent, delivery.left, delivery.reason) == (2, 0, "")
-    assert study.taken[0].endswith(made.report)
+    assert study.taken == [b"".join(shown)]
     [answers] = model.history().answers
     assert ([one.label for one in answers.given], answers.counted) == (["bachelor"], None)
     assert model.counted(answers).counted == (True,)
@@ -229,7 +290,7 @@ def test_the_terms_say_what_it_may_cost(model, tmp_path):
     terms = joined(model, tmp_path)
     assert (terms.answers, terms.author) == (10, AUTHOR.id.hex())
     assert terms.terms.worst_case == pytest.approx(6 * terms.terms.cost)  # six values are drawn for once each
-    assert terms.promise.factor == pytest.approx(2.718, abs=1e-3)
+    assert terms.terms.promise.factor == Fraction(28, 10)
     assert terms.fits
     model.lower(lifetime=5.0)
     assert not model.agreement(of(terms)).fits
@@ -347,19 +408,65 @@ def test_what_is_not_acknowledged_waits(model, tmp_path, study, clock):
     assert model.send().sent == 2
 
 
+def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
+    """What one study's page offered and what another's did go each to its own study, whichever page was opened last."""
+    other = campaign("Another study")
+    studies = {"one.example": Study(DATA), "other.example": Study(other)}
+    model = Model(tmp_path / "store", [LINE], clock=clock, opener=lambda to: studies[to.host])
+    model.open()
+    model.lower(lifetime=1000)
+    for host, study in studies.items():
+        [offer] = model.offers(f"https://{host}")
+        model.join(model.fetch(f"https://{host}", offer.campaign_id), f"https://{host}")
+        model.consent(offer.campaign_id)
+        model.answer(offer.campaign_id, "none")
+        assert not study.taken
+    model.offers("https://other.example")  # opened last
+    assert model.send().sent == 4
+    for study in studies.values():
+        [named] = study.campaigns
+        sealed = list(read_batch(b"".join(study.taken)))
+        assert len(sealed) == 2
+        assert all(bytes.fromhex(named) in one.unverified for one in sealed)
+    for answers in model.history().answers:
+        assert model.counted(answers).counted == (True,), "each study is asked about its own report"
+    model.close()
+
+
+def test_what_its_study_does_not_know_or_nobody_addressed_is_shown(model, tmp_path, study, clock):
+    """A study without the campaign, and a campaign without an address: both stay, and the outbox says why."""
+    first = joined(model, tmp_path)
+    path = tmp_path / "other.campaign"
+    path.write_bytes(campaign("Carried by hand"))
+    second = model.read(path)
+    for terms in (first, second):
+        model.consent(of(terms))
+    study.knows = False
+    delivery = model.send()
+    assert (delivery.sent, delivery.left, delivery.refused) == (0, 2, False)
+    assert "does not have this campaign" in delivery.reason
+    assert "no address" in delivery.reason
+    ours, theirs = model.queue().uploads
+    assert (ours.foreign, ours.addresses, theirs.foreign, theirs.addresses) == (True, (URL,), False, ())
+    study.knows, clock.now = True, delivery.again
+    assert (model.send().sent, len(model.queue().uploads)) == (1, 1)
+    assert model.set_address(of(second), URL).uploads[0].addresses == (URL,)
+    assert model.export(tmp_path / "out.htr", of(second)) == 1
+
+
 def test_only_whom_the_person_named_is_let_in(tmp_path, clock, study):
     """Without its author's key a campaign is refused and the key's id told; with it, it is joined; then it stays so."""
-    model = Model(tmp_path / "store", (), (), URL, clock=clock, opener=study)
+    model = Model(tmp_path / "store", (), (), clock=clock, opener=study)
     model.open()
     with pytest.raises(NotTrusted, match=AUTHOR.id.hex(" ", 2)) as refused:
-        model.join(model.fetch(campaign_id(DATA)))
+        model.join(model.fetch(URL, campaign_id(DATA)))
     assert notice_of(refused.value).offer == "authors"
     other = public_line(SigningKey(bytes(32)).public)
     assert [author.line for author in model.trust(other)] == [other.strip()]
     with pytest.raises(NotTrusted):
-        model.join(model.fetch(campaign_id(DATA)))
+        model.join(model.fetch(URL, campaign_id(DATA)))
     assert [author.brought for author in model.trust(f"  {LINE}\n")] == [False, False]
-    terms = model.join(model.fetch(campaign_id(DATA)))
+    terms = model.join(model.fetch(URL, campaign_id(DATA)))
     assert [author.key_id for author in model.distrust(LINE.strip())] == [SigningKey(bytes(32)).id.hex()]
     assert model.agreement(of(terms)).card.state == NEW
     with pytest.raises(BadData) as wrong:
@@ -399,7 +506,7 @@ def test_every_error_of_the_sdk_has_a_notice():
     """Each class of error that halftruth raises leads to a notice other than the unexpected one."""
     known = {
         kind
-        for module in (edge_sdk.errors, edge_sdk.fetch, protocol.errors, notice)
+        for module in (edge_sdk.errors, edge_sdk.transport.download, protocol.errors, notice)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == module.__name__
     }
@@ -483,14 +590,14 @@ def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
 def test_settings_come_back(tmp_path):
     """What was saved is loaded; what nobody saved is as at first."""
     assert Settings.load(tmp_path) == Settings()
-    chosen = Settings("https://study.example", (LINE.strip(),), "de", "dark")
+    chosen = Settings((LINE.strip(),), "de", "dark")
     chosen.save(tmp_path / "made")
     assert Settings.load(tmp_path / "made") == chosen
     assert [path.name for path in (tmp_path / "made").iterdir()] == [FILE]
 
 
 @pytest.mark.parametrize(
-    "saved", [b"", b"{", b"[]", b"\xff", b'{"server": 1, "look": "pink", "authors": {}, "other": 1}', b"[" * 10**5]
+    "saved", [b"", b"{", b"[]", b"\xff", b'{"language": 1, "look": "pink", "authors": {}, "other": 1}', b"[" * 10**5]
 )
 def test_settings_that_cannot_be_read_are_none(tmp_path, saved):
     """A file that is not of the form is as if there were none; the app starts."""
@@ -556,7 +663,7 @@ def test_the_model_imports_no_kivy_and_shows_its_first_screen_without_a_study(tm
     program = (
         "import sys; from demo_app.model import Model; model = Model(sys.argv[1]); model.open(); model.overview()\n"
         "print(sorted(name for name in sys.modules if name.split('.')[0] in ('kivy', 'ssl', 'numpy', 'aggregator')\n"
-        "    or name in ('protocol.campaign', 'edge_sdk.send')))"
+        "    or name in ('protocol.campaign', 'edge_sdk.transport.upload')))"
     )
     run = [sys.executable, "-c", program, tmp_path / "store"]
     done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True)

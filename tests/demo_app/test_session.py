@@ -101,7 +101,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
     with (
         display() as number,
         received(desk) as url,
-        Screen(number, "demo_app", "--store", desk / "phone", "--server", url, size=PHONE, shots=SHOTS) as screen,
+        Screen(number, "demo_app", "--store", desk / "phone", "--page", url, size=PHONE, shots=SHOTS) as screen,
     ):
         shot = iter(range(1, 100))
 
@@ -122,10 +122,11 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         tap(screen, "trust")
         keep("trusted")
         tap(screen, "back")
-        tap(screen, "look")
-        tap(screen, "offer:Highest education")
-        screen.wait("promise")
+        tap(screen, "offer:Highest education")  # the list is still there
+        screen.wait("values")
         keep("terms")
+        told = "Whatever leaves the device is at most 2.8 times as likely with your answer as with any other."
+        assert screen.read("promise", "text") == told
         assert "Town library asks" in screen.texts()
         tap(screen, "join")
         keep("consent")
@@ -138,7 +139,9 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         assert screen.read("answer", "text") == "secondary"
         tap(screen, "make")
         keep("bytes")
-        shown = screen.read("bytes", "text")
+        shown, introduced = screen.read("bytes", "text"), screen.read("bytes:1", "text")
+        assert screen.read("total", "text") == "The 240 bytes that leave"
+        assert screen.read("says", "text").startswith("This report ")
         tap(screen, "send")
         screen.wait("outcome")
         keep("sent")
@@ -163,7 +166,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         assert not screen.seen("study:Highest education")
         assert screen.close() == 0
 
-    assert len(bytes.fromhex("".join(strip(shown)))) == 106
+    assert [len(bytes.fromhex("".join(strip(text)))) for text in (shown, introduced)] == [106, 134]
     with (desk / "counts.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("value", "count"), *PEOPLE.items()])
     desk_says("simulate", "education.campaign", "--truth", "counts.csv", "--seed", 1, "--out", "batch.htr")

@@ -134,9 +134,21 @@ def test_numbers_are_written_as_the_language_writes_them() -> None:
     assert texts.written("-0.50") == "\N{MINUS SIGN}0,50"
 
 
+def test_nats_that_tell_are_rounded_up_and_those_that_are_left_down() -> None:
+    """Of what was spent or may be told no nanonat is rounded away, and of what is left none is added; both have
+    three digits, and the language's own point."""
+    cases = {1.0: ("1", "1"), 1.000000001: ("1.01", "1"), 2.2599: ("2.26", "2.25"), 0.0004: ("0.001", "0"),
+             0.5: ("0.5", "0.5"), 12.34: ("12.4", "12.3"), 99.99: ("100", "99.9"), 1234.5: ("1235", "1234"),
+             12345.5: ("12,346", "12,345"), 0.0: ("0", "0"), -1.267: ("-1.26", "-1.27")}  # fmt: skip
+    for value, told in cases.items():
+        assert (texts.above(value), texts.below(value)) == tuple(text.replace("-", "\N{MINUS SIGN}") for text in told)
+    texts.speak("de")
+    assert texts.above(2.2599) == "2,26"
+
+
 def test_one_and_several_differ() -> None:
     """A count of one takes the form for one."""
-    assert texts.say("chances.else", count=1) != texts.say("chances.else", count=2).replace("2", "1")
+    assert texts.say("chances.truth", count=1) != texts.say("chances.truth", count=2).replace("2", "1")
 
 
 def test_days_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -261,17 +261,17 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
     gallery.wait("chances:truth")
     texts = gallery.texts()
     assert {"1.5 spent by reports", "2.25 set aside for studies you agreed to", "4.25 of 8 left"} <= set(texts)
-    assert "63 of 100 reports fit the true answer." in texts
-    assert "37 say something else." in texts
+    assert "63 of 100 reports of people with this answer fit it." in texts  # 62.1, rounded up
+    assert "Of people with any other answer, at least 28 of 100 reports fit it, too." in texts  # 28.9, rounded down
     assert gallery.read("belief:before", "told") == "25 %"
     assert gallery.read("belief:after", "told") == "48 %"
 
 
 def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
-    """A small chance is "fewer than 1", a large one "more than 99"; certainty is 100."""
+    """A small chance is "fewer than 1" and has a dot; certainty, and what is nearly so, is 100."""
     show(gallery, "pictures")
     chances = "next(w for w in app.root.walk() if type(w).__name__ == 'Chances')"
-    for truth, filled, words in ((0.001, 1, "Fewer than 1"), (0.999, 99, "More than 99"), (1.0, 100, "100 of 100")):
+    for truth, filled, words in ((0.001, 1, "Fewer than 1"), (0.999, 100, "100 of 100"), (1.0, 100, "100 of 100")):
         gallery.call(f"setattr({chances}, 'truth', {truth})")
         assert gallery.read("chances", "filled") == filled
         assert gallery.read("chances:truth", "text").startswith(words)

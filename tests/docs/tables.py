@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from aggregator.audit import ask, audit_campaign
-from aggregator.design.catalogue import CATALOGUE, Question
-from aggregator.design.choice import best, candidates, most_bits_of
-from aggregator.design.plan import plan
+from aggregator.author.audit import ask, audit
+from aggregator.families.mechanism import Question
+from aggregator.planner.catalogue import CATALOGUE
+from aggregator.planner.choice import best, candidates, most_bits_of
+from aggregator.planner.plan import plan
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Values
@@ -80,7 +81,7 @@ def levels() -> str:
             terms = Campaign(
                 "t", "q", "", "o", question.domain, notion, mechanism.name, one.channel, 0, 1, 1, 1, 1, "open"
             )
-            found = audit_campaign(terms, ask(terms)).as_json()["levels"]
+            found = audit(terms, ask(terms)).as_json()["levels"]
             cells = [
                 "-" if key not in found else "infinite" if found[key] is None else f"{found[key]:.3f}" for key in shown
             ]

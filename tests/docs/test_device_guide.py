@@ -12,7 +12,7 @@ import pytest
 
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study
-from edge_sdk.config import Configuration, Source
+from edge_sdk.unit.config import Configuration, Source
 from protocol.keys import public_line
 from tests.aggregator.test_receive import served
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign

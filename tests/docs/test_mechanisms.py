@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.design.catalogue import CATALOGUE
+from aggregator.planner.catalogue import CATALOGUE
 from tests.docs.tables import PAGE, TABLES, computed
 
 TESTS = Path(__file__).parents[1]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.store import DATABASE_FILE, SECRET_FILE
 from protocol import exact
 from protocol.campaign import Campaign, seal_campaign
 from protocol.channels import RandomizedResponse
@@ -21,9 +19,6 @@ from protocol.notions import Ldp
 AUTHOR = SigningKey(bytes(range(32)))
 LABELS = ("none", "primary", "secondary", "bachelor", "master", "doctorate")
 OPENS, WEEK = 1_000_000, 7 * 86_400
-STORES = Path(__file__).parent / "stores"
-"""Stores that earlier releases wrote, with rows in every table they had. (The campaigns in them are of today's wire
-format, because those of the first two are not taken any more.)"""
 
 
 def response(k: int, level: int) -> RandomizedResponse:
@@ -42,6 +37,7 @@ def campaign(
     answers: int = 1,
     enrolment: str = "open",
     author: SigningKey = AUTHOR,
+    addresses: tuple[str, ...] = (),
 ) -> bytes:
     """A signed campaign of randomised response."""
     domain = domain or Values(LABELS)
@@ -60,18 +56,9 @@ def campaign(
         answers,
         100,
         enrolment,
+        addresses=addresses,
     )
     return seal_campaign(terms, author)
-
-
-def old_store(place: Path, version: int) -> None:
-    """Lay down a store as a release of format ``version`` left it."""
-    script = (STORES / f"format-{version}.sql").read_text(encoding="utf-8")
-    place.mkdir(mode=0o700, parents=True)
-    (place / SECRET_FILE).write_bytes(bytes.fromhex(script.splitlines()[0].split()[-1]))
-    connection = sqlite3.connect(place / DATABASE_FILE)
-    connection.executescript(script)
-    connection.close()
 
 
 class Clock:

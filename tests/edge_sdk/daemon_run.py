@@ -20,8 +20,8 @@ from collections import Counter
 from pathlib import Path
 
 from edge_sdk import Device
-from edge_sdk.config import load
-from edge_sdk.unit import Unit
+from edge_sdk.unit.agent import Unit
+from edge_sdk.unit.config import load
 from protocol import envelope
 from protocol.campaign import open_campaign
 from protocol.domain import Buckets

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from edge_sdk import __main__ as command_line
-from edge_sdk.audit import audit
-from edge_sdk.prior import belief
+from edge_sdk.campaigns.audit import audit
+from edge_sdk.disclosure.posterior import belief
 from protocol import exact, levels
 from protocol.campaign import campaign_id, unverified_campaign
 from protocol.channels import Hadamard

@@ -8,8 +8,9 @@ from collections import Counter
 import pytest
 from scipy.stats import beta
 
-from aggregator.design.catalogue import CATALOGUE, Question
-from aggregator.design.choice import chosen
+from aggregator.families.mechanism import Question
+from aggregator.planner.catalogue import CATALOGUE
+from aggregator.planner.choice import chosen
 from edge_sdk import BudgetPolicy, Device
 from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -45,16 +46,23 @@ QUESTIONS = {
     **dict.fromkeys(("utility-rappor", "utility-oue"), Question(values(3), HighLow(NAT, 3, (0, 1)))),
     **dict.fromkeys(("idue", "idue-opt1", "idue-opt2"), Question(values(3), Graded.over([NAT, 2 * NAT, 2 * NAT]))),
     **dict.fromkeys(
-        ("lip-response", "lip-windows", "lip-table", "oue-lip"), Question(values(3), Information(NAT, (5, 3, 1)))
+        ("lip-response", "lip-windows", "lip-table", "lip-telling", "oue-lip"),
+        Question(values(3), Information(NAT, (5, 3, 1))),
     ),
     **dict.fromkeys(("lip-symmetric",), Question(values(2), Information(NAT, (4, 1)))),
     **dict.fromkeys(("lip-published", "random-sampling"), Question(values(2), Information(NAT, (3, 2)))),
     "best-in-blocks": Question(values(5), Block.over(NAT, [0, 0, 1, 1, 1])),
     "binary-optimum": Question(values(2), Matrix(2 * NAT, ((0, NAT), (2 * NAT, 0)))),
     "designed": Question(values(3), Matrix(2 * NAT, LEVELS)),
-    "geometric": Question(Buckets.of([0, 1, 2]), Ldp(NAT)),
     "planar": Question(SQUARE, Geo.between(NAT, 1, [0, 1], [0, 1])),
     "mutual-information": Question(values(2), MutualInformation(NAT // 10, (3, 2))),
+}
+NUMBERS = Question(Buckets.of([0, 1, 2]), Ldp(NAT))
+# Whatever is not named above is asked for numbers, if it serves them.
+QUESTIONS |= {
+    mechanism.name: NUMBERS
+    for mechanism in CATALOGUE
+    if mechanism.name not in QUESTIONS and callable(mechanism.recipe(NUMBERS))
 }
 
 

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from edge_sdk import BudgetPolicy
-from edge_sdk.budget import Commitment
+from edge_sdk.budget.policy import Commitment
 from edge_sdk.errors import BudgetRefused
 from tests.edge_sdk.conftest import OPENS, WEEK, campaign
 

@@ -62,6 +62,7 @@ def test_a_whole_session(run, tmp_path):
 
     terms = script("join", "c.campaign", "--trust", "stranger.pub", "--trust", "analyst.pub")
     assert (terms["campaign"], terms["worst_case"]) == (ident, 6.0)
+    assert script("terms", ident[:5], "--language", "de") == terms
     assert script("consent", ident)["remaining"] == 2.0
     assert script("preview", ident, "bachelor")["cost"] == 1.0
     first = script("answer", ident[:6], "bachelor")
@@ -70,7 +71,7 @@ def test_a_whole_session(run, tmp_path):
     waiting = script("outbox")
     assert script("outbox", "export", "upload.htr")["exported"] == 2
     upload = (tmp_path / "upload.htr").read_bytes()
-    assert waiting == {"queued": 2, "bytes": len(upload)}
+    assert (waiting["queued"], waiting["bytes"]) == (2, len(upload))
     assert not any(isinstance(item, BadData) for item in envelope.read_batch(upload))
     ledger = script("ledger")
     assert [entry["kind"] for entry in ledger["entries"]] == ["reserve", "charge"]
@@ -127,7 +128,8 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (1, "No such file", ("join", "missing.campaign", *trust)),
         (1, "directory", ("join", ".", *trust)),
         (2, "name the file", ("outbox", "export")),
-        (2, "or the address", ("outbox", "send")),
+        (1, "no address", ("outbox", "send")),
+        (1, "use https", ("address", ident, "http://study.example")),
         (1, "use https", ("outbox", "send", "http://study.example")),
         (1, "not overwritten", ("outbox", "export", "c.campaign")),
         (2, "", ("send",)),

@@ -25,14 +25,14 @@ from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
 from aggregator.study import Study
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk import source as sources
 from edge_sdk.__main__ import main
-from edge_sdk.config import Configuration, ConfigurationRefused, Source, load
 from edge_sdk.errors import BudgetRefused, ConsentMissing
-from edge_sdk.plan import SETTLE_SECONDS
-from edge_sdk.printed import moment
-from edge_sdk.source import MOST_BYTES, NOTHING, Reader, Stopped, answer_of, field_of
-from edge_sdk.unit import CLOCK_SECONDS, MOST_PAUSE, Unit
+from edge_sdk.timestamps import moment
+from edge_sdk.unit import sensor as sources
+from edge_sdk.unit.agent import CLOCK_SECONDS, MOST_PAUSE, Unit
+from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, load
+from edge_sdk.unit.dry_run import SETTLE_SECONDS
+from edge_sdk.unit.sensor import MOST_BYTES, NOTHING, Reader, Stopped, answer_of, field_of
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Buckets, Grid, Values
 from protocol.envelope import Kind, read_batch
@@ -204,7 +204,6 @@ def world(tmp_path):
         ('file = "reading"', 'file = "reading"\ninstead = 3', r"\[source\] instead is the answer"),
         ('file = "reading"', 'file = "reading"\n[schedule]\nevery = 0', r"\[schedule\] every is a whole number"),
         ('file = "reading"', 'file = "reading"\n[schedule]\nevery = 1.5', r"\[schedule\] every is a whole number"),
-        ('file = "reading"', 'file = "reading"\n[send]\nevery = 60', r"\[send\] every needs a url or an export"),
         ('file = "reading"', 'file = "reading"\n[send]\nurl = "https://a"\nexport = "b"', "name one of them"),
         ('file = "reading"', "file = ", "not TOML"),
     ],
@@ -241,6 +240,7 @@ def test_a_check_shows_the_terms_and_joins_nothing(tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["title"] == "Load"
     assert (said["cost"], said["worst_case"]) == (1.0, 7.0)
+    assert {"addresses", "contact", "retention", "notice", "withdrawal", "values"} <= set(said)
     assert said["readings"] == f"one every {EVERY} seconds, {READINGS} in a period of {PERIOD} seconds"
     assert said["leaves"] == "https://study.example, every 60 seconds"
     assert said["source"] == "gives a reading that the question allows"
@@ -538,18 +538,38 @@ def test_how_long_a_source_takes_is_not_seen(world):
 
 
 def test_two_units_of_two_campaigns_share_a_store(world):
-    """Two questions, one budget: each unit has its own readings, and what both sealed leaves once."""
+    """Two questions, one budget: each unit has its own readings, and what each sealed leaves once, where it says."""
     text = PLAIN + '[send]\nexport = "out"\nevery = 5000\n'
     first = world(text)
-    (first.configuration.file.parent / "c.campaign").write_bytes(load_average(title="Other"))
-    second = World(first.configuration.file)
+    folder = first.configuration.file.parent
+    (folder / "d.campaign").write_bytes(load_average(title="Other"))
+    (folder / "other.toml").write_text(text.replace("c.campaign", "d.campaign").replace('"out"', '"theirs"'))
+    second = World(folder / "other.toml")
     with contextlib.closing(second.unit):
         while first.now < OPENS + 5 * PERIOD:
             pauses = [one.unit.step() for one in (first, second)]
             first.now = second.now = first.now + min(pauses)
         assert first.slots() == second.slots()
-    everything = b"".join(path.read_bytes() for path in (first.configuration.file.parent / "out").iterdir())
-    assert sorted(reports(everything) + first.reports()) == sorted(2 * [(period, 0, 4) for period in range(5)])
+        waits = {one.unit.campaign_id: one.unit._device.outbox.waiting(one.unit._number) for one in (first, second)}
+    for name, one in (("out", first), ("theirs", second)):
+        left = b"".join(path.read_bytes() for path in sorted((folder / name).iterdir()))
+        sealed = list(read_batch(left + b"".join(waits[one.unit.campaign_id])))
+        assert all(one.unit.campaign_id in item.unverified for item in sealed), "no enrolment is swapped"
+        assert [item.kind for item in sealed].count(Kind.ENROLMENT) == 1
+        found = reports(left + b"".join(waits[one.unit.campaign_id]))
+        assert sorted(found) == [(period, 0, 4) for period in range(5)]
+
+
+def test_what_is_signed_is_not_overruled_by_a_configuration(world, tmp_path):
+    """A unit of a campaign that signs its address sends there without being told; another address is refused."""
+    signed = load_average(addresses=("http://127.0.0.1:9",))
+    one = world(data=signed)
+    one.unit.step()
+    assert one.unit._leaves
+    assert one.device.addresses(one.unit.campaign_id) == ("http://127.0.0.1:9",)
+    other = world(PLAIN + '[send]\nurl = "https://study.example"\n', signed, name="other")
+    with pytest.raises(ConfigurationRefused, match=r"127\.0\.0\.1"):
+        other.unit.step()
 
 
 def test_a_clock_that_is_not_set_yet_is_waited_for(world):
@@ -575,7 +595,9 @@ def test_a_clock_that_is_not_set_yet_is_waited_for(world):
     assert one.log.count("the clock shows a time before the configuration was written: waiting until it is set") == 2
     silent = f"waiting until {moment(OPENS + PERIOD)}, or until it is set"
     assert one.log.count(f"the clock shows a time before the latest reading: {silent}") == 1
-    assert one.device.doctor()["clock in 'Load'"].endswith(f"a unit answers again at {moment(OPENS + PERIOD)}")
+    told = one.device.doctor()["clock in 'Load'"]
+    assert f"a unit answers again at {moment(OPENS + PERIOD)}; " in told
+    assert told.endswith("clock --set"), "the way out is named"
     one.until(OPENS + PERIOD + EVERY + 1)
     assert one.log[-1] == "the clock is set"
     assert not any("clock" in name for name in one.device.doctor())
@@ -701,7 +723,7 @@ def test_an_upload_that_fails_is_said_and_holds_nothing_up(world):
 
 def test_an_upload_that_hangs_is_given_up(world, monkeypatch):
     """After a while its process is killed, and the next moment tries again; so is one on its way when the unit ends."""
-    monkeypatch.setattr("edge_sdk.unit.SEND_SECONDS", 0)
+    monkeypatch.setattr("edge_sdk.unit.agent.SEND_SECONDS", 0)
     one = world(PLAIN + '[send]\nurl = "http://127.0.0.1:9"\nevery = 1000\n')
     one.unit.step()
     for ends in (one.unit.step, one.unit.step, one.again):
@@ -813,7 +835,7 @@ def test_in_the_journal_a_line_begins_with_its_level(tmp_path):
         with (tmp_path / "journal").open("w") as journal:
             known = os.fstat(journal.fileno())
             said = stream or f"{known.st_dev}:{known.st_ino}"
-            run = [sys.executable, "-m", "edge_sdk.daemon", str(file)]
+            run = [sys.executable, "-m", "edge_sdk.unit.daemon", str(file)]
             code = subprocess.run(run, stderr=journal, env={**os.environ, "JOURNAL_STREAM": said}, check=False)
         assert code.returncode == 1
         assert (tmp_path / "journal").read_text().startswith(beginning)
@@ -823,7 +845,7 @@ def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
     """What sending needs is loaded by a child and goes with it; one OpenSSL is enough."""
     file = written(tmp_path / "unit")
     program = (
-        "import sys\nfrom edge_sdk import daemon\ndaemon._spare_memory()\nfrom edge_sdk.config import load\n"
+        "import sys\nfrom edge_sdk.unit import daemon\ndaemon._spare_memory()\nfrom edge_sdk.unit.config import load\n"
         f"unit = daemon.Unit(load({str(file)!r}), lambda timeout: ('0.3', ''), print, clock=lambda: {OPENS})\n"
         "unit.step()\n"
         "heavy = 'argparse', 'csv', 'json', 'ssl', 'http', 'socket', 'subprocess', 'email', '_hashlib', 'asyncio'\n"
@@ -858,7 +880,8 @@ def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):
     study.import_campaign(data, [AUTHOR.public], "load")
     signed = open_campaign(data, [AUTHOR.public])
     stop, wake = os.pipe()
-    with served(study) as upstream, fault_proxy(upstream, [Fault.NONE, Fault.DROPPED_RESPONSE]) as proxy:
+    # After each upload that was acknowledged comes one look for notices.
+    with served(study) as upstream, fault_proxy(upstream, [Fault.NONE, Fault.NONE, Fault.DROPPED_RESPONSE]) as proxy:
         text = PLAIN.replace('file = "reading"', 'command = ["cat", "/proc/loadavg"]\nfield = 0') + (
             f'[send]\nurl = "http://{proxy.address[0]}:{proxy.address[1]}"\nevery = 43200\n'
         )

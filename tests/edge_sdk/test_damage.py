@@ -11,13 +11,14 @@ import sqlite3
 
 import pytest
 
-import edge_sdk.adoption
-import edge_sdk.keeper
-import edge_sdk.store
+import edge_sdk.rollback.file_store
+import edge_sdk.rollback.recovery
+import edge_sdk.store.files
+import edge_sdk.store.sqlite
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import StoreDamaged, StoreError
-from edge_sdk.keeper import MARK_FILE
-from edge_sdk.store import DATABASE_FILE, SECRET_FILE, Store
+from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE
+from edge_sdk.store.sqlite import DATABASE_FILE, Store
 from protocol.errors import HalftruthError
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
 
@@ -106,7 +107,7 @@ def test_a_store_of_many_pages_is_checked_by_doctor(place, clock, monkeypatch) -
     path.write_bytes(data)
     with pytest.raises(StoreDamaged):
         Device.open(place)
-    monkeypatch.setattr(edge_sdk.store, "QUICK_PAGES", 0)
+    monkeypatch.setattr(edge_sdk.store.sqlite, "QUICK_PAGES", 0)
     with Device.open(place) as device, pytest.raises(StoreDamaged):
         device.doctor()
 
@@ -206,11 +207,11 @@ def test_no_damage_lowers_what_was_spent(place, clock, tmp_path, rounds, seed) -
 STEPS = (
     (os, "write"),
     (os, "fsync"),
-    (edge_sdk.keeper, "write_durably"),
-    (edge_sdk.store, "sync"),
-    (edge_sdk.adoption, "sync"),
-    (edge_sdk.store.Path, "rename"),
-    (edge_sdk.store.Path, "mkdir"),
+    (edge_sdk.rollback.file_store, "write_durably"),
+    (edge_sdk.store.files, "sync"),
+    (edge_sdk.rollback.recovery, "sync"),
+    (edge_sdk.store.sqlite.Path, "rename"),
+    (edge_sdk.store.sqlite.Path, "mkdir"),
     (Store, "set"),
     (Store, "vacuum"),
     (Store, "close"),

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_sdk import exposure
 from edge_sdk.__main__ import main
-from edge_sdk.exposure import Exposure, Told
+from edge_sdk.disclosure import exposure
+from edge_sdk.disclosure.exposure import Exposure, Told
 from protocol import exact, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks, Hadamard, Table
-from protocol.channels.table import TABLE_SCALE
+from protocol.channels.table.channel import TABLE_SCALE
 from protocol.domain import DITHER_BYTES, Buckets, Grid, Values
 from protocol.errors import NotInDomain
 from protocol.keys import public_line
@@ -266,9 +266,9 @@ def test_exposure_on_the_command_line(tmp_path, capsys):
     told = [{"campaign": ident, "title": "Highest education", "draws": 1, "level": 1.0}]
     found = json.loads(run("exposure", ident, "--json").out)
     assert found == {
-        "campaign": ident, "about": "the value where it is worst", "together": 1.0, "odds": 2.72, "forgotten": 0.0,
+        "campaign": ident, "about": "the value where it is worst", "together": 1.0, "odds": 2.8, "forgotten": 0.0,
         "campaigns": told,
     }  # fmt: skip
-    assert "together: 1 nats\nodds: 2.72\n" in run("exposure", ident, "master").out
+    assert "together: 1 nats\nodds: 2.8\n" in run("exposure", ident, "master").out
     refused = run("exposure", ident, "SECRETVALUE", code=65)
     assert "SECRETVALUE" not in refused.out + refused.err

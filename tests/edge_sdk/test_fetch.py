@@ -10,9 +10,11 @@ import pytest
 from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
 from aggregator.study import Study
-from edge_sdk import fetch
 from edge_sdk.errors import AddressRefused
-from edge_sdk.fetch import (
+from edge_sdk.presentation import given
+from edge_sdk.transport import download
+from edge_sdk.transport.download import (
+    MOST_ASKED,
     MOST_CAMPAIGN_BYTES,
     MOST_LIST_BYTES,
     MOST_OFFERS,
@@ -21,9 +23,8 @@ from edge_sdk.fetch import (
     campaigns,
     counted,
 )
-from edge_sdk.outbox import MOST_BYTES
-from edge_sdk.send import Address
-from edge_sdk.shown import given
+from edge_sdk.transport.queue import MOST_BYTES
+from edge_sdk.transport.upload import Address
 from protocol.campaign import campaign_id
 from protocol.errors import CampaignError, HalftruthError, NotYet
 from tests.aggregator.test_receive import served
@@ -78,9 +79,9 @@ def test_from_an_address_to_a_report_that_was_counted(study, open_device):
         url = f"http://{host}:{port}"
         offers = {offer.title: offer for offer in campaigns(url)}
         assert offers["Second"] == Offer(campaign_id(SECOND), "Second", OPENS, OPENS + 10 * WEEK, "enrolled")
-        data = fetch.campaign(url, offers["Highest education"].campaign_id)
+        data = download.campaign(url, offers["Highest education"].campaign_id)
         assert data == FIRST
-        joined = device.join(data).campaign_id
+        joined = device.join(data, url).campaign_id
         device.consent(joined)
         device.answer(joined, "primary")
         [one] = given(device, joined)
@@ -96,11 +97,14 @@ def test_the_requests_are_the_studys_own(open_device):
     assert campaigns(URL, network) == []
     assert network.asked == [("GET", "/study/v1/campaigns", None)]
     network = Network(FIRST)
-    assert fetch.campaign(URL, campaign_id(FIRST), network) == FIRST
+    assert download.campaign(URL, campaign_id(FIRST), network) == FIRST
     assert network.asked == [("GET", f"/study/v1/campaigns/{campaign_id(FIRST).hex()}", None)]
     network = Network({"counted": [True, False]})
     assert counted(URL, [b"one", b"two"], network) == [True, False]
     assert network.asked == [("POST", "/study/v1/counted", b"onetwo")]
+    network = Network({"counted": [True] * MOST_ASKED})
+    assert counted(URL, [b"r"] * 3 * MOST_ASKED, network) == [True] * 3 * MOST_ASKED
+    assert [body for _, _, body in network.asked] == [b"r" * MOST_ASKED] * 3
     silent = Network()
     assert counted(URL, [], silent) == []
     assert silent.asked == []
@@ -115,22 +119,22 @@ def test_nothing_is_asked_where_it_could_be_read(url):
     network = Network({"campaigns": []})
     for ask in (
         lambda: campaigns(url, network),
-        lambda: fetch.campaign(url, bytes(16), network),
+        lambda: download.campaign(url, bytes(16), network),
         lambda: counted(url, [b"r"], network),
     ):
         with pytest.raises(AddressRefused):
             ask()
     assert network.asked == []
     campaigns("https://study.example", network)
-    assert network.at == Address(True, "study.example", 443, "/v1/campaigns")
+    assert network.at == Address("https://study.example", True, "study.example", 443, "/v1/campaigns")
 
 
 def test_other_bytes_than_were_asked_for_are_refused():
     """A campaign whose hash is not the id that was asked for is refused, whoever signed it."""
     with pytest.raises(CampaignError, match="other bytes"):
-        fetch.campaign(URL, campaign_id(FIRST), Network(SECOND))
+        download.campaign(URL, campaign_id(FIRST), Network(SECOND))
     with pytest.raises(NoAnswer, match="more than"):
-        fetch.campaign(URL, campaign_id(FIRST), Network(bytes(MOST_CAMPAIGN_BYTES + 1)))
+        download.campaign(URL, campaign_id(FIRST), Network(bytes(MOST_CAMPAIGN_BYTES + 1)))
 
 
 @pytest.mark.parametrize(

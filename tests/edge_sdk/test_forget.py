@@ -150,7 +150,7 @@ def test_a_forgotten_campaign_is_unknown_to_every_process(open_device, clock, pl
 
 def test_a_reader_that_keeps_old_bytes_alive_is_reported(open_device, clock, place, monkeypatch):
     """Where old bytes cannot be cleared because another process reads, forget says so; again, it clears them."""
-    monkeypatch.setattr("edge_sdk.store.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("edge_sdk.store.sqlite.WAIT_SECONDS", 0.05)
     device = open_device(place)
     campaign_id = agreed(device, campaign("Distinctive title"))
     reader = Device.open(place)

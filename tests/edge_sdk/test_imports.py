@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
 
 import pytest
+
+import edge_sdk
 
 FOREIGN = "numpy", "scipy", "click", "rich", "nacl", "deltalake", "aggregator", "demo_app", "hypothesis"
 
 
-@pytest.mark.parametrize("statement", ["import edge_sdk", "import edge_sdk.__main__, edge_sdk.device, edge_sdk.joined"])
+@pytest.mark.parametrize(
+    "statement", ["import edge_sdk", "import edge_sdk.__main__, edge_sdk.device, edge_sdk.campaigns.joined"]
+)
 def test_a_device_loads_no_numpy_and_no_desktop(statement):
     """Whatever of the device is imported, nothing of the aggregator's world comes with it."""
     code = f"{statement}\nimport sys\nprint([name for name in {FOREIGN!r} if name in sys.modules])"
@@ -18,12 +25,32 @@ def test_a_device_loads_no_numpy_and_no_desktop(statement):
     assert done.stdout == "[]\n"
 
 
-def test_the_public_names_are_there_and_no_others():
-    """``edge_sdk`` offers what the README uses."""
-    import edge_sdk
-    from edge_sdk import BudgetPolicy, Device
+def test_a_unit_loads_no_command_and_a_store_in_memory_no_rollback():
+    """A unit prints nothing, and nothing outlasts a store in memory, so neither loads what would be for it."""
+    code = (
+        "import edge_sdk.unit.daemon, sys\n"
+        "from edge_sdk.device import Device\n"
+        "Device.open(':memory:').close()\n"
+        "unused = 'edge_sdk.cli.output', 'edge_sdk.rollback', 'edge_sdk.transport.upload'\n"
+        "print([name for name in sys.modules if name.startswith(unused)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
-    assert edge_sdk.__all__ == ["BudgetPolicy", "Device"]
-    assert (edge_sdk.BudgetPolicy, edge_sdk.Device) == (BudgetPolicy, Device)
-    with pytest.raises(AttributeError, match="no 'Nothing'"):
-        _ = edge_sdk.Nothing
+
+def test_no_two_files_of_the_device_import_each_other():
+    """Imports run one way through all files, those that are late or for types only included."""
+    root = Path(edge_sdk.__file__).parents[1]
+    files = {".".join(path.relative_to(root).with_suffix("").parts): path for path in root.glob("edge_sdk/**/*.py")}
+    imported = {
+        name: {
+            whole if (whole := f"{node.module}.{alias.name}") in files else str(node.module)
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for name, path in files.items()
+        if path.name != "__init__.py"  # which hands names on
+    }
+    assert "edge_sdk.store.sqlite" in imported["edge_sdk.rollback.store_identity"]
+    TopologicalSorter(imported).prepare()  # raises with the circle, where there is one

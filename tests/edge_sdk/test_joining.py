@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import random
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from edge_sdk.errors import BudgetRefused, ConsentMissing, StoreError, UnknownCampaign
+from edge_sdk.transport.upload import address
 from protocol import codec, envelope
-from protocol.campaign import campaign_id, open_campaign
+from protocol.address import host_of
+from protocol.campaign import campaign_id, open_campaign, seal_campaign
 from protocol.envelope import Kind
-from protocol.errors import BadData, CampaignError, OutsideSchedule
+from protocol.errors import BadData, CampaignError, NotInDomain, OutsideSchedule
 from protocol.keys import SigningKey
+from protocol.texts import Texts
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.vectors import generate
+from tests.vectors.generate import GERMAN, informed, of_classes
 
 
 def test_the_terms_tell_the_person_what_they_agree_to(open_device, clock):
@@ -25,7 +33,68 @@ def test_the_terms_tell_the_person_what_they_agree_to(open_device, clock):
     assert (terms.opens, terms.closes, terms.period_seconds) == (OPENS, OPENS + 10 * WEEK, WEEK)
     assert (terms.level, terms.cost, terms.worst_case) == (1.0, 1.0, 6.0)
     assert terms.values == LABELS
-    assert "2.72 times" in terms.notion
+    assert "2.8 times as likely" in terms.notion
+
+
+def told_campaign(**changes) -> bytes:
+    """A campaign that says all that one can say, in three languages, open now."""
+    return seal_campaign(informed(opens=OPENS, closes=OPENS + WEEK, **changes), AUTHOR)
+
+
+def test_the_terms_tell_where_reports_go_and_whom_to_ask(open_device, clock):
+    """Addresses, hosts, contact, retention, notice, possible answers and withdrawal are in the terms, as signed."""
+    device = open_device()
+    data = told_campaign()
+    terms = device.join(data)
+    signed = open_campaign(data, [AUTHOR.public]).terms
+    assert terms.addresses == signed.addresses
+    assert terms.hosts == ("study.library.example", "127.0.0.1:8000")
+    assert (terms.contact, terms.retention, terms.notice) == (signed.contact, signed.retention, signed.notice)
+    assert (terms.language, terms.languages) == ("en", ("en", "de", "pt-br"))
+    assert terms.values == terms.shown == signed.domain.labels
+    said = terms.as_json()
+    for name in ("addresses", "hosts", "contact", "retention", "notice", "values", "language"):
+        assert said[name] == (list(value) if isinstance(value := getattr(terms, name), tuple) else value), name
+    assert "cannot be withdrawn" in said["withdrawal"]
+
+
+def test_every_signed_address_can_be_sent_to():
+    """What the protocol takes for an address of a study, the sender connects to, at the host that the terms show."""
+    cases = json.loads((Path(generate.__file__).parent / "campaign.json").read_text(encoding="utf-8"))["cases"]
+    signed = {one for case in cases for one in case.get("addresses", ())}
+    assert len(signed) >= 8
+    for one in signed:
+        to = address(one)
+        assert (f"[{to.host}]" if ":" in to.host else to.host) == host_of(one).removesuffix(f":{to.port}")
+        assert to.secure == one.startswith("https://")
+
+
+def test_the_terms_are_in_the_persons_language_and_answers_are_not(open_device, clock):
+    """Texts, values and classes are shown in the language asked for, and else as written; what one answers with, and
+    what it costs, is the same in every language."""
+    device = open_device()
+    joined = device.join(told_campaign()).campaign_id
+    own, german, other = (device.terms(joined, language) for language in (None, "de_AT", "fr"))
+    assert other == own
+    assert (german.title, german.language) == ("Höchster Abschluss", "de")
+    assert german.shown == GERMAN.labels
+    assert (german.values, german.worst_case, german.addresses) == (own.values, own.worst_case, own.addresses)
+    partly = device.terms(joined, "pt-BR")
+    assert (partly.title, partly.organisation, partly.shown) == ("Escolaridade", own.organisation, own.values)
+    device.consent(joined)
+    device.answer(joined, german.values[german.shown.index("Bachelor")])
+    with pytest.raises(NotInDomain):
+        device.answer(joined, "Bachelor")
+
+    classes = replace(
+        of_classes(), opens=OPENS, closes=OPENS + WEEK, language="en",
+        translations=(Texts("de", "T", "F?", classes=("Mitglieder", "Gäste")),),
+    )  # fmt: skip
+    joined = device.join(seal_campaign(classes, AUTHOR)).campaign_id
+    assert [(one.name, one.shown) for one in device.terms(joined, "de").classes] == [
+        ("members", "Mitglieder"),
+        ("guests", "Gäste"),
+    ]
 
 
 def test_joining_twice_changes_nothing_and_needs_no_trust_the_second_time(open_device, clock, place):
@@ -99,7 +168,7 @@ def test_bytes_after_the_campaign_and_unknown_fields_are_refused(open_device, cl
         open_device().join(data + b"\x00")
     fields = codec.decode(envelope.decode(data).unverified, limit=10**6)
     extended = envelope.seal(Kind.CAMPAIGN, AUTHOR, codec.encode([*fields, "new field"]))
-    with pytest.raises(CampaignError, match="15 fields"):
+    with pytest.raises(CampaignError, match="21 fields"):
         open_device().join(extended)
 
 

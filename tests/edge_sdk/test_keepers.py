@@ -17,12 +17,15 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
-from edge_sdk.android_keeper import AndroidKeeper
 from edge_sdk.errors import StoreError, StoreRestored
-from edge_sdk.keeper import MARK_FILE, WRAPPED_FILE, FileKeeper, Keeper, usual_keeper
-from edge_sdk.keyring_keeper import KeyringKeeper
-from edge_sdk.mark import Mark
-from edge_sdk.store import DATABASE_FILE, SECRET_FILE
+from edge_sdk.rollback.android_store import AndroidKeeper
+from edge_sdk.rollback.checkpoint import Mark
+from edge_sdk.rollback.checkpointing import written
+from edge_sdk.rollback.file_store import FileKeeper
+from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE, WRAPPED_FILE, Keeper
+from edge_sdk.rollback.keyring_store import KeyringKeeper
+from edge_sdk.rollback.known_key_stores import usual_keeper
+from edge_sdk.store.sqlite import DATABASE_FILE
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
 
 
@@ -272,7 +275,7 @@ def test_forgetting_works_with_every_keeper(make, place, clock, ring, phone) -> 
     use(place, clock, keeper=make(place))
     with Device.open(place, clock=clock) as device:
         device.forget()
-        assert set(make(place).marks().values()) == {device._store.watch.mark}
+        assert set(make(place).marks().values()) == {written(device._store)}
 
 
 def test_a_keeper_of_another_kind_is_refused(place, clock, ring, phone) -> None:
@@ -413,7 +416,7 @@ def test_a_new_key_in_each_opening_that_counts(place, clock, phone) -> None:
 
 def test_a_backup_on_the_same_phone_is_noticed(place, clock, phone, monkeypatch) -> None:
     """A whole folder put back byte by byte, mark and all, has a secret that no key opens any more."""
-    monkeypatch.setattr("edge_sdk.instance.STABLE", set())
+    monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
     use(place, clock)
     held = {path: path.read_bytes() for path in place.iterdir()}
     use(place, clock, 1)
@@ -428,7 +431,7 @@ def test_a_backup_on_the_same_phone_is_noticed(place, clock, phone, monkeypatch)
 
 def test_a_backup_on_a_new_phone_is_noticed(place, clock, phone, tmp_path, monkeypatch) -> None:
     """A restored app meets a Keystore without its key, or with another; adopted, it has new keys and its total."""
-    monkeypatch.setattr("edge_sdk.instance.STABLE", set())
+    monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
     use(place, clock)
     held = shutil.copytree(place, tmp_path / "backup")
     for keys in ({}, {alias: os.urandom(32) for alias in phone.keys}):
@@ -462,7 +465,7 @@ def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, clock, phone, 
         phone.dies_at = (0, 1, None)[turn % 3]  # making the key, deleting the old one, or writing in between
         with Device.open(place) as device, monkeypatch.context() as patch:
             if phone.dies_at is None:
-                patch.setattr("edge_sdk.android_keeper.write_durably", interrupted)
+                patch.setattr("edge_sdk.rollback.android_store.write_durably", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 device.tighten(BudgetPolicy(lifetime=90 - turn))
         phone.dies_at = None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 
 import pytest
 
-from edge_sdk import BudgetPolicy, Device, prior
-from edge_sdk.prior import belief, truth
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.disclosure import posterior
+from edge_sdk.disclosure.posterior import belief, fits
 from protocol import exact
 from protocol.campaign import Campaign, seal_campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, SubsetSelection, Triples
@@ -20,7 +22,7 @@ from tests.edge_sdk.conftest import AUTHOR, OPENS, response
 def test_belief_is_bayes_rule():
     """After a report of randomised response, belief is P e^eps / (P e^eps + 1 - P), by hand."""
     found = belief(response(4, 10**9), 10**9, {2: 1}, 2)
-    assert found.before == pytest.approx(2 / 5)
+    assert found.before == Fraction(2, 5)
     assert found.after == pytest.approx(0.4 * math.e / (0.4 * math.e + 0.6))
 
 
@@ -34,10 +36,10 @@ def test_the_bound_is_never_below_the_exact_belief(seed, monkeypatch):
         for x in (None, 0, 5):
             walked = belief(channel, 10**9, counts, x)
             with monkeypatch.context() as patch:
-                patch.setattr(prior, "MOST_CELLS", 0)
+                patch.setattr(posterior, "MOST_CELLS", 0)
                 bounded = belief(channel, 10**9, counts, x)
             assert bounded.before == walked.before
-            assert bounded.after >= walked.after - 1e-12
+            assert bounded.after >= walked.after
             assert walked.after >= walked.before
 
 
@@ -70,7 +72,7 @@ def test_a_preview_walks_through_no_words(name):
         device.consent(joined)
         device.answer(joined, "v0")
         preview = device.preview(joined, "v0")
-    assert preview.truth == truth(channel, 0)
+    assert (preview.truth, preview.wrong) == fits(channel, 0)
     assert preview.belief.before == pytest.approx(2 / (channel.inputs + 1))
     assert preview.belief.before < preview.belief.after < 1
 
@@ -100,7 +102,7 @@ def test_the_truth_is_sampled(name):
     else:
         likeliest = max(channel.weight(x, y) for y in set(outputs))
         hits = sum(channel.weight(x, y) == likeliest for y in outputs)
-    said = truth(channel, x)
+    said = float(fits(channel, x)[0])
     assert 0.1 < said < 0.9
     assert abs(hits / draws - said) < 6 * math.sqrt(said * (1 - said) / draws)
 
@@ -109,3 +111,20 @@ def test_an_open_value_may_be_known():
     """Where an open value is asked about, its own output gives it away; a sensitive one is never certain."""
     assert belief(SENSITIVE, None, {}, 0).after == 1.0
     assert 1 / 91 < belief(SENSITIVE, None, {}, 3).after < 0.1
+
+
+@pytest.mark.parametrize(
+    ("channel", "percent"),
+    [
+        (response(6, 10**9), (36, 12)),
+        (SubsetSelection(6, 2, -(-(1 << 224) // (5 * exact.exp_lower(10**9) + (10 << 96)))), (58, 28)),
+        (Hadamard((exact.exp_lower(10**9) << 64) // (exact.exp_lower(10**9) + (1 << 96)), 6), (74, 50)),
+    ],
+    ids=["response", "subset", "hadamard"],
+)
+def test_channels_of_one_level_say_how_often_a_wrong_answer_fits(channel, percent):
+    """Three channels of 1 nat fit the true answer in 35, 57 and 73 of 100 reports, because they fit a wrong one in 12,
+    28 and 50: the first is rounded up and the other down."""
+    truth, wrong = fits(channel, 3)
+    assert (math.ceil(100 * truth), math.floor(100 * wrong)) == percent
+    assert truth > wrong

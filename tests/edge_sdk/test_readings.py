@@ -10,10 +10,11 @@ import pytest
 
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study
-from edge_sdk import Device, reading
+from edge_sdk import Device
 from edge_sdk.__main__ import main
+from edge_sdk.answers import slots
 from edge_sdk.errors import BudgetRefused, OutboxFull, QuotaReached, StoreError, UnknownCampaign
-from edge_sdk.outbox import MOST_BYTES, MOST_ENVELOPES
+from edge_sdk.transport.queue import MOST_BYTES, MOST_ENVELOPES
 from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Bits
@@ -55,11 +56,14 @@ def wide(k: int, answers: int, title: str = "Wide") -> bytes:
 
 
 def exported(device, folder):
-    """The verified reports that waited, in order; the queue is empty then."""
-    path = folder / f"{time.monotonic_ns()}.htr"
-    device.outbox.export(path)
+    """The verified reports that waited, campaign by campaign; the queue is empty then."""
+    batch = b""
+    for one in device.outbox.destinations():
+        path = folder / f"{time.monotonic_ns()}.htr"
+        device.outbox.export(path, one.campaign_id)
+        batch += path.read_bytes()
     found = []
-    for item in envelope.read_batch(path.read_bytes()):
+    for item in envelope.read_batch(batch):
         report = Report.decode(item.unverified)
         item.open(SigningKey.for_campaign(device._store.secret, report.campaign_id).public)
         found.append(report)
@@ -333,7 +337,7 @@ def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id, other = agreed(device, hourly(4096)), agreed(device, hourly(4, opens=OPENS - 1))
-    for number in range(reading.MOST_WAITING):
+    for number in range(slots.MOST_WAITING):
         device.collect(campaign_id, LABELS[number % 6])
     before, spent = device.prior(other), device.budget.spent
     for value, number in itertools.product(("none", "primary"), (None, 3)):
@@ -400,7 +404,7 @@ def test_a_failure_half_way_seals_nothing(open_device, clock, monkeypatch, tmp_p
     campaign_id = agreed(device, hourly(9))
     for number in (0, 2, 4):
         device.collect(campaign_id, "none", number)
-    sealed, calls = reading.Readings.sealed, []
+    sealed, calls = slots.Readings.sealed, []
 
     def fails_at_the_second(self, *arguments):
         calls.append(arguments)
@@ -409,7 +413,7 @@ def test_a_failure_half_way_seals_nothing(open_device, clock, monkeypatch, tmp_p
         sealed(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(reading.Readings, "sealed", fails_at_the_second)
+        patch.setattr(slots.Readings, "sealed", fails_at_the_second)
         with pytest.raises(StoreError):
             device.bundle(campaign_id)
     assert (len(calls), device.collected(campaign_id), len(device.outbox)) == (2, 3, 0)

@@ -14,12 +14,15 @@ import pytest
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
+from edge_sdk.budget.ledger import Kind
 from edge_sdk.errors import BudgetRefused, StoreDamaged, StoreError, StoreRestored
-from edge_sdk.instance import Instance, _generation
-from edge_sdk.keeper import MARK_FILE, SLOT_BYTES, FileKeeper
-from edge_sdk.ledger import Kind
-from edge_sdk.mark import MOST_CAPS, Mark
-from edge_sdk.store import DATABASE_FILE, SECRET_FILE, Store
+from edge_sdk.rollback.checkpoint import MOST_CAPS, Mark
+from edge_sdk.rollback.checkpointing import written
+from edge_sdk.rollback.file_store import SLOT_BYTES, FileKeeper
+from edge_sdk.rollback.host_identity import Instance, _generation
+from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE
+from edge_sdk.rollback.store_identity import open_store
+from edge_sdk.store.sqlite import DATABASE_FILE, Store
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
 
 
@@ -204,20 +207,20 @@ def test_a_moved_folder_goes_on(answered, place) -> None:
 
 def test_another_machine_is_refused(place) -> None:
     """The same files under another machine's number are a copy, and under none; even before anything was counted."""
-    Store.open(place, os.urandom, machine=lambda: b"one").close()
-    store = Store.open(place, os.urandom, machine=lambda: b"one")
+    open_store(place, os.urandom, machine=lambda: b"one").close()
+    store = open_store(place, os.urandom, machine=lambda: b"one")
     assert store.doctor()["machine"].startswith("known")
     store.close()
     for other in (b"two", b""):
         with pytest.raises(StoreRestored, match="another machine"):
-            Store.open(place, os.urandom, machine=lambda other=other: other)
-    Store.open(place, os.urandom, machine=lambda: b"one").close()
+            open_store(place, os.urandom, machine=lambda other=other: other)
+    open_store(place, os.urandom, machine=lambda: b"one").close()
 
 
 def test_what_is_unknown_is_said_and_not_missed(monkeypatch, answered, place, tmp_path) -> None:
     """In a file system that makes its inodes up nothing is refused for them; doctor says what cannot be noticed."""
-    monkeypatch.setattr("edge_sdk.instance.STABLE", set())
-    monkeypatch.setattr("edge_sdk.instance.MACHINE_ID", "/nowhere")
+    monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
+    monkeypatch.setattr("edge_sdk.rollback.host_identity.MACHINE_ID", "/nowhere")
     answered()
     with Device.open(place) as device:
         found = device.doctor()
@@ -269,16 +272,16 @@ def test_file_systems_are_read_from_what_is_mounted(monkeypatch, tmp_path) -> No
     """The deepest mount above a file counts, and of two in one place the later; a number for one boot is none."""
     from pathlib import Path
 
-    from edge_sdk import instance
+    from edge_sdk.rollback import host_identity
 
     (tmp_path / "mountinfo").write_text(MOUNTINFO)
     (tmp_path / "serial").write_bytes(b"10000000abcdef01\0")
-    monkeypatch.setattr(instance, "MOUNTS", str(tmp_path / "mountinfo"))
-    mounts = instance._mounts()
+    monkeypatch.setattr(host_identity, "MOUNTS", str(tmp_path / "mountinfo"))
+    mounts = host_identity._mounts()
     for path, kind in {"/a": "ext4", "/media/a stick/b/c": "vfat", "/media/b": "xfs", "/mediated/b": "ext4"}.items():
-        assert instance._file_system(Path(path), mounts) == kind
-    monkeypatch.setattr(instance, "SERIALS", (str(tmp_path / "serial"), "/nowhere"))
-    assert instance.this_machine() == b"10000000abcdef01"
+        assert host_identity._file_system(Path(path), mounts) == kind
+    monkeypatch.setattr(host_identity, "SERIALS", (str(tmp_path / "serial"), "/nowhere"))
+    assert host_identity.this_machine() == b"10000000abcdef01"
 
 
 # Crashes
@@ -310,7 +313,7 @@ def test_a_kill_between_commit_and_mark_is_no_restore(answered, place, monkeypat
     answered()
     held = files(place)
     with monkeypatch.context() as patch:
-        patch.setattr("edge_sdk.keeper._keep", die)
+        patch.setattr("edge_sdk.rollback.file_store._keep", die)
         assert os.WIFSIGNALED(in_a_child(answered))
     assert spent(place) == 2
     put_back(place, held, DATABASE_FILE)
@@ -320,7 +323,7 @@ def test_a_kill_between_commit_and_mark_is_no_restore(answered, place, monkeypat
 
 def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, monkeypatch) -> None:
     """Whatever was written of a new store when the process died, opening makes it whole."""
-    import edge_sdk.keeper as keeper_module
+    import edge_sdk.rollback.file_store as keeper_module
 
     def dying_at(moment: int):
         steps = iter(range(moment + 1))
@@ -342,7 +345,7 @@ def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, 
                 (Store, "set"),
             ):
                 patch.setattr(owner, name, counted(getattr(owner, name)))
-            return in_a_child(lambda: Store.open(place, os.urandom).close())
+            return in_a_child(lambda: open_store(place, os.urandom).close())
 
     for moment in range(200):
         shutil.rmtree(place, ignore_errors=True)
@@ -381,9 +384,9 @@ def test_the_slots_are_written_in_turn(open_device, place) -> None:
             device.tighten(BudgetPolicy(lifetime=nats))
             data = (place / MARK_FILE).read_bytes()
             sequences = [Mark.decode(data[start:]).sequence for start in (0, SLOT_BYTES)]
-            latest = device._store.watch.mark.sequence
+            latest = written(device._store).sequence
             assert sorted(sequences) == [latest - 1, latest]
-            FileKeeper(place).keep_mark(device._store.watch.mark)  # again, as a second process may: nothing is written
+            FileKeeper(place).keep_mark(written(device._store))  # again, as a second process may: nothing is written
             assert (place / MARK_FILE).read_bytes() == data
 
 
@@ -405,7 +408,7 @@ def test_a_mark_that_cannot_be_written_loses_no_receipt(answered, open_device, p
 
         clock.now += 100
         with monkeypatch.context() as patch:
-            patch.setattr("edge_sdk.keeper._keep", full)
+            patch.setattr("edge_sdk.rollback.file_store._keep", full)
             receipt = device.answer(campaign_id, LABELS[3])
             assert "No space left" in device.doctor()["mark"]
         assert (receipt.cost, len(device.outbox)) == (10**9 / 10**9, 3)
@@ -447,7 +450,7 @@ def test_processes_never_leave_an_older_mark(answered, open_device, place) -> No
         for worker in workers:
             assert worker.communicate()[1] == b""
         [kept] = FileKeeper(place).marks().values()
-        assert kept == device._store.watch.mark
+        assert kept == written(device._store)
         assert kept is not None
         assert kept.spent == device.budget.spent_nanonats
 
@@ -462,6 +465,37 @@ def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, 
         with pytest.raises(StoreRestored, match="older state"):
             device.answer(device.campaigns[0], LABELS[3])
         assert FileKeeper(place).marks()[where].sequence == kept.sequence + 9
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO ledger SELECT NULL, time, campaign, kind, nanonats FROM ledger LIMIT 1",
+        "UPDATE ledger SET time = time + 1",
+        "DELETE FROM ledger WHERE kind = 2",
+        "UPDATE cap SET nanonats = nanonats - 1",
+        "DELETE FROM cap",
+    ],
+)
+def test_whatever_changes_a_row_that_is_counted_moves_the_mark(answered, open_device, place, change) -> None:
+    """The mark follows every row of the ledger and every cap, whichever statement changed it; one undone moves none."""
+    answered()
+    with open_device(place) as device:
+        device.tighten(BudgetPolicy(lifetime=50))
+        before = written(device._store)
+        with pytest.raises(StoreError):
+            _undone(device._store, change)
+        assert written(device._store) == before
+        with device._store.transaction():
+            device._store.execute(change)
+        assert list(FileKeeper(place).marks().values()) == [written(device._store)] != [before]
+    open_device(place).close()
+
+
+def _undone(store, change) -> None:
+    with store.transaction():
+        store.execute(change)
+        store.execute("no statement")
 
 
 # Caps and forgetting
@@ -513,12 +547,12 @@ def test_forgetting_says_when_the_mark_could_not_be_cleared(answered, open_devic
     answered()
     with open_device(place) as device:
         with monkeypatch.context() as patch:
-            patch.setattr("edge_sdk.keeper._keep", full)
+            patch.setattr("edge_sdk.rollback.file_store._keep", full)
             with pytest.raises(StoreError, match="forget again"):
                 device.forget()
         device.forget()
         data = (place / MARK_FILE).read_bytes()
-        assert data[:SLOT_BYTES] == data[SLOT_BYTES:] == device._store.watch.mark.encode().ljust(SLOT_BYTES, b"\0")
+        assert data[:SLOT_BYTES] == data[SLOT_BYTES:] == written(device._store).encode().ljust(SLOT_BYTES, b"\0")
 
 
 # Adopting

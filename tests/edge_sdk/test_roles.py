@@ -8,9 +8,9 @@ import pytest
 
 from edge_sdk import BudgetPolicy
 from edge_sdk.__main__ import main
+from edge_sdk.budget.ledger import Kind
+from edge_sdk.campaigns.joined import Joined
 from edge_sdk.errors import BudgetRefused, ConsentMissing
-from edge_sdk.joined import Joined
-from edge_sdk.ledger import Kind
 from protocol import envelope, exact, keys, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import email.utils
 import hashlib
@@ -10,7 +9,6 @@ import http.client
 import ipaddress
 import json
 import random
-import sqlite3
 from fractions import Fraction
 
 import pytest
@@ -25,9 +23,10 @@ from aggregator.study import Study
 from edge_sdk import Device
 from edge_sdk.__main__ import main
 from edge_sdk.errors import AddressRefused, OutboxFull
-from edge_sdk.outbox import MOST_BYTES, MOST_ENVELOPES, Outbox
-from edge_sdk.send import MOST_SECONDS, Outcome, address, connect, delay, retry_after
-from edge_sdk.store import DATABASE_FILE
+from edge_sdk.transport.address import address
+from edge_sdk.transport.outbox import Outbox
+from edge_sdk.transport.queue import MOST_BYTES, MOST_ENVELOPES
+from edge_sdk.transport.upload import MOST_SECONDS, Outcome, connect, delay, retry_after
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
 from protocol.envelope import Kind, read_batch
@@ -35,7 +34,7 @@ from protocol.errors import NotYet
 from protocol.keys import public_line
 from tests.aggregator.fault_proxy import Fault, fault_proxy
 from tests.aggregator.test_receive import kept, served
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Dice, campaign, old_store
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Dice, campaign
 from tests.edge_sdk.test_roles import of_classes
 
 PERIOD = 60
@@ -85,8 +84,11 @@ class Answer:
         return self.after
 
 
-def receipt(body: bytes) -> bytes:
-    return json.dumps({"received": len(body), "digest": hashlib.sha256(body).hexdigest(), "reports": 1}).encode()
+def receipt(body: bytes, *refused: int) -> bytes:
+    """What a study says that took all but the envelopes at some positions."""
+    count = len(list(read_batch(body)))
+    said = {"digest": hashlib.sha256(body).hexdigest(), "envelopes": count, "refused": list(refused)}
+    return json.dumps(said).encode()
 
 
 def never(to: object) -> http.client.HTTPConnection:
@@ -94,9 +96,9 @@ def never(to: object) -> http.client.HTTPConnection:
     raise AssertionError("something was sent")
 
 
-def agreed(device, data=DATA):
-    """The id of a campaign the device joined and agreed to."""
-    joined = device.join(data).campaign_id
+def agreed(device, data=DATA, address=URL):
+    """The id of a campaign the device joined and agreed to, and whose reports go to an address."""
+    joined = device.join(data, address).campaign_id
     device.consent(joined)
     return joined
 
@@ -191,23 +193,6 @@ def test_a_class_is_not_drawn_where_the_device_cannot_be_introduced(open_device,
     assert (device.consented(chosen), device.consented(other)) == (False, True)
 
 
-def test_a_store_of_before_the_caps_sends_all_that_waits(open_device, place):
-    """A store of format 3 that holds more than the caps allow keeps it all, and sends it in uploads that fit."""
-    old_store(place, 3)
-    with contextlib.closing(sqlite3.connect(place / DATABASE_FILE)) as connection, connection:
-        for number in range(288):
-            connection.execute("INSERT INTO outbox VALUES (NULL, 2, ?)", (number.to_bytes(2000, "big"),))
-    device, network = open_device(place), Network()
-    everything = [sealed for campaign in device.outbox.campaigns() for sealed in device.outbox.waiting(campaign)]
-    assert len(everything) == len(device.outbox) == 300
-    with pytest.raises(OutboxFull):
-        device.answer(device.campaigns[0], "none")
-    assert device.outbox.send(URL, now=OPENS, opener=network).envelopes == 300
-    assert b"".join(network.bodies) == b"".join(everything)
-    assert len(network.bodies) == 3 + len(device.campaigns) - 1
-    assert max(map(len, network.bodies)) <= MOST_BYTES
-
-
 # At the study
 
 
@@ -223,14 +208,16 @@ def test_whatever_the_network_does_every_report_counts_once(study, open_device, 
     device = open_device()
     ids = [agreed(device, DATA), agreed(device, SECOND)]
     with served(study) as upstream, fault_proxy(upstream, [kinds[0], *faults]) as proxy:
+        for joined in ids:
+            device.set_address(joined, at(proxy.address))
         for period in range(PERIODS):
             clock.now = OPENS + PERIOD * period
             for joined in ids:
                 device.answer(joined, LABELS[period % 6])
-            device.outbox.send(at(proxy.address), now=clock.now)
+            device.outbox.send(now=clock.now)
         now = clock.now
         for _ in range(40):
-            sent = device.outbox.send(at(proxy.address), now=now)
+            sent = device.outbox.send(now=now)
             if sent.again is None:
                 break
             now = sent.again
@@ -249,16 +236,17 @@ def test_a_crash_between_the_receipt_and_the_queue_sends_the_same_file_again(stu
         raise KeyboardInterrupt
 
     with served(study) as upstream:
+        device.set_address(device.campaigns[0], at(upstream))
         with monkeypatch.context() as patch:
             patch.setattr(Outbox, "acknowledged", crash)
             with pytest.raises(KeyboardInterrupt):
-                device.outbox.send(at(upstream), now=OPENS)
+                device.outbox.send(now=OPENS)
         once = kept(study)
         with Device.open(place, clock=lambda: OPENS) as again:
             assert len(again.outbox) == 2
-            early = again.outbox.send(at(upstream), now=OPENS - 0.5, opener=never)
+            early = again.outbox.send(now=OPENS - 0.5, opener=never)
             assert outcomes(early) == [Outcome.WAITING], "a crash is a failure: the next attempt waits as well"
-            assert again.outbox.send(at(upstream), now=early.again).envelopes == 2
+            assert again.outbox.send(now=early.again).envelopes == 2
         assert kept(study) == once
         assert len(once) == 1
     assert count(study) == ([1, 0], {})
@@ -518,14 +506,17 @@ def test_a_certificate_is_verified_with_its_name(study, open_device, tmp_path, m
     agreed(device)
     with served(study, tls=tls) as (host, port):
         monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-        stranger = device.outbox.send(f"https://{host}:{port}", now=OPENS)
+        device.set_address(device.campaigns[0], f"https://{host}:{port}")
+        stranger = device.outbox.send(now=OPENS)
         assert outcomes(stranger) == [Outcome.FAILED]
         assert "self-signed" in stranger.attempts[0].reason
         monkeypatch.setenv("SSL_CERT_FILE", str(tls.certificate))
-        misnamed = device.outbox.send(f"https://localhost:{port}", now=stranger.again)
+        device.set_address(device.campaigns[0], f"https://localhost:{port}")
+        misnamed = device.outbox.send(now=OPENS)
         assert outcomes(misnamed) == [Outcome.FAILED]
         assert kept(study) == []
-        assert device.outbox.send(f"https://{host}:{port}", now=misnamed.again).envelopes == 1
+        device.set_address(device.campaigns[0], f"https://{host}:{port}")
+        assert device.outbox.send(now=OPENS).envelopes == 1
     assert len(kept(study)) == 1
 
 
@@ -539,29 +530,33 @@ def test_the_command_says_sent_not_yet_or_failed(study, tmp_path, capsys):
     now = {"opens": 0, "periods": 1, "period_seconds": 2**38}
     for name in ("One", "Two"):
         (tmp_path / name).write_bytes(campaign(name, Values(LABELS), **now))
-        assert main([*store, "join", str(tmp_path / name), "--trust", str(tmp_path / "author.pub")]) == 0
+        joining = [*store, "join", str(tmp_path / name), "--trust", str(tmp_path / "author.pub"), "--address", URL]
+        assert main(joining) == 0
     one = campaign_id((tmp_path / "One").read_bytes()).hex()
-    assert main([*store, "outbox", "send", URL]) == 0
+    assert main([*store, "outbox", "send"]) == 0
     assert main([*store, "consent", one]) == 0
     capsys.readouterr()
 
-    def send(url: str) -> tuple[int, dict[str, object], str]:
-        code = main([*store, "outbox", "send", url, "--json"])
+    def send() -> tuple[int, dict[str, object], str]:
+        code = main([*store, "outbox", "send", "--json"])
         out, err = capsys.readouterr()
         assert err.count("\n") == (code != 0)
         return code, json.loads(out), err
 
-    code, said, err = send(URL)  # nobody listens there
+    code, said, err = send()  # nobody listens there
     assert (code, said["sent"], said["failed"], said["queued"]) == (1, 0, 1, 1)
     assert "not before" in err
     with Device.open(tmp_path / "store") as device, device._store.transaction():
         device._store.execute("UPDATE upload SET not_before = not_before + 3600")
-    code, later, err = send(URL)
+    code, later, err = send()
     assert (code, later["again"], later["failed"]) == (75, said["again"] + 3600, 0)
     assert "UTC" in err
-    with Device.open(tmp_path / "store") as device, device._store.transaction():
-        device._store.execute("UPDATE upload SET not_before = 0")
+    study.import_campaign((tmp_path / "One").read_bytes(), [AUTHOR.public], "one")
     with served(study) as upstream:
-        assert send(at(upstream)) == (0, {"sent": 1, "queued": 0, "failed": 0, "refused": 0, "again": None}, "")
+        assert main([*store, "address", one[:8], at(upstream)]) == 0
+        capsys.readouterr()
+        code, said, err = send()
+        assert (code, said.pop("sent"), said.pop("stay"), err) == (0, 1, [], "")
+        assert not any(said.values())
         assert main([*store, "outbox", "send", at(upstream)]) == 0
         assert capsys.readouterr().out == "sent: 0\nqueued: 0\n"

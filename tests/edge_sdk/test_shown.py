@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
-from edge_sdk.shown import (
+from edge_sdk.presentation import (
     author_id,
     author_key,
     author_of,
@@ -14,15 +12,13 @@ from edge_sdk.shown import (
     fits_classes,
     given,
     left,
-    parts,
-    promise,
     question,
     signer,
-    waiting,
 )
+from edge_sdk.transport.waiting import waiting
 from protocol.domain import Buckets, Grid, Items
 from protocol.errors import BadData, CampaignError, KeyRefused
-from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES, SigningKey, public_line
+from protocol.keys import SigningKey, public_line
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
 from tests.edge_sdk.test_roles import of_classes, of_levels, of_own
 
@@ -104,24 +100,6 @@ def test_a_period_has_as_many_answers_left_as_it_takes(open_device):
     assert (left(device, joined, 0), left(device, joined, 1)) == (0, 3)
 
 
-def test_the_parts_of_a_report_are_all_of_it(open_device, clock):
-    """The parts joined are the report; the key, the campaign, the output and the signature stand where they stand."""
-    device = open_device()
-    joined = device.join(campaign(periods=1000)).campaign_id
-    device.consent(joined)
-    for period in (0, 1, 700):
-        clock.now = OPENS + period * WEEK
-        report = device.answer(joined, "none").envelope
-        found = parts(report)
-        assert b"".join(part.data for part in found) == report
-        named = {part.name: part.data for part in found}
-        assert [part.name for part in found] == [
-            "form", "key", "form", "campaign", "place", "output", "form", "signature",
-        ]  # fmt: skip
-        assert (len(named["key"]), len(named["signature"])) == (KEY_ID_BYTES, SIGNATURE_BYTES)
-        assert (named["campaign"], len(named["output"])) == (joined, 1)
-
-
 def test_what_waits_is_told_without_an_attempt(open_device):
     """Looking at the queue, however often, sends nothing and postpones nothing."""
     device = open_device()
@@ -130,7 +108,7 @@ def test_what_waits_is_told_without_an_attempt(open_device):
     device.consent(first)
     device.answer(second, "none")
     for _ in range(3):
-        found = waiting(device)
+        found = waiting(device.outbox)
     assert [(one.campaign_id, one.envelopes, one.failures, one.not_before, one.refused) for one in found] == [
         (second, 2, 0, 0, False),
         (first, 1, 0, 0, False),
@@ -138,17 +116,15 @@ def test_what_waits_is_told_without_an_attempt(open_device):
     assert sum(one.size for one in found) == device.outbox.bytes
 
 
-def test_a_promise_is_the_notion_in_numbers(open_device):
-    """The factor is e^level; of classes, it is that of the person's own once they have named it."""
+def test_a_promise_is_of_the_persons_class(open_device):
+    """Of classes, the promise is that of the person's own once they have named it, and says that it is public."""
     device = open_device()
-    joined = device.join(campaign(level=10**9)).campaign_id
-    assert (promise(device, joined).notion, promise(device, joined).factor) == ("ldp", pytest.approx(math.e))
     classes = device.join(of_classes()).campaign_id
-    assert promise(device, classes).notion == "classes"
+    assert device.terms(classes).promise.kind == "classes"
     device.consent(classes, as_class="students")
-    assert promise(device, classes).notion == "lip"
-    level = device.terms(classes).level
-    assert promise(device, classes).factor == pytest.approx(math.exp(level))
+    promise = device.terms(classes).promise
+    assert (promise.kind, promise.of_class) == ("lip", True)
+    assert promise.told().startswith("Which class of people you answer as is told openly.")
 
 
 @pytest.mark.parametrize(("data", "fits"), [(of_classes(), True), (of_levels(), False), (of_own(), False)])

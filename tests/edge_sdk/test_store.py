@@ -10,12 +10,12 @@ import threading
 
 import pytest
 
-from edge_sdk import BudgetPolicy, Device
-from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
-from edge_sdk.keeper import MARK_FILE
-from edge_sdk.schema import MIGRATIONS, VERSION
-from edge_sdk.store import DATABASE_FILE, SECRET_FILE
-from tests.edge_sdk.conftest import LABELS, OPENS, STORES, WEEK, Dice, campaign, old_store
+from edge_sdk import Device
+from edge_sdk.errors import StoreError, StoreRestored
+from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE
+from edge_sdk.store.schema import VERSION
+from edge_sdk.store.sqlite import DATABASE_FILE
+from tests.edge_sdk.conftest import LABELS, OPENS, Dice, campaign
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ READ_ONLY = """
 import os, sys
 from edge_sdk import Device
 from edge_sdk.errors import StoreError
-import edge_sdk.joined, sqlite3, cryptography.hazmat.primitives.asymmetric.ed25519
+import edge_sdk.campaigns.joined, sqlite3, cryptography.hazmat.primitives.asymmetric.ed25519
 if os.getuid() == 0:
     os.setuid(65534)
 try:
@@ -172,8 +172,8 @@ def test_a_damaged_store_is_refused_with_advice(answering, place, damage):
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, 99])
-def test_a_store_of_a_later_format_is_refused(open_device, place, version):
-    """A store that a later release wrote is left alone."""
+def test_a_store_of_another_format_is_refused(open_device, place, version):
+    """A store that another release wrote is left alone."""
     open_device(place).close()
     with sqlite3.connect(place / DATABASE_FILE) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
@@ -206,7 +206,7 @@ def test_a_file_in_place_of_the_folder_is_refused(open_device, tmp_path):
 def test_a_locked_store_waits_and_then_says_who_is_in_the_way(answering, open_device, place, monkeypatch):
     """While another process writes, a device waits; in the end it gives up with nothing changed."""
     device, campaign_id = answering
-    monkeypatch.setattr("edge_sdk.store.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("edge_sdk.store.sqlite.WAIT_SECONDS", 0.05)
     impatient = open_device(place)
     with device._store.transaction(), pytest.raises(StoreError, match="another process"):
         impatient.answer(campaign_id, "none")
@@ -271,136 +271,3 @@ def test_a_year_of_hourly_answers_is_small(open_device, clock, place):
             device.outbox.export(place.parent / f"{hour}.htr")
     device._store.compact()
     assert (place / DATABASE_FILE).stat().st_size < 16 * 1024 + 16 * 2000
-
-
-# Earlier formats
-
-
-OLD_TIME = OPENS + WEEK  # the time of the latest row
-
-
-def contents(place) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of all tables but the settings, without columns that a later format added."""
-    connection = sqlite3.connect(place / DATABASE_FILE)
-    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    found = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables if name != "setting"}  # noqa: S608
-    connection.close()
-    found["consent"] = [row[:8] for row in found["consent"]]
-    return found
-
-
-@pytest.mark.parametrize("version", range(1, VERSION))
-def test_every_earlier_format_is_brought_up_and_loses_nothing(open_device, clock, place, version):
-    """Each row is still there, the tables are those of a new store, and the store has a mark and an instance."""
-    old_store(place, version)
-    before = contents(place)
-    clock.now = OLD_TIME
-    with open_device(place, budget=None) as device:
-        assert device._store.rows("PRAGMA user_version") == [(VERSION,)]
-        fresh = open_device()
-        query = "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
-        assert device._store.rows(query) == fresh._store.rows(query)
-        for (name,) in device._store.rows(query):
-            columns = f"PRAGMA table_info({name})"
-            assert device._store.rows(columns) == fresh._store.rows(columns), name
-        assert device.doctor()["keeper"] == "file"
-        assert device.budget.spent_nanonats == sum(row[4] for row in before["ledger"] if row[3] in (2, 4))
-    after = contents(place)
-    assert {name: after[name] for name in before} == before
-    with open_device(place, budget=None) as device:
-        assert len(device.campaigns) == {1: 1, 2: 4, 3: 5, 4: 5}[version]
-
-
-@pytest.mark.parametrize("version", range(1, VERSION))
-def test_a_store_of_an_earlier_format_answers_on(open_device, clock, place, version):
-    """Every campaign that it joined takes the next answer, what was memoised stays free, and all can be forgotten."""
-    old_store(place, version)
-    clock.now = OLD_TIME + WEEK
-    with open_device(place, budget=None) as device:
-        spent = device.budget.spent_nanonats
-        receipts = [device.answer(one, "none") for one in device.campaigns]
-        assert (receipts[0].period, receipts[0].cost) == (2, 0)  # the same value was answered in it
-        assert device.budget.spent_nanonats == spent + sum(round(receipt.cost * 10**9) for receipt in receipts)
-        assert {receipt.repeated for receipt in receipts} == {False}
-        before = device.budget.spent_nanonats
-        device.forget()
-        forgotten = device.budget.spent_nanonats
-        assert forgotten >= before  # every answer counts as another one
-        assert device.budget.reserved_nanonats == 0
-    with open_device(place, budget=None) as device:
-        assert device.budget.spent_nanonats == forgotten
-
-
-def test_every_earlier_format_has_its_script_and_its_store():
-    """There is a script from each format to the next, and a store that a release of that format wrote."""
-    assert set(MIGRATIONS) == set(range(1, VERSION))
-    assert sorted(path.name for path in STORES.iterdir()) == [f"format-{version}.sql" for version in MIGRATIONS]
-
-
-@pytest.mark.parametrize("version", range(2, VERSION))
-def test_a_retry_in_a_store_of_an_earlier_format_is_the_same_report(open_device, clock, place, version):
-    """An answer of the period that it is, given before the store was brought up, is not given twice."""
-    old_store(place, version)
-    clock.now = OPENS
-    with open_device(place, budget=None) as device:
-        once = [one for one in device.campaigns if device.terms(one).answers_per_period == 1]
-        before, spent = device.outbox.bytes, device.budget.spent_nanonats
-        retried = 0
-        for campaign_id in once:
-            campaign = device.records.campaigns.number(campaign_id)
-            waiting = device.outbox.waiting(campaign)
-            for x, kept, _ in device.records.memo.entries(campaign):
-                if kept.period == 0:
-                    receipt = device.answer(campaign_id, LABELS[x])
-                    assert (receipt.repeated, receipt.envelope in waiting) == (True, True)
-                    retried += 1
-        assert retried > 0
-        assert (device.outbox.bytes, device.budget.spent_nanonats) == (before, spent)
-
-
-@pytest.mark.parametrize("version", range(1, VERSION))
-def test_a_damaged_store_of_an_earlier_format_is_adopted(clock, place, version):
-    """A store that never had a mark is counted from its ledger, if that can be read."""
-    old_store(place, version)
-    connection = sqlite3.connect(place / DATABASE_FILE)
-    [[committed]] = connection.execute(
-        "SELECT sum(CASE kind WHEN 1 THEN nanonats WHEN 3 THEN -nanonats END) FROM ledger"
-    )
-    [[root]] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'memo'")
-    [[size]] = connection.execute("PRAGMA page_size")
-    connection.close()
-    data = bytearray((place / DATABASE_FILE).read_bytes())
-    data[(root - 1) * size : root * size] = bytes(size)
-    (place / DATABASE_FILE).write_bytes(data)
-    with pytest.raises(StoreDamaged):
-        Device.open(place)
-    with Device.adopt(place, clock=clock) as device:
-        assert device.budget.spent_nanonats == committed
-        assert sorted(cap.nanonats for cap in device.budget.caps) == [40 * 10**9, 50 * 10**9, 100 * 10**9]
-
-
-def test_a_killed_migration_is_done_again(clock, place, monkeypatch):
-    """Where only the mark was written when a process died, the next opening brings the store up without complaint."""
-    old_store(place, 4)
-
-    def die(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("edge_sdk.identity.settle", die)
-        with pytest.raises(KeyboardInterrupt):
-            Device.open(place)
-    assert (place / MARK_FILE).exists()
-    Device.open(place).close()
-    Device.open(place).close()
-
-
-def test_an_old_backup_of_an_earlier_format_is_refused(clock, place):
-    """A database from before there were marks is an older state too, where a mark went on since."""
-    old_store(place, 4)
-    held = (place / DATABASE_FILE).read_bytes()
-    with Device.open(place, budget=BudgetPolicy(lifetime=90)):
-        pass
-    (place / DATABASE_FILE).write_bytes(held)
-    with pytest.raises(StoreRestored):
-        Device.open(place)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from edge_sdk import BudgetPolicy
+from edge_sdk.budget.ledger import Kind
 from edge_sdk.errors import BudgetRefused, QuotaReached
-from edge_sdk.ledger import Kind
 from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Values

@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import NothingQueued, QuotaReached, UnknownCampaign
-from edge_sdk.store import PAGE_BYTES
+from edge_sdk.store.sqlite import PAGE_BYTES
 from protocol import envelope, exact, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks
@@ -104,9 +104,11 @@ class Life:
 
     def export(self, handle: int) -> object:
         """The lengths of what leaves."""
-        path = self.folder / f"{len(self.exports)}.htr"
-        self.handles[handle].outbox.export(path)
-        batch = list(envelope.read_batch(path.read_bytes()))
+        outbox, batch = self.handles[handle].outbox, []
+        for number, name in enumerate([one.campaign_id for one in outbox.destinations()] or [None]):
+            path = self.folder / f"{len(self.exports)}-{number}.htr"
+            outbox.export(path, name)
+            batch += envelope.read_batch(path.read_bytes())
         self.exports.append(batch)
         return [(item.kind, len(item.encode())) for item in batch]
 

@@ -21,6 +21,7 @@ from aggregator.intake import columns
 from aggregator.intake.framing import frames
 from protocol import codec, envelope
 from protocol.campaign import Campaign, open_campaign, unverified_campaign
+from protocol.closing import Closing
 from protocol.envelope import Envelope, Kind
 from protocol.errors import BadData, CodecError
 from protocol.keys import key_id
@@ -99,6 +100,16 @@ def _whole(payload: bytes) -> tuple[columns.Integers, columns.Integers]:
     return np.array([0], dtype=np.int64), np.array([len(payload)], dtype=np.int64)
 
 
+def closing_target(data: bytes) -> None:
+    """A payload is a closing notice that encodes to itself, or BadData."""
+    try:
+        closing = Closing.decode(data)
+    except BadData:
+        return
+    assert closing.encode() == data
+    assert closing.closes >= 0
+
+
 def campaign_target(payload: bytes) -> None:
     """A payload is a campaign that keeps its level and writes the same bytes, or BadData."""
     try:
@@ -171,6 +182,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "batch": batch_target,
     "report": report_target,
     "enrolment": enrolment_target,
+    "closing": closing_target,
     "campaign": campaign_target,
     "signed-campaign": signed_campaign_target,
     "edited-campaign": edited_campaign_target,
@@ -193,7 +205,7 @@ def seeds_of(target: str) -> list[bytes]:
             files = [case["campaign"] for case in _cases("campaign") if "stage" not in case]
             return [envelope.decode(bytes.fromhex(file)).unverified for file in files]
         case _:
-            kind = Kind.REPORT if target == "report" else Kind.ENROLMENT
+            kind = Kind[target.upper()]
             opened = [item for data in _vectors(target, target) for item in envelope.read_batch(data)]
             return [item.unverified for item in opened if isinstance(item, Envelope) and item.kind is kind]
 

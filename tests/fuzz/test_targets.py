@@ -15,7 +15,14 @@ from protocol.errors import BadData
 from tests.aggregator.test_intake_ingest import mutated
 from tests.fuzz.targets import TARGETS, seeds_of
 
-SHORT = {"codec": 10_000, "batch": 5_000, "report": 3_000, "enrolment": 2_000, "signed-campaign": 2_000}
+SHORT = {
+    "codec": 10_000,
+    "batch": 5_000,
+    "report": 3_000,
+    "enrolment": 2_000,
+    "closing": 1_000,
+    "signed-campaign": 2_000,
+}
 SLOWEST = 10.0
 """Seconds within which any input is read or refused, on a machine that has much else to do."""
 

@@ -12,10 +12,11 @@ import pytest
 
 from protocol import codec, exact, notions
 from protocol.channels import Bits, Channel, RandomizedResponse, SubsetSelection, Table, Triples, Windows
-from protocol.channels.windows import Type
+from protocol.channels.windows.arrangement import Type
 from protocol.errors import NotionError, Uncertified
 from protocol.notions import Information, Ldp, certify
 from protocol.notions.information import RADIUS_UNITS
+from tests.vectors.channels import CHANNELS as VECTORS
 
 NAT = exact.NANONATS
 ONE = 1 << 64
@@ -32,6 +33,12 @@ CHANNELS: dict[str, Channel] = {
     "subset": SubsetSelection(4, 2, (1 << 128) // 11),
     "triples": Triples(4, (1 << 128) // 17),
     "windows": Windows((3, 1, 2, 5), 4, 2, (), (), (Type(1, ONE // 5, ONE // 9, 0, ()),)),
+}
+# Of other families the channels of four inputs among the vectors.
+CHANNELS |= {
+    name: channel
+    for name, channel in VECTORS.items()
+    if channel.inputs == len(PRIOR) and channel.family not in {listed.family for listed in CHANNELS.values()}
 }
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from protocol import channels, codec, exact, notions
 from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Table
-from protocol.channels.blocks import BLOCKS_SCALE, INNER, OPEN, Constant, largest_weight
-from protocol.channels.projective import ProjectiveGeometry
+from protocol.channels.blocks.channel import BLOCKS_SCALE, INNER, OPEN, Constant, largest_weight
+from protocol.channels.projective.channel import ProjectiveGeometry
 from protocol.errors import ChannelError, Uncertified
 from tests.protocol.test_channels import check_loss, random_table, weights
 from tests.vectors.generate import CHANNELS, ONE, cover_of, in_blocks, truth_of

@@ -28,17 +28,15 @@ from protocol.channels import (
     Hadamard,
     Loss,
     Noise,
-    ProjectiveGeometry,
     RandomizedResponse,
-    SubsetSelection,
     Table,
-    Triples,
     Windows,
 )
-from protocol.channels.bits import S
-from protocol.channels.windows import Single, Type
+from protocol.channels.bits.channel import S
+from protocol.channels.support import SupportChannel
+from protocol.channels.windows.arrangement import Single, Type
 from protocol.errors import ChannelError, Uncertified
-from tests.vectors.channels import STEPS, mirrored, projective, subset, triples
+from tests.vectors.channels import STEPS, mirrored, projective, subset, triples, wave
 from tests.vectors.generate import CHANNELS, ONE, cover_of, high_low, in_blocks, truth_of
 
 NAT = exact.NANONATS
@@ -120,6 +118,7 @@ GRID: dict[str, Channel] = {
         )
     },
     **{f"triples, k = {k}": triples(k, NAT) for k in (2, 3, 8, 9, 10, 16)},
+    **{f"wave, k = {k}, b = {b}": wave(k, b, NAT) for k, b in ((2, 1), (3, 1), (3, 2), (4, 2), (9, 2), (12, 3))},
 }  # fmt: skip
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
@@ -141,6 +140,13 @@ def test_rows_sum_to_one(channel: Channel) -> None:
     for row in weights(channel):
         assert min(row) >= 0
         assert sum(row) == 1 << channel.scale
+
+
+@grid
+def test_a_column_has_the_weights(channel: Channel) -> None:
+    """A column is what the weights of its cells are, however a family finds it."""
+    for y, column in enumerate(zip(*weights(channel), strict=True)):
+        assert channel.column(y) == list(column)
 
 
 @grid
@@ -283,10 +289,7 @@ def test_sample_has_the_weights_of_a_hadamard_channel(name: str) -> None:
         ]
 
 
-ONE_RUN = (ProjectiveGeometry, SubsetSelection, Triples)
-
-
-@pytest.mark.parametrize("name", [name for name, made in GRID.items() if isinstance(made, ONE_RUN)])
+@pytest.mark.parametrize("name", [name for name, made in GRID.items() if isinstance(made, SupportChannel)])
 def test_sample_has_the_weights_where_each_output_has_one_run(name: str) -> None:
     """The draws of one large integer that lead to an output are one run, whose length, found by bisection, is its
     weight; every output that has a weight has one. For blocks, bits, noise and windows: each in its own file."""
@@ -411,6 +414,7 @@ LARGE: dict[str, Channel] = {
     "noise": mirrored(20, 25, [STEPS >> 11] * 499),
     "windows": random_windows(200, 3, 2, 50, 4, 3),
     "triples": triples(100, NAT),
+    "wave": wave(1000, 251, NAT),
 }
 
 

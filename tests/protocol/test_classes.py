@@ -61,12 +61,12 @@ def campaign(**changes) -> Campaign:
 
 def test_each_class_has_the_certificate_it_would_have_alone() -> None:
     """certificates(channel)[c] = certify(channel of c, notion of c)."""
-    assert NOTION.certificates(CHANNEL) == tuple(map(certify, CHANNELS, NOTIONS))
+    assert certify(CHANNEL, NOTION).classes == tuple(map(certify, CHANNELS, NOTIONS))
 
 
 def test_the_certificate_of_all_is_the_worst_of_each() -> None:
     """Audited and LDP levels are the largest of any class: nothing is compared between classes."""
-    whole, each = certify(CHANNEL, NOTION), NOTION.certificates(CHANNEL)
+    whole, each = certify(CHANNEL, NOTION), certify(CHANNEL, NOTION).classes
     assert whole.declared == 2 * NAT
     assert whole.audited == max(one.audited for one in each)
     assert whole.ldp == max(one.ldp for one in each)
@@ -166,8 +166,8 @@ def test_the_wire_form_holds_texts_only() -> None:
     fields = codec.decode(campaign().encode(), limit=10**6)
     for wrong in (7, "farmers", [1, 2, 3], [["farmers"], "b", "c"]):
         with pytest.raises(BadData):
-            Campaign.decode(codec.encode([*fields[:14], wrong]))
-    with pytest.raises(CampaignError, match="15 fields"):
+            Campaign.decode(codec.encode([*fields[:14], wrong, *fields[15:]]))
+    with pytest.raises(CampaignError, match="21 fields"):
         Campaign.decode(codec.encode(fields[:14]))
 
 

@@ -158,7 +158,25 @@ def test_other_integers_are_not_encoded(value: codec.Value) -> None:
 
 
 def test_readable() -> None:
-    """A text is readable unless it holds one of the code points that SPEC 1.3 lists."""
-    ranges = ((0, 0x1F), (0x7F, 0x9F), (0x2028, 0x202E), (0x2066, 0x2069), (0xD800, 0xDFFF))
+    """A text is readable unless it holds one of the code points that SPEC 1.3 lists, each of them alone."""
+    ranges = (
+        (0, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5),
+        (0x180B, 0x180F), (0x200B, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0x2800, 0x2800), (0x3164, 0x3164),
+        (0xD800, 0xDFFF), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFC), (0xFFFE, 0xFFFF),
+        (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+    )  # fmt: skip
     unreadable = {point for low, high in ranges for point in range(low, high + 1)}
     assert {point for point in range(0x110000) if not codec.readable(chr(point))} == unreadable
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937", "\u0dc1\u0dca\u200d\u0dbb\u0dd3",
+     "\U0001f469\u200d\U0001f52c", "\u2764\ufe0f\u200d\U0001f525", "\u2602\ufe0e", "\u1820\u180b"],
+)  # fmt: skip
+def test_joiners_that_change_what_is_seen_are_readable(text: str) -> None:
+    """Persian, Hindi, Sinhala, Mongolian and emoji keep their joiners; at either end, doubled or among Latin, none."""
+    assert codec.readable(text)
+    sign = next(one for one in text if one in "\u200c\u200d\ufe0e\ufe0f\u180b")
+    for wrong in (sign + text, text + "\u200c", text.replace(sign, sign * 2), f"a{sign}b", f"a {sign}"):
+        assert not codec.readable(wrong), ascii(wrong)

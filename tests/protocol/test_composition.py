@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.channels import Table
-from protocol.channels.table import TABLE_SCALE
+from protocol.channels.table.channel import TABLE_SCALE
 
 ONE = 1 << TABLE_SCALE
 

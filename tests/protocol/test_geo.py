@@ -11,7 +11,7 @@ import pytest
 
 from protocol import codec, exact
 from protocol.channels import RandomizedResponse, Table
-from protocol.channels.noise import Noise
+from protocol.channels.noise.channel import Noise
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.geo import Geo
 from protocol.notions.notion import certify

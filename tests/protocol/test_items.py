@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from protocol import codec, exact
 from protocol.channels import Channel, RandomizedResponse
-from protocol.channels.bits import Bits, S
+from protocol.channels.bits.channel import Bits, S
 from protocol.domain import DITHER_BYTES
 from protocol.domain.items import DITHERS, Items, set_level
 from protocol.errors import DomainError, NotInDomain

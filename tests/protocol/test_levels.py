@@ -28,11 +28,12 @@ from protocol.channels import (
     Triples,
     Windows,
 )
-from protocol.channels.windows import Single, Type
+from protocol.channels.windows.arrangement import Single, Type
 from protocol.domain import Buckets, Grid, Values
 from protocol.errors import DomainError, NotionError
 from protocol.levels import Metric, Pufferfish, Scenario, Structure, TooLarge, structure_of
 from tests.protocol.test_windows import GRID as WINDOWS
+from tests.vectors.channels import CHANNELS
 
 ONE = 1 << 64
 NAT = exact.NANONATS
@@ -108,6 +109,13 @@ GRID: dict[str, Channel] = {
     "windows longer than arcs": Windows((7, 2, 2, 3, 4), 3, 1, (), (), (Type(1, ONE // 3, ONE // 4, 0, ()),)),
     "windows of singles": Windows((0, 0), 1, 1, (), (Single(0, ONE // 2, 9), Single(1, ONE // 3, ONE // 3)), ()),
 }  # fmt: skip
+# A family of which no shape is awkward here is looked at in the shapes of its vectors. Bits have a likeliest output of
+# their own, and are looked at below.
+GRID |= {
+    name: channel
+    for name, channel in CHANNELS.items()
+    if channel.family not in {Bits.family, *(listed.family for listed in GRID.values())}
+}
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
@@ -209,17 +217,27 @@ def by_parts(columns: Iterable[levels.Column]) -> Counter[object]:
 
 @grid
 def test_the_truth_is_the_likeliest(channel: Channel) -> None:
-    """The truth of an answer is the chance of the outputs that it makes likeliest."""
-    for x, row in enumerate(matrix(channel)):
-        assert Fraction(*structure_of(channel).truth(x)) == max(row) * row.count(max(row))
+    """A report fits an answer as often as its likeliest outputs come; of another, it is the least of what the cells
+    say, or less where the channel is of windows."""
+    rows = matrix(channel)
+    for x, row in enumerate(rows):
+        likeliest = [y for y, weight in enumerate(row) if weight == max(row)]
+        least = min(sum(other[y] for y in likeliest) for place, other in enumerate(rows) if place != x)
+        truth, wrong, whole = structure_of(channel).fits(x)
+        assert Fraction(truth, whole) == sum(row[y] for y in likeliest)
+        assert Fraction(wrong, whole) == least or (isinstance(channel, Windows) and Fraction(wrong, whole) <= least)
+        for y, weight in enumerate(row):
+            if weight:
+                assert (x in structure_of(channel).fitting(y)) == (weight == max(row))
 
 
-def test_the_truth_of_bits_is_the_own_one() -> None:
-    """Of independent bits it is the chance that the own one is set."""
+def test_a_report_of_bits_fits_the_inputs_whose_bit_is_set() -> None:
+    """Of independent bits it is the chance that the own one is set, with the input and without."""
     channel = Bits.over([(1 << 31, 1 << 30), (3 << 30, 1 << 30)])
     for x, expected in enumerate((HALF, Fraction(3, 4))):
         row = matrix(channel)[x]
-        assert Fraction(*structure_of(channel).truth(x)) == expected
+        truth, wrong, whole = structure_of(channel).fits(x)
+        assert (Fraction(truth, whole), Fraction(wrong, whole)) == (expected, Fraction(1, 4))
         assert sum(weight for y, weight in enumerate(row) if y & channel.only(x)) == expected
 
 
@@ -663,7 +681,8 @@ def test_large_channels_for_a_prior_are_not_walked_through() -> None:
         assert lip == ball[0] < ball[1] <= ball[2] == ldp <= 2 * lip
         assert levels.maximal_leakage(structure).nanonats <= ldp
         assert Fraction(3, sum(prior)) < levels.belief(structure, prior) < 1
-        assert 0 < Fraction(*structure.truth(5)) < 1
+        truth, wrong, whole = structure.fits(5)
+        assert 0 < wrong <= truth < whole
         if not channel.unary:
             assert levels.mutual_information(structure, prior).nanonats <= lip
             assert levels.information_delta(structure, prior, lip).value == 0

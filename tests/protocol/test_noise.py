@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from protocol.channels.noise import MAX_POINTS, Noise
+from protocol.channels.noise.channel import MAX_POINTS, Noise
 from protocol.errors import ChannelError
 
 SEED = 20260101

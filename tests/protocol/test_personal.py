@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.families.bits.recipe import oue
+from aggregator.families.hadamard.recipe import hadamard
 from protocol import codec, domain, envelope, exact, notions, personal
 from protocol.campaign import Campaign
+from protocol.channels import Channel, RandomizedResponse, Table
 from protocol.envelope import MAX_PAYLOAD, Kind
 from protocol.errors import BadData, NotionError, ReportError, Uncertified
 from protocol.keys import SigningKey
@@ -82,11 +85,54 @@ def test_a_campaign_holds_the_uniform_channel_and_no_other() -> None:
     assert made.certificate == certify(made.channel, Information(NAT, (1, 1, 1)))
     assert Campaign.decode(made.encode()) == made
     assert notions.decode(made.notion.encode()) == made.notion
-    with pytest.raises(Uncertified, match="uniform"):
+    with pytest.raises(Uncertified, match="own-lip"):
         campaign(channel=personal.lip_response((1, 1, 1), NAT - 1))
     for size in (1, 257):
         with pytest.raises(NotionError):
             OwnPrior(NAT, size)
+
+
+def error(prior, channel: Channel) -> float:
+    """One less the mean squared length of the posterior, from the channel's integers."""
+    law = [[channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)] for x in range(len(prior))]
+    whole = sum(prior)
+    total = 0.0
+    for y in range(channel.outputs):
+        joint = [weight / whole * row[y] for weight, row in zip(prior, law, strict=True)]
+        total += sum(cell**2 for cell in joint) / sum(joint) if sum(joint) else 0.0
+    return 1 - total
+
+
+@pytest.mark.parametrize("size", [2, 3, 7, 20, 100])
+@pytest.mark.parametrize("nats", [0.5, 1.0, 2.0])
+def test_nobodys_error_is_above_the_smaller_of_response_and_offered_channel(size: int, nats: float) -> None:
+    """Under skewed and even priors the channel of a person has the smaller of the two errors, and keeps LIP."""
+    level = round(nats * NAT)
+    offered = hadamard(size, level)
+    notion = OwnPrior(level, size)
+    skewed = [10**4 // rank for rank in range(1, size + 1)]
+    for weights in ([5000] + [1 + x for x in range(size - 1)], [1] * size, skewed):
+        prior = personal.declared(weights)
+        response = personal.lip_response(prior, level)
+        channel = notion.channel_of(prior, offered)
+        assert channel in (response, offered)
+        assert error(prior, channel) <= min(error(prior, response), error(prior, offered)) + 1e-12
+        cost = notion.certificate_of(prior, offered).cost
+        assert cost <= (level if channel == offered else 2 * level + 10)
+    if (size, nats) == (100, 1.0):  # where a response alone was worse than plain LDP, at up to twice the cost
+        assert channel == offered
+
+
+def test_a_campaign_may_offer_ldp_and_nothing_weaker() -> None:
+    """A channel that keeps LDP at the level is certified as that; one above it, of bits, or of few outputs is not."""
+    made = campaign(channel=hadamard(3, NAT))
+    assert made.certificate == certify(made.channel, Ldp(NAT))
+    assert Campaign.decode(made.encode()) == made
+    even = RandomizedResponse(3, (2**62,))
+    for channel in (hadamard(3, NAT + 10**6), oue(3, NAT), Table(((2**61, 2**61),) * 3)):
+        with pytest.raises(Uncertified):
+            campaign(channel=channel)
+    assert campaign(channel=even).notion.channel_of((1, 1, 1), even) == personal.lip_response((1, 1, 1), NAT)
 
 
 @given(st.lists(st.integers(0, 50), min_size=3, max_size=3), st.integers(2, 6))

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.design import support
+from aggregator.families.rounding import D, ceil
+from aggregator.families.sets.recipe import subset_selection
 from protocol import codec, exact, notions
-from protocol.channels.subset import SubsetSelection
+from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError, Uncertified
 
@@ -25,7 +26,7 @@ SEED = 20260101
 def subset(size: int, ones: int, level: int) -> SubsetSelection:
     """A channel with sets of a size of choice."""
     having, lacking = comb(size - 1, ones - 1), comb(size - 1, ones)
-    outside = support._ceil(support.D * ONE, exact.exp_lower(level) * having + support.D * lacking)
+    outside = ceil(D * ONE, exact.exp_lower(level) * having + D * lacking)
     if lacking == 1:
         outside += (ONE - outside) % having
     return SubsetSelection(size, ones, outside)
@@ -140,7 +141,7 @@ def test_loss_against_prior_is_brute_force(channel: SubsetSelection) -> None:
 
 def test_a_prior_of_62_values_is_compared_at_once() -> None:
     """The comparison does not walk through the 2^62 words: an LDP channel keeps its level as a LIP one."""
-    channel = support.subset_selection(62, NAT)
+    channel = subset_selection(62, NAT)
     loss = channel.loss_against_prior(list(range(1, 63)))
     assert loss.level is not None
     assert 0 < loss.level < NAT
@@ -151,7 +152,7 @@ def test_a_prior_of_62_values_is_compared_at_once() -> None:
 @settings(max_examples=100, deadline=None)
 def test_declared_level_is_audited_level(size: int, level: int) -> None:
     """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
-    channel = support.subset_selection(size, level)
+    channel = subset_selection(size, level)
     certificate = notions.certify(channel, notions.Ldp(level))
     assert level - 1 <= certificate.audited == certificate.ldp <= level
     loss = certificate.witness
@@ -168,7 +169,7 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
 def test_large_channels_set_their_bits_as_often_as_they_should(size: int, level: int) -> None:
     """n = 3,000 draws: every set has d inputs, the own one with probability p* and each other with q*, at
     alpha = 10^-6 a bit; a failure would mean another law."""
-    channel = support.subset_selection(size, level)
+    channel = subset_selection(size, level)
     x, n, source = size // 3, 3000, random.Random(SEED)
     drawn = [channel.sample(x, source.randbytes(16)) for _ in range(n)]
     assert all(channel.emits(y) for y in drawn)

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.design import support
+from aggregator.families.sets.recipe import triples
 from protocol import codec, exact, notions
+from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
 from protocol.channels.support import ONE
-from protocol.channels.triples import MAX_INPUTS, Triples, ring_of
 from protocol.errors import ChannelError, Uncertified
 
 NAT = exact.NANONATS
 SEED = 20260101
 
 GRID = {
-    f"k = {k}, {level} nanonats": support.triples(k, level)
+    f"k = {k}, {level} nanonats": triples(k, level)
     for k, level in [(2, NAT), (3, NAT), (4, NAT // 1000), (9, 2 * NAT), (10, NAT), (15, NAT // 10), (20, 20 * NAT),
                      (27, 3 * NAT)]
 }  # fmt: skip
@@ -70,20 +70,20 @@ def test_the_grid_has_remainders() -> None:
 @pytest.mark.parametrize("size", [2, 9, 10, 15, 16, 22, 33, 63])
 def test_any_two_points_are_in_one_triple(size: int) -> None:
     """Triples, by number, are Bose's; each has three points, and any two points, inputs or not, are in exactly one."""
-    channel = support.triples(size, NAT)
+    channel = triples(size, NAT)
     v = 3 * channel.ring
     assert v == next(v for v in range(max(size, 9), 100) if v % 6 == 3)
     assert channel.outputs == v * (v - 1) // 6
     assert channel.support == (v - 1) // 2
-    triples = [channel.members(y) for y in range(channel.outputs)]
-    assert [set(triple) for triple in triples] == printed(channel)
-    met = Counter(frozenset(two) for triple in triples for two in combinations(triple, 2))
+    found = [channel.members(y) for y in range(channel.outputs)]
+    assert [set(triple) for triple in found] == printed(channel)
+    met = Counter(frozenset(two) for triple in found for two in combinations(triple, 2))
     assert met == Counter(frozenset(two) for two in combinations(range(v), 2))
 
 
 def test_the_largest_system() -> None:
     """4095 inputs take all points of their system, and outputs of 22 bits."""
-    channel = support.triples(MAX_INPUTS, NAT)
+    channel = triples(MAX_INPUTS, NAT)
     assert 3 * channel.ring == MAX_INPUTS
     assert channel.outputs == 2_794_155
     assert channel.output_bits == 22
@@ -184,7 +184,7 @@ def test_loss_against_prior_is_brute_force(channel: Triples) -> None:
 
 def test_a_prior_of_4095_values_is_compared_in_seconds() -> None:
     """The comparison takes a step for each of 2.8 million triples: an LDP channel keeps its level as a LIP one."""
-    channel = support.triples(MAX_INPUTS, NAT)
+    channel = triples(MAX_INPUTS, NAT)
     loss = channel.loss_against_prior(list(range(1, MAX_INPUTS + 1)))
     assert loss.level is not None
     assert 0 < loss.level < NAT
@@ -194,7 +194,7 @@ def test_a_prior_of_4095_values_is_compared_in_seconds() -> None:
 @settings(max_examples=100, deadline=None)
 def test_declared_level_is_audited_level(size: int, level: int) -> None:
     """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
-    channel = support.triples(size, level)
+    channel = triples(size, level)
     certificate = notions.certify(channel, notions.Ldp(level))
     assert level - 1 <= certificate.audited == certificate.ldp <= level
     loss = certificate.witness
@@ -211,7 +211,7 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
 def test_large_channels_name_the_own_input_as_often_as_they_should(size: int, level: int) -> None:
     """n = 5,000 draws: the triple holds the own input with probability p* and a given other with q*, at alpha = 10^-6
     each; a failure would mean another law."""
-    channel = support.triples(size, level)
+    channel = triples(size, level)
     x, n, source = size // 3, 5000, random.Random(SEED)
     drawn = [channel.sample(x, source.randbytes(16)) for _ in range(n)]
     assert all(channel.emits(y) for y in drawn)
@@ -222,7 +222,7 @@ def test_large_channels_name_the_own_input_as_often_as_they_should(size: int, le
         assert abs(votes[i] - n * p) < 5 * (n * p * (1 - p)) ** 0.5 + 5
 
 
-OUTSIDE = support.triples(10, NAT).outside.to_bytes(16, "big")
+OUTSIDE = triples(10, NAT).outside.to_bytes(16, "big")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 
 from protocol import channels, codec, domain, envelope, exact, keys, notions
 from protocol.campaign import open_campaign
+from protocol.closing import open_closing, unverified_closing
 from protocol.errors import BadData, KeyRefused, NotInDomain, SignatureRefused
 from protocol.keys import SigningKey
 from protocol.report import Enrolment, Report, pack, unpack
@@ -130,8 +131,20 @@ def check_campaign(case: Case) -> None:
     assert (signed.terms.periods, signed.terms.channel.inputs) == (case["periods"], case["inputs"])
     assert signed.terms.certificate.audited == case["audited"]
     assert list(signed.terms.classes) == case["classes"]
+    assert list(signed.terms.addresses) == case["addresses"]
+    for language, shown in case["shown"].items():
+        assert signed.terms.texts(language).encode() == shown, language
     assert [certificate.cost for certificate in signed.terms.certificates] == case["costs"]
     assert signed.terms.worst_case == int(case["worst_case"])
+
+
+def check_closing(case: Case) -> None:
+    signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
+    data = bytes.fromhex(case["closing"])
+    closing = open_closing(data, signed)
+    assert closing == unverified_closing(data)
+    assert (closing.campaign_id, closing.closes) == (signed.id, case["closes"])
+    assert signed.terms.periods_until(closing.closes) == case["periods"]
 
 
 def check_report(case: Case) -> None:
@@ -154,6 +167,9 @@ def check_enrolment(case: Case) -> None:
         signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
         assert signed.id == enrolment.campaign_id
         enrolment.require_fit(signed.terms)
+        if enrolment.prior is not None:
+            own = signed.terms.notion.channel_of(enrolment.prior, signed.terms.channel)
+            assert codec.encode(own.encode()).hex() == case["channel"]
     assert (enrolment.campaign_id.hex(), enrolment.public.hex()) == (case["campaign_id"], case["public"])
     assert enrolment.prior == (tuple(case["prior"]) if case["prior"] is not None else None)
 
@@ -168,6 +184,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
     "level": check_level,
     "certificate": check_certificate,
     "campaign": check_campaign,
+    "closing": check_closing,
     "report": check_report,
     "enrolment": check_enrolment,
 }

@@ -11,8 +11,9 @@ from fractions import Fraction
 
 import pytest
 
-from protocol.channels.windows import ONE, Single, Type, Windows
-from protocol.channels.windows_loss import Kinds
+from protocol.channels.windows.arrangement import Single, Type
+from protocol.channels.windows.channel import ONE, Windows
+from protocol.channels.windows.loss import Kinds
 from protocol.errors import ChannelError
 from tests.protocol.test_channels import brute_prior_loss, check_loss, chi_square, weights
 

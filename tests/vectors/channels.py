@@ -26,12 +26,13 @@ from protocol.channels import (
     SubsetSelection,
     Table,
     Triples,
+    Wave,
     Windows,
 )
-from protocol.channels.bits import S
-from protocol.channels.blocks import OPEN, Constant
-from protocol.channels.response import RESPONSE_SCALE
-from protocol.channels.windows import Single, Type
+from protocol.channels.bits.channel import S
+from protocol.channels.blocks.channel import OPEN, Constant
+from protocol.channels.response.channel import RESPONSE_SCALE
+from protocol.channels.windows.arrangement import Single, Type
 from tests.vectors.case import Case, number, wire
 
 ONE = 1 << 64
@@ -92,6 +93,13 @@ def triples(size: int, level: int) -> Triples:
     return Triples(size, outside_of(level, shape.support, shape.outputs - shape.support))
 
 
+def wave(size: int, half: int, level: int) -> Wave:
+    """The channel with a half width of choice; a row is whole where outside is 2^128 / (k - 1) modulo the window."""
+    span = 2 * half + 1
+    least = outside_of(level, span, size - 1)
+    return Wave(size, half, least + (pow(size - 1, -1, span) * WIDE - least) % span)
+
+
 def mirrored(rows: int, columns: int, weights: Sequence[int]) -> Noise:
     """Noise that is alike in all directions, from the weights of all steps but (0, 0), which has what they leave."""
     images = [(1 + (r > 0)) * (1 + (c > 0)) for r in range(rows) for c in range(columns)][1:]
@@ -120,6 +128,7 @@ TWO_CLASSES = Bits((S // 2, 2 * S // 3), (S // 5, S // 20), ((0, 1), (1, 2), (0,
 LINE = mirrored(1, 4, (STEPS // 8, STEPS // 16, STEPS // 64))
 MAP = Noise(2, 3, tuple((n * n + 3 * n + 1 if n != 7 else 4096 - 1274) << 50 for n in range(15)))
 NINE = triples(9, NAT)
+WAVE = wave(6, 1, NAT)
 WINDOWS = Windows(
     (3, 0, 5, 0, 2, 40), 3, 2, (1,), (Single(3, ONE // 8, ONE // 64),),
     (
@@ -170,6 +179,9 @@ CHANNELS: dict[str, Channel] = {
     "windows, more arcs than cells": Windows(
         (1, 100, 3, 50, 9), 2, 4, (), (), (Type(1, ONE // 3, ONE // 6, 0, ()), Type(0, ONE // 9, ONE // 9, 0, ()))
     ),
+    "wave": WAVE,
+    "wave of two inputs": wave(2, 1, 2 * NAT),
+    "wave, outputs that are near all inputs": wave(4, 2, NAT // 10),
 }  # fmt: skip
 
 _FREQUENT = (Single(2, ONE // 50, ONE // 200), Single(150, ONE // 60, ONE // 180))
@@ -198,6 +210,7 @@ LARGE: dict[str, tuple[Channel, list[tuple[int, int]]]] = {
         ),
         [(0, 3), (2, 0), (3, 2), (150, 1), (299, 514), (5, 258), (77, 300)],
     ),
+    "wave, k = 43,750": (wave(43_750, 11_201, NAT), [(0, 0), (0, 22_403), (43_749, 66_151), (20_000, 42_402), (7, 6)]),
 }  # fmt: skip
 
 
@@ -257,6 +270,7 @@ def _refused() -> dict[str, Any]:
         **_refused_noise(),
         **_refused_windows(),
         **_refused_triples(),
+        **_refused_wave(),
     }
 
 
@@ -457,6 +471,33 @@ def _refused_triples() -> dict[str, Any]:
     }
 
 
+def _refused_wave() -> dict[str, Any]:
+    def of(size: int, half: int, outside: int) -> list[Any]:
+        return ["wave", size, half, outside.to_bytes(16, "big")]
+
+    def whole(size: int, half: int, least: int) -> list[Any]:
+        """With the next outside weight that leaves no remainder."""
+        span = 2 * half + 1
+        return of(size, half, least + (pow(size - 1, -1, span) * WIDE - least) % span)
+
+    return {
+        "wave with a field missing": ["wave", 6, 1],
+        "wave with a field too many": [*of(6, 1, WAVE.outside), 0],
+        "wave with a weight of 15 bytes": ["wave", 6, 1, bytes(15)],
+        "wave with a weight as an integer": ["wave", 6, 1, WAVE.outside >> 64],
+        "wave of one input": of(1, 1, WAVE.outside),
+        "wave of too many inputs": whole(2**20 + 1, 1, 2**107),
+        "wave of no half width": whole(6, 0, WIDE // 30),
+        "wave of a half width of all inputs": whole(6, 6, WIDE // 30),
+        "wave with an outside weight of none": of(6, 1, 0),
+        "wave with an outside weight above the inside one": whole(6, 1, WIDE // 8 + 1),
+        "wave with a row above 2^128": ["wave", 6, 1, b"\xff" * 16],
+        "wave with a row of 2^128 and a remainder": of(6, 1, WAVE.outside + 1),
+        "wave whose window has a factor of the others": of(4, 1, WIDE // 9),
+        "blocks of waves": ["blocks", bytes(16), [0, 2, 1, 6], [WAVE.encode()], [0]],
+    }
+
+
 def _refused_windows() -> dict[str, Any]:
     """Each is this channel of two arcs, a heavy input and a single, but for what its name says."""
     unit = ONE // 100
@@ -570,6 +611,8 @@ def _intervals(channel: Channel, x: int) -> list[int]:
             + [channel.outside + channel.remainder]
             + [channel.outside] * (others - 1)
         )
+    if isinstance(channel, Wave):
+        return [channel.inside] * channel.span + [channel.outside] * (channel.inputs - 1)
     if isinstance(channel, Noise):
         return [4 * weight for row in channel._steps for weight in row]
     return [4 * channel.weight(x, y) for y in range(channel.outputs)]

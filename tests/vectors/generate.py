@@ -20,12 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from protocol import codec, domain, envelope, exact, keys, notions
-from protocol.campaign import Campaign, campaign_id, seal_campaign
-from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse, Table
-from protocol.channels.bits import S
+from protocol.campaign import Campaign, campaign_id, open_campaign, seal_campaign
+from protocol.channels import Bits, Blocks, Channel, Hadamard, Noise, RandomizedResponse, Table, Windows
+from protocol.channels.bits.channel import S
+from protocol.channels.windows.arrangement import Type
+from protocol.closing import seal_closing
 from protocol.envelope import Kind
 from protocol.keys import FIELD, ORDER, SMALL_ORDER_Y, SigningKey
 from protocol.report import Enrolment, Report, pack
+from protocol.texts import Texts
 from tests.vectors.case import Case, number, plain, wire
 from tests.vectors.channels import (
     BLOCKS,
@@ -222,7 +225,12 @@ def keys_cases() -> Iterator[Case]:
 
 # 3. Envelopes and batches
 
-PAYLOADS = {Kind.CAMPAIGN: b"a campaign, perhaps", Kind.ENROLMENT: b"an enrolment, perhaps", Kind.REPORT: b""}
+PAYLOADS = {
+    Kind.CAMPAIGN: b"a campaign, perhaps",
+    Kind.ENROLMENT: b"an enrolment, perhaps",
+    Kind.REPORT: b"",
+    Kind.CLOSING: b"a closing, perhaps",
+}
 
 
 def envelope_cases() -> Iterator[Case]:
@@ -260,7 +268,7 @@ def envelope_cases() -> Iterator[Case]:
         ("version 2", changed(0, 2), "envelope"),
         ("version in a long form", good[:1] + b"\xcc\x01" + good[2:], "envelope"),
         ("kind 0", changed(1, 0), "envelope"),
-        ("kind 4", changed(1, 4), "envelope"),
+        ("kind 5", changed(1, 5), "envelope"),
         ("kind as text", changed(1, "3"), "envelope"),
         ("key id of 7 bytes", changed(2, ANALYST.id[:7]), "envelope"),
         ("key id as text", changed(2, "abcdefgh"), "envelope"),
@@ -286,6 +294,8 @@ def envelope_cases() -> Iterator[Case]:
         ("a byte too many", good + b"\0", "codec"),
         ("key id of another key", changed(2, STRANGER.id), "envelope"),
         ("sealed by another key under this key's id", _signed_by(STRANGER, ANALYST.id), "signature"),
+        ("closing longer than it may be", bytes.fromhex(wire([1, 4, ANALYST.id, bytes(65), bytes(64)])), "envelope"),
+        ("report as a closing", changed(1, 4), "signature"),
         ("report as an enrolment", changed(1, 2), "signature"),
         ("report as a campaign", changed(1, 1), "signature"),
         ("one bit of the payload", flipped(15), "signature"),
@@ -594,6 +604,39 @@ def _runs_of_one(count: int) -> list[int]:
     return [value for place in range(count) for value in (place, 1)]
 
 
+def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
+    """Channels that keep their level by far, and whose audit would take more steps or numbers than are allowed."""
+    level, truth = 20 * NAT, truth_of(NAT)
+    half = 1 << 61
+
+    def windows(cells: int, orders: int, types: int) -> Windows:
+        weight = (1 << 62) // (cells * types)
+        shapes = tuple(Type(cells // 3 + n, weight, weight // 2, 0, ()) for n in range(types))
+        return Windows((1, 2), cells, orders, (), (), shapes)
+
+    cells = ((2 * half - 2 * 199, *[2] * 199),) * 110
+    line = Noise(1, 4096, (2 * half - 2 * 4095, *[1] * 4095))
+    yield "ldp of windows of 65,535 cells in 256 orders", notions.Ldp(level), windows(65_535, 256, 1)
+    yield "ldp of windows of many types", notions.Ldp(level), windows(4096, 16, 64)
+    yield "ldp of noise on 4,096 points", notions.Ldp(level), line
+    yield "geo of noise on 4,096 points", notions.Geo.between(level, 1, [0], range(4096)), line
+    yield (
+        "lip of a channel with a row more than 2^22 cells",
+        notions.Information(level, (1,) * 2047),
+        Hadamard(truth, 2047),
+    )
+    yield "lip of projective of 2^20 - 1 outputs", notions.Information(level, (1, 1)), projective(2, 2, 20, NAT)
+    matrix = tuple(tuple(0 if x == y else NAT for y in range(110)) for x in range(110))
+    yield "pairwise of a table, 11,990 pairs", notions.Matrix(NAT, matrix), Table(cells)
+    runs = *((number, 2) for number in range(2**13)), (2**13, 2**20 - 2**14)
+    inner = (Hadamard(truth, 2),) * 2**13 + (Hadamard(truth, 2**20 - 2**14),)
+    inside = Blocks(0, tuple((number + 1, length) for number, length in runs), inner)
+    yield "block of 2^20 values", notions.Block(level, runs), inside
+    classes = notions.Classes.of(tuple(notions.Information(level - x, (1,) * 1024) for x in range(4)))
+    four = Blocks(0, tuple((x + 1, 1024) for x in range(4)), (Hadamard(truth, 1024),) * 4)
+    yield "classes whose audits together take too much", classes, four
+
+
 def certificate_cases() -> Iterator[Case]:
     def case(name: str, notion: notions.Notion, channel: Channel) -> Case:
         certificate = notions.certify(channel, notion)
@@ -657,6 +700,7 @@ def certificate_cases() -> Iterator[Case]:
     own = notions.OwnPrior(NAT, 4)
     for_all = own.channel_of((1,) * 4)
     yield case("own-lip", own, for_all)
+    yield case("own-lip that offers LDP", notions.OwnPrior(NAT, 10), OFFERED)
     transcript = notions.TranscriptPrior(NAT, PRIOR, 2**10)
     at_first = transcript.channel_of(PRIOR)
     yield case("transcript-lip", transcript, at_first)
@@ -711,9 +755,9 @@ def certificate_cases() -> Iterator[Case]:
         ("lip of projective of 2^23 - 2 cells", notions.Information(20 * NAT, (1, 1)), projective(2, 2, 22, NAT)),
         ("lip of bits that are never wrong", notions.Information(20 * NAT, (1, 1, 1)), CHANNELS[NEVER_WRONG]),
         (
-            "lip of bits of 1,025 classes",
-            notions.Information(20 * NAT, (1,) * 1025),
-            Bits.over((2**31, 1 + x) for x in range(1025)),
+            "lip of bits of 836 classes",
+            notions.Information(20 * NAT, (1,) * 836),
+            Bits.over((2**31, 1 + x) for x in range(836)),
         ),
         ("ldp of bits that are never wrong", notions.Ldp(20 * NAT), CHANNELS[NEVER_WRONG]),
         *((f"{name}, a nanonat more", _less(notion), channel) for name, notion, channel in tight),
@@ -722,12 +766,16 @@ def certificate_cases() -> Iterator[Case]:
         ("minid without the pair of classes left out", notions.MinId.over([NAT] * 3 + [2 * NAT] * 3), apart),
         ("geo with an infinite ratio", notions.Geo.between(20 * NAT, 1, [0], [0, 1, 2]), CHANNELS[GOES_ON]),
         (
-            "mutual information over more than 2^16 cells",
+            "mutual information of more steps than are allowed",
             notions.MutualInformation(20 * NAT, (1,) * 257),
             RandomizedResponse(257, (cover_of(NAT, 257),)),
         ),
+        *_too_much(),
         ("own-lip with another channel, which keeps the level", own, RandomizedResponse(4, (for_all.cover[0] + 1,))),
-        ("own-lip with a channel for another level", own, notions.OwnPrior(NAT // 2, 4).channel_of((1,) * 4)),
+        ("own-lip with a channel for another level", own, notions.OwnPrior(3 * NAT // 4, 4).response),
+        ("own-lip that offers LDP at more than its level", notions.OwnPrior(NAT - 10, 10), OFFERED),
+        ("own-lip that offers bits", notions.OwnPrior(20 * NAT, 4), TWO_CLASSES),
+        ("own-lip that offers fewer outputs than values", own, Table(((2**61, 2**61),) * 4)),
         ("own-lip with a channel for another prior", own, own.channel_of((1, 1, 1, 2))),
         ("transcript-lip with a channel for another prior", transcript, transcript.channel_of((1, 1, 1))),
         (
@@ -906,7 +954,18 @@ def own_priors() -> Campaign:
     notion = notions.OwnPrior(NAT, 4)
     return terms(
         domain=domain.Values(("A", "B", "AB", "0")), notion=notion, mechanism="own-lip",
-        channel=notion.channel_of((1,) * 4),
+        channel=notion.response,
+    )  # fmt: skip
+
+
+OFFERED = Hadamard(truth_of(NAT), 10)
+
+
+def offering() -> Campaign:
+    """A campaign in which every device declares a prior, and takes an LDP channel where that tells more."""
+    return terms(
+        domain=domain.Values(tuple("ABCDEFGHIJ")), notion=notions.OwnPrior(NAT, 10), mechanism="own-lip or hadamard",
+        channel=OFFERED,
     )  # fmt: skip
 
 
@@ -924,17 +983,46 @@ def of_sets() -> Campaign:
     return terms(mechanism="subset", channel=SETS)
 
 
+GERMAN = Texts(
+    "de", "Höchster Abschluss", "Was ist Ihr höchster Bildungsabschluss?", "Abendkurse planen.", "Stadtbücherei",
+    "datenschutz@library.example", "Berichte 1 Jahr.", "https://library.example/datenschutz#lang=de",
+    ("keiner", "Grundschule", "Sekundarstufe", "Bachelor", "Master"),
+)  # fmt: skip
+
+
+def informed(**changes: Any) -> Campaign:
+    """A campaign with everything that a person may be told, in three languages."""
+    fields: dict[str, Any] = {
+        "addresses": ("https://study.library.example", "http://127.0.0.1:8000/evening_classes"),
+        "contact": "privacy@library.example, +44 20 7946 0000",
+        "retention": "Reports: one year.\nResults: for good.",
+        "notice": "https://library.example/privacy?study=education",
+        "language": "en",
+        "translations": (GERMAN, Texts("pt-br", "Escolaridade", "Qual é a sua escolaridade?")),
+    }
+    return terms(**{**fields, **changes})
+
+
 def _payload(base: Campaign | None = None, **changes: Any) -> bytes:
     """The payload of a campaign, by default the shared one, with some fields replaced, whatever they then are."""
     names = (
         "title", "question", "purpose", "organisation", "domain", "notion", "mechanism", "channel",
         "opens", "closes", "period_seconds", "answers_per_period", "minimum_reports", "enrolment", "classes",
+        "addresses", "contact", "retention", "notice", "language", "translations",
     )  # fmt: skip
     fields = codec.decode((base or terms()).encode(), limit=2**20)
     assert isinstance(fields, list)
     for name, value in changes.items():
         fields[names.index(name)] = value
     return bytes.fromhex(wire(fields))
+
+
+def _shown(texts: Texts) -> list[Any]:
+    """What a reader is shown, in the order of a translation."""
+    return [
+        texts.language, texts.title, texts.question, texts.purpose, texts.organisation, texts.contact, texts.retention,
+        texts.notice, list(texts.labels), list(texts.classes),
+    ]  # fmt: skip
 
 
 def campaign_cases() -> Iterator[Case]:
@@ -950,6 +1038,8 @@ def campaign_cases() -> Iterator[Case]:
             "inputs": made.channel.inputs,
             "audited": made.certificate.audited,
             "classes": list(made.classes),
+            "addresses": list(made.addresses),
+            "shown": {language: _shown(made.texts(language)) for language in ("en", "de-AT", "pt_BR", "fr")},
             "costs": [certificate.cost for certificate in made.certificates],
             "worst_case": number(made.worst_case),
         }
@@ -983,6 +1073,23 @@ def campaign_cases() -> Iterator[Case]:
     yield described("transcripts", transcripts())
     yield described("sets of items", terms(domain=domain.Items(2, ("bread", "milk", "eggs"))))
     yield described("words of bits", terms(notion=notions.Ldp(2 * NAT), mechanism="bits", channel=FIVE_BITS))
+    yield described("addresses, contact, retention, notice and translations", informed())
+    yield described(
+        "addresses of every form",
+        terms(addresses=(
+            "https://a", "https://xn--bcher-kva.example:65535/a/~b/c.d-e_f", "https://192.0.2.1:1", "https://[2001:db8::1]",
+        )),
+    )  # fmt: skip
+    yield described(
+        "plain http to this machine",
+        terms(addresses=("http://localhost", "http://127.1.2.3:8000", "http://[::1]:8000/a")),
+    )
+    yield described(
+        "classes in two languages",
+        replace(
+            of_classes(), language="en", translations=(Texts("de", "T", "F?", classes=("Mitglieder", "Gäste")),),
+        ),
+    )  # fmt: skip
     good = seal_campaign(terms(), ANALYST)
     trusted = [ANALYST.public.hex()]
 
@@ -1007,7 +1114,7 @@ def campaign_cases() -> Iterator[Case]:
         ("payload with a byte too many", terms().encode() + b"\0", "codec"),
         ("payload with a float", bytes.fromhex(wire([*fields[:10], 604800.0, *fields[11:]])), "codec"),
         ("payload is text", codec.encode("campaign"), "campaign"),
-        ("a field missing", codec.encode(fields[:14]), "campaign"),
+        ("a field missing", codec.encode(fields[:-1]), "campaign"),
         ("an unknown field", codec.encode([*fields, 0]), "campaign"),
         ("no title", _payload(title=""), "campaign"),
         ("title of blanks", _payload(title=" \u00a0"), "campaign"),
@@ -1067,6 +1174,32 @@ def campaign_cases() -> Iterator[Case]:
             _payload(transcripts(), channel=notions.TranscriptPrior(NAT, PRIOR).channel_of((6, 3, 2)).encode()),
             "certificate",
         ),
+        *((f"address: {name}", _payload(addresses=[text]), "campaign") for name, text in NO_ADDRESS.items()),
+        ("five addresses", _payload(addresses=[f"https://{host}" for host in "abcde"]), "campaign"),
+        ("an address twice", _payload(addresses=["https://a", "https://b", "https://a"]), "campaign"),
+        ("addresses as text", _payload(addresses="https://a"), "campaign"),
+        ("an address as bytes", _payload(addresses=[b"https://a"]), "campaign"),
+        ("contact of two lines", _payload(contact="a\nb"), "campaign"),
+        ("contact of 201 characters", _payload(contact="c" * 201), "campaign"),
+        ("retention of 2,001 characters", _payload(retention="r" * 2001), "campaign"),
+        ("retention that turns the line around", _payload(retention="a\u200fb"), "campaign"),
+        *((f"notice: {name}", _payload(notice=text), "campaign") for name, text in NO_LINK.items()),
+        *((f"language {tag!r}", _payload(language=tag), "campaign") for tag in NO_TAG),
+        *(
+            (f"invisible character in the {name}", _payload(**{name: value}), stage)
+            for name, value, stage in (
+                ("title", "Town\u200b", "campaign"),
+                ("organisation", "Town\u00ad library", "campaign"),
+                ("question", "Which\ufeff?", "campaign"),
+                ("purpose", "\U000e0041", "campaign"),
+                ("contact", "a\u200db", "campaign"),
+                ("retention", "a\u3164", "campaign"),
+                ("mechanism", "a\u2060", "campaign"),
+                ("domain", ["values", ["a", "a\u061c", "c", "d", "e"]], "domain"),
+            )
+        ),
+        ("invisible character in a class", _payload(of_classes(), classes=["a", "b\u200e"]), "campaign"),
+        *((f"translation: {name}", _payload(informed(), **changes), "campaign") for name, changes in _mistranslated()),
         (
             "own priors with the channel of somebody's",
             _payload(own_priors(), channel=notions.OwnPrior(NAT, 4).channel_of((3, 1, 1, 1)).encode()),
@@ -1077,6 +1210,92 @@ def campaign_cases() -> Iterator[Case]:
         yield refused(name, envelope.seal(Kind.CAMPAIGN, ANALYST, payload), stage)
 
 
+NO_ADDRESS = {
+    "nothing": "",
+    "no scheme": "study.example",
+    "another scheme": "ftp://study.example",
+    "scheme in upper case": "HTTPS://study.example",
+    "plain http": "http://study.example",
+    "plain http to a private address": "http://192.168.1.2",
+    "plain http to a name that begins as this machine's": "http://127.0.0.1.example",
+    "plain http to this machine in another spelling": "http://127.1",
+    "no host": "https://",
+    "no host but a port": "https://:443",
+    "no host but a path": "https:///a",
+    "a name and password": "https://me:secret@study.example",
+    "a name": "https://study.example@evil.example",
+    "a query": "https://study.example?a=b",
+    "a query after a path": "https://study.example/a?",
+    "a fragment": "https://study.example#a",
+    "host in upper case": "https://Study.example",
+    "host beyond ASCII": "https://bücher.example",
+    "host with an empty label": "https://study..example",
+    "host with a point at its end": "https://study.example.",
+    "host with a hyphen at its end": "https://study-.example",
+    "host with an underscore": "https://my_study.example",
+    "host with a label of 64": f"https://{'a' * 64}.example",
+    "host that is a number": "https://2130706433",
+    "IPv4 address with leading zeros": "https://192.000.002.001",
+    "IPv6 address without brackets": "https://2001:db8::1",
+    "IPv6 address in a long form": "https://[2001:db8:0:0:0:0:0:1]",
+    "IPv6 address with a zone": "https://[fe80::1%25eth0]",
+    "port 0": "https://study.example:0",
+    "port 65536": "https://study.example:65536",
+    "port with a leading zero": "https://study.example:0443",
+    "port without digits": "https://study.example:",
+    "path with a slash at its end": "https://study.example/",
+    "path with an empty name": "https://study.example/a//b",
+    "path that goes up": "https://study.example/a/..",
+    "path with an escape": "https://study.example/%61",
+    "a backslash": "https://study.example\\evil",
+    "a blank": "https://study.example/a b",
+    "a line end": "https://study.example\n",
+    "201 characters": "https://study.example/" + "a" * 180,
+}
+NO_LINK = {
+    "plain http": "http://library.example",
+    "no scheme": "library.example/privacy",
+    "a script": "javascript:alert(1)",
+    "a name": "https://library.example@evil.example",
+    "no host": "https:///privacy",
+    "a quotation mark": 'https://library.example/"',
+    "a line end": "https://library.example/\n",
+    "501 characters": "https://library.example/" + "a" * 477,
+}
+NO_TAG = ("DE", "d", "deutsch", "de-", "de_at", "de-a", "de-at-de-at-de", "-de")
+
+
+def _mistranslated() -> Iterator[tuple[str, dict[str, Any]]]:
+    good: Any = GERMAN.encode()
+    yield "a field missing", {"translations": [good[:-1]]}
+    yield "a field too many", {"translations": [[*good, 0]]}
+    yield "text in place of an array", {"translations": ["de"]}
+    yield "no array of them", {"translations": "de"}
+    yield "none for the campaign's own language", {"translations": [["en", *good[1:]]]}
+    yield "without a language", {"translations": [["", *good[1:]]]}
+    yield "tag in upper case", {"translations": [["DE", *good[1:]]]}
+    yield "of a campaign without a language", {"language": ""}
+    yield "two of one language", {"translations": [good, good]}
+    yield "out of order", {"translations": [["fr", *good[1:]], good]}
+    yield "33 of them", {"translations": [[f"a{one:02}"[:1] + chr(97 + one // 26) + chr(97 + one % 26), *good[1:]]
+                                          for one in range(33)]}  # fmt: skip
+    yield "no title", {"translations": [["de", "", *good[2:]]]}
+    yield "no question", {"translations": [["de", "T", " ", *good[3:]]]}
+    yield "four labels for five values", {"translations": [[*good[:8], good[8][:4], []]]}
+    yield "labels that are equal", {"translations": [[*good[:8], ["a"] * 5, []]]}
+    yield "label that is empty", {"translations": [[*good[:8], ["a", "b", "c", "d", ""], []]]}
+    yield "label with a blank at its end", {"translations": [[*good[:8], ["a", "b", "c", "d", "e "], []]]}
+    yield "label with an invisible character", {"translations": [[*good[:8], ["a", "b", "c", "d", "d\u200b"], []]]}
+    yield "label as a number", {"translations": [[*good[:8], ["a", "b", "c", "d", 5], []]]}
+    yield "classes of a campaign without", {"translations": [[*good[:9], ["Gäste"]]]}
+    yield "notice that is no link", {"translations": [[*good[:7], "http://library.example", [], []]]}
+    for place, name in enumerate(("title", "question", "purpose", "organisation", "contact", "retention"), 1):
+        yield (
+            f"{name} with an invisible character",
+            {"translations": [[*good[:place], f"{good[place]}\u2064", *good[place + 1 :]]]},
+        )
+
+
 def _wide_table(width: int) -> list[list[Fraction]]:
     return [[Fraction(1, width)] * width] * 5
 
@@ -1084,6 +1303,65 @@ def _wide_table(width: int) -> list[list[Fraction]]:
 def _small_order_campaign() -> bytes:
     public = (1).to_bytes(32, "little")
     return codec.encode([1, 1, keys.key_id(public), terms().encode(), public + bytes(32)])
+
+
+def closing_cases() -> Iterator[Case]:
+    data, other = (seal_campaign(made, ANALYST) for made in (terms(), terms(title="Another")))
+    signed = open_campaign(data, [ANALYST.public])
+
+    def sealed(*fields: Any, by: SigningKey = ANALYST, kind: Kind = Kind.CLOSING) -> bytes:
+        return envelope.seal(kind, by, bytes.fromhex(wire(list(fields))))
+
+    for name, closes, periods in (
+        ("a second before its own closing", OPENS + 4 * WEEK, 4),
+        ("within a period", OPENS + WEEK + 1, 2),
+        ("between two periods", OPENS + WEEK, 1),
+        ("before it opens", OPENS, 0),
+        ("in 1970", 0, 0),
+    ):
+        yield {
+            "name": name,
+            "campaign": data.hex(),
+            "closing": seal_closing(signed, closes, ANALYST).hex(),
+            "closes": closes,
+            "periods": periods,
+        }
+    good = sealed(signed.id, OPENS + WEEK)
+    refused = [
+        ("at its own closing", sealed(signed.id, OPENS + 4 * WEEK + 1), "campaign"),
+        ("later than its own closing", sealed(signed.id, OPENS + 5 * WEEK), "campaign"),
+        ("after 2^40", sealed(signed.id, 2**40 + 1), "campaign"),
+        ("before 1970", sealed(signed.id, -1), "campaign"),
+        ("time as text", sealed(signed.id, "now"), "campaign"),
+        ("time as a float", sealed(signed.id, 1.5), "codec"),
+        ("another campaign", sealed(campaign_id(other), OPENS + WEEK), "campaign"),
+        ("campaign id of 15 bytes", sealed(signed.id[:15], OPENS + WEEK), "campaign"),
+        ("campaign id as text", sealed(signed.id.hex()[:16], OPENS + WEEK), "campaign"),
+        ("a field missing", sealed(signed.id), "campaign"),
+        ("a field too many", sealed(signed.id, OPENS + WEEK, 0), "campaign"),
+        ("payload is not msgpack", _sealed_closing(b"\xc1"), "codec"),
+        ("payload with a byte too many", _sealed_closing(codec.encode([signed.id, 1]) + b"\0"), "codec"),
+        ("another author", sealed(signed.id, OPENS + WEEK, by=STRANGER), "envelope"),
+        ("another author under this one's key id", _forged(codec.encode([signed.id, OPENS + WEEK])), "signature"),
+        ("a report", sealed(signed.id, OPENS + WEEK, kind=Kind.REPORT), "campaign"),
+        ("the campaign itself", data, "campaign"),
+        ("one bit of the payload", good[:20] + bytes([good[20] ^ 4]) + good[21:], "signature"),
+        ("cut short", good[:-1], "codec"),
+        ("a byte too many", good + b"\0", "codec"),
+        ("nothing", b"", "codec"),
+        ("a text file", b"closed", "envelope"),
+    ]  # fmt: skip
+    for name, notice, stage in refused:
+        yield {"name": name, "campaign": data.hex(), "closing": notice.hex(), "stage": stage}
+
+
+def _sealed_closing(payload: bytes) -> bytes:
+    return envelope.seal(Kind.CLOSING, ANALYST, payload)
+
+
+def _forged(payload: bytes) -> bytes:
+    signature = STRANGER.sign(envelope.signed_message(Kind.CLOSING, ANALYST.id, payload))
+    return codec.encode([1, 4, ANALYST.id, payload, signature])
 
 
 # 8. Reports and enrolments
@@ -1180,16 +1458,28 @@ def report_cases() -> Iterator[Case]:
         }
 
 
+def _own_channel(made: Campaign, prior: tuple[int, ...]) -> Channel:
+    """The channel of whoever declares ``prior`` in a campaign for own priors."""
+    if not isinstance(made.notion, notions.OwnPrior):
+        raise TypeError("only a campaign for people's own priors has channels of their own")
+    return made.notion.channel_of(prior, made.channel)
+
+
 def enrolment_cases() -> Iterator[Case]:
-    plain_campaign, own_campaign = (seal_campaign(made, ANALYST) for made in (terms(), own_priors()))
-    key, own_key = (
-        SigningKey.for_campaign(DEVICE_SECRET, campaign_id(data)) for data in (plain_campaign, own_campaign)
+    made = plain_terms, own_terms, offering_terms = terms(), own_priors(), offering()
+    plain_campaign, own_campaign, offering_campaign = (seal_campaign(one, ANALYST) for one in made)
+    key, own_key, offering_key = (
+        SigningKey.for_campaign(DEVICE_SECRET, campaign_id(data))
+        for data in (plain_campaign, own_campaign, offering_campaign)
     )
-    for name, data, by, prior in (
-        ("a device introduces itself", plain_campaign, key, None),
-        ("a device declares a prior", own_campaign, own_key, (1, 50, 7, 1)),
-        ("a declared prior of weights that sum to 2^20", own_campaign, own_key, (2**20 - 3, 1, 1, 1)),
-        ("a uniform declared prior", own_campaign, own_key, (1, 1, 1, 1)),
+    near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
+    for name, one, data, by, prior in (
+        ("a device introduces itself", plain_terms, plain_campaign, key, None),
+        ("a device declares a prior", own_terms, own_campaign, own_key, (1, 50, 7, 1)),
+        ("a declared prior of weights that sum to 2^20", own_terms, own_campaign, own_key, (2**20 - 3, 1, 1, 1)),
+        ("a uniform declared prior", own_terms, own_campaign, own_key, (1, 1, 1, 1)),
+        ("a prior under which the offered channel tells more", offering_terms, offering_campaign, offering_key, near),
+        ("a prior under which the response tells more", offering_terms, offering_campaign, offering_key, nearer),
     ):
         yield {
             "name": name,
@@ -1198,6 +1488,7 @@ def enrolment_cases() -> Iterator[Case]:
             "campaign_id": campaign_id(data).hex(),
             "public": by.public.hex(),
             "prior": None if prior is None else list(prior),
+            "channel": None if prior is None else codec.encode(_own_channel(one, prior).encode()).hex(),
         }
     longest = (2**12 - 1, 2**12 + 1) * 128
     yield {
@@ -1272,6 +1563,7 @@ FILES = {
     "level": ("6.1", level_cases),
     "certificate": ("6", certificate_cases),
     "campaign": ("7", campaign_cases),
+    "closing": ("7.2", closing_cases),
     "report": ("8", report_cases),
     "enrolment": ("8.3", enrolment_cases),
 }

@@ -308,6 +308,20 @@ def triples(k: int, outside_bytes: bytes) -> Law:
     return Law(k, m, 128, 16, weight, sample)
 
 
+def wave(k: int, b: int, outside_bytes: bytes) -> Law:
+    outside = big(outside_bytes)
+    inside = (2**128 - (k - 1) * outside) // (2 * b + 1)
+
+    def sample(x: int, rand: bytes) -> int:
+        u = big(rand)
+        if u < (2 * b + 1) * inside:
+            return x + u // inside
+        j = (u - (2 * b + 1) * inside) // outside
+        return j if j < x else j + 2 * b + 1
+
+    return Law(k, k + 2 * b, 128, 16, lambda x, y: inside if x <= y <= x + 2 * b else outside, sample)
+
+
 FAMILIES: dict[str, Callable[..., Law]] = {
     "table": table,
     "response": response,
@@ -320,6 +334,7 @@ FAMILIES: dict[str, Callable[..., Law]] = {
     "noise": noise,
     "windows": windows,
     "triples": triples,
+    "wave": wave,
 }
 
 

@@ -1,0 +1,182 @@
+"""Laws of closing a campaign early: it can only be shortened, by its author, and whoever counts obeys."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.intake.ingest import ingest
+from aggregator.intake.rebuild import Sources, rebuild
+from aggregator.study import Study, StudyError
+from protocol import envelope
+from protocol.closing import Closing, open_closing, seal_closing
+from protocol.envelope import Kind
+from protocol.errors import BadData, CampaignError
+from protocol.keys import SigningKey
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, OPENS, WEEK, campaign, report
+from tests.aggregator.test_cli import run
+from tests.aggregator.test_receive import ask, served
+
+PLAIN = campaign(5)
+OTHER = SigningKey(bytes([8]) * 32)
+
+
+def notice(closes, signed=PLAIN, key=AUTHOR):
+    """A notice as whoever has ``key`` can write it."""
+    return envelope.seal(Kind.CLOSING, key, Closing(signed.id, closes).encode())
+
+
+def fetched(address, path):
+    """Status and body of one GET."""
+    status, _, body = ask(address, "GET", path)
+    return status, body
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of one campaign of four weeks, with the keys of ten devices."""
+    return crowd.study(tmp_path / "study", PLAIN, range(10))
+
+
+def counted(study, *reports, now=NOW):
+    """Ingest a batch; how many were accepted, and what was refused."""
+    batch = study.path.parent / f"{len(list(study.path.parent.iterdir()))}.htr"
+    batch.write_bytes(b"".join(reports))
+    found = ingest(study, [batch], now=now)
+    return found.accepted, dict(found.rejected)
+
+
+@given(st.integers(-(2**41), 2**41))
+@settings(deadline=None)
+def test_a_notice_never_extends(closes):
+    """Whatever time an author signs, a notice that opens is before the campaign's own closing, and adds no period."""
+    terms = PLAIN.terms
+    try:
+        found = open_closing(notice(closes), PLAIN)
+    except (BadData, ValueError):
+        assert not 0 <= closes < terms.closes
+        return
+    assert 0 <= found.closes == closes < terms.closes
+    last = terms.periods_until(closes)
+    assert 0 <= last <= terms.periods
+    # Exactly the periods that have a second before the closing are left.
+    assert last == len({(now - terms.opens) // WEEK for now in range(terms.opens, min(closes, terms.closes), WEEK)})
+
+
+def test_only_the_author_seals_one():
+    """Another key, and a time that is not earlier, make no notice."""
+    with pytest.raises(CampaignError, match="only its author"):
+        seal_closing(PLAIN, OPENS, OTHER)
+    with pytest.raises(CampaignError, match="never later"):
+        seal_closing(PLAIN, PLAIN.terms.closes, AUTHOR)
+
+
+def test_reports_after_the_closing_are_late_and_those_before_are_taken(study):
+    """Closed within period 1: reports of periods 0 and 1 are taken, whenever they come, and later ones are refused."""
+    later = NOW + 3 * WEEK
+    closed = study.close_early(notice(OPENS + WEEK + 1))
+    assert closed.closes == OPENS + WEEK + 1
+    sent = [report(number, PLAIN, period=number) for number in range(4)]
+    assert counted(study, *sent, now=later) == (2, {"late": 2})
+    (status,) = study.status(later)
+    assert (status.closed_early, status.open, status.rejected) == (OPENS + WEEK + 1, False, {"late": 2})
+    assert status.as_json()["closed_early"] == OPENS + WEEK + 1
+
+
+def test_what_was_counted_stays(study):
+    """A notice that comes after reports it would refuse takes nothing back."""
+    assert counted(study, report(0, PLAIN, period=1))[0] == 1
+    study.close_early(notice(OPENS + WEEK))
+    assert study.periods(PLAIN) == {1: 1}
+    assert counted(study, report(1, PLAIN, period=1)) == (0, {"late": 1})
+
+
+@pytest.mark.parametrize(
+    ("data", "stage"),
+    [
+        (notice(OPENS + WEEK, key=OTHER), "envelope"),
+        (notice(PLAIN.terms.closes), "campaign"),
+        (notice(PLAIN.terms.closes + WEEK), "campaign"),
+        (envelope.seal(Kind.REPORT, AUTHOR, Closing(PLAIN.id, OPENS).encode()), "campaign"),
+        (notice(OPENS)[:-1] + bytes([notice(OPENS)[-1] ^ 1]), "signature"),
+        (PLAIN.data, "campaign"),
+        (b"", "codec"),
+    ],
+)
+def test_a_forged_foreign_or_extending_notice_is_refused(study, data, stage):
+    """Another's signature, a flipped bit, another kind and a later time are refused, and nothing is closed."""
+    with pytest.raises(BadData) as refused:
+        study.close_early(data)
+    assert refused.value.stage == stage
+    assert study.listed()[0].closes is None
+
+
+def test_a_notice_for_a_campaign_that_is_not_there_is_refused(study):
+    """A study takes notices about its own campaigns only."""
+    with pytest.raises(StudyError, match="names no campaign"):
+        study.close_early(notice(OPENS, campaign(6)))
+
+
+def test_a_notice_cannot_be_rolled_back(study):
+    """A later notice is refused, the same changes nothing, and an earlier one holds, for all who read it."""
+    other = Study.open(str(study.path))
+    study.close_early(notice(OPENS + 2 * WEEK))
+    assert study.close_early(notice(OPENS + 2 * WEEK)).closes == OPENS + 2 * WEEK
+    with pytest.raises(CampaignError, match="opens nothing again"):
+        other.close_early(notice(OPENS + 3 * WEEK))
+    assert other.close_early(notice(OPENS + WEEK)).closes == OPENS + WEEK
+    assert counted(study, report(0, PLAIN, period=1), now=NOW + WEEK) == (0, {"late": 1})
+    assert [one.closes for one in study.listed()] == [OPENS + WEEK]
+
+
+def test_in_a_batch_it_is_malformed_and_closes_nothing(study):
+    """A notice among reports is one malformed item, and has no effect: it is imported by the analyst's hand."""
+    assert counted(study, notice(OPENS), report(0, PLAIN)) == (1, {"malformed": 1})
+    assert study.listed()[0].closes is None
+
+
+def test_a_rebuilt_study_stays_closed(study, tmp_path):
+    """rebuild takes notices over."""
+    study.close_early(notice(OPENS + 2 * WEEK))
+    study.close_early(notice(OPENS + WEEK))
+    rebuild(study.path, tmp_path / "new", Sources(batches=[]), now=NOW)
+    assert Study.open(str(tmp_path / "new")).listed()[0].closes == OPENS + WEEK
+
+
+def test_the_service_hands_it_out(study):
+    """The list says since when, and the notice's bytes are served beside the campaign's, which stay as they are."""
+    where = f"/v1/campaigns/{PLAIN.id.hex()}"
+    with served(study) as address:
+        assert fetched(address, f"{where}/closing")[0] == 404
+        assert json.loads(fetched(address, "/v1/campaigns")[1])["campaigns"][0]["closed_early"] is None
+    study.close_early(notice(OPENS + WEEK))
+    with served(study) as address:
+        assert fetched(address, f"{where}/closing") == (200, notice(OPENS + WEEK))
+        assert json.loads(fetched(address, "/v1/campaigns")[1])["campaigns"][0]["closed_early"] == OPENS + WEEK
+        assert fetched(address, where) == (200, PLAIN.data)
+
+
+def test_an_author_closes_and_the_desk_obeys(study, tmp_path):
+    """close signs a notice, inspect says what it claims, import takes it in without --trust, status says since when."""
+    (tmp_path / "c.campaign").write_bytes(PLAIN.data)
+    (tmp_path / "a.key").write_text(AUTHOR.line())
+    (tmp_path / "b.key").write_text(OTHER.line())
+    on = datetime.datetime.fromtimestamp(OPENS + WEEK, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    command = ("close", tmp_path / "c.campaign", "--at", on, "--out", tmp_path / "c.closing", "--key")
+    assert "no trusted author" in run(*command, tmp_path / "b.key", code=65).stderr
+    made = json.loads(run(*command, tmp_path / "a.key", "--json").stdout)
+    assert (made["id"], made["closes"]) == (PLAIN.id.hex(), OPENS + WEEK)
+    assert json.loads(run("inspect", tmp_path / "c.closing", "--json").stdout)["campaign"] == PLAIN.id.hex()
+    assert run("inspect", tmp_path / "c.closing").stdout.strip()
+    of = ("--study", study.path)
+    assert "closed early" in run(*of, "import", tmp_path / "c.closing").stdout
+    assert json.loads(run(*of, "status", "--json").stdout)[0]["closed_early"] == OPENS + WEEK
+    assert "closed" in run(*of, "status").stdout
+    run(*of, "import", tmp_path / "c.campaign", code=2)
+    late = (*command[:3], "2100-01-01", "--out", tmp_path / "d.closing", "--key", tmp_path / "a.key")
+    assert "never later" in run(*late, code=65).stderr

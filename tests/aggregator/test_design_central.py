@@ -1,0 +1,94 @@
+"""A trusted server's least error is that of linear programs written another way, and of every rule that is allowed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from aggregator.families.response.recipe import lip_response
+from aggregator.reproduce.lip.people import trusted_sum
+from aggregator.reproduce.lip.published import bit, of_bit
+from aggregator.reproduce.lip.trusted_curator import MOST_PEOPLE, central, central_of, least_error
+
+NAT = 10**9
+
+
+def over_corners(law, low, high):
+    """The linear program over all corners of the posteriors of a sum: one sum, or two whose mean is at an end."""
+    corners = []
+    for s in range(len(law)):
+        if low <= s <= high:
+            corners.append(np.eye(len(law))[s])
+    for s, t in itertools.combinations(range(len(law)), 2):
+        for end in (low, high):
+            if s < end < t:
+                corner = np.zeros(len(law))
+                corner[s], corner[t] = (t - end) / (t - s), (end - s) / (t - s)
+                corners.append(corner)
+    pool, sums = np.array(corners), np.arange(len(law))
+    solved = linprog(-((pool @ sums) ** 2), A_eq=pool.T, b_eq=law, method="highs")
+    return float(law @ sums**2 + solved.fun)
+
+
+@pytest.mark.parametrize(
+    ("people", "share", "nats"), [(1, 0.3, 1), (2, 0.5, 0.2), (5, 0.5, 1), (7, 0.1, 2), (9, 0.8, 0.5)]
+)
+def test_the_optimum_of_a_global_prior_is_the_program_over_all_corners(people, share, nats):
+    """Tails pooled to the end of the range, one atom split, are the optimum: .0899 for 5 people, p = 1/2, 1 nat."""
+    law = np.array([math.comb(people, s) * share**s * (1 - share) ** (people - s) for s in range(people + 1)])
+    found = central(people, share, round(nats * NAT))
+    assert found.mse == pytest.approx(over_corners(law, found.low, found.high), abs=1e-9)
+    if people == 5:
+        assert found.mse == pytest.approx(0.0899, abs=5e-5)
+
+
+def test_any_law_and_range_is_the_program_over_all_corners():
+    """The rule holds for laws with gaps and for tails that meet, which leaves the two ends: 40 random laws."""
+    generator = np.random.default_rng(4)
+    met = 0
+    for _ in range(40):
+        law = generator.dirichlet(np.full(6, 0.7)) * (generator.random(6) < 0.8)
+        if not law.any():
+            continue
+        law /= law.sum()
+        mean = float(law @ np.arange(6))
+        low, high = mean * generator.random(), mean + (5 - mean) * generator.random()
+        found = least_error(law, low, high)
+        assert found == pytest.approx(over_corners(law, low, high), abs=1e-8)
+        variance = float(law @ np.arange(6) ** 2 - mean**2)
+        met += found == pytest.approx(variance - (mean - low) * (high - mean))
+    assert 0 < met < 40
+
+
+def test_more_privacy_costs_a_server_and_sides_are_alike():
+    """The optimum falls with the level, is the same for zeros as for ones, and never above silence."""
+    for people, share in ((2, 0.05), (50, 0.3), (100, 0.1)):
+        errors = [central(people, share, level) for level in (NAT // 10, NAT // 2, NAT, 5 * NAT)]
+        assert all(a.mse >= b.mse - 1e-12 for a, b in itertools.pairwise(errors))
+        assert all(0 <= found.mse <= found.silent == pytest.approx(people * share * (1 - share)) for found in errors)
+        mirror = central(people, 1 - share, NAT)
+        assert (people - mirror.high, mirror.mse) == (pytest.approx(errors[2].low), pytest.approx(errors[2].mse))
+    assert errors[2].mse == pytest.approx(0.0147, abs=5e-5)
+    for people, share in ((0, 0.5), (1, 0.0), (1, 1.0)):
+        with pytest.raises(ValueError, match="a sum is"):
+            central(people, share, NAT)
+
+
+def test_the_optimum_of_own_priors_agrees_and_is_below_all_rules():
+    """With one prior for all it is the closed form; with own ones it is below what devices may send (Theorem 6) and
+    below the rule for large crowds; a person alone has the local optimum."""
+    generator = np.random.default_rng(8)
+    for people, nats in ((2, 0.5), (3, 1.0), (4, 2.0)):
+        level = round(nats * NAT)
+        assert central_of([0.3] * people, level) == pytest.approx(central(people, 0.3, level).mse, abs=1e-7)
+        p = generator.uniform(0.05, 0.95, people).round(3)
+        devices = sum(of_bit(lip_response(bit(str(share)), level), bit(str(share))) for share in p)
+        assert central_of(p, level) <= min(devices, trusted_sum(p, nats)) + 1e-9
+    assert central_of([0.1], NAT) == pytest.approx(of_bit(lip_response(bit("0.1"), NAT), bit("0.1")), abs=1e-8)
+    for shares in ([], [0.5] * (MOST_PEOPLE + 1), [1.0]):
+        with pytest.raises(ValueError, match="1 to"):
+            central_of(shares, NAT)

@@ -1,0 +1,151 @@
+"""Laws of estimates of numbers: the default distribution, the mean with its error, and what is said of rounding."""
+
+import csv
+import io
+import math
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from aggregator.estimate import query
+from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.distribution import project
+from aggregator.estimate.linear import solve
+from aggregator.estimate.result import ROUNDED, estimate
+from aggregator.estimate.tally import Tally
+from aggregator.families.bits import recipe as unary
+from aggregator.families.mechanism import Question
+from aggregator.families.projective.recipe import projective
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
+from aggregator.planner.choice import candidates
+from aggregator.planner.plan import plan
+from aggregator.present.document import estimate_csv
+from aggregator.present.listing import plan_table
+from aggregator.present.table import estimate_table
+from protocol.campaign import Campaign
+from protocol.channels.bits.channel import S
+from protocol.domain import Buckets, Values
+from protocol.exact import NANONATS
+from protocol.notions import Ldp
+
+
+def asked(domain, channel):
+    return Campaign("T", "Q?", "", "O", domain, Ldp(NANONATS), "any", channel, 0, 86400, 86400, 1, 1, "open")
+
+
+def shapes(k):
+    x = (np.arange(k) + 0.5) / k
+    hill = np.exp(-(((x - 0.4) / 0.15) ** 2))
+    spike = 0.53 * hill / hill.sum()
+    spike[2 * k // 5] += 0.47
+    yield x * (1 - x) ** 4  # Beta(2, 5)
+    yield np.exp(-(((x - 0.25) / 0.08) ** 2)) + 0.6 * np.exp(-(((x - 0.7) / 0.1) ** 2))
+    yield spike
+    yield np.exp(-6 * x)
+
+
+def wasserstein(p, q):
+    """As a part of the range."""
+    return np.abs(np.cumsum(p) - np.cumsum(q))[:-1].sum() / (len(p) - 1)
+
+
+def told(decoder, p, n, generator):
+    law = np.maximum(decoder.forward(p), 0)
+    return Tally.of(generator.multinomial(n, law / law.sum()))
+
+
+def test_the_default_of_numbers_has_the_smaller_distance_on_ordered_shapes():
+    """Over four ordered shapes, 32 edges and 5,000 reports at 1 nat, the projection has at most .85 of the Wasserstein
+    distance of empirical Bayes in the mean of the logarithms, and loses nowhere by more than a fifth; 15 surveys each,
+    seed fixed. It is the default of numbers; of labels, which are in no order, empirical Bayes is."""
+    generator, ratios, k = np.random.default_rng(5), [], 32
+    channel = projective(k, NANONATS)
+    decoder = decoder_of(channel)
+    for p in shapes(k):
+        p = p / p.sum()
+        tallies = [told(decoder, p, 5000, generator) for _ in range(15)]
+        found = [solve(decoder, tally) for tally in tallies]
+        ours = np.mean([wasserstein(project(one.raw), p) for one in found])
+        ratios.append(ours / np.mean([wasserstein(empirical_bayes(one.raw, one.se), p) for one in found]))
+    assert np.exp(np.mean(np.log(ratios))) < 0.85
+    assert max(ratios) < 1.2
+    one = estimate(asked(Buckets.of(range(k)), channel), tallies[0])
+    assert one.method == "projection"
+    np.testing.assert_allclose(one.share, project(one.raw))
+    assert estimate(asked(Values(tuple(map(str, range(k)))), channel), tallies[0]).method == "empirical-bayes"
+
+
+OUE = unary.oue(8, NANONATS)
+EDGES = Buckets.of([0, 1, 2, 4, 8, 16, 32, 64])
+
+
+def test_the_plan_states_the_error_of_the_mean():
+    """The planned standard error of the mean is that of n expected reports read by the estimate, for each mechanism."""
+    question, n = Question(EDGES, Ldp(NANONATS)), 10**9
+    checked = 0
+    rows = {row.mechanism: row for row in plan(question, n)}
+    for mechanism, one in candidates(question):
+        if isinstance(one, str) or math.isnan(one.mean_variance):
+            continue
+        law = decoder_of(one.channel).forward(np.full(8, 1 / 8))
+        answer = query.mean(asked(EDGES, one.channel), Tally(np.rint(n * law).astype(np.int64), n))
+        assert rows[mechanism.name].mean_se == pytest.approx(answer.se, rel=1e-5), mechanism.name
+        assert rows[mechanism.name].as_json()["mean_se"] == rows[mechanism.name].mean_se
+        checked += 1
+    assert checked >= 4
+    console = Console(file=io.StringIO(), width=200)
+    console.print(plan_table(list(rows.values()), question, n))
+    assert "se of the mean" in console.file.getvalue()
+    assert plan(Question(Values(tuple("abc")), Ldp(NANONATS)), n)[0].mean_se is None
+
+
+def covered(surveys, seed, people=400):
+    """For each of some channels and laws of numbers, how often the 95% interval of the mean holds the mean."""
+    generator = np.random.default_rng(seed)
+    for channel in (randomized_response(8, NANONATS), projective(8, NANONATS), OUE):
+        terms, decoder = asked(EDGES, channel), decoder_of(channel)
+        for p in (np.full(8, 1 / 8), np.array([0.6, 0.2, 0.1, 0.1, 0, 0, 0, 0]), np.array([0.9] + [0.0] * 6 + [0.1])):
+            mean, hits = float(p @ np.array(EDGES.edges, dtype=float)), 0
+            for _ in range(surveys):
+                if channel.unary:
+                    held = generator.multinomial(people, p)
+                    own, other = channel.own[0] / S, channel.other[0] / S
+                    counts = generator.binomial(held, own) + generator.binomial(people - held, other)
+                    tally = Tally(counts, people)
+                else:
+                    tally = told(decoder, p, people, generator)
+                answer = query.mean(terms, tally)
+                hits += answer.low <= mean <= answer.high
+            yield hits / surveys
+
+
+def test_intervals_of_means_hold():
+    """Of 540 surveys of 400 people, 60 of each of 9 cases, more than 91.2% of the 95% intervals hold the mean (alpha
+    10^-4 for a coverage of 95%); a failure means that the interval of a mean is too narrow."""
+    assert np.mean(list(covered(60, 3))) > 0.912
+
+
+@pytest.mark.long
+def test_intervals_of_means_hold_long():
+    """Over 4,000 surveys of each of 9 cases, 400 people at 1 nat, coverage is 93.5 to 96%; seed fixed."""
+    found = list(covered(4000, 4))
+    assert min(found) > 0.935
+    assert max(found) < 0.96
+
+
+def test_what_a_share_of_rounded_numbers_is_is_said_everywhere():
+    """Table, JSON and CSV say that numbers were rounded at random; of labels none does."""
+    counts = Tally.of(np.full(8, 100))
+    channel = randomized_response(8, NANONATS)
+    for domain, says in ((EDGES, True), (Values(tuple("abcdefgh")), False)):
+        found = estimate(asked(domain, channel), counts)
+        console = Console(file=io.StringIO(), width=400)
+        console.print(estimate_table(found))
+        table = " ".join(console.file.getvalue().split())
+        assert (ROUNDED in table) is says
+        assert ("rounded to" in table) is says
+        assert found.as_json()["note"] == (ROUNDED if says else None)
+        kinds = {row["value_kind"] for row in csv.DictReader(io.StringIO(estimate_csv(found)))}
+        assert kinds == {"randomly rounded number" if says else "value"}

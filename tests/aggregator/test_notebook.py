@@ -1,0 +1,91 @@
+"""A study in Python: what an analyst gets in a notebook is what the command line prints and writes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from matplotlib.figure import Figure
+
+from aggregator import Estimate, Study, ingest
+from aggregator.cli.shell import halftruth
+from aggregator.present.table import decimals, percent
+from aggregator.storage.tables import StudyError
+from tests.aggregator.crowd import NOW, campaign, report, study
+
+SIGNED = campaign(4, title="Education <b>& more</b>")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """The estimate of 60 reports, and the study that they are in."""
+    folder = tmp_path_factory.mktemp("desk")
+    made = study(folder / "lib", SIGNED, range(60))
+    (folder / "batch.htr").write_bytes(b"".join(report(n, SIGNED, n % 3) for n in range(60)))
+    assert ingest(made, [folder / "batch.htr"], now=NOW).accepted == 60
+    return folder / "lib", Study.open(folder / "lib").estimate("education")
+
+
+def said(lib, *words):
+    result = CliRunner().invoke(halftruth, ["--study", str(lib), "estimate", "education", *words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_a_studys_estimate_is_the_commands(found):
+    """``Study.estimate`` gives the JSON that `halftruth estimate` prints, with the same options by the same names."""
+    lib, estimate = found
+    assert isinstance(estimate, Estimate)
+    assert estimate.as_json() == json.loads(said(lib, "--json"))
+    again = Study.open(lib).estimate("education", period=0, method="linear", confidence=0.8)
+    assert again.as_json() == json.loads(
+        said(lib, "--json", "--period", "0", "--method", "linear", "--confidence", "0.8")
+    )
+
+
+def test_the_table_is_arrow_and_has_the_rows_of_the_csv(found):
+    """The table has the columns and numbers of --format csv, typed, and hands them on by the Arrow C stream."""
+    lib, estimate = found
+    table = estimate.table()
+    assert pa.table(table).equals(table)
+    assert table.__arrow_c_stream__() is not None
+    rows = list(csv.DictReader(io.StringIO(said(lib, "--format", "csv"))))
+    assert table["value"].to_pylist() == [row["value"] for row in rows]
+    for name in ("estimate", "raw", "se", "low", "high"):
+        np.testing.assert_allclose(table[name].to_numpy(), [float(row[name]) for row in rows])
+    assert set(table["period"].to_pylist()) == {"latest"}
+    assert set(Study.open(lib).estimate("education", period=0).table()["period"].to_pylist()) == {"0"}
+
+
+def test_the_plot_is_a_figure_with_a_bar_for_each_value(found):
+    """``plot`` returns the figure that --plot writes: its bars are the shares."""
+    _, estimate = found
+    drawn = estimate.plot()
+    assert isinstance(drawn, Figure)
+    widths = [bar.get_width() for bar in drawn.axes[0].patches]
+    np.testing.assert_allclose(widths[: estimate.size], estimate.share)
+
+
+def test_a_notebook_shows_text_of_an_author_as_text(found):
+    """The HTML for a notebook has every share, and no markup out of a campaign's texts."""
+    _, estimate = found
+    shown = estimate._repr_html_()
+    assert "Education &lt;b&gt;&amp; more&lt;/b&gt;" in shown
+    assert "<b>&" not in shown
+    places = decimals(estimate, range(estimate.size))
+    assert all(percent(share, places) in shown for share in estimate.share)
+    assert len(repr(estimate)) < 200
+
+
+def test_what_a_campaign_does_not_have_is_refused(found):
+    """A period that the campaign does not have, or a campaign that the study does not have, is a StudyError."""
+    lib, _ = found
+    with pytest.raises(StudyError, match="periods 0 to 3"):
+        Study.open(lib).estimate("education", period=4)
+    with pytest.raises(StudyError, match="names no campaign"):
+        Study.open(lib).estimate("health")

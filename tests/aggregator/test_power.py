@@ -1,0 +1,119 @@
+"""Laws of power failures: what was said to be done is on the disk, and nothing was removed before its successor was."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from aggregator.intake.compact import compact
+from aggregator.intake.ingest import ingest
+from aggregator.intake.rebuild import Sources, rebuild
+from aggregator.receive import inbox
+from aggregator.storage import tables
+from aggregator.study import Study
+from tests.aggregator.crowd import AUTHOR, NOW, campaign, enrolment, report
+from tests.aggregator.power import Disk
+
+OPEN = campaign(enrolment="open", answers=2, title="Open")
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    """Remembers what is brought to the disk."""
+    return Disk(monkeypatch)
+
+
+@pytest.fixture
+def left(disk, tmp_path):
+    """What a power failure at this moment leaves of a study, as a function."""
+    numbers = count()
+
+    def after(study):
+        assert disk.survives(study.path)
+        return Study.open(disk.left_of(study.path, tmp_path / f"left-{next(numbers)}"))
+
+    return after
+
+
+def made(path):
+    """A new study of ``OPEN``."""
+    study = Study.create(path)
+    study.import_campaign(OPEN.data, [AUTHOR.public], "open")
+    return study
+
+
+def batch(folder, *numbers, period=0):
+    """A file of the enrolments and reports of some devices."""
+    file = folder / f"{'-'.join(map(str, numbers))}.htr"
+    file.write_bytes(b"".join(enrolment(n, OPEN) + report(n, OPEN, n % 16, period=period) for n in numbers))
+    return file
+
+
+def same(first, second):
+    """Whether two studies say the same."""
+    return first.status(NOW) == second.status(NOW) and (
+        first.tally(OPEN).counts.tolist() == second.tally(OPEN).counts.tolist()
+    )
+
+
+def test_what_was_said_survives_a_power_failure(tmp_path, left, monkeypatch):
+    """After each step that has returned, a power failure leaves a study that says the same."""
+    monkeypatch.setattr(tables, "_CHECKPOINT_EVERY", 3)
+    study = made(tmp_path / "lib")
+    assert same(left(study), study)
+    study.enrol(enrolment(50, OPEN))
+    assert same(left(study), study)
+    batches = [batch(tmp_path, 1, 2, 3), batch(tmp_path, 4, 5, 6, period=1), batch(tmp_path, 6, 7)]
+    for file in batches:
+        assert ingest(study, [file], now=NOW, threads=1, chunk_reports=2, chunk_outputs=1).accepted
+        assert same(left(study), study)
+    study.revoke(enrolment(3, OPEN))
+    assert same(left(study), study)
+    compact(study, now=NOW + 10**9, alone=True, retention=0)
+    assert same(left(study), study)
+    anew = rebuild(study.path, tmp_path / "anew", Sources(batches), now=NOW, afresh=True, count_revoked=True)
+    rebuilt = Study.open(anew.path)
+    assert same(left(rebuilt), rebuilt)
+
+
+def test_an_upload_is_in_the_study_before_it_leaves_the_inbox(tmp_path, disk, left, monkeypatch):
+    """Whenever an upload is removed, a power failure at that moment leaves its reports counted, and its batch kept."""
+    study = made(tmp_path / "lib")
+    inbox.prepare(study.path)
+    for number in range(3):
+        inbox.put(study.path, enrolment(number, OPEN) + report(number, OPEN))
+    (inbox.inbox_of(study.path) / "by-hand.htr").write_bytes(b"garbage" + enrolment(4, OPEN) + report(4, OPEN))
+    removed = []
+    unlink = Path.unlink
+
+    def checked(path):
+        if path.suffix == ".htr":
+            removed.append(path)
+            assert left(study).tally(OPEN).reports == 4
+
+    monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: (checked(path), unlink(path, missing_ok))[1])
+    files = inbox.waiting(study.path)
+    assert ingest(study, files, now=NOW, threads=1).accepted == 4
+    inbox.put_away(study.path, files)
+    assert len(removed) == 3
+    kept = disk.left_of(inbox.done_of(study.path), tmp_path / "kept")
+    assert {file.read_bytes() for file in kept.iterdir()} == {
+        file.read_bytes() for file in inbox.done_of(study.path).iterdir()
+    }
+    assert not [*inbox.inbox_of(study.path).glob("*.htr")]
+
+
+def test_what_another_process_counted_is_on_the_disk_before_an_upload_leaves(tmp_path, disk, left, monkeypatch):
+    """A replay is put away only once the commit that it repeats is on the disk, whoever made it and did not wait."""
+    study = made(tmp_path / "lib")
+    inbox.prepare(study.path)
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "sync", lambda _: None)
+        ingest(study, [batch(tmp_path, 1)], now=NOW, threads=1)
+    inbox.put(study.path, enrolment(1, OPEN) + report(1, OPEN, 1))
+    files = inbox.waiting(study.path)
+    assert ingest(study, files, now=NOW, threads=1).rejected == {"replayed": 1}
+    inbox.put_away(study.path, files)
+    assert left(study).tally(OPEN).reports == 1

@@ -1,0 +1,64 @@
+"""What a command loads before it does its work: the libraries that it uses, and no others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.aggregator.crowd import campaign, report, study
+
+HEAVY = {"numpy", "scipy", "pyarrow", "deltalake", "nacl", "starlette", "uvicorn", "matplotlib", "dask", "obstore"}
+"""Libraries of the desk that take a tenth of a second or more to load, or that only few commands use."""
+
+PROGRAM = """
+import atexit, sys
+atexit.register(lambda: print(*sorted({name.split(".")[0] for name in sys.modules}), file=sys.stderr))
+from aggregator.cli import main
+main()
+"""
+
+SIGNED = campaign()
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A folder with a campaign, a batch of one report, and a study that has the campaign and two keys."""
+    folder = tmp_path_factory.mktemp("desk")
+    (folder / "education.campaign").write_bytes(SIGNED.data)
+    (folder / "batch.htr").write_bytes(report(0, SIGNED, 3))
+    study(folder / "lib", SIGNED, range(2))
+    return folder
+
+
+def loaded(folder, *words, **environment):
+    """The desk's libraries that a command has loaded when it ends well."""
+    command = [sys.executable, "-c", PROGRAM, *words]
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    return HEAVY & set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--help", "keygen --help", "keygen analyst", "completion bash", "inspect education.campaign", "inspect batch.htr"],
+)
+def test_commands_that_compute_nothing_load_no_library_that_computes(desk, words):
+    """Help, a key pair, completion and a look into a file need click and the wire format alone."""
+    assert loaded(desk, *words.split()) == set()
+
+
+def test_the_names_of_commands_are_completed_from_the_table(desk):
+    """A key press after the first letters of a command loads no command."""
+    words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth es", "COMP_CWORD": "1"}
+    assert loaded(desk, **words) == set()
+
+
+def test_a_status_loads_the_tables_and_no_estimator(desk):
+    """Status reads the study's tables: it loads what reads them, and nothing that estimates, serves or draws."""
+    assert loaded(desk, "--study", "lib", "status") <= {"numpy", "pyarrow", "deltalake", "nacl"}

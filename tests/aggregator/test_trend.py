@@ -1,0 +1,102 @@
+"""Laws of courses over periods: what is shown adds up, and the surest changes come first."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from aggregator.estimate.change import Side, difference
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.trend import Span, trend
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
+from aggregator.present.table import FEW
+from aggregator.present.trends import change_table, foremost
+from protocol.campaign import SignedCampaign
+from protocol.exact import NANONATS
+from tests.aggregator.test_estimate_groups import P, campaign, counted, memo
+
+RESPONSE = randomized_response(4, NANONATS)
+
+
+def many():
+    """Two surveys of 60 values, of which one gained and one lost ten points; most values are hardly there."""
+    channel, rng = hadamard(60, 2 * NANONATS), np.random.default_rng(5)
+    before = np.full(60, 0.2 / 58)
+    before[[5, 17]] = 0.3, 0.5
+    after = before.copy()
+    after[5] += 0.1
+    after[17] -= 0.1
+    sides = []
+    for name, law in (("a", before), ("b", after)):
+        chance = decoder_of(channel).forward(law)
+        sides.append(Side(name, campaign(channel), Tally.of(rng.multinomial(20_000, chance / chance.sum()))))
+    return difference(*sides)
+
+
+def test_the_surest_changes_come_first_and_noise_is_folded():
+    """Of 60 values the two that surely changed come first, with a star; of the others few follow, and the caption says
+    that they may have no change. Each row adds up: the shares shown differ by the change shown."""
+    found = many()
+    assert set(found.sure) == {5, 17} == set(foremost(found, 25)[:2])
+    assert ((found.evidence > 1) == np.isin(np.arange(60), found.sure)).all()
+    console = Console(width=140, file=io.StringIO())
+    console.print(change_table(found))
+    text = console.file.getvalue()
+    rows = [line for line in text.splitlines() if re.match(r"\s*v\d+ ", line)]
+    assert len(rows) == FEW
+    assert [row.rstrip().endswith("*") for row in rows] == [True] * 2 + [False] * (FEW - 2)
+    assert f"the {FEW} surest differences of 60 values, of which {FEW - 2} may be none" in " ".join(text.split())
+    for row in rows:
+        before, after, change = re.findall(r"[+\N{MINUS SIGN}-]?\d+\.\d+", row)[:3]
+        change = float(change.replace("\N{MINUS SIGN}", "-"))
+        assert float(after) - float(before) == pytest.approx(change, abs=0.11)
+
+
+def panel(rng, devices, periods, moves):
+    """Tallies of a panel's periods; ``moves`` of all people go from the first value to the last in each step."""
+    table, key = memo(RESPONSE, devices, rng), rng.integers(-(2**63), 2**63 - 1, devices)
+    x, device, found = rng.choice(len(P), devices, p=P), np.arange(devices), []
+    for _ in range(periods):
+        found.append(counted(table[device, x], device, key))
+        x = np.where((x == 0) & (rng.random(devices) < moves / P[0]), len(P) - 1, x)
+    return found
+
+
+SPANS = [Span(at, at) for at in range(4)]
+SIGNED = SignedCampaign(campaign(RESPONSE), b"", b"", b"")
+
+
+def test_the_intervals_of_all_steps_hold_together():
+    """Over four periods, the simultaneous 95% intervals of three steps and four values all hold at once in at least 95%
+    of panels, less chance: of S = 30 panels of 400 devices, right ones hold in fewer than 25 once in 300 such tests."""
+    rng, held = np.random.default_rng(31), 0
+    change = np.array([-0.03, 0, 0, 0.03])
+    for _ in range(30):
+        found = trend(SIGNED, SPANS, panel(rng, 400, 4, 0.03), steps=True)
+        held += all(((step.all_low <= change) & (change <= step.all_high)).all() for step in found.steps)
+    assert held >= 25
+
+
+def test_steps_and_ends_are_differences():
+    """A step is the difference of its two periods by a twelfth of the risk, of four values and three steps; the change
+    is of the periods named, and of one value alone its simultaneous interval is its own."""
+    tallies = panel(np.random.default_rng(32), 400, 4, 0.1)
+    found = trend(SIGNED, SPANS, iter(tallies), steps=True, ends=(SPANS[3], SPANS[1]))
+    sides = [Side(span.words, SIGNED, tally) for span, tally in zip(SPANS, tallies, strict=True)]
+    for step, *pair in zip(found.steps, sides[:-1], sides[1:], strict=True):
+        alone = difference(*pair, paired=True, level=1 - 0.05 / 12)
+        np.testing.assert_allclose((step.all_low, step.all_high), (alone.low, alone.high))
+    back = difference(sides[3], sides[1], paired=True)
+    np.testing.assert_array_equal(found.change.raw, back.raw)
+    np.testing.assert_array_equal(found.change.all_low, back.all_low)
+    one = trend(SIGNED, SPANS, tallies, value=2)
+    np.testing.assert_array_equal(one.change.all_low, one.change.low)
+    assert len(one.as_json()["change"]["values"]) == 1
+    with pytest.raises(ValueError, match="two of the spans"):
+        trend(SIGNED, SPANS, tallies, ends=(SPANS[0], Span(7, 7)))
+    with pytest.raises(ValueError, match="truth"):
+        trend(SIGNED, SPANS, tallies, truths=[P, P])

@@ -1,0 +1,86 @@
+"""The law of wrong words: in no place of any command does a word end in a traceback."""
+
+from __future__ import annotations
+
+import shutil
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from aggregator.cli.commands import COMMANDS
+from aggregator.cli.shell import halftruth
+from tests.aggregator.test_cli import COUNTS, DRAFT
+
+COMMAND = {
+    "keygen": ["out"],
+    "plan": ["draft"],
+    "campaign": ["draft", "--key", "author.key", "--out", "out"],
+    "close": ["campaign", "--key", "author.key", "--out", "out"],
+    "audit": ["campaign"],
+    "anonymity": ["it"],
+    "import": ["campaign", "--trust", "author.pub"],
+    "enrol": ["devices"],
+    "revoke": ["noise"],
+    "ingest": ["batch"],
+    "status": [],
+    "estimate": ["it"],
+    "compare": ["it"],
+    "export": ["it", "--to", "out.csv"],
+    "compact": [],
+    "rebuild": ["--out", "out"],
+    "simulate": ["campaign", "--truth", "counts", "--out", "out", "--keys", "out.pub"],
+    "inspect": ["batch"],
+    "doctor": [],
+    "completion": ["bash"],
+}
+"""Each command with words that are right; but receive, demo and reproduce, which go on for long."""
+
+WORDS = [
+    "", "\0", "-1", "0", "1e400", "9" * 400, "nan", "inf", "1e-300", "=1", "1,2", "0-9,3", "x" * 5000, "\udcff",
+    "\x1b[31m", "folder", "noise", "empty", "missing", "draft", "batch", "counts", "campaign", "s3://",
+]  # fmt: skip
+LEFT_ALONE = ("--engine",)
+"""Whose words start processes."""
+
+
+def run(*words):
+    """Run a command in this folder."""
+    return CliRunner().invoke(halftruth, ["--study", "lib", *words], prog_name="halftruth")
+
+
+def wrong(name):
+    """A command's words, each option and the first argument in turn replaced by something else."""
+    for place in halftruth.get_command(click.Context(halftruth), name).params:
+        for word in WORDS:
+            if not isinstance(place, click.Option):
+                yield [word, *COMMAND[name][1:]]
+            elif not place.is_flag and place.opts[0] not in LEFT_ALONE:
+                yield [*COMMAND[name], place.opts[0], word]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", COMMAND)
+def test_no_word_ends_in_a_traceback(tmp_path, monkeypatch, name):
+    """Numbers out of range, folders, other files, missing ones and control characters are refused in a line."""
+    monkeypatch.chdir(tmp_path)
+    assert COMMAND.keys() | {"receive", "demo", "reproduce"} == COMMANDS.keys()
+    (tmp_path / "folder").mkdir()
+    for file, data in (("draft", DRAFT), ("counts", COUNTS), ("noise", "\x93\x01\xff" * 99), ("empty", "")):
+        (tmp_path / file).write_text(data, encoding="latin-1")
+    for words in (
+        ["keygen", "author"],
+        ["campaign", "draft", "--key", "author.key", "--out", "campaign"],
+        ["import", "campaign", "--trust", "author.pub", "--name", "it"],
+        ["simulate", "campaign", "--truth", "counts", "--out", "batch", "--keys", "devices"],
+        ["enrol", "devices"],
+        ["ingest", "batch"],
+    ):
+        assert run(*words).exit_code == 0
+    before = {path.name for path in tmp_path.iterdir()}
+    for words in wrong(name):
+        done = run(name, *words)
+        assert done.exception is None or isinstance(done.exception, SystemExit), words
+        assert done.exit_code in (0, 1, 2, 65, 75), words
+        for made in {path.name for path in tmp_path.iterdir()} - before:
+            shutil.rmtree(tmp_path / made) if (tmp_path / made).is_dir() else (tmp_path / made).unlink()

@@ -1,0 +1,57 @@
+"""The order of the suite: the files that take longest come first, so that no worker is left alone with one at the end.
+
+A file stays on one worker. What is left at the end are files of a few seconds, which fill both workers alike.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SLOWEST_FIRST = (
+    "demo_app/test_screens.py",
+    "aggregator/test_object_storage.py",
+    "aggregator/test_upkeep.py",
+    "aggregator/test_engine_dask.py",
+    "aggregator/test_estimate_intervals.py",
+    "aggregator/test_intake_ingest.py",
+    "aggregator/test_killed.py",
+    "aggregator/test_demo.py",
+    "protocol/test_levels.py",
+    "edge_sdk/test_crash.py",
+    "aggregator/test_estimate_screen.py",
+    "demo_app/test_widgets.py",
+    "aggregator/test_estimate_groups.py",
+    "aggregator/test_receive.py",
+    "demo_app/test_session.py",
+    "protocol/test_channels.py",
+    "aggregator/test_design_unary.py",
+    "edge_sdk/test_black_box.py",
+    "aggregator/test_desk.py",
+    "edge_sdk/test_command_line.py",
+    "edge_sdk/test_daemon.py",
+    "aggregator/test_reproduce.py",
+    "aggregator/test_intake_known.py",
+    "test_readme.py",
+    "aggregator/test_places.py",
+    "aggregator/test_estimate_support.py",
+    "fuzz/test_targets.py",
+    "aggregator/test_design_windows.py",
+    "aggregator/test_hostile.py",
+    "aggregator/test_reproduce_idldp.py",
+    "aggregator/test_sequences.py",
+    "edge_sdk/test_readings.py",
+    "edge_sdk/test_years.py",
+)
+"""Files of a quarter of a minute and more, by the time that they took (`--durations`); the others keep their order."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the slow files first; within a file nothing moves."""
+    gone = [name for name in SLOWEST_FIRST if not (TESTS / name).is_file()]
+    if gone:
+        raise pytest.UsageError(f"tests/conftest.py orders files that are not there: {', '.join(gone)}")
+    places = {TESTS / name: place for place, name in enumerate(SLOWEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))

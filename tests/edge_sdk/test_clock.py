@@ -1,0 +1,130 @@
+"""Laws of a clock that ran ahead: the owner gets out of it, and nothing that was spent is given back (promise 7)."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.__main__ import main
+from edge_sdk.answers.answering import known_past
+from edge_sdk.errors import BudgetRefused, QuotaReached, StoreClosed, StoreError
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.test_daemon import CLOCK_SECONDS, PERIOD, world
+
+__all__ = ["world"]
+
+
+def test_a_unit_whose_clock_ran_ahead_goes_on_once_its_owner_says_so(world):
+    """Silent until the date that the clock once showed; after ``set_clock`` it reads on from now, refills nothing, and
+    the slots that it used ahead of time stay used when their time comes."""
+    one = world()
+    one.until(OPENS + 1)
+    one.now = OPENS + 5 * PERIOD
+    one.until(one.now + 1)
+    assert one.slots()[-1] == (5, 0)
+    spent, ledger = one.device.budget, one.device.ledger
+    one.now = float(OPENS + PERIOD)
+    assert [one.unit.step() for _ in range(2)] == [CLOCK_SECONDS] * 2
+    with Device.open(one.configuration.store, clock=lambda: one.now) as owner:
+        assert any("clock --set" in str(said) for said in owner.doctor().values())
+        assert owner.set_clock() == [one.unit.campaign_id]
+        assert (owner.budget, owner.ledger) == (spent, ledger)
+        assert owner.set_clock() == []
+    one.until(OPENS + 5 * PERIOD + 1)
+    sealed = set(one.reports())
+    assert {(period, 0, 4) for period in range(1, 5)} <= sealed, "and each period's bundle is made when it is over"
+    assert len(one.asked) == 2 + 4 * 4, "slot 0 of period 5 is not read again"
+
+
+def test_setting_the_clock_refills_no_budget(open_device, clock):
+    """Whatever is answered under whatever dates, a slot is filled once, and the lifetime cap holds."""
+    device = open_device(lifetime=6)
+    joined = device.join(campaign(periods=6)).campaign_id
+    device.consent(joined)
+    for week in (0, 4, 1, 5, 2, 0, 3, 4, 1):
+        clock.now = OPENS + week * WEEK
+        device.set_clock()
+        with contextlib.suppress(QuotaReached):
+            device.answer(joined, LABELS[week])
+    assert device.budget.spent <= 6
+    assert device.records.readings.used(device.records.campaigns.number(joined)) == 6
+
+
+def test_with_a_cap_for_a_window_what_was_answered_ahead_counts_beside_the_worst_case(open_device, clock):
+    """Where the worst case of a window and the answers of later dates do not fit together, the clock is not set."""
+    device = open_device(budget=BudgetPolicy(lifetime=1000, window=(WEEK, 2)))
+    joined = device.join(campaign(periods=10)).campaign_id
+    device.consent(joined)
+    clock.now = OPENS + 5 * WEEK
+    device.answer(joined, "none")
+    clock.now = OPENS + WEEK
+    floor = known_past(device.records, joined)
+    with pytest.raises(BudgetRefused):
+        device.set_clock()
+    assert known_past(device.records, joined) == floor
+    clock.now = OPENS + 5 * WEEK
+    assert device.set_clock() == []
+
+
+def test_a_consent_of_a_clock_that_ran_ahead_is_taken_back_to_now(open_device, clock):
+    """Agreed to under a later date, a campaign takes answers again once the clock is set."""
+    device = open_device()
+    clock.now = OPENS + 5 * WEEK
+    joined = device.join(campaign()).campaign_id
+    device.consent(joined)
+    clock.now = OPENS
+    assert device.set_clock() == [joined]
+    assert device.answer(joined, "none").period == 0
+
+
+def test_the_command_shows_and_sets_the_clock(place, capsys):
+    """``clock`` names the time that is taken for past; ``clock --set`` takes it back."""
+    with Device.open(place, [AUTHOR.public], clock=lambda: 2**36) as device:
+        joined = device.join(campaign(opens=0, periods=1, period_seconds=2**38)).campaign_id
+        device.consent(joined)
+    assert main(["--store", str(place), "clock"]) == 0
+    assert "known_past 4147-" in capsys.readouterr().out
+    assert main(["--store", str(place), "clock", "--set"]) == 0
+    out = capsys.readouterr().out
+    assert joined.hex() in out
+    assert "4147" not in out
+
+
+def test_a_closed_device_says_so(open_device):
+    """After ``close``, whatever asks the store is told that the device is closed, and nothing of damage."""
+    device = open_device()
+    joined = device.join(campaign()).campaign_id
+    device.close()
+    device.close()
+    for use in (
+        lambda: device.budget,
+        lambda: device.ledger,
+        lambda: device.campaigns,
+        lambda: device.consent(joined),
+        lambda: device.answer(joined, "none"),
+        lambda: device.outbox.send(),
+        lambda: len(device.outbox),
+        device.forget,
+        device.doctor,
+    ):
+        with pytest.raises(StoreClosed, match="closed") as raised:
+            use()
+        assert isinstance(raised.value, StoreError)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "x", 1.5, [], object()])
+def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
+    """A mistake of the calling program is one kind of error that says what was expected, wherever it is made."""
+    device = open_device()
+    joined = device.join(campaign()).campaign_id
+    device.consent(joined)
+    calls = [lambda: device.join(wrong), lambda: device.tighten(wrong), lambda: device.answer(wrong, "none")]
+    names = ("terms", "campaign", "consented", "consent", "enrolment", "collected", "bundle", "preview", "exposure")
+    calls += [lambda name=name: getattr(device, name)(wrong) for name in (*names, "prior", "transcript", "addresses")]
+    if wrong is not None:  # which stands for all campaigns
+        calls += [lambda: device.forget(wrong), lambda: device.outbox.send(campaign_id=wrong)]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"bytes|BudgetPolicy"):
+            call()

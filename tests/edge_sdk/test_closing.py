@@ -1,0 +1,128 @@
+"""Laws of a campaign that its author closes early, on the device (promise 13)."""
+
+from __future__ import annotations
+
+import pytest
+
+from aggregator.study import Study
+from edge_sdk.errors import ConsentMissing, UnknownCampaign
+from edge_sdk.transport import download
+from protocol import envelope
+from protocol.campaign import campaign_id, open_campaign
+from protocol.closing import Closing, seal_closing
+from protocol.envelope import Kind
+from protocol.errors import BadData, CampaignError, ClosedEarly
+from protocol.keys import SigningKey
+from tests.aggregator.test_receive import served
+from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, campaign
+
+DATA = campaign(answers=3)
+ID = campaign_id(DATA)
+SIGNED = open_campaign(DATA, [AUTHOR.public])
+SOON = OPENS + WEEK
+
+
+def notice(closes, key=AUTHOR, campaign_id=ID):
+    """A notice as whoever has ``key`` can write it."""
+    return envelope.seal(Kind.CLOSING, key, Closing(campaign_id, closes).encode())
+
+
+@pytest.fixture
+def device(open_device):
+    """A device that joined and agreed."""
+    made = open_device()
+    made.join(DATA)
+    made.consent(ID)
+    return made
+
+
+def test_nothing_is_answered_from_the_closing_on(device, clock):
+    """Before the notice's time answers are given as ever; from it on every value is refused alike, and nothing is
+    drawn or charged, kept or queued; what was collected before is still bundled."""
+    device.collect(ID, "bachelor")
+    assert device.terms(ID).closed_early is None
+    assert device.close_early(seal_closing(SIGNED, SOON, AUTHOR)).closed_early == SOON
+    device.answer(ID, "bachelor")
+    clock.now = SOON
+    spent, waits = device.budget.spent, len(device.outbox)
+    for value in ("bachelor", "none", "no such value"):
+        for give in (device.answer, device.collect):
+            with pytest.raises(ClosedEarly, match="closed early by its author"):
+                give(ID, value)
+    assert (device.budget.spent, len(device.outbox)) == (spent, waits)
+    assert device.bundle(ID) == 1
+    assert device.terms(ID).as_json()["closed_early"] == SOON
+
+
+def test_nobody_agrees_to_or_joins_a_closed_campaign(open_device, clock, place):
+    """Consent is refused once it is closed, and so is joining again after forgetting; in a later process too."""
+    device = open_device(place)
+    device.join(DATA)
+    device.close_early(notice(OPENS))
+    with pytest.raises(ClosedEarly):
+        device.consent(ID)
+    with pytest.raises(ConsentMissing):
+        device.enrolment(ID)
+    device.forget()
+    device.close()
+    with open_device(place) as again, pytest.raises(ClosedEarly):
+        again.join(DATA)
+
+
+@pytest.mark.parametrize(
+    ("data", "stage"),
+    [
+        (notice(SOON, SigningKey(bytes(32))), "envelope"),
+        (notice(SIGNED.terms.closes), "campaign"),
+        (notice(SIGNED.terms.closes + WEEK), "campaign"),
+        (envelope.seal(Kind.REPORT, AUTHOR, Closing(ID, SOON).encode()), "campaign"),
+        (notice(SOON)[:-1] + bytes([notice(SOON)[-1] ^ 1]), "signature"),
+        (DATA, "campaign"),
+        (b"", "codec"),
+    ],
+)
+def test_a_forged_foreign_or_extending_notice_is_refused(device, clock, data, stage):
+    """Another's signature, a flipped bit, another kind and a time no earlier are refused, and change nothing."""
+    with pytest.raises(BadData) as refused:
+        device.close_early(data)
+    assert refused.value.stage == stage
+    assert device.terms(ID).closed_early is None
+    clock.now = SOON
+    device.answer(ID, "bachelor")
+
+
+def test_a_notice_cannot_be_rolled_back_or_swapped(device, clock):
+    """After a notice a later one is refused, also after forgetting; the same changes nothing, an earlier one holds; one
+    for a campaign that is not joined is refused."""
+    device.close_early(notice(SOON))
+    with pytest.raises(CampaignError, match="opens nothing again"):
+        device.close_early(notice(SOON + 1))
+    assert device.close_early(notice(SOON)).closed_early == SOON
+    assert device.close_early(notice(SOON - 1)).closed_early == SOON - 1
+    device.forget()
+    device.join(DATA)
+    with pytest.raises(CampaignError, match="opens nothing again"):
+        device.close_early(notice(SOON))
+    with pytest.raises(UnknownCampaign):
+        device.close_early(notice(SOON, campaign_id=bytes(16)))
+
+
+def test_devices_learn_of_it_from_the_study(open_device, tmp_path):
+    """A study that knows the notice hands it to devices that ask; before that, and from a study that hands out another
+    author's, nothing is learned."""
+    study = Study.create(tmp_path / "lib")
+    study.import_campaign(DATA, [AUTHOR.public], "education")
+    device = open_device()
+    assert download.learn_closings(device, [device.join(DATA).campaign_id]) == []  # no address: nobody is asked
+    with served(study) as (host, port):
+        url = f"http://{host}:{port}"
+        device.join(DATA, address=url)
+        assert download.learn_closings(device, [ID]) == []
+        with pytest.raises(download.NoAnswer):
+            download.closing(url, ID)
+    study.close_early(notice(SOON))
+    with served(study, listen=f"{host}:{port}"):
+        assert download.learn_closings(device, [ID]) == [ID]
+        assert download.closing(url, ID) == notice(SOON)
+        assert download.learn_closings(device, [ID]) == []
+    assert device.terms(ID).closed_early == SOON

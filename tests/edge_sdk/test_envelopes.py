@@ -1,0 +1,196 @@
+"""Laws of what is shown before it leaves: it is all of the bytes that leave, and what a report says is what it says."""
+
+from __future__ import annotations
+
+import json
+import time
+from fractions import Fraction
+
+import pytest
+
+from edge_sdk.__main__ import main
+from edge_sdk.disclosure.envelopes import MOST_NAMED, outgoing, parts, said
+from protocol import exact
+from protocol.channels import Bits, Hadamard
+from protocol.domain import Values
+from protocol.envelope import decode
+from protocol.keys import KEY_ID_BYTES, PUBLIC_BYTES, SIGNATURE_BYTES, public_line
+from protocol.notions import Ldp, TranscriptPrior
+from protocol.report import Report
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_own
+
+NAT = exact.NANONATS
+EVEN = {label: 1 + place for place, label in enumerate(LABELS)}
+
+
+def of_transcripts() -> bytes:
+    notion = TranscriptPrior(NAT, (6, 5, 4, 3, 2, 1))
+    return made(notion=notion, channel=notion.channel_of(notion.prior))
+
+
+def channels(channel) -> bytes:
+    labels = tuple(f"v{x}" for x in range(channel.inputs))
+    return made(domain=Values(labels), notion=Ldp(20 * NAT), channel=channel, mechanism="by hand")
+
+
+@pytest.mark.parametrize(
+    ("data", "role"),
+    [
+        (campaign(), {}),
+        (campaign(enrolment="enrolled"), {}),
+        (of_classes(), {"as_class": NAMES[1]}),
+        (of_own(), {"prior": EVEN}),
+        (of_transcripts(), {}),
+    ],
+    ids=["open", "enrolled", "classes", "own prior", "transcript"],
+)
+def test_the_bytes_shown_are_the_bytes_that_leave(open_device, clock, tmp_path, data, role):
+    """What is shown of a campaign, enrolment included, is the exported file, byte by byte; its parts sum to it; and a
+    preview names its size before, at least, and exactly where the report is as long as any."""
+    device = open_device()
+    joined = device.join(data).campaign_id
+    unseen = device.preview(joined, "none")
+    device.consent(joined, **role)
+    for period in (0, 9):
+        clock.now = OPENS + period * WEEK
+        before = device.preview(joined, "none")
+        receipt = device.answer(joined, "none")
+        shown = outgoing(device, joined)
+        again = device.preview(joined, "none")
+        file = tmp_path / f"{period}.htr"
+        device.outbox.export(file)
+        left = file.read_bytes()
+        assert b"".join(one.data for one in shown) == left
+        assert all(b"".join(part.data for part in one.parts) == one.data for one in shown)
+        assert shown[-1].data == receipt.envelope
+        assert again.leaving_bytes == len(left)
+        assert 0 <= before.leaving_bytes - len(left) <= before.report_bytes - len(receipt.envelope)
+        if period == 0:
+            kinds = ["enrolment", "report"] if device.terms(joined).enrolment == "open" else ["report"]
+            assert [one.kind for one in shown] == kinds
+            assert unseen.leaving_bytes >= before.leaving_bytes
+            assert unseen.leaving_bytes == before.leaving_bytes or "prior" in role
+            assert before.waiting_bytes == sum(len(one.data) for one in shown[:-1])
+    assert outgoing(device) == ()
+
+
+def test_the_first_report_of_an_open_study_is_not_all_that_leaves(open_device):
+    """240 bytes leave where the report has 106: the study cannot check it without the key in the other 134."""
+    device = open_device()
+    joined = device.join(campaign()).campaign_id
+    before = device.preview(joined, "none")
+    assert (before.report_bytes, before.waiting_bytes, before.leaving_bytes) == (106, 134, 240)
+    device.consent(joined)
+    device.answer(joined, "none")
+    enrolment, report = outgoing(device)
+    assert (len(enrolment.data), len(report.data)) == (134, 106)
+    named = {part.name: part.data for part in enrolment.parts}
+    assert (named["campaign"], len(named["public"]), len(named["key"])) == (joined, PUBLIC_BYTES, KEY_ID_BYTES)
+
+
+def test_the_command_lists_each_envelope(tmp_path, capsys):
+    """`preview` names what will leave in all, `outbox` each envelope and its parts, which sum to its bytes."""
+    (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
+    (tmp_path / "c.campaign").write_bytes(campaign(opens=int(time.time()) - 9))
+
+    def run(*arguments):
+        assert main(["--store", str(tmp_path / "store"), *arguments]) == 0
+        return capsys.readouterr().out
+
+    joined = run("join", str(tmp_path / "c.campaign"), "--trust", str(tmp_path / "author.pub"), "--json")
+    ident = json.loads(joined)["campaign"]
+    assert json.loads(run("preview", ident, "none", "--json"))["leaving_bytes"] == 240
+    run("consent", ident)
+    run("answer", ident, "none")
+    found = json.loads(run("outbox", "--json"))
+    assert [(row["what"], row["bytes"]) for row in found["envelopes"]] == [("enrolment", 134), ("report", 106)]
+    for row in found["envelopes"]:
+        assert sum(size for name, size in row.items() if name.endswith("_bytes")) == row["bytes"]
+    assert found["envelopes"][1]["fits"] in LABELS
+    assert "what enrolment  bytes 134" in run("outbox")
+    run("outbox", "export", str(tmp_path / "upload.htr"))
+    assert (tmp_path / "upload.htr").stat().st_size == 240
+
+
+def test_what_waits_is_shown_campaign_by_campaign(open_device):
+    """All envelopes of all campaigns are shown, and those of one alone are the same ones."""
+    device = open_device()
+    first, second = (device.join(campaign(title)).campaign_id for title in ("First", "Second"))
+    for joined in (second, first):
+        device.consent(joined)
+        device.answer(joined, "none")
+    found = outgoing(device)
+    assert [one.campaign_id for one in found] == [second, second, first, first]
+    assert sum(len(one.data) for one in found) == device.outbox.bytes
+    assert outgoing(device, first) == found[2:]
+
+
+def test_the_parts_of_a_report_stand_where_they_stand(open_device, clock):
+    """The key, the campaign, the output and the signature of a report are where the format has them."""
+    device = open_device()
+    joined = device.join(campaign(periods=1000)).campaign_id
+    device.consent(joined)
+    for period in (0, 1, 700):
+        clock.now = OPENS + period * WEEK
+        report = device.answer(joined, "none").envelope
+        found = parts(report)
+        assert b"".join(part.data for part in found) == report
+        named = {part.name: part.data for part in found}
+        assert [part.name for part in found] == [
+            "form", "key", "form", "campaign", "place", "output", "form", "signature",
+        ]  # fmt: skip
+        assert (len(named["key"]), len(named["signature"])) == (KEY_ID_BYTES, SIGNATURE_BYTES)
+        assert (named["campaign"], len(named["output"])) == (joined, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "role"),
+    [
+        (campaign(), {}),
+        (of_classes(), {"as_class": NAMES[2]}),
+        (of_own(), {"prior": EVEN}),
+        (of_transcripts(), {}),
+        (channels(Hadamard(3 << 62, 11)), {}),
+        (channels(Bits.over([(1 << 31, 1 << 30)] * 9)), {}),
+    ],
+    ids=["response", "classes", "own prior", "transcript", "hadamard", "bits"],
+)
+def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
+    """The answers that a report is said to fit are those whose rows are largest at its output, cell by cell (of words
+    of bits, those whose bit is set), and are named where they are few."""
+    device = open_device()
+    joined = device.join(data).campaign_id
+    device.consent(joined, **role)
+    labels = device.terms(joined).values
+    for period, label in enumerate([*labels, *labels][:10]):
+        clock.now = OPENS + period * WEEK
+        # Of a transcript, the channel is that of the posterior before the report.
+        records = device.records
+        state = records.member(joined)
+        state = state.following(records.transcripts.of(records.campaigns.number(joined)), period)
+        report = Report.decode(decode(device.answer(joined, label).envelope).unverified)
+        [told] = said(device, outgoing(device, joined)[-1])
+        whole, channel = state.campaign.channel, state.channel
+        [y] = report.outputs(state.campaign)
+        y -= whole.offsets[state.role.place + 1] if state.role.place is not None else 0
+        if isinstance(channel, Bits):
+            fits = [x for x in range(channel.inputs) if y & channel.only(x)]
+        else:
+            rows = [[channel.weight(x, output) for output in range(channel.outputs)] for x in range(channel.inputs)]
+            fits = [x for x, row in enumerate(rows) if row[y] == max(row)]
+        assert (told.fits, told.size) == (len(fits), len(labels))
+        assert told.labels == (tuple(labels[x] for x in fits) if len(fits) <= MOST_NAMED else ())
+
+
+def test_shares_are_exact_fractions(open_device):
+    """What a preview says of chances and beliefs are fractions of integers; no float decided them."""
+    device = open_device()
+    joined = device.join(campaign()).campaign_id
+    preview = device.preview(joined, "master")
+    channel = device.campaign(joined).channel
+    whole = 1 << channel.scale
+    assert preview.truth == Fraction(channel.weight(4, 4), whole)
+    assert preview.wrong == Fraction(channel.weight(0, 4), whole)
+    assert preview.belief.before == Fraction(1, 6)
+    assert preview.belief.after == preview.truth  # Bayes' rule where all were equally likely before

@@ -1,0 +1,378 @@
+"""Laws of where reports go: to their own study and nowhere else, whatever that study says (promise 19)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from aggregator.intake.ingest import ingest
+from aggregator.receive import inbox
+from aggregator.study import Study
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.__main__ import main
+from edge_sdk.errors import AddressRefused, UnknownCampaign
+from edge_sdk.transport.outbox import Outbox
+from edge_sdk.transport.upload import MOST_SECONDS, Outcome
+from edge_sdk.transport.waiting import waiting as shown
+from protocol.campaign import open_campaign
+from protocol.envelope import read_batch
+from protocol.keys import public_line
+from tests.aggregator.test_receive import kept, served
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Clock, Dice, campaign
+from tests.edge_sdk.test_send import (
+    DATA,
+    PERIOD,
+    SECOND,
+    Answer,
+    Network,
+    agreed,
+    at,
+    never,
+    outcomes,
+    receipt,
+    waiting,
+)
+
+ELSEWHERE = "http://127.0.0.1:10"
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory):
+    """Two studies with a campaign each, and an address each."""
+    folder = tmp_path_factory.mktemp("studies")
+    made = []
+    with contextlib.ExitStack() as running:
+        for name, data in (("first", DATA), ("second", SECOND)):
+            study = Study.create(folder / name)
+            study.import_campaign(data, [AUTHOR.public], name)
+            made.append((study, at(running.enter_context(served(study)))))
+        yield made
+
+
+def emptied(study):
+    """What a study received since this was last asked."""
+    found = b"".join(kept(study))
+    for path in inbox.waiting(study.path):
+        path.unlink()
+    return found
+
+
+def named(batch):
+    """The campaigns that the envelopes of a batch are for."""
+    known = {open_campaign(data, [AUTHOR.public]).id: data for data in (DATA, SECOND)}
+    return {data for one in read_batch(batch) for key, data in known.items() if key in one.unverified}
+
+
+# Its own study
+
+
+def test_what_a_study_receives_holds_nothing_of_another(studies, open_device):
+    """A device in two studies sends each its own; named by its address, one gets its own and the other's stay."""
+    (first, here), (second, there) = studies
+    device = open_device()
+    for data, url in ((DATA, here), (SECOND, there)):
+        device.answer(agreed(device, data, url), "none")
+    sent = device.outbox.send(here, now=OPENS)
+    assert outcomes(sent) == [Outcome.SENT, Outcome.ELSEWHERE]
+    assert there in sent.attempts[1].reason
+    assert (len(device.outbox), emptied(second)) == (2, b"")
+    assert device.outbox.send(now=OPENS).envelopes == 2
+    assert named(emptied(first)) == {DATA}
+    assert named(emptied(second)) == {SECOND}
+    assert device.outbox.send(now=OPENS, opener=never).attempts == ()
+
+
+def test_what_a_study_does_not_know_is_kept_until_it_does(studies, open_device, tmp_path):
+    """A study without the campaign keeps none of it and says so; the device waits longer each time; imported later,
+    all is delivered and counted once."""
+    study, url = Study.create(tmp_path / "late"), None
+    device = open_device(urandom=lambda n: b"\xff" * n)
+    with served(study) as address:
+        url = at(address)
+        device.answer(agreed(device, DATA, url), "none")
+        before, now = waiting(device), float(OPENS)
+        for failures in range(3):
+            sent = device.outbox.send(now=now)
+            assert outcomes(sent) == [Outcome.FOREIGN]
+            assert "does not have this campaign" in sent.attempts[0].reason
+            assert (waiting(device), kept(study)) == (before, [])
+            assert sent.again == now + 60 * 2**failures
+            assert outcomes(device.outbox.send(now=now + 1, opener=never)) == [Outcome.WAITING]
+            now = float(sent.again)
+        [row] = shown(device.outbox)
+        assert (row.foreign, row.refused, row.failures) == (True, False, 3)
+        assert any("does not have this campaign" in str(said) for said in device.doctor().values())
+        study.import_campaign(DATA, [AUTHOR.public], "late")
+        assert device.outbox.send(now=now).envelopes == 2
+    assert (kept(study), len(device.outbox)) == ([b"".join(before)], 0)
+    assert ingest(study, inbox.waiting(study.path), now=OPENS + 1, threads=1).accepted == 1
+
+
+def test_a_study_keeps_its_own_of_a_mixed_upload(studies, open_device, tmp_path):
+    """Somebody who sends envelopes of two studies together is told by position which of them were not taken."""
+    (first, here), _ = studies
+    device = open_device()
+    for data in (DATA, SECOND):
+        device.answer(agreed(device, data, here), "none")
+    mixed = waiting(device)
+    body = b"".join(mixed[place] for place in (0, 2, 1, 3))  # two enrolments and their reports, in turn
+    from tests.aggregator.test_receive import post
+
+    host, _, port = here.removeprefix("http://").partition(":")
+    status, said = post((host, int(port)), body)
+    assert (status, said) == (200, json.loads(receipt(body, 1, 3)))
+    assert emptied(first) == mixed[0] + mixed[1]
+    status, said = post((host, int(port)), mixed[2] + mixed[3])
+    assert (status, said["refused"], emptied(first)) == (200, [0, 1], b"")
+
+
+# Addresses
+
+
+def test_addresses_are_tried_in_order_and_the_first_receipt_ends_it(studies, open_device):
+    """One that does not answer, and one that lacks the campaign, are passed over; nothing goes further than needed."""
+    (first, here), (second, there) = studies
+    signed = (ELSEWHERE, there, here, "http://127.0.0.1:11")
+    device = open_device()
+    device.answer(agreed(device, campaign(addresses=signed, periods=5000, period_seconds=PERIOD), None), "none")
+    assert device.addresses(device.campaigns[0]) == signed
+    sent = device.outbox.send(now=OPENS)
+    assert outcomes(sent) == [Outcome.FOREIGN]  # none of these studies has it
+    reason = sent.attempts[0].reason
+    assert (reason.count("no answer from 127.0.0.1"), reason.count("does not have this campaign")) == (2, 2)
+    both = open_device()
+    both.answer(agreed(both, DATA, here), "none")
+    both._store.execute("UPDATE joined SET addresses = ?", " ".join(signed))
+    assert outcomes(both.outbox.send(now=OPENS)) == [Outcome.SENT]
+    assert (named(emptied(first)), emptied(second)) == ({DATA}, b"")
+
+
+def test_without_an_address_nothing_leaves_and_it_is_named(open_device, tmp_path):
+    """A campaign that names no address, joined without one, stays; its address is given once, or changed on purpose."""
+    device, network = open_device(), Network()
+    joined = agreed(device, DATA, None)
+    for url in (None, ELSEWHERE):
+        sent = device.outbox.send(url, now=OPENS, opener=never)
+        assert outcomes(sent) == [Outcome.ELSEWHERE]
+        assert "no address" in sent.attempts[0].reason
+    device.join(DATA, "https://study.example/")
+    assert device.addresses(joined) == ("https://study.example",)
+    device.join(DATA)
+    device.join(DATA, "https://study.example")
+    with pytest.raises(AddressRefused, match=r"study\.example"):
+        device.join(DATA, ELSEWHERE)
+    assert outcomes(device.outbox.send(now=OPENS, opener=Network(Answer(503)))) == [Outcome.FAILED]
+    device.set_address(joined, ELSEWHERE)
+    assert device.outbox.send(now=OPENS, opener=network).envelopes == 1, "another address is tried at once"
+
+
+def test_a_signed_address_is_not_overruled(open_device):
+    """Where the author signed the address, neither joining nor anything else puts another in its place."""
+    device = open_device()
+    data = campaign(addresses=("https://study.example",))
+    joined = device.join(data, ELSEWHERE).campaign_id
+    assert device.addresses(joined) == ("https://study.example",)
+    with pytest.raises(AddressRefused, match="signed"):
+        device.set_address(joined, ELSEWHERE)
+    device.consent(joined)
+    sent = device.outbox.send(ELSEWHERE, now=OPENS, opener=never)
+    assert outcomes(sent) == [Outcome.ELSEWHERE]
+    assert device.outbox.send("https://study.example:443/", now=OPENS, opener=Network()).envelopes == 1
+
+
+def test_a_file_goes_to_one_study(open_device, tmp_path):
+    """What waits of two campaigns is not written to one file; each is, named."""
+    device = open_device()
+    first, second = agreed(device), agreed(device, SECOND)
+    with pytest.raises(UnknownCampaign, match=second.hex()):
+        device.outbox.export(tmp_path / "both.htr")
+    assert not (tmp_path / "both.htr").exists()
+    assert device.outbox.export(tmp_path / "first.htr", first) == 1
+    assert named((tmp_path / "first.htr").read_bytes()) == {DATA}
+    assert device.outbox.export(tmp_path / "second.htr") == 1
+
+
+# The receipt
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [None, "0", {}, [2], [-1], [1, 0], [0, 0], [0.0], [True], ["0"], [None], [[0]], [10**30]],
+)
+def test_a_receipt_that_does_not_fit_what_was_sent_is_none(open_device, refused):
+    """Positions that are not those of the upload, in order: a failed attempt, and everything is still queued."""
+    device = open_device()
+    device.answer(agreed(device), "none")
+    before = waiting(device)
+    said = json.loads(receipt(b"".join(before)))
+    said["refused"] = refused
+    for wrong in (said, {**said, "refused": [], "envelopes": 3}, {**said, "refused": [], "digest": "00"}):
+        network = Network(Answer(200, json.dumps(wrong).encode()))
+        assert outcomes(device.outbox.send(now=OPENS + MOST_SECONDS, opener=network)) == [Outcome.FAILED]
+        assert waiting(device) == before
+        device._store.execute("DELETE FROM upload")
+
+
+def test_only_what_was_refused_stays_and_goes_again(open_device, place, clock):
+    """After a receipt that refuses some, just these wait, in order, as the same bytes, over a restart too."""
+    device = open_device(place)
+    joined = agreed(device)
+    for period in range(4):
+        clock.now = OPENS + PERIOD * period
+        device.answer(joined, LABELS[period])
+    everything = waiting(device)
+    sent = device.outbox.send(now=OPENS, opener=Network(Answer(200, receipt(b"".join(everything), 1, 4))))
+    assert [(one.outcome, one.envelopes) for one in sent.attempts] == [(Outcome.SENT, 3), (Outcome.FOREIGN, 2)]
+    clock.now += PERIOD
+    device.answer(joined, LABELS[5])
+    later = waiting(device)[-1]
+    device.close()
+    network = Network()
+    assert open_device(place).outbox.send(now=sent.again, opener=network).envelopes == 3
+    assert network.bodies == [everything[1] + everything[4], later]
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+class Studies(Network):
+    """The studies of an ``Upload``, in a mood."""
+
+    def __init__(self, world: Upload, mood: str) -> None:
+        super().__init__()
+        self.world, self.mood = world, mood
+
+    def __call__(self, to):
+        self.host = to.host
+        return self
+
+    def getresponse(self) -> Answer:
+        body = self.bodies[-1]
+        sealed = [one.encode() for one in read_batch(body)]
+        refused = [at for at in range(len(sealed)) if self.mood != "takes" and self.world.dice.random() < 0.4]
+        if self.mood == "lies":
+            return Answer(200, receipt(body, len(sealed)))
+        self.world.received[self.host] += [one for at, one in enumerate(sealed) if at not in refused]
+        if self.mood == "loses":
+            raise ConnectionResetError
+        if self.mood == "dies":
+            raise Crash
+        return Answer(200, receipt(body, *refused))
+
+
+class Upload(RuleBasedStateMachine):
+    """A device in two studies whose network takes, refuses, loses and crashes as it likes."""
+
+    @initialize(seed=st.integers(0, 2**32))
+    def begin(self, seed: int) -> None:
+        self.dice, self.clock = random.Random(seed), Clock()
+        self.device = Device.open(
+            ":memory:", [AUTHOR.public], BudgetPolicy(lifetime=10**4), clock=self.clock, urandom=Dice(seed)
+        )
+        self.received: dict[str, list[bytes]] = {"one.example": [], "two.example": []}
+        self.sealed: dict[str, list[bytes]] = {"one.example": [], "two.example": []}
+        self.ids = {
+            host: agreed(self.device, data, f"https://{host}")
+            for host, data in zip(self.sealed, (DATA, SECOND), strict=True)
+        }
+        for host, campaign_id in self.ids.items():
+            self.sealed[host].append(self.device.enrolment(campaign_id))
+
+    @rule(label=st.sampled_from(LABELS))
+    def answer(self, label: str) -> None:
+        """One more report in each study."""
+        self.clock.now += PERIOD
+        for host, campaign_id in self.ids.items():
+            self.sealed[host].append(self.device.answer(campaign_id, label).envelope)
+
+    @rule(mood=st.sampled_from(["takes", "refuses", "loses", "lies", "dies"]), wait=st.booleans())
+    def send(self, mood: str, wait: bool) -> None:
+        """One call of ``send``; each study takes what it likes, and its answer may be lost, false, or find nobody."""
+        now = self.clock.now + (MOST_SECONDS * 2 if wait else 0)
+        self.clock.now = min(now, self.clock.now + PERIOD)
+        with contextlib.suppress(Crash):
+            self.device.outbox.send(now=now, opener=Studies(self, mood))
+
+    @invariant()
+    def nothing_is_lost_or_astray(self) -> None:
+        """Each envelope waits or was received, in its own study alone."""
+        if not hasattr(self, "device"):
+            return
+        left = set(waiting(self.device))
+        for host, sealed in self.sealed.items():
+            assert set(sealed) <= left | set(self.received[host])
+            assert set(self.received[host]) <= set(sealed)
+
+    def teardown(self) -> None:
+        """Once the studies take everything, nothing waits."""
+        if hasattr(self, "device"):
+            for _ in range(3):
+                self.send("takes", wait=True)
+                self.clock.now += PERIOD
+            assert len(self.device.outbox) == 0
+            self.nothing_is_lost_or_astray()
+            self.device.close()
+
+
+Upload.TestCase.settings = settings(
+    max_examples=8,
+    stateful_step_count=12,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+TestUpload = Upload.TestCase
+
+
+def test_a_crash_between_two_addresses_loses_nothing(open_device, place, monkeypatch):
+    """What the first address took and the queue did not yet let go of goes again, and what it refused too."""
+    device = open_device(place)
+    device.answer(agreed(device), "none")
+    before = waiting(device)
+
+    def crash(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Outbox, "acknowledged", crash)
+        with pytest.raises(KeyboardInterrupt):
+            device.outbox.send(now=OPENS, opener=Network(Answer(200, receipt(b"".join(before), 0))))
+    assert waiting(device) == before
+
+
+# The command line
+
+
+def test_the_commands_name_what_stays(tmp_path, capsys):
+    """Join with an address, see where it goes, send by it, change it: each says what stays and why."""
+    store = ["--store", str(tmp_path / "store")]
+    (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
+    ids = []
+    for name in ("One", "Two"):
+        (tmp_path / name).write_bytes(campaign(name, opens=0, periods=1, period_seconds=2**38))
+        options = ["--address", ELSEWHERE] if name == "One" else []
+        joining = [*store, "join", str(tmp_path / name), "--trust", str(tmp_path / "author.pub"), *options, "--json"]
+        assert main(joining) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert said["addresses"] == options[1:]
+        ids.append(said["campaign"])
+        assert main([*store, "consent", ids[-1]]) == 0
+        capsys.readouterr()
+    assert main([*store, "outbox", "send", "--campaign", ids[1]]) == 1
+    assert "no address" in capsys.readouterr().err
+    assert main([*store, "outbox", "send", "https://study.example"]) == 1, "nothing belongs there"
+    assert main([*store, "outbox", "export", str(tmp_path / "out.htr")]) == 1
+    assert ids[1] in capsys.readouterr().err
+    assert main([*store, "outbox", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["campaigns"]
+    assert [(row["title"], row["to"]) for row in rows] == [("One", ELSEWHERE), ("Two", "nowhere: name an address")]
+    assert main([*store, "outbox", "export", str(tmp_path / "out.htr"), "--campaign", ids[1][:8]]) == 0
+    assert main([*store, "address", ids[0], "http://study.example"]) == 1
+    assert main([*store, "address", ids[0], "https://study.example"]) == 0

@@ -1,0 +1,109 @@
+"""Laws of following: a unit goes on with its study's next campaign only where its owner's one permission covers it."""
+
+from __future__ import annotations
+
+import json
+import select
+
+from aggregator.study import Study
+from edge_sdk.campaigns.succession import SAME, follow, followed
+from edge_sdk.unit.config import load
+from protocol.campaign import campaign_id
+from protocol.keys import SigningKey
+from tests.aggregator.test_receive import served
+from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, campaign
+from tests.edge_sdk.test_daemon import EVERY, PERIOD, PLAIN, load_average, world, written
+
+__all__ = ["world"]
+URL = "https://study.example"
+
+
+class Offering:
+    """In place of the network: a study that offers these campaigns."""
+
+    def __init__(self, *campaigns: bytes) -> None:
+        self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
+        self.status = 200
+
+    def __call__(self, to: object) -> Offering:
+        return self
+
+    def request(self, method: str, path: str, *rest: object) -> None:
+        name = path.rpartition("/")[2]
+        listed = [
+            {"id": one, "title": "Next", "opens": OPENS, "closes": OPENS + 100 * WEEK, "enrolment": "open"}
+            for one in self.campaigns
+        ]
+        self.said = self.campaigns.get(name) or json.dumps({"campaigns": listed}).encode()
+
+    def getresponse(self) -> Offering:
+        return self
+
+    def read(self, most: int) -> bytes:
+        return self.said[:most]
+
+    def close(self) -> None:
+        pass
+
+
+def test_only_what_the_permission_covers_is_followed(open_device, clock):
+    """Another author, promise, enrolment or address: none is agreed to; the next campaign that asks the same is, and is
+    kept for the next start."""
+    device = open_device()
+    first = device.join(campaign(), URL).campaign_id
+    device.consent(first)
+    before = device.budget.reserved
+    later = {"title": "Next", "opens": OPENS + 10 * WEEK}
+    others = [
+        campaign(**later, author=SigningKey(bytes(32))),
+        campaign(**later, level=2 * 10**9),
+        campaign(**later, enrolment="enrolled"),
+        campaign(**later, addresses=("https://other.example",)),
+    ]
+    clock.now = OPENS + 10 * WEEK
+    for other in others:
+        assert follow(device, first, clock.now, Offering(other)) is None
+    assert (device.campaigns, device.budget.reserved) == ([first], before)
+    following = campaign(**later)
+    assert follow(device, first, clock.now, Offering(*others, following)) == campaign_id(following)
+    assert device.consented(campaign_id(following))
+    assert device.addresses(campaign_id(following)) == (URL,)
+    assert followed(device._store, first) == campaign_id(following)
+    assert "retention" in SAME
+
+
+def test_a_dearer_worst_case_is_not_followed(open_device, clock):
+    """More draws than the owner agreed to are more than the permission covers, at the same level."""
+    device = open_device()
+    few = device.join(campaign(periods=2), URL).campaign_id
+    device.consent(few)
+    more = campaign(title="Next", opens=OPENS + 2 * WEEK, periods=3)
+    assert follow(device, few, OPENS + 2 * WEEK, Offering(more)) is None
+
+
+def test_a_unit_follows_its_study_by_itself(world, tmp_path):
+    """With ``follow = true`` a unit whose campaign is over asks its study, by a real process, and reads on in the next
+    campaign, over a restart too; without it, it ends."""
+    opens = 10**10  # the child goes by the real clock
+    first = load_average(opens=opens, periods=1)
+    second = load_average(title="Next load", opens=opens + PERIOD, periods=1)
+    study = Study.create(tmp_path / "lib")
+    for name, data in (("first", first), ("second", second)):
+        study.import_campaign(data, [AUTHOR.public], name)
+    with served(study) as (host, port):
+        send = f'[send]\nurl = "http://{host}:{port}"\nevery = {EVERY}\n'
+        one = world(PLAIN.replace("consent = true", "consent = true\nfollow = true") + send, first)
+        one.now = float(opens)
+        for _ in range(200):
+            pause = one.unit.step()
+            assert pause is not None
+            for sending in one.unit.waits_for:
+                assert select.select([sending], [], [], 60)[0]
+                pause = 0
+            one.now += pause
+            if one.unit.campaign_id == campaign_id(second) and one.unit._terms is not None:
+                break
+        assert one.unit.campaign_id == campaign_id(second)
+        one.again()
+        assert (one.unit.campaign_id, one.unit.agreed_to) == (campaign_id(second), campaign_id(first))
+    assert not load(written(tmp_path / "other", PLAIN)).follow

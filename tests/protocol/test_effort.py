@@ -1,0 +1,251 @@
+"""What an audit may take: the steps that are counted before it bound the work that it does."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings, target
+from hypothesis import strategies as st
+
+from benchmarks import joining
+from protocol import codec, exact, notions
+from protocol.campaign import MAX_CAMPAIGN, open_campaign
+from protocol.channels import Blocks, Channel, Hadamard
+from protocol.domain import Items
+from protocol.effort import MOST_HELD, MOST_STEPS
+from protocol.envelope import Kind, seal
+from protocol.errors import CampaignError, Uncertified
+from protocol.notions import Block, Classes, Geo, Graded, Information, Ldp, Matrix, MutualInformation, Notion
+from tests.vectors.channels import wave
+
+NAT = exact.NANONATS
+MOST = exact.MAX_LEVEL
+OPCODES = 45
+"""Instructions of the interpreter to a step, at most; simple ones, as of a walk through cells, take 10 ns."""
+AT_FIRST = 20_000
+"""Instructions of an audit of nothing: what is worked out once."""
+
+
+def small() -> dict[str, tuple[Notion, Channel]]:
+    """Of each family and notion a small campaign of the shape that takes most."""
+    make = joining
+    line = make._noise(1, 24)
+    runs = tuple((number, 2) for number in range(40))
+    pairs = Blocks(0, tuple((number + 1, 2) for number in range(40)), (Hadamard(2**63 + 2**62, 2),) * 40)
+    return {
+        "hadamard ldp": (Ldp(MOST), Hadamard(2**63 + 2**62, 200)),
+        "hadamard pairwise": (make._matrix(24), Hadamard(2**63 + 2**62, 24)),
+        "hadamard lip": (Information(MOST, (1,) * 63), Hadamard(2**63 + 2**62, 63)),
+        "hadamard ball": (Information(MOST, (1,) * 63, 10**8), Hadamard(2**63 + 2**62, 63)),
+        "projective lip, two": (Information(MOST, make._prior(127)), make.projective(127, 2, 7)),
+        "projective lip, many": (Information(MOST, make._prior(31)), make.projective(31, 5, 3)),
+        "projective ball": (Information(MOST, make._prior(31), 10**8), make.projective(31, 5, 3)),
+        "projective pairwise": (make._matrix(20), make.projective(20, 2, 20)),
+        "subset pairwise": (make._matrix(20), make._subset(20, 9)),
+        "subset lip": (Information(MOST, make._prior(20)), make._subset(20, 9)),
+        "triples lip": (Information(MOST, make._prior(60)), make._triples(60)),
+        "triples ball": (Information(MOST, make._prior(60), 10**8), make._triples(60)),
+        "wave lip": (Information(MOST, make._prior(200)), wave(200, 50, MOST)),
+        "wave ball": (Information(MOST, make._prior(200), 10**8), wave(200, 50, MOST)),
+        "wave pairwise": (make._matrix(20), wave(20, 4, 2 * NAT)),
+        "response lip": (Information(MOST, make._prior(200)), make._response(200)),
+        "response ball": (Information(MOST, make._prior(200), 10**8), make._response(200)),
+        "bits minid": (make._minid(256, 16), make._bits(256, 16)),
+        "bits lip": (Information(MOST, make._prior(60)), make._bits(60, 60)),
+        "bits ball": (Information(MOST, make._prior(40), 10**8), make._bits(40, 40)),
+        "blocks block": (Block(MOST, runs), pairs),
+        "table pairwise": (make._matrix(16), make._table(16, 20)),
+        "table ldp": (Ldp(MOST), make._table(20, 40)),
+        "table mutual information": (MutualInformation(MOST, make._prior(12)), make._table(12, 12)),
+        "table ball": (Information(MOST, make._prior(30), 10**8), make._table(30, 30)),
+        "noise ldp": (Ldp(MOST), make._noise(1, 64)),
+        "noise geo": (Geo.between(MOST, 1, [0], range(24)), line),
+        "noise geo on a grid": (Geo.between(MOST, 1, range(6), range(6)), make._noise(6, 6)),
+        "noise geo off its lattice": (Geo.between(MOST, 1, range(4), range(6)), line),
+        "windows, many arcs": (Information(MOST, make._prior(400)), make._windows(400, 16, 4, 2)),
+        "windows, many cells": (Information(MOST, make._prior(9)), make._windows(9, 200, 4, 2)),
+        "windows, many types": (Information(MOST, make._prior(30)), make._windows(30, 100, 2, 20)),
+        "windows ball": (Information(MOST, make._prior(60), 10**8), make._windows(60, 32, 4, 2)),
+        "classes": make._classes(12, 8, 12),
+    }
+
+
+def instructions(work: Any) -> int:
+    """Instructions of the interpreter that a call runs in this project's code."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+SMALL = small()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_steps_counted_bound_the_work(name: str) -> None:
+    """An audit runs at most ``OPCODES`` instructions to a step that is counted, and ``AT_FIRST`` besides."""
+    notion, channel = SMALL[name]
+    fresh = type(channel).from_wire(channel.encode())  # nothing that an earlier audit worked out is left
+    steps = notion.steps(fresh)
+    done = instructions(lambda: notions.certify(fresh, notion))
+    assert done <= OPCODES * steps + AT_FIRST, (done, steps)
+
+
+def test_what_takes_too_much_is_refused_in_words_and_at_once() -> None:
+    """A campaign of 191 bytes whose audit would take minutes is refused, with the limit and what was asked, in less
+    than a hundredth of the instructions that are allowed; one that would hold too much likewise."""
+    channel = joining._windows(2, 65_535, 256, 1)
+    data = joining.signed(Ldp(MOST), channel)
+    assert len(data) < 200
+
+    def join() -> None:
+        with pytest.raises(Uncertified, match=r"would take [0-9,]{9,} steps, and at most 4,194,304 are allowed"):
+            open_campaign(data, [joining.AUTHOR.public])
+
+    assert instructions(join) < MOST_STEPS // 100
+    with pytest.raises(Uncertified, match="would hold 1,280,128 numbers in memory, and at most 524,288 are allowed"):
+        notions.certify(joining._windows(20_000, 2, 64, 1), Ldp(MOST))
+
+
+def test_equal_classes_are_audited_once() -> None:
+    """Classes of equal channel and notion cost what one does; different ones cost their sum."""
+    notion, channel = joining._classes(64, 8, 12)
+    assert notion.steps(channel) == Ldp(MOST).steps(channel.channels[0])  # type: ignore[attr-defined]
+    first, second = Ldp(MOST), Information(MOST, joining._prior(8))
+    table = joining._table(8, 12)
+    two = Blocks(0, ((1, 8), (2, 8)), (table, table))
+    assert Classes.of((first, second)).steps(two) == first.steps(table) + second.steps(table)
+
+
+def test_a_pairwise_audit_ends_at_the_first_pair_above_its_bound() -> None:
+    """Of 600 pairs above their bounds one is looked at."""
+    level = NAT // 1000
+    notion = Matrix(level, tuple(tuple(0 if x == y else level for y in range(25)) for x in range(25)))
+    asked: list[object] = []
+
+    class Watched(Hadamard):
+        def loss(self, first: Any, second: Any) -> Any:
+            asked.append((first, second))
+            return super().loss(first, second)
+
+    with pytest.raises(Uncertified, match="input 0 against 1"):
+        notions.certify(Watched(2**63 + 2**62, 25), notion)
+    assert len(asked) == 1
+
+
+def test_the_papers_campaigns_are_within_the_limit() -> None:
+    """LIP on projective geometry over 1,023 values, on windows over 43,750, a grid of bits over 41,270 items with 64
+    budgets: each is within the limit of steps and of numbers held."""
+    for name in ("projective, lip, 1,023 values", "windows, lip, 43,750 values", "bits, minid, 64 classes of 65,536"):
+        notion, channel = joining.dearest()[name]()
+        assert notion.steps(channel) <= MOST_STEPS
+        assert channel.held <= MOST_HELD
+
+
+@pytest.mark.parametrize("weights", [0, 3])
+def test_the_size_is_checked_before_anything_is_decoded(weights: int) -> None:
+    """A payload of a million bytes that is no LIP campaign of as many weights is refused by its size, in a thousandth
+    of the instructions that decoding it takes."""
+    notion: codec.Value = ["lip", NAT, [1] * weights, 0] if weights else ["ldp", NAT]
+    payload = codec.encode(["T", "Q?", "", "O", ["values", ["a", "b"]], notion, "", [0] * 10**6, *[0] * 13])
+    data = seal(Kind.CAMPAIGN, joining.AUTHOR, payload)
+
+    def join() -> None:
+        with pytest.raises(CampaignError, match=f"has at most {MAX_CAMPAIGN + 32 * weights} bytes, not 1000"):
+            open_campaign(data, [joining.AUTHOR.public])
+
+    assert instructions(join) < 2 * 10**4
+
+
+def test_a_million_numbered_items_take_no_table() -> None:
+    """The inputs of numbered items are found by arithmetic: an answer costs the same however many there are."""
+    domain = Items(5, 2**20 - 5)
+    assert instructions(lambda: domain.members(("1", "1048571"))) < 1000
+    assert domain.members((1, "1048571")) == (0, 2**20 - 6)
+    for wrong in ("0", "01", "1048572", "9" * 5000, "+1", "\u0661"):
+        with pytest.raises(ValueError, match="not a set"):
+            domain.members((wrong,))
+
+
+@st.composite
+def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
+    """A notion and a channel of any family, of a shape between the smallest and a few dozen inputs."""
+    make, size = joining, draw(st.integers(3, 40))
+    order, dimension = draw(st.sampled_from([(2, 3), (2, 6), (3, 3), (3, 5), (5, 3), (7, 2), (31, 2), (11, 3)]))
+    across = draw(st.integers(2, 9))
+    types = draw(st.integers(1, 9))
+    cells = draw(st.integers(2 * types + 2, 90))
+    channel: Channel = draw(st.sampled_from([
+        lambda: Hadamard(2**63 + 2**62, size),
+        lambda: make.projective(min(size, (order**dimension - 1) // (order - 1)), order, dimension),
+        lambda: make._subset(size, draw(st.integers(2, size - 1))),
+        lambda: make._triples(size),
+        lambda: wave(size, size - 1, MOST),
+        lambda: make._response(size),
+        lambda: make._bits(size, draw(st.integers(1, size))),
+        lambda: make._table(size, draw(st.integers(2, 40))),
+        lambda: make._noise(draw(st.integers(1, 6)), across),
+        lambda: make._windows(size, cells, draw(st.sampled_from([1, 2, 8])), types),
+    ]))()  # fmt: skip
+    k = channel.inputs
+    budgets = draw(st.lists(st.sampled_from([MOST, MOST - 10**6, MOST - 2 * 10**6]), min_size=k, max_size=k))
+    blocks = draw(st.lists(st.integers(0, 2), min_size=k, max_size=k).filter(lambda b: len(set(b)) < k))
+    radius = draw(st.sampled_from([0, 10**8]))
+    notion: Notion = draw(st.sampled_from([
+        lambda: Ldp(MOST),
+        lambda: Information(MOST, make._prior(k), radius),
+        lambda: MutualInformation(MOST, make._prior(k)),
+        lambda: Matrix(MOST, tuple(tuple(0 if x == y else MOST for y in range(k)) for x in range(k))),
+        lambda: Geo.between(MOST, 1, [0], range(k)),
+        lambda: Graded.over(budgets),
+        lambda: Block.over(MOST, blocks),
+    ]))()  # fmt: skip
+    assume(channel.features < 10**4 or not isinstance(notion, MutualInformation))
+    assume(not (channel.unary and isinstance(notion, (MutualInformation, Geo))))
+    return notion, channel
+
+
+@pytest.mark.long
+@given(campaigns())
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_shape_takes_more_than_its_steps(asked: tuple[Notion, Channel]) -> None:
+    """Whatever family and notion meet, an audit runs at most ``OPCODES`` instructions to a step; the search is driven
+    to where it runs most."""
+    notion, channel = asked
+    steps = notion.steps(channel)
+    assume(steps < 10**5)
+
+    def audit() -> None:
+        with suppress(Uncertified):
+            notions.certify(channel, notion)
+
+    done = instructions(audit)
+    target(max(done - AT_FIRST, 0) / steps)
+    assert done <= OPCODES * steps + AT_FIRST, (notion.name, channel, done, steps)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", joining.dearest())
+def test_the_dearest_campaigns_are_refused_or_joined_in_time(name: str) -> None:
+    """Every campaign of the benchmark costs little more than two seconds of this process, however busy the machine."""
+    notion, channel = joining.dearest()[name]()
+    data = joining.signed(notion, channel)
+    start = time.process_time()
+    joining.join(data)
+    assert time.process_time() - start < 4  # twice what is promised: a slower machine is not a broken promise

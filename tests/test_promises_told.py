@@ -1,0 +1,186 @@
+"""What people are told of a promise is true: in every face, for every notion, each bound is the exact one, rounded up.
+
+The exact factors are computed here with decimals of 80 digits, not by the code that is tested.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Context, Decimal
+
+import pytest
+
+from aggregator.author.audit import Audit
+from aggregator.present import listing
+from aggregator.present import page as pages
+from demo_app import texts
+from edge_sdk.campaigns.terms import Terms
+from protocol import exact, notions, personal
+from protocol.campaign import Campaign, SignedCampaign
+from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse
+from protocol.domain import Values
+from protocol.notions import Certificate, Notion, Promise
+from protocol.notions.sentences import MARKS, SENTENCES
+
+K = 4
+PRIOR = (4, 3, 2, 1)
+NAT = exact.NANONATS
+LEVELS = sorted({10**6 + step * (20 * NAT - 10**6) // 99 for step in range(100)} | {10**6 * 1104**step // 1000**step
+                for step in range(100)})  # fmt: skip
+"""200 levels of 0.001 to 20 nats, half of them evenly spread, half evenly by their logarithms."""
+
+WIDE = Context(prec=80)
+BOUND = re.compile(
+    r"(?:at most|at least|up to|höchstens|mindestens|bis zu) (?:1/)?"
+    r"([0-9][0-9.,^]*[0-9]|[0-9])(?![0-9.,]| (?:of|von) 100)"
+)
+
+
+def response(level: int) -> RandomizedResponse:
+    numerator, one = exact.exp_lower(level), 1 << exact.EXP_BITS
+    return RandomizedResponse(K, (-(-(one << 64) // (numerator + (K - 1) * one)),))
+
+
+def one_sided(level: int) -> RandomizedResponse:
+    """Value 0 keeps the level against every other; the others tell themselves from it by far more."""
+    rare = 2**40
+    return RandomizedResponse(
+        K, (-(-((2**64 - (K - 1) * rare) << exact.EXP_BITS) // exact.exp_lower(level)), *(rare,) * (K - 1))
+    )
+
+
+def two_blocks(level: int) -> Blocks:
+    odds = exact.exp_lower(level)
+    inner = Hadamard((odds << 64) // (odds + (1 << exact.EXP_BITS)), 2)
+    return Blocks(0, ((1, 2), (2, 2)), (inner, inner))
+
+
+def made(kind: str, level: int) -> tuple[Notion, Channel]:
+    """A notion of this kind at a level, and a channel that keeps it."""
+    half = max(exact.MIN_LEVEL, level // 2)
+    few = response(half)
+    rows = tuple(tuple(0 if x == y else half if x + y == 1 else level for y in range(K)) for x in range(K))
+    if kind == "ldp":
+        return notions.Ldp(level), response(level)
+    if kind == "high-low":
+        return notions.HighLow(level, K, (0,)), one_sided(level)
+    if kind == "block":
+        return notions.Block.over(level, [0, 0, 1, 1]), two_blocks(level)
+    if kind == "pairwise":
+        return notions.Matrix(level, rows), few
+    if kind == "geo":
+        return notions.Geo(half, 1, (), ((2, K - 1),)), few
+    if kind in ("minid", "avgid"):
+        return notions.Graded.over([half, level + 1, level + 1, level + 1], kind), few
+    if kind == "lip":
+        return notions.Information(level, PRIOR, 10**7), personal.lip_response(PRIOR, level)
+    if kind == "own-lip":
+        return (notion := notions.OwnPrior(level, K)), notion.channel_of(notion.uniform)
+    if kind == "transcript-lip":
+        return (start := notions.TranscriptPrior(level, PRIOR)), start.channel_of(PRIOR)
+    if kind == "mutual-information":
+        return notions.MutualInformation(level, PRIOR), response(level)
+    return notions.Classes.of((notions.Ldp(level), notions.Ldp(half))), Blocks(
+        0, ((1, K), (2, K)), (response(level), few)
+    )
+
+
+def expected(notion: Notion, certificate: Certificate) -> list[int]:
+    """The levels that the sentences of a notion speak of, in their order."""
+    level, ldp = notion.level, certificate.ldp
+    more = [] if ldp is None or ldp <= level else [ldp]
+    if isinstance(notion, notions.Graded | notions.Matrix):
+        return [min(bound for _, _, bound in notion.bounds()), level, *more]
+    if isinstance(notion, notions.Information):
+        return [level, level, certificate.ball, certificate.ball, ldp]
+    if isinstance(notion, notions.OwnPrior | notions.TranscriptPrior):
+        return [level, level, 2 * level]
+    if isinstance(notion, notions.MutualInformation):
+        return [level, ldp]
+    return [level, *more]
+
+
+def require_true(text: str, levels: Sequence[int], language: str = "en") -> None:
+    """Each bound in the text is at least e^level, and less than one unit of its last digit above it."""
+    point, group = MARKS[language]
+    written = [found.replace(group, "").replace(point, ".").replace("10^", "1e") for found in BOUND.findall(text)]
+    shown = [Decimal(number) for number in written]
+    assert len(shown) == len(levels), text
+    for told, level in zip(shown, levels, strict=True):
+        factor = WIDE.exp(Decimal(level) / NAT)
+        digits = factor - 1 if factor < 2 else factor
+        unit = Decimal(1).scaleb(digits.adjusted() - (1 if factor < 10**15 else -1))
+        assert told >= factor, (text, level)
+        assert told - factor < unit, (text, level)
+
+
+KINDS = [*notions._FROM_WIRE, notions.Classes.name]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None:
+    """At 200 levels the terms of the device, the app in both languages, the desk's audit and the page tell each bound
+    of a notion as the exact factor, rounded up by less than a unit of its last digit."""
+    for level in LEVELS:
+        if (kind in ("minid", "avgid", "pairwise") and level < 2 * exact.MIN_LEVEL) or level + 1 > exact.MAX_LEVEL:
+            continue
+        notion, channel = made(kind, level)
+        names = ("first", "second") if kind == "classes" else ()
+        terms = Campaign(
+            "T", "Q?", "", "Library", Values(tuple("abcd")), notion, "by hand", channel, 0, 9, 9, 1, 1, "open", names
+        )
+        signed = SignedCampaign(terms, bytes(16), bytes(32), b"")
+        desk = listing._promises(terms)
+        page = str("".join(pages._promise(Audit(terms, None, None, None, None))))
+        for place, certificate in enumerate(terms.certificates):
+            inner = notion.notions[place] if isinstance(notion, notions.Classes) else notion
+            levels = expected(inner, certificate)
+            told = Terms.of(signed, certificate, place if names else None)
+            require_true(told.notion, levels)
+            for language in texts.LANGUAGES:
+                require_true(told.promise.told(language), levels, language)
+            require_true(desk[place][1], levels)
+            assert told.notion in page
+
+
+def test_every_notion_has_its_sentences_in_every_language() -> None:
+    """Every kind of notion is told in every language of the app, and all languages have the same sentences."""
+    assert set(texts.LANGUAGES) == set(SENTENCES) == set(MARKS)
+    for sentences in SENTENCES.values():
+        assert set(KINDS) <= sentences.keys() == SENTENCES["en"].keys()
+        said = " ".join(part for text in sentences.values() for part in ([text] if isinstance(text, str) else text))
+        assert not re.search(r"likelier|more likely|wahrscheinlicher", said)
+
+
+def test_the_direction_that_high_low_leaves_open_is_told() -> None:
+    """Of high-low, every face says that an answer that is not sensitive is not protected, and how far it may show."""
+    notion, channel = made("high-low", NAT)
+    certificate = notions.certify(channel, notion)
+    assert certificate.ldp is not None
+    assert certificate.ldp > 5 * NAT
+    for language, words in {"en": "The other way round is not protected", "de": "Umgekehrt gilt das nicht"}.items():
+        assert words in Promise.of(notion, certificate).told(language)
+    blocks = Blocks.over(
+        -(-(1 << 127 << exact.EXP_BITS) // exact.exp_lower(NAT)), [0, 1, 1, 0], lambda _: two_blocks(NAT).channels[0]
+    )
+    sided = notions.HighLow(NAT, K, (1, 2))
+    assert "for certain" in Promise.of(sided, notions.certify(blocks, sided)).told()
+
+
+@pytest.mark.parametrize(
+    ("nats", "english", "german"),
+    [
+        (0.4, "1.5", "1,5"),
+        (1, "2.8", "2,8"),
+        (7.04, "1200", "1200"),
+        (12, "170,000", "170.000"),
+        (100, "10^44", "10^44"),
+    ],
+)
+def test_the_app_writes_factors_as_its_language_does(nats: float, english: str, german: str) -> None:
+    """A factor is rounded up to two digits and written with the marks of the language; a huge one is a power of ten."""
+    for language, told in {"en": english, "de": german}.items():
+        texts.speak(language)
+        assert texts.times(nats) == told
+    texts.speak("en")
