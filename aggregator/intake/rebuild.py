@@ -338,13 +338,13 @@ class _Bench:
             return
         for file in files:
             try:
-                yield _read(file, SCHEMAS[name], tables.LATER.get(name, ()))
+                yield _read(file, SCHEMAS[name])
             except (OSError, pa.ArrowException):
                 self._make_anew(name)
 
 
-def _read(file: tables.DataFile, schema: pa.Schema, later: Sequence[str]) -> pa.Table:
-    """The rows of one file, which need not have the columns ``later``.
+def _read(file: tables.DataFile, schema: pa.Schema) -> pa.Table:
+    """The rows of one file.
 
     Raises:
         OSError, pa.ArrowException: it is not what was written.
@@ -355,6 +355,4 @@ def _read(file: tables.DataFile, schema: pa.Schema, later: Sequence[str]) -> pa.
         raise pa.ArrowInvalid(f"{file.path} holds {found.num_rows} rows, not {file.rows}")
     for column, value in file.partition.items():
         found = found.append_column(column, pa.repeat(value, found.num_rows))
-    for column in set(later) - set(found.column_names):  # a file that is older than the column
-        found = found.append_column(column, pa.nulls(found.num_rows, schema.field(column).type))
     return found.select(schema.names).cast(schema)

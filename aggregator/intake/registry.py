@@ -16,7 +16,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from aggregator.intake.columns import Bytes, Integers, Mask, Words
-from aggregator.storage.tables import KEYS, SCHEMAS, columns_of, storage
+from aggregator.storage.tables import KEYS, SCHEMAS, storage
 from protocol.keys import PUBLIC_BYTES
 
 NEVER = 2**63 - 1
@@ -71,7 +71,7 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     declared: Words | None = None
     declarations: dict[bytes, bytes] = {}
     # Batch by batch, because a table of all rows takes several times the memory of its numbers.
-    names = [name for name in columns_of(table) if name in SCHEMAS[KEYS].names and name != "campaign"]
+    names = [name for name in SCHEMAS[KEYS].names if name != "campaign"]
     with storage(table):
         for batch in table.scan(columns=names, predicate=f"campaign = '{campaign}'"):
             columns = pa.record_batch(batch)
@@ -83,8 +83,7 @@ def load(table: DeltaTable, campaign: str) -> Registry:
             revokes = columns["revoked"].to_numpy(zero_copy_only=False)
             enrols.append(~revokes)
             barred.append(ids[-1][revokes])
-            period = columns["since"].fill_null(0).to_numpy()[revokes] if "since" in names else 0
-            since.append(np.full(len(barred[-1]), period, dtype=np.int64))
+            since.append(columns["since"].fill_null(0).to_numpy()[revokes].astype(np.int64))
             # A row that revokes says nothing.
             for place in np.flatnonzero(columns["prior"].is_valid().to_numpy(zero_copy_only=False)).tolist():
                 declarations[ids[-1][place].tobytes()] = columns["prior"][place].as_py()

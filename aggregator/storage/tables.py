@@ -77,9 +77,6 @@ SCHEMAS = {
     REJECTS: _schema(campaign=pa.string(), reason=pa.string(), count=pa.int64(), at=pa.int64()),
 }
 PARTITIONS = {KEYS: ["campaign"], REPORTS: ["campaign", "period"]}
-LATER = {KEYS: ("since",)}
-"""Columns that a table gets with the first row that says something in them. So versions that do not know them read on
-where nothing is said, and refuse the study where something is."""
 
 # No retries inside the engine: it would retry an append without computing its rows again.
 _SWAP = CommitProperties(max_commit_retries=0)
@@ -181,8 +178,8 @@ def create(path: Place) -> None:
         if exists(path):
             return
         try:
-            first = pa.schema(field for field in SCHEMAS[path.name] if field.name not in LATER.get(path.name, ()))
-            DeltaTable.create(places.uri_of(path), first, mode="ignore", partition_by=PARTITIONS.get(path.name, []))
+            schema, partition = SCHEMAS[path.name], PARTITIONS.get(path.name, [])
+            DeltaTable.create(places.uri_of(path), schema, mode="ignore", partition_by=partition)
             _bring(path, 0)
         except DeltaError:
             if not exists(path):  # somebody else made it at the same moment
@@ -340,14 +337,11 @@ def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
             rows = rows_for(table)
             if not rows.num_rows:
                 return
-            there = columns_of(table)
-            rows = _without_silent(rows, set(LATER.get(path.name, ())) - set(there))
             try:
                 write_deltalake(
                     table,
                     rows,
                     mode="append",
-                    schema_mode="merge" if set(rows.column_names) - set(there) else None,
                     writer_properties=_LAYOUT,
                     commit_properties=_SWAP,
                     post_commithook_properties=_NO_HOOK,
@@ -414,16 +408,6 @@ def checkpoint(path: Place, table: DeltaTable) -> None:
     _sync(path, [log / f"{table.version():020}.checkpoint.parquet", log / "_last_checkpoint"])
 
 
-def columns_of(table: DeltaTable) -> list[str]:
-    """The names of a snapshot's columns, some of ``LATER`` perhaps not among them."""
-    return [field.name for field in table.schema().fields]
-
-
-def _without_silent(rows: pa.Table, names: set[str]) -> pa.Table:
-    """The rows without those of some columns that say nothing."""
-    return rows.drop_columns([name for name in names if rows[name].null_count == rows.num_rows])
-
-
 def pause(failures: int) -> None:
     """Let others commit, after so many failures in a row."""
     time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # who waits longer is no secret
@@ -444,7 +428,7 @@ def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], 
     """
     # Ids are hex digits and periods integers, so nothing from outside gets into a query.
     where = " AND ".join(f"{name} = {value!r}" for name, value in partition.items())
-    columns = ", ".join(columns_of(table))
+    columns = ", ".join(SCHEMAS[path.name].names)
     sql = f"SELECT {columns} FROM rows" + f" WHERE {where}" * bool(where)  # noqa: S608
     version = table.version()
     with storage(path):

@@ -2,5 +2,5 @@
 
 Bytes are hexadecimal. Integers that a double cannot hold are decimal strings. ``generate`` writes the files; they are
 committed, and a test checks that they are what it writes. ``reader`` knows the text of the protocol and not its code;
-what it makes of the channels must be the same. version-1.txt tells that no case of the version was changed since.
+what it makes of the channels must be the same.
 """

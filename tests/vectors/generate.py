@@ -4,14 +4,10 @@ One idea: every case is a fixed input and what must become of it. A case with a 
 stages are written down here by hand, never computed: a vector that repeated what the code does would prove nothing.
 
 Secret keys and bytes are fixed; there is no clock and no chance. Checked by tests/protocol/test_vectors.py.
-
-A case of a wire version stays as it is: version-1.txt has a line for each, and lines are added here and never taken
-away.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -57,7 +53,6 @@ from tests.vectors.channels import (
 )
 
 HERE = Path(__file__).parent
-FROZEN = HERE / "version-1.txt"
 
 ANALYST = SigningKey(bytes(range(32)))
 STRANGER = SigningKey(bytes(range(32, 64)))
@@ -1577,19 +1572,10 @@ def written() -> dict[str, str]:
     }
 
 
-def lines_of(text: str) -> set[str]:
-    """A line for each case of a vector file: 16 bytes of SHA-256 of all that it says but its name."""
-    said = ({key: value for key, value in case.items() if key != "name"} for case in json.loads(text)["cases"])
-    return {hashlib.sha256(json.dumps(one, sort_keys=True).encode()).hexdigest()[:32] for one in said}
-
-
 def main() -> None:
     """Write the vector files beside this one."""
-    texts = written()
-    for name, text in texts.items():
+    for name, text in written().items():
         (HERE / name).write_text(text, encoding="utf-8")
-    lines = set(FROZEN.read_text().split()).union(*map(lines_of, texts.values()))
-    FROZEN.write_text("".join(f"{line}\n" for line in sorted(lines)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,116 @@
+"""A study that a later version of halftruth wrote to: what this version does not know it leaves alone, and says so.
+
+A later version of the tables, of the engine or of campaigns is made up; the error says to update, before anything is
+counted.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from deltalake import write_deltalake
+
+from aggregator.cli.shell import halftruth
+from aggregator.intake.ingest import ingest
+from aggregator.storage import tables
+from aggregator.storage.tables import SCHEMAS, Newer, StudyError
+from aggregator.study import Study
+from protocol import codec, envelope
+from protocol.campaign import campaign_id
+from protocol.envelope import Kind
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, campaign, enrolment, report
+
+PLAIN = campaign(answers=3, title="Versions")
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study with two reports."""
+    made = crowd.study(tmp_path / "study", PLAIN, range(5))
+    take(made.path, report(0, PLAIN, 1) + report(1, PLAIN, 2))
+    return made.path
+
+
+def take(path: Path, data: bytes) -> int:
+    """The reports that an ingest accepts."""
+    file = path.with_name("batch.htr")
+    file.write_bytes(data)
+    return ingest(Study.open(path), [file], now=NOW, threads=1).accepted
+
+
+def later_column(path: Path, name: str) -> None:
+    """A column in a table that this version knows nothing of."""
+    schema = SCHEMAS[name].append(pa.field("later", pa.int32()))
+    write_deltalake(str(path / name), schema.empty_table(), mode="append", schema_mode="merge")
+
+
+def later_engine(path: Path, name: str) -> None:
+    """A table that only a later engine can read."""
+    log = path / name / "_delta_log"
+    commit = log / f"{len(list(log.glob('*.json'))):020}.json"
+    commit.write_text(json.dumps({"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}) + "\n")
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    """All bytes below a folder."""
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("change", [later_column, later_engine])
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_tables_of_a_later_version_are_left_alone(study, name, change):
+    """Every command ends with exit code 1 and a line that says to update, and not a byte is changed."""
+    change(study, name)
+    before = files_of(study)
+    study.with_name("keys.pub").write_bytes(enrolment(9, PLAIN))
+    for command in (["status"], ["estimate", "education"], ["ingest", "batch.htr"], ["enrol", "keys.pub"], ["compact"]):
+        words = [str(study.with_name(word)) if "." in word else word for word in command]
+        done = CliRunner().invoke(halftruth, ["--study", str(study), *words])
+        assert done.exit_code == 1, command
+        assert f"its table {name}" in " ".join(done.stderr.split())
+        assert "update halftruth here" in " ".join(done.stderr.split())
+        assert "Traceback" not in done.stderr
+    assert files_of(study) == before
+
+
+@pytest.mark.parametrize("name", ["reports", "rejects"])
+def test_a_table_that_a_later_version_extends_meanwhile_counts_nothing_more(study, name):
+    """Where another process extends a table after it was opened, an ingest says to update, and loses no report."""
+    opened, before = Study.open(study), Study.open(study).tally(PLAIN).counts.tolist()
+    copy = Path(shutil.copytree(study, study.with_name("copy")))
+    later_column(study, name)
+    file = study.with_name("batch.htr")
+    file.write_bytes(report(2, PLAIN, 3) + b"noise")
+    with pytest.raises(Newer, match="update halftruth here"):
+        ingest(opened, [file], now=NOW, threads=1)
+    if name == "reports":
+        assert tables.query(tables.snapshot(study / name), "SELECT * FROM rows").num_rows == sum(before)
+    assert ingest(Study.open(copy), [file], now=NOW, threads=1).accepted == 1
+
+
+def later_campaign() -> bytes:
+    """A campaign with a notion that this version does not know."""
+    fields = codec.decode(envelope.decode(PLAIN.data).unverified, limit=2**20)
+    fields[5] = ["later", 1]
+    return envelope.seal(Kind.CAMPAIGN, AUTHOR, codec.encode(fields))
+
+
+def test_a_campaign_of_a_later_version_stops_no_other(study):
+    """It is not imported here; where a later version did, others are ingested and told, and it is named to update."""
+    data = later_campaign()
+    with pytest.raises(Exception, match="a notion is one of"):
+        Study.open(study).import_campaign(data, [AUTHOR.public], "later")
+    row = [[campaign_id(data).hex()], ["later"], [AUTHOR.public], [data]]
+    tables.add(study / "campaigns", pa.table(row, schema=SCHEMAS["campaigns"]))
+    opened = Study.open(study)
+    assert take(study, report(2, PLAIN, 3)) == 1
+    assert opened.tally(opened.campaign("education")).reports == 3
+    for work in (lambda: opened.campaign("later"), lambda: opened.status(NOW)):
+        with pytest.raises(StudyError, match=r"campaign 'later'.*update halftruth here"):
+            work()
