@@ -28,9 +28,9 @@ test: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
-# About an hour of both cores at most; each law's long form.
+# About an hour of both cores at most; each law's long form, and laws about any value with new examples.
 test-long: $(READY)
-	$(BIN)/python -m pytest -m long --dist worksteal --durations 25
+	$(BIN)/python -m pytest -m 'long or hypothesis' --hypothesis-profile new --dist worksteal --durations 25
 
 # Coverage-guided fuzzing, each target for so many seconds: make fuzz SECONDS=600 TARGETS="batch codec"
 SECONDS ?= 60

@@ -6,7 +6,7 @@ import datetime
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.intake.ingest import ingest
@@ -52,7 +52,6 @@ def counted(study, *reports, now=NOW):
 
 
 @given(st.integers(-(2**41), 2**41))
-@settings(deadline=None)
 def test_a_notice_never_extends(closes):
     """Whatever time an author signs, a notice that opens is before the campaign's own closing, and adds no period."""
     terms = PLAIN.terms

@@ -82,7 +82,7 @@ def test_block_recipe_keeps_its_notion(blocks):
     assert certificate.audited == exact.NANONATS
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.lists(st.integers(1, 10**6), min_size=2, max_size=30),
     st.integers(exact.MIN_LEVEL, 12 * exact.NANONATS),

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from distributed import Client
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator import engines
@@ -308,7 +308,7 @@ def around(payload):
     return envelope.seal(envelope.Kind.REPORT, crowd.device(0, PLAIN), payload)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15)
 @given(st.integers(0, 2**32), st.integers(8, 700))
 def test_many_readers_find_what_one_finds(tmp_path_factory, seed, size):
     """However a file is cut, and whatever is in it, its ranges have the envelopes and the garbage of the whole."""
@@ -344,7 +344,7 @@ def test_a_reader_who_was_led_astray_is_corrected(tmp_path, monkeypatch, size):
 # Shards.
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 8, 16]), st.booleans())
 def test_shards_hold_what_was_offered(seed, number, words):
     """Every report is in one shard, the one of its key, whole and in order; and no range of keys is left out."""

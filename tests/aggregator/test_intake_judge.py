@@ -8,7 +8,7 @@ import weakref
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.families.bits import recipe as unary
@@ -65,7 +65,7 @@ def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
     return said.seal(device(draw(st.integers(0, 2)), signed)), said
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(st.lists(reports(), max_size=12), st.sampled_from([1, 3, 70, 10**6]))
 def test_offers_are_the_reports_unpacked(furnished, sealed, most_outputs):
     """Row by row and in order, offers hold the outputs that Report.outputs gives; where it gives none there is none."""

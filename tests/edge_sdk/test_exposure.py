@@ -63,7 +63,7 @@ def odds(channels: list[Table], x: int, other: int) -> Fraction | None:
     return worst
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(tables(), st.integers(0, 2)), min_size=1, max_size=3))
 def test_no_outputs_move_the_odds_further_than_the_bound_and_some_move_them_as_far(drawn) -> None:
     """For every pair, value and the worst pair: enumerated outputs of all draws reach the bound and never exceed it."""
@@ -85,7 +85,7 @@ def test_no_outputs_move_the_odds_further_than_the_bound_and_some_move_them_as_f
         assert found.value(x).nanonats == (None if None in mine else max(mine))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(drawn=st.lists(st.tuples(tables(), st.integers(1, 2)), min_size=2, max_size=3))
 def test_a_bound_from_above_is_not_below_the_exact_one(drawn) -> None:
     """Where inputs are too many to compare, the sum of the channels' own worst cases is at least the exact bound."""

@@ -7,7 +7,7 @@ import json
 import random
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -324,9 +324,7 @@ class Upload(RuleBasedStateMachine):
 Upload.TestCase.settings = settings(
     max_examples=8,
     stateful_step_count=12,
-    deadline=None,
     derandomize=True,
-    suppress_health_check=list(HealthCheck),
 )
 TestUpload = Upload.TestCase
 

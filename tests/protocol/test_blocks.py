@@ -8,7 +8,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import channels, codec, exact, notions
@@ -129,7 +129,6 @@ def test_an_input_of_a_block_draws_as_its_inner_channel(channel: Blocks) -> None
             assert channel.sample(x, rand) == told == channel.sample(x, bytes(16) + rand[16:])
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 4), min_size=2, max_size=20),
     st.sampled_from(["table", "response", "hadamard"]),

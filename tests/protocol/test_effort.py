@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings, target
+from hypothesis import assume, given, settings, target
 from hypothesis import strategies as st
 
 from benchmarks import joining
@@ -223,7 +223,7 @@ def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
 
 @pytest.mark.long
 @given(campaigns())
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400)
 def test_no_shape_takes_more_than_its_steps(asked: tuple[Notion, Channel]) -> None:
     """Whatever family and notion meet, an audit runs at most ``OPCODES`` instructions to a step; the search is driven
     to where it runs most."""

@@ -185,7 +185,7 @@ def test_masses_are_those_of_the_preferred_outputs(channel: ProjectiveGeometry) 
 
 
 @given(st.integers(2, 2**20), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_declared_level_is_audited_level(size: int, level: int) -> None:
     """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
     channel = projective(size, level)

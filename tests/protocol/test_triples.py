@@ -191,7 +191,7 @@ def test_a_prior_of_4095_values_is_compared_in_seconds() -> None:
 
 
 @given(st.integers(2, MAX_INPUTS), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_declared_level_is_audited_level(size: int, level: int) -> None:
     """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
     channel = triples(size, level)
