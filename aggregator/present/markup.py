@@ -3,7 +3,7 @@
 One idea: ``Html`` is markup and every other string is text, which is escaped on its way in. So what an author or a
 device wrote is read as nothing but text, wherever it ends up.
 
-What a page holds: page, chart.
+What a page holds: page.
 """
 
 from __future__ import annotations
@@ -25,4 +25,4 @@ def tag(name: str, /, *children: str, **attributes: str) -> Html:
     """
     words = "".join(f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for key, value in attributes.items())
     inner = "".join(child if isinstance(child, Html) else html.escape(child) for child in children)
-    return Html(f"<{name}{words}>" if name == "meta" else f"<{name}{words}>{inner}</{name}>")
+    return Html(f"<{name}{words}>" if name in ("meta", "img") else f"<{name}{words}>{inner}</{name}>")

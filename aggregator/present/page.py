@@ -4,7 +4,7 @@ One idea: whoever gets the page has nothing else. It holds the question, the num
 promised, what was refused, and a digest of what went in; it loads nothing, runs nothing and knows no clock, so the same
 study gives the same bytes.
 
-The picture on it: chart. Why nobody's text is read as markup: markup. Every value, in full: document.
+The pictures on it: plot, trend_plot. Why nobody's text is read as markup: markup. Every value, in full: document.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from importlib import resources
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +27,6 @@ from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Trend
 from aggregator.families.decoder import Floats
-from aggregator.present.chart import chart, degrees
 from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE, LEVELS
 from aggregator.present.markup import Html, tag
@@ -41,13 +41,16 @@ from aggregator.present.table import (
     subtitle,
     what_was_added,
 )
-from aggregator.present.trend_chart import trend_chart
-from aggregator.present.trends import dates
+from aggregator.present.trends import basis, between, dates, ends, foremost, places_of, points, unbiased
+from aggregator.present.trends import interval_name as interval_of_change
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.domain import Buckets, Domain, Grid, Items
+from protocol.domain import MICRODEGREES, Buckets, Domain, Grid, Items
 from protocol.notions import Certificate, Classes, Information, OwnPrior, Promise, TranscriptPrior
 from protocol.notions.information import RADIUS_UNITS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ROWS = 200
 """The most values in the table."""
@@ -84,8 +87,8 @@ SHARES = {
 STYLE = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
 
 _STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode("ascii")
-POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'"
-"""What a browser may load for the page: nothing but its own style."""
+POLICY = f"default-src 'none'; img-src data:; style-src 'sha256-{_STYLE_HASH}'"
+"""What a browser may load for the page: nothing but its own style and the pictures in it."""
 
 
 def page(
@@ -110,7 +113,7 @@ def page(
         raise ValueError("estimate, audit and tally are of one campaign and the same reports")
     terms = found.terms
     sections = [
-        ("results", "Results", [chart(found, truth)]),
+        ("results", "Results", [_results(found, truth)]),
         ("values", "Numbers", _values(found, truth)),
         *([] if trend is None else [("course", "Over the periods", _trend(trend))]),
         ("method", "How the numbers were made", _method(found)),
@@ -199,6 +202,23 @@ def _missed(found: Estimate, truth: Floats) -> str:
     return f"{within}; {distance(found, truth)}."
 
 
+def _results(found: Estimate, truth: Floats | None) -> Html:
+    from aggregator.present.plot import figure  # matplotlib takes a second to load
+
+    top = int(np.argmax(found.share))
+    share = percent(found.share[top], min(decimals(found, listed(found, ROWS)), 2))
+    kind = "Map" if isinstance(found.terms.domain, Grid) else "Bar chart"
+    return _picture(figure(found, truth), f"{kind} of the shares. The largest is {found.label(top)} with {share}.")
+
+
+def _picture(drawn: Figure, alt: str) -> Html:
+    from aggregator.present.picture import png
+
+    data = base64.b64encode(png(drawn)).decode("ascii")
+    alt = f"{alt} Numbers are in the table below."
+    return tag("figure", tag("img", src=f"data:image/png;base64,{data}", alt=alt))
+
+
 def _values(found: Estimate, truth: Floats | None) -> list[Html]:
     shown = listed(found, ROWS, ROWS)
     places = decimals(found, shown)
@@ -246,7 +266,9 @@ def _doubtful(found: Estimate, x: int, shown: int) -> list[Html]:
 
 
 def _trend(trend: Trend) -> list[Html]:
-    terms = trend.latest.terms
+    from aggregator.present.trend_plot import trend_figure
+
+    terms, change = trend.latest.terms, trend.change
     rows = [
         (
             point.span.name,
@@ -257,17 +279,35 @@ def _trend(trend: Trend) -> list[Html]:
         for point in trend.points
     ]
     parts = [
-        trend_chart(trend),
+        _picture(trend_figure(trend), "The course of each value, with the interval of each period."),
         tag("p", "Devices that answered at both ends were compared with themselves"
             + ("" if terms.transcript else "; and a device repeats what it once said for as long as its answer stays, "
                "so most of the noise of one end is that of the other")
             + ". So a change is known better than the two shares it is between: go by the interval of the change."),
         _sheet("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
     ]  # fmt: skip
-    if trend.change is not None:
-        sure = len(trend.change.sure)
-        told = f"{sure:,} of {len(trend.change.raw):,} values have changed" if sure else "No value has changed for sure"
-        parts.insert(1, tag("p", f"{told}, by intervals that hold for all values together."))
+    if change is not None:
+        sure = len(change.sure)
+        told = f"{sure:,} of {len(change.raw):,} values have changed" if sure else "No value has changed for sure"
+        shown = foremost(change, ROWS)
+        places, (low, high) = places_of(change, range(len(change.raw))), ends(change, len(shown))
+        parts[1:1] = [
+            tag("p", f"{told}, by intervals that hold for all values together."),
+            _sheet(
+                f"Changes in percentage points; {basis(change)}",
+                ("value", *change.names, "change", interval_of_change(change, len(shown)), ""),
+                [
+                    (
+                        change.after.label(x),
+                        *(percent(unbiased(side)[x], 1) for side in (change.before, change.after)),
+                        points(change.raw[x], places),
+                        between(low[x], high[x], places),
+                        "sure" if x in change.sure else "",
+                    )
+                    for x in shown
+                ],
+            ),
+        ]
     return parts
 
 
@@ -480,7 +520,9 @@ def _campaign(found: Estimate, period: int | None) -> list[Html]:
 
 def _answers(domain: Domain) -> str:
     if isinstance(domain, Grid):
-        return f"a place on a map of {domain.rows:,} by {domain.columns:,} cells, {degrees(domain.step)} a side"
+        return (
+            f"a place on a map of {domain.rows:,} by {domain.columns:,} cells, {domain.step / MICRODEGREES:.9g}° a side"
+        )
     if isinstance(domain, Buckets):
         return f"a number from {domain.label(0)} to {domain.label(domain.size - 1)}, told at {domain.size:,} edges"
     if isinstance(domain, Items):

@@ -18,21 +18,27 @@ from matplotlib.figure import Figure
 DOTS_PER_INCH = 150
 
 
+def png(figure: Figure) -> bytes:
+    """Return a figure as the bytes of a PNG file; the same figure gives the same bytes."""
+    drawn = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
+        FigureCanvasAgg(figure)
+        figure.savefig(drawn, format="png")
+    return drawn.getvalue()
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure to a PNG file.
 
     Raises:
         OSError: it could not be written, and there is none.
     """
-    drawn = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
-        FigureCanvasAgg(figure)
-        figure.savefig(drawn, format="png")
+    drawn = png(figure)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("xb") as file:
-            file.write(drawn.getbuffer())
+            file.write(drawn)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

@@ -42,6 +42,11 @@ LATER = "#e3b96f"
 
 def draw_trend(trend: Trend, path: Path) -> None:
     """Draw the course of each value to a PNG file."""
+    save(trend_figure(trend), path)
+
+
+def trend_figure(trend: Trend) -> Figure:
+    """Draw the course of each value as a figure, a panel a value."""
     latest = trend.latest
     shown = listed(latest, PANELS) if trend.change is None else foremost(trend.change, PANELS)
     if trend.value is not None:
@@ -66,7 +71,7 @@ def draw_trend(trend: Trend, path: Path) -> None:
         parts.append(selection(trend.change, len(shown)))
     figure.supxlabel("period", size=9, color=INK)
     _entitle(figure, entitled(latest), f"epsilon {latest.epsilon:g} ({latest.terms.notion.name})", *parts)
-    save(figure, path)
+    return figure
 
 
 def _course(axes: Axes, trend: Trend, x: int) -> None:

@@ -5,7 +5,7 @@ the interval that holds for all values together leaves no doubt that something h
 estimates, so the shares beside them are these too: what is shown adds up. Of many values those come first whose change
 is surest.
 
-Pictures: trend_plot, trend_chart.
+Pictures: trend_plot.
 """
 
 from __future__ import annotations
