@@ -161,7 +161,7 @@ def population(
     truth: Truth,
     period: int,
     seed: int | None = None,
-    processes: int | None = None,
+    processes: int = 1,
 ) -> Iterator[Sent]:
     """Let every person of ``truth`` answer once; people come in random order.
 
@@ -171,7 +171,10 @@ def population(
         period: the period they answer in.
         seed: for experiments; None takes the operating system's randomness. With transcripts, the people of a seed
             answered in all periods before, and other people never did.
-        processes: how many work at once; the result of a seed does not depend on it.
+        processes: how many work at once; the result of a seed does not depend on it. A script that asks for more than
+            one begins its work under ``if __name__ == "__main__"``, because each process imports the script.
+    Returns:
+        What the devices sent, some devices at a time.
     """
     return simulate(terms, campaign_id, truth, range(period, period + 1), seed=seed, processes=processes)
 
@@ -184,7 +187,7 @@ def simulate(
     change: float = 0.0,
     *,
     seed: int | None = None,
-    processes: int | None = None,
+    processes: int = 1,
 ) -> Iterator[Sent]:
     """Let every person of ``truth`` answer in each of ``periods``, always with the same device.
 
@@ -197,6 +200,10 @@ def simulate(
         periods: consecutive, one at least.
         change: 0 to 1.
         terms, campaign_id, truth, seed, processes: as of ``population``.
+    Returns:
+        What the devices sent, some devices at a time; ``reports`` of each go to ``ingest``.
+    Raises:
+        ValueError: no period, periods that are not consecutive, or a change beyond 0 to 1.
     """
     if not periods or periods.step != 1 or not 0 <= change <= 1:
         raise ValueError("devices answer in one or more consecutive periods, and its change is from 0 to 1")
@@ -212,7 +219,6 @@ def simulate(
         for start in starts
     )
     work = (repeat(terms), repeat(campaign_id), chunks, starts, repeat(periods), repeat(seed))
-    processes = processes or os.cpu_count() or 1
     if len(starts) < 2 or processes < 2:
         yield from map(_answer_all, *work)
         return

@@ -169,7 +169,7 @@ class Model:
         from edge_sdk.transport import download
 
         joined, now = set(self._device.campaigns), self._clock()
-        offered = download.campaigns(url, self._opener)
+        offered = download.fetch_offers(url, self._opener)
         return tuple(offer for offer in offered if _open_at(offer, now) and offer.campaign_id not in joined)
 
     def fetch(self, url: str, campaign_id: bytes) -> bytes:
@@ -182,7 +182,7 @@ class Model:
         """
         from edge_sdk.transport import download
 
-        return download.campaign(url, campaign_id, self._opener)
+        return download.fetch_campaign(url, campaign_id, self._opener)
 
     def read(self, path: str | os.PathLike[str]) -> Agreement:
         """Join the campaign of a file, and show its terms.

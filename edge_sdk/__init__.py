@@ -3,8 +3,8 @@
     from edge_sdk import BudgetPolicy, Device
 
 The names in ``__all__`` are loaded when they are first used, so that an app pays nothing at its start for what it may
-use much later. Errors: ``errors``. What a channel, a campaign and a report are: ``protocol``. What is made of reports:
-``aggregator``, never imported here.
+use much later. Errors: ``edge_sdk.errors``. What a channel, a campaign and a report are: ``protocol``. What is made of
+reports: ``aggregator``, never imported here.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from edge_sdk.disclosure.envelopes import outgoing, said
     from edge_sdk.disclosure.preview import Preview
     from edge_sdk.rollback.file_store import FileKeeper
+    from edge_sdk.transport.download import fetch_campaign, fetch_offers, learn_closings
 
 __all__ = [
     "BudgetPolicy",
@@ -29,6 +30,9 @@ __all__ = [
     "Preview",
     "Receipt",
     "Terms",
+    "fetch_campaign",
+    "fetch_offers",
+    "learn_closings",
     "outgoing",
     "said",
 ]
@@ -40,6 +44,9 @@ _HOME = {
     "Preview": "edge_sdk.disclosure.preview",
     "Receipt": "edge_sdk.answers.results",
     "Terms": "edge_sdk.campaigns.terms",
+    "fetch_campaign": "edge_sdk.transport.download",
+    "fetch_offers": "edge_sdk.transport.download",
+    "learn_closings": "edge_sdk.transport.download",
     "outgoing": "edge_sdk.disclosure.envelopes",
     "said": "edge_sdk.disclosure.envelopes",
 }

@@ -14,7 +14,7 @@ import importlib
 TYPE_CHECKING = False  # type checkers take it for true; the one in typing costs an import
 
 if TYPE_CHECKING:
-    from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
+    from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign, unverified_campaign
     from protocol.closing import seal_closing
     from protocol.errors import HalftruthError, NotInDomain, OutsideSchedule
     from protocol.keys import SigningKey, public_from_line, public_line
@@ -31,6 +31,7 @@ __all__ = [
     "public_line",
     "seal_campaign",
     "seal_closing",
+    "unverified_campaign",
 ]
 
 _HOME = {
@@ -45,6 +46,7 @@ _HOME = {
     "public_line": "protocol.keys",
     "seal_campaign": "protocol.campaign",
     "seal_closing": "protocol.closing",
+    "unverified_campaign": "protocol.campaign",
 }
 """The module that each name is loaded from, when it is first used."""
 

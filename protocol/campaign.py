@@ -281,8 +281,12 @@ class SignedCampaign:
 
 
 def seal_campaign(terms: Campaign, key: keys.SigningKey) -> bytes:
-    """The signed campaign file.
+    """Return the signed campaign file.
 
+    Args:
+        key: the author's.
+    Returns:
+        The bytes that devices join and a study imports.
     Raises:
         CampaignError: longer than a campaign may be.
     """
@@ -303,6 +307,8 @@ def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
 
     Args:
         trusted: public keys of authors; the campaign must be signed by one of them.
+    Returns:
+        The campaign with its id, its author and the bytes.
     Raises:
         BadData: at the stage that fails.
     """
@@ -318,7 +324,11 @@ def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
 
 
 def unverified_campaign(data: bytes) -> Campaign:
-    """What a campaign file claims, audited but from nobody in particular: for auditors, never for answering."""
+    """Return what a campaign file claims, audited, its signature not verified: for auditors, never for answering.
+
+    Raises:
+        BadData: at the stage that fails.
+    """
     payload = _sealed(data).unverified
     _require_size(payload, len(data))
     return Campaign.decode(payload)

@@ -47,6 +47,7 @@ SLOWEST_FIRST = (
     "aggregator/test_estimate_support.py",
     "fuzz/test_targets.py",
     "aggregator/test_design_windows.py",
+    "docs/test_examples.py",
     "aggregator/test_hostile.py",
     "aggregator/test_reproduce_idldp.py",
     "aggregator/test_sequences.py",

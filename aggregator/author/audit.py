@@ -189,6 +189,8 @@ def audit(terms: Campaign, asked: Asked | None = None, prior_name: str | None = 
     Args:
         asked: what else to look at; see ``ask``. Nothing where not given.
         prior_name: whose prior is asked with; the campaign's or uniform, where not given.
+    Returns:
+        Exact levels, rounded up, and the expected errors of one report.
     """
     prior = terms.notion.prior if isinstance(terms.notion, Information | TranscriptPrior) else None
     reported = Reported.of(terms.domain)

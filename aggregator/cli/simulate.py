@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -79,7 +80,9 @@ def simulate(
         batch = files.enter_context(shell.new_file(out))
         enrolments = files.enter_context(shell.new_file(keys_file)) if keys_file else None
         advance = files.enter_context(shell.progress("devices answer", truth.people))
-        for sent in simulation.simulate(terms, campaign_id(data), truth, answered, change or 0.0, seed=seed):
+        for sent in simulation.simulate(
+            terms, campaign_id(data), truth, answered, change or 0.0, seed=seed, processes=os.cpu_count() or 1
+        ):
             batch.write(sent.reports)
             if enrolments:
                 enrolments.write(sent.enrolments)

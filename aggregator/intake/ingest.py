@@ -126,6 +126,8 @@ def ingest(
         progress: told the number of bytes done since the last time, after each chunk committed.
         piece_bytes: bytes read at a time.
         chunk_reports, chunk_outputs: how much is committed at a time.
+    Returns:
+        How many reports were counted, and how many refused by class; the same files again count nothing.
     Raises:
         IntakeError: a path that is not there.
         StudyError: the study cannot be read or written; what was committed until then stays, and counts once.

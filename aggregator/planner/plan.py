@@ -104,6 +104,8 @@ def plan(
         wanted: standard errors of one share.
         p: the shares to expect; where not given the question's, else the prior of a LIP notion, else even.
         tried: told of each mechanism.
+    Returns:
+        A row for each mechanism; ``chosen`` is the first.
     Raises:
         Unsuited: nothing serves within the limits; the text says what would.
     """

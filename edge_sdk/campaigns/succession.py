@@ -57,10 +57,10 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
 
     before, store = device.records.campaigns.find(campaign_id), device.records.store
     for url in device.addresses(campaign_id):
-        for offer in download.campaigns(url, opener):
+        for offer in download.fetch_offers(url, opener):
             if offer.closes <= now or offer.campaign_id in device.campaigns:
                 continue
-            data = download.campaign(url, offer.campaign_id, opener)
+            data = download.fetch_campaign(url, offer.campaign_id, opener)
             try:
                 after = Joined.open(data, [before.signed.author], store.secret)
             except BadData:  # somebody else's, or one that promises what it does not keep

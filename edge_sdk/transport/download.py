@@ -64,7 +64,7 @@ class Offer:
     closed_early: int | None = None
 
 
-def campaigns(url: str, opener: Opener | None = None) -> list[Offer]:
+def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
     """What a study asks.
 
     Args:
@@ -81,7 +81,7 @@ def campaigns(url: str, opener: Opener | None = None) -> list[Offer]:
     return [_offer(to, one) for one in listed]
 
 
-def campaign(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
+def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
     """The signed bytes of one campaign, to be joined: nothing of them is verified here but their hash.
 
     Args:

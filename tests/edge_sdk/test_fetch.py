@@ -20,8 +20,8 @@ from edge_sdk.transport.download import (
     MOST_OFFERS,
     NoAnswer,
     Offer,
-    campaigns,
     counted,
+    fetch_offers,
 )
 from edge_sdk.transport.queue import MOST_BYTES
 from edge_sdk.transport.upload import Address
@@ -77,9 +77,9 @@ def test_from_an_address_to_a_report_that_was_counted(study, open_device):
     device = open_device()
     with served(study) as (host, port):
         url = f"http://{host}:{port}"
-        offers = {offer.title: offer for offer in campaigns(url)}
+        offers = {offer.title: offer for offer in fetch_offers(url)}
         assert offers["Second"] == Offer(campaign_id(SECOND), "Second", OPENS, OPENS + 10 * WEEK, "enrolled")
-        data = download.campaign(url, offers["Highest education"].campaign_id)
+        data = download.fetch_campaign(url, offers["Highest education"].campaign_id)
         assert data == FIRST
         joined = device.join(data, url).campaign_id
         device.consent(joined)
@@ -94,10 +94,10 @@ def test_from_an_address_to_a_report_that_was_counted(study, open_device):
 def test_the_requests_are_the_studys_own(open_device):
     """Each request goes to the documented path below the address, and an empty question is not asked."""
     network = Network({"campaigns": []})
-    assert campaigns(URL, network) == []
+    assert fetch_offers(URL, network) == []
     assert network.asked == [("GET", "/study/v1/campaigns", None)]
     network = Network(FIRST)
-    assert download.campaign(URL, campaign_id(FIRST), network) == FIRST
+    assert download.fetch_campaign(URL, campaign_id(FIRST), network) == FIRST
     assert network.asked == [("GET", f"/study/v1/campaigns/{campaign_id(FIRST).hex()}", None)]
     network = Network({"counted": [True, False]})
     assert counted(URL, [b"one", b"two"], network) == [True, False]
@@ -118,23 +118,23 @@ def test_nothing_is_asked_where_it_could_be_read(url):
     """An address that is not https, or none, is refused before anything is asked; this very machine may be plain."""
     network = Network({"campaigns": []})
     for ask in (
-        lambda: campaigns(url, network),
-        lambda: download.campaign(url, bytes(16), network),
+        lambda: fetch_offers(url, network),
+        lambda: download.fetch_campaign(url, bytes(16), network),
         lambda: counted(url, [b"r"], network),
     ):
         with pytest.raises(AddressRefused):
             ask()
     assert network.asked == []
-    campaigns("https://study.example", network)
+    fetch_offers("https://study.example", network)
     assert network.at == Address("https://study.example", True, "study.example", 443, "/v1/campaigns")
 
 
 def test_other_bytes_than_were_asked_for_are_refused():
     """A campaign whose hash is not the id that was asked for is refused, whoever signed it."""
     with pytest.raises(CampaignError, match="other bytes"):
-        download.campaign(URL, campaign_id(FIRST), Network(SECOND))
+        download.fetch_campaign(URL, campaign_id(FIRST), Network(SECOND))
     with pytest.raises(NoAnswer, match="more than"):
-        download.campaign(URL, campaign_id(FIRST), Network(bytes(MOST_CAMPAIGN_BYTES + 1)))
+        download.fetch_campaign(URL, campaign_id(FIRST), Network(bytes(MOST_CAMPAIGN_BYTES + 1)))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_other_bytes_than_were_asked_for_are_refused():
 def test_a_list_that_is_no_studys_is_refused_whole(said):
     """If anything in a list is what no study says, nothing of the list is believed; trying again may help."""
     with pytest.raises(NoAnswer) as refused:
-        campaigns(URL, Network(said))
+        fetch_offers(URL, Network(said))
     assert isinstance(refused.value, NotYet)
 
 
@@ -193,5 +193,5 @@ def test_only_200_is_an_answer(status):
     """No other status is believed and no redirect followed; the text names the status."""
     network = Network({"campaigns": []}, status)
     with pytest.raises(NoAnswer, match=str(status)):
-        campaigns(URL, network)
+        fetch_offers(URL, network)
     assert len(network.asked) == 1

@@ -1,0 +1,31 @@
+"""Ask one person one question on this device, and write the report that may leave it.
+
+    python ask_one_question.py town/commute.campaign town/author.pub phone bicycle
+
+Without the last word the person is asked.
+"""
+
+import sys
+from pathlib import Path
+
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.errors import BudgetRefused, QuotaReached
+from protocol import NotInDomain, OutsideSchedule, public_from_line
+
+campaign, author, store, *said = sys.argv[1:]
+trusted = public_from_line(Path(author).read_text())
+
+with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=4.0)) as device:
+    terms = device.join(Path(campaign).read_bytes())  # verified and audited
+    print(f"{terms.organisation} asks: {terms.question}\n{terms.promise.told()}")
+    print(f"{terms.worst_case:g} of {device.budget.remaining:g} nats are set aside")
+    value = said[0] if said else input(f"{', '.join(terms.values)}? ")
+    try:
+        device.consent(terms.campaign_id)
+        receipt = device.answer(terms.campaign_id, value)
+    except (BudgetRefused, NotInDomain, OutsideSchedule, QuotaReached) as error:
+        sys.exit(f"not answered: {error}")  # the text never repeats the value
+    print(f"this answer cost {receipt.cost:g} nats; {device.budget.remaining:g} are left")
+    if len(device.outbox):
+        upload = Path(store) / f"report-{receipt.period}.htr"
+        print(f"{device.outbox.export(upload)} envelopes in {upload}; device.outbox.send() would upload them")

@@ -1,0 +1,35 @@
+"""Audit a campaign file that somebody sent: what it asks, what its channel proves, and what that means.
+
+    python audit_received.py town/commute.campaign town/author.pub
+
+Nothing the author claims is believed: every level is computed from the integers that devices draw with. Without a
+public key the signature is not checked, and the program says so.
+"""
+
+import sys
+from pathlib import Path
+
+from aggregator import audit
+from protocol import HalftruthError, open_campaign, public_from_line, unverified_campaign
+
+MOST = 2.0  # nats that this reader accepts for one answer
+
+file, *author = sys.argv[1:]
+data = Path(file).read_bytes()
+try:
+    if author:
+        terms = open_campaign(data, [public_from_line(Path(author[0]).read_text())]).terms
+    else:
+        print("the signature is not checked: no public key was named")
+        terms = unverified_campaign(data)
+except HalftruthError as error:
+    sys.exit(f"refused: {error}")
+
+found = audit(terms).as_json()
+print(f"{terms.organisation} asks: {terms.question} ({terms.domain.size} values, {terms.periods} periods)")
+print(f"notion {found['notion']}, mechanism {found['mechanism']}")
+for notion, level in found["levels"].items():
+    print(f"  {notion}: {level:.6f} nats" if level is not None else f"  {notion}: no bound")
+level = found["levels"].get("ldp")
+if level is None or level > MOST:
+    sys.exit(f"an answer is protected by less than {MOST:g} nats of plain LDP")

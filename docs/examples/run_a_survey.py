@@ -1,0 +1,44 @@
+"""From a draft to an estimate, in a new folder: plan, sign, simulate the people, count their reports, estimate.
+
+python run_a_survey.py commute.toml town
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from aggregator import Study, Truth, audit, ingest, plan, read_draft, read_question, simulate
+from protocol import SigningKey, open_campaign, public_line, seal_campaign
+
+draft, folder = Path(sys.argv[1]), Path(sys.argv[2])
+folder.mkdir()
+
+# What would 2,000 reports tell? The plan compares every mechanism by the exact error of its own channel.
+chosen = plan(read_question(draft), reports=2_000).chosen
+print(f"{chosen.mechanism}: standard error of a share {chosen.se:.1%} with 2,000 reports")
+
+# The campaign: channel and certificate are made here, then signed. Devices trust the public key.
+key = SigningKey(os.urandom(32))
+campaign = open_campaign(seal_campaign(read_draft(draft), key), [key.public])
+(folder / "author.pub").write_text(public_line(key.public))
+(folder / f"{draft.stem}.campaign").write_bytes(campaign.data)
+print(f"one report bounds any change of belief by {audit(campaign.terms).as_json()['levels']['ldp']:.4f} nats")
+
+# The people: simulated devices, each with a key of its own. Real ones run edge_sdk.
+people = Truth(answers=("on foot", "bicycle", "bus", "train", "car"), counts=(200, 350, 450, 100, 900))
+now = int(time.time())
+period = campaign.terms.period_at(now)
+with (folder / "reports.htr").open("wb") as file:
+    for sent in simulate(campaign.terms, campaign.id, people, range(period, period + 1)):
+        file.write(sent.reports)
+
+# The desk: verify every signature, count each report once, estimate.
+study = Study.create(folder / "study")
+study.import_campaign(campaign.data, [key.public], draft.stem)
+counted = ingest(study, [folder / "reports.htr"], now=now)
+print(f"{counted.accepted:,} reports counted, {sum(counted.rejected.values())} refused")
+
+estimate = study.estimate(draft.stem, confidence=0.9)
+for value, share, low, high in zip(people.answers, estimate.share, estimate.low, estimate.high, strict=True):
+    print(f"{value:8} {share:6.1%}   90% interval {low:6.1%} to {high:6.1%}")

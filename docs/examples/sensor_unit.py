@@ -1,0 +1,34 @@
+"""A unit that reads its sensor once an hour and writes a day's readings under one signature.
+
+    python sensor_unit.py town/load.campaign town/author.pub unit 24
+
+The last word is how many hours it works; it does not wait between them, so that the program ends.
+A unit that only reads a file needs no program: `python -m edge_sdk run unit.toml` (docs/DEVICE.md).
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.errors import QuotaReached
+from protocol import public_from_line
+
+LARGEST = 8.0  # the last edge of the campaign: a higher load is reported as this
+
+campaign, author, store, hours = sys.argv[1:]
+trusted = public_from_line(Path(author).read_text())
+
+with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=8.0)) as device:
+    terms = device.join(Path(campaign).read_bytes())
+    device.consent(terms.campaign_id)  # the owner read the terms when they installed the unit
+    spent = device.budget.spent
+    for _ in range(int(hours)):
+        load = min(os.getloadavg()[0], LARGEST)
+        try:
+            device.collect(terms.campaign_id, f"{load:.2f}")  # in a unit: time.sleep(3600) after this
+        except QuotaReached:
+            break  # all readings of this period are given; the next period has as many again
+    print(f"{device.collected(terms.campaign_id)} readings cost {device.budget.spent - spent:g} nats")
+    print(f"{device.bundle(terms.campaign_id)} report")
+    print(f"{device.outbox.export(Path(store) / 'day.htr')} envelopes in {Path(store) / 'day.htr'}")
