@@ -50,12 +50,18 @@ def _require_encodable(value: Value, depth: int) -> None:
         if depth == 0:
             raise ValueError(f"arrays nest at most {MAX_DEPTH} deep")
         for item in value:  # type: ignore[union-attr]  # kind is exactly list here
-            _require_encodable(item, depth - 1)
+            if type(item) is not bytes:
+                _require_encodable(item, depth - 1)
     elif kind is int:
         if not _MIN_INT <= value <= _MAX_INT:  # type: ignore[operator]  # kind is exactly int here
             raise ValueError("an integer on the wire lies in -2^63 .. 2^64 - 1")
     elif kind is not bytes and kind is not str:
         raise TypeError(f"the wire carries int, str, bytes and list, not {kind.__name__}")
+
+
+def written_bytes(length: int) -> int:
+    """Bytes that a byte string of ``length`` bytes takes in its one canonical form."""
+    return 1 + next(width for width, smallest in reversed(_BYTES.values()) if length >= smallest) + length
 
 
 def decode(data: bytes, *, limit: int) -> Value:

@@ -34,6 +34,8 @@ MAX_PAYLOAD = {Kind.CAMPAIGN: 2**20, Kind.ENROLMENT: 2**10, Kind.REPORT: 2**16, 
 _PREFIX = bytes([0x95, VERSION])
 _KEY_ID = bytes([0xC4, keys.KEY_ID_BYTES])
 _SIGNATURE = bytes([0xC4, keys.SIGNATURE_BYTES])
+_KINDS = {kind: bytes([kind]) for kind in Kind}
+_CONTEXTS = {kind: f"halftruth/{VERSION}/{kind.name.lower()}".encode() for kind in Kind}
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,28 @@ class Envelope:
 
     def encode(self) -> bytes:
         """The bytes it was decoded from."""
-        return codec.encode([VERSION, int(self.kind), self.key_id, self.unverified, self.signature])
+        return b"".join(
+            (
+                _PREFIX,
+                _KINDS[self.kind],
+                _KEY_ID,
+                self.key_id,
+                codec.encode(self.unverified),
+                _SIGNATURE,
+                self.signature,
+            )
+        )
 
 
 def signed_message(kind: Kind, key_id: bytes, payload: bytes) -> bytes:
     """The bytes under the signature: context, key id and payload, each after its length as 4 bytes big-endian."""
-    context = f"halftruth/{VERSION}/{kind.name.lower()}".encode()
-    return b"".join(len(part).to_bytes(4, "big") + part for part in (context, key_id, payload))
+    context = _CONTEXTS[kind]
+    return b"".join(
+        (
+            len(context).to_bytes(4, "big"), context, len(key_id).to_bytes(4, "big"), key_id,
+            len(payload).to_bytes(4, "big"), payload,
+        )
+    )  # fmt: skip
 
 
 def seal(kind: Kind, key: keys.SigningKey, payload: bytes) -> bytes:
@@ -73,6 +90,12 @@ def seal(kind: Kind, key: keys.SigningKey, payload: bytes) -> bytes:
     if len(payload) > MAX_PAYLOAD[kind]:
         raise ValueError(f"a payload of kind {kind.name.lower()} has at most {MAX_PAYLOAD[kind]} bytes")
     return Envelope(kind, key.id, payload, key.sign(signed_message(kind, key.id, payload))).encode()
+
+
+def sealed_bytes(payload: int) -> int:
+    """The length of an envelope whose payload has ``payload`` bytes; nothing is signed for it."""
+    parts = (_PREFIX, _KEY_ID, _SIGNATURE)
+    return sum(map(len, parts)) + 1 + keys.KEY_ID_BYTES + codec.written_bytes(payload) + keys.SIGNATURE_BYTES
 
 
 def decode(data: bytes) -> Envelope:

@@ -191,10 +191,12 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
     Raises:
         ValueError: not a finite number. The text does not repeat the value: it may be a person's answer.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal, Fraction)):
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
         raise ValueError(f"a number is expected, not {type(value).__name__}")
     try:
-        if isinstance(value, (int, Fraction)):
+        if isinstance(value, int):
             return Fraction(value)
         text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
         # Three digits of exponent hold every float; more would let a short text become a number of gigabytes.

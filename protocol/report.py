@@ -56,9 +56,7 @@ class Report:
             ReportError: it does not fit the campaign.
         """
         report = cls(campaign_id, period, slot, len(outputs), pack(outputs, terms.channel.output_bits))
-        report.outputs(terms)
-        if period >= terms.periods or not terms.takes(period, slot, len(outputs)):
-            raise ReportError("a report lies within the campaign's periods and quota")
+        report.require_fit(terms)
         return report
 
     def encode(self) -> bytes:
@@ -92,6 +90,16 @@ class Report:
         if not all(map(terms.channel.emits, outputs)):
             raise ReportError("a report's outputs are those of the campaign's channel")
         return outputs
+
+    def require_fit(self, terms: Campaign) -> None:
+        """Return if the report lies within a campaign's periods and quota, and its outputs are of the channel.
+
+        Raises:
+            ReportError
+        """
+        self.outputs(terms)
+        if self.period >= terms.periods or not terms.takes(self.period, self.slot, self.count):
+            raise ReportError("a report lies within the campaign's periods and quota")
 
     def seal(self, key: keys.SigningKey) -> bytes:
         """The signed envelope."""

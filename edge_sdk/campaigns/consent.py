@@ -115,7 +115,7 @@ def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: by
 def _require_introduction(records: Records, joined: Joined) -> None:
     """Room for the enrolment, which is equally long in every class."""
     if joined.campaign.enrolment == "open":
-        records.outbox.require_room(len(joined.enrolment()))
+        records.outbox.require_room(joined.longest_enrolment)
 
 
 def _history(records: Records, joined: Joined) -> list[int]:

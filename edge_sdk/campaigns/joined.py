@@ -18,13 +18,13 @@ from edge_sdk.campaigns.role import NOBODY, Role
 from edge_sdk.campaigns.terms import Terms
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign, SignedCampaign, open_campaign
 from protocol.channels import Channel
-from protocol.envelope import MAX_PAYLOAD, Kind
-from protocol.keys import SECRET_BYTES, SigningKey
+from protocol.envelope import MAX_PAYLOAD, Kind, sealed_bytes
+from protocol.keys import SigningKey
 from protocol.notions import Certificate
 from protocol.notions.classes import class_channels
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
-from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, unpack
+from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, packed_bytes, unpack
 
 
 @dataclass(frozen=True)
@@ -150,36 +150,42 @@ class Joined:
     def report(self, period: int, slot: int, *packed: bytes) -> bytes:
         """The sealed report of outputs in neighbouring slots, each packed by itself; the same bytes for the same
         arguments."""
-        bits = self.campaign.channel.output_bits
-        outputs = [unpack(one, 1, bits)[0] for one in packed]
-        return Report.of(self.signed.id, self.campaign, period, slot, outputs).seal(self.key)
+        together, bits = packed[0], self.campaign.channel.output_bits
+        if len(packed) > 1:
+            together = pack([unpack(one, 1, bits)[0] for one in packed], bits)
+        report = Report(self.signed.id, period, slot, len(packed), together)
+        report.require_fit(self.campaign)
+        return report.seal(self.key)
 
     @property
     def most_outputs(self) -> int:
         """Outputs that one report carries at most, in whatever period and slots."""
         emptiest = len(Report(self.signed.id, MAX_PERIOD, MAX_SLOT, MAX_ANSWERS_PER_PERIOD, b"").encode())
-        room = (
-            MAX_PAYLOAD[Kind.REPORT] - emptiest - 1
-        )  # the length of up to 2^16 bytes takes one more than that of none
+        # The length of up to 2^16 bytes takes one more than that of none.
+        room = MAX_PAYLOAD[Kind.REPORT] - emptiest - 1
         return min(MAX_ANSWERS_PER_PERIOD, 8 * room // self.campaign.channel.output_bits)
 
     @cached_property
     def longest_report(self) -> int:
-        """Bytes of the longest report of one output; signed with a key that nobody uses."""
+        """Bytes of the longest report of one output; none is made for it."""
         campaign = self.campaign
         last = campaign.periods - 1
-        nobody = Joined(self.signed, SigningKey(bytes(SECRET_BYTES)))
-        return len(nobody.report(last, campaign.slots(last) - 1, self.draw(0, bytes(campaign.channel.rand_bytes))))
+        empty = bytes(packed_bytes(1, campaign.channel.output_bits))
+        return sealed_bytes(len(Report(self.signed.id, last, campaign.slots(last) - 1, 1, empty).encode()))
 
     @property
     def longest_enrolment(self) -> int:
-        """Bytes of the enrolment; before a prior was declared, of one with the longest."""
+        """Bytes of the enrolment, which is not signed for it; before a prior was declared, of one with the longest."""
+        length = sealed_bytes(len(self._enrolment().encode()))
         size = self.campaign.notion.size if isinstance(self.campaign.notion, OwnPrior) else 0
         if self.role.prior is not None or not size:
-            return len(self.enrolment())
+            return length
         # A weight of 2^16 or more takes five bytes, and 2^20 in all has room for 16 of these; others take three.
-        return len(self.enrolment()) + 3 + 3 * size + 2 * min(size, 16)
+        return length + 3 + 3 * size + 2 * min(size, 16)
 
     def enrolment(self) -> bytes:
         """The sealed enrolment, which introduces the device's key for this campaign."""
-        return Enrolment(self.signed.id, self.key.public, self.role.prior).seal(self.key)
+        return self._enrolment().seal(self.key)
+
+    def _enrolment(self) -> Enrolment:
+        return Enrolment(self.signed.id, self.key.public, self.role.prior)

@@ -8,7 +8,6 @@ What an input does to the report is the channel's business, not the domain's.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -171,12 +170,18 @@ class Grid(Domain):
     def index(self, answer: Answer, dither: bytes) -> int:
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise NotInDomain("a grid is answered with (latitude, longitude) in degrees")
-        latitude, longitude = (_number(degrees) * MICRODEGREES for degrees in answer)
-        if not (self.south <= latitude <= self.north and self.west <= longitude <= self.east):
-            raise NotInDomain("the position lies outside the campaign's box")
-        row = min(math.floor((latitude - self.south) / self.step), self.rows - 1)
-        column = min(math.floor((longitude - self.west) / self.step), self.columns - 1)
+        latitude, longitude = answer
+        row = self._steps(latitude, self.south, self.north)
+        column = self._steps(longitude, self.west, self.east)
         return row * self.columns + column
+
+    def _steps(self, degrees: Number, low: int, high: int) -> int:
+        """Whole steps from ``low`` to a position; at ``high``, one fewer."""
+        numerator, denominator = _number(degrees).as_integer_ratio()
+        numerator *= MICRODEGREES
+        if not low * denominator <= numerator <= high * denominator:
+            raise NotInDomain("the position lies outside the campaign's box")
+        return min((numerator - low * denominator) // (self.step * denominator), (high - low) // self.step - 1)
 
     def label(self, x: int) -> str:
         row, column = divmod(x, self.columns)

@@ -50,6 +50,36 @@ def test_injected_bytes_give_the_channels_own_draw(open_device, clock):
         device.close()
 
 
+@pytest.mark.parametrize(("periods", "answers"), [(1, 1), (10, 1), (200, 300), (70_000, 2)])
+def test_room_is_made_for_the_longest_report_and_enrolment(open_device, clock, periods, answers):
+    """The lengths that room is made for are those of the last report of a campaign and of its enrolment."""
+    device = open_device()
+    campaign_id = agreed(device, campaign(periods=periods, period_seconds=60, answers=answers))
+    joined = device.records.member(campaign_id)
+    clock.now += 60 * (periods - 1)
+    assert joined.longest_report == len(device.answer(campaign_id, "none", answers - 1).envelope)
+    assert joined.longest_enrolment == len(device.enrolment(campaign_id))
+
+
+def test_an_answer_makes_one_signature_and_a_preview_none(open_device, clock, monkeypatch):
+    """One signature for each report and each enrolment that is queued, and none for anything else."""
+    signed = []
+    monkeypatch.setattr(
+        SigningKey, "sign", lambda key, message, sign=SigningKey.sign: signed.append(1) or sign(key, message)
+    )
+    device = open_device()
+    data = campaign()
+    signed.clear()  # the campaign's own
+    campaign_id = agreed(device, data)
+    assert len(signed) == 1
+    device.preview(campaign_id, "none")
+    assert len(signed) == 1
+    for number in range(2, 5):
+        device.answer(campaign_id, "none")
+        assert len(signed) == number
+        clock.now += WEEK
+
+
 @pytest.mark.parametrize(("answers", "reading"), [(1, None), (1, 0), (4, 0), (4, 3)])
 def test_asking_for_one_reading_200_times_yields_one_report(open_device, clock, answers, reading):
     """The same reading is the same bytes 200 times, is charged once and queued once (promise 8)."""

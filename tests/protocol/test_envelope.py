@@ -32,6 +32,12 @@ def test_what_is_sealed_opens(kind: Kind, payload: bytes) -> None:
         found.open(OTHER.public)
 
 
+@pytest.mark.parametrize("payload", [0, 1, 2**8 - 1, 2**8, 2**16 - 1, 2**16, 2**20])
+def test_the_length_of_an_envelope_follows_from_its_payload(payload: int) -> None:
+    """``sealed_bytes`` tells the length of a sealed envelope without a signature."""
+    assert envelope.sealed_bytes(payload) == len(envelope.seal(Kind.CAMPAIGN, KEY, bytes(payload)))
+
+
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("claimed", Kind)
 def test_no_kind_opens_as_another(kind: Kind, claimed: Kind) -> None:
