@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: setup demo app test test-long fuzz bench bench-accuracy bench-peers tables results pictures vectors apk clean
+.PHONY: setup demo app test test-long fuzz bench bench-accuracy bench-maps bench-peers tables results pictures vectors apk clean
 
 # Made again when what is installed changes; reused otherwise.
 $(READY): pyproject.toml
@@ -44,6 +44,11 @@ bench: $(READY)
 
 bench-accuracy: $(READY)
 	$(BIN)/python -m benchmarks accuracy
+
+# The error of a map, beside a grid of cells; writes a section of docs/BENCHMARKS.md anew:
+# make bench-maps DATA=folder-of-data-sets
+bench-maps: $(READY)
+	$(BIN)/python -m benchmarks.maps "$(DATA)"
 
 # Beside other libraries, which pip installs under .peers/; writes a section of docs/BENCHMARKS.md anew.
 bench-peers: $(READY)
