@@ -20,6 +20,7 @@ from protocol.channels import RandomizedResponse
 from protocol.domain import Buckets
 from protocol.keys import SigningKey, public_line
 from protocol.notions import Ldp
+from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes(range(32)))
 OPENS, HOUR, A_WEEK = 1_000_000, 3600, 168
@@ -70,8 +71,8 @@ def campaign(readings: int) -> bytes:
     channel = RandomizedResponse(domain.size, (-(-(one << 64) // (numerator + (domain.size - 1) * one)),))
     closes = OPENS + (readings // A_WEEK + 2) * A_WEEK * HOUR
     terms = Campaign(
-        "Load", "How busy is this machine?", "", "Town", domain, Ldp(10**9), "randomized-response", channel,
-        OPENS, closes, A_WEEK * HOUR, A_WEEK, 1, "open",
+        "Load", "How busy is this machine?", "", "Town", domain, Ldp(10**9), "randomized-response",
+        plain_views(channel), OPENS, closes, A_WEEK * HOUR, A_WEEK, 1, "open",
     )  # fmt: skip
     return seal_campaign(terms, AUTHOR)
 

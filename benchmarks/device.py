@@ -25,6 +25,7 @@ from protocol.channels import Hadamard
 from protocol.domain import Grid
 from protocol.keys import SigningKey, public_line
 from protocol.notions import Ldp
+from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes(range(32)))
 OPENS, PERIOD, PERIODS = 1_000_000, 60, 100_000
@@ -45,7 +46,7 @@ def campaign(opens: int = OPENS, answers: int = 1) -> bytes:
         DOMAIN,
         Ldp(10**9),
         "hadamard",
-        channel,
+        plain_views(channel),
         opens,
         closes,
         PERIOD,

@@ -20,6 +20,7 @@ from protocol.channels import Channel
 from protocol.domain import Grid
 from protocol.exact import NANONATS
 from protocol.notions import Block, HighLow, Ldp, Notion
+from protocol.views import plain_views
 
 US_GRID = Grid(25_000_000, 50_000_000, -130_000_000, -60_000_000, 200_000)
 AIM = 0.2
@@ -45,8 +46,9 @@ def run() -> Iterator[tuple[str, str]]:
 
 def _question(notion: Notion, channel: Channel) -> Callable[[], object]:
     terms = Campaign(
-        "Check-ins", "Where?", "", "Town", US_GRID, notion, "hadamard", channel, 0, 86_400, 86_400, 1, 1, "open"
-    )
+        "Check-ins", "Where?", "", "Town", US_GRID, notion, "hadamard", plain_views(channel), 0, 86_400, 86_400, 1, 1,
+        "open",
+    )  # fmt: skip
     people = np.random.default_rng(1).dirichlet(np.full(channel.inputs, 0.1))
     law = decoder_of(channel).forward(people)
     tally = Tally.of(np.random.default_rng(2).multinomial(REPORTS, law / law.sum()))

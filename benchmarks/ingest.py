@@ -38,6 +38,7 @@ from protocol.envelope import decode, signed_message
 from protocol.keys import SigningKey, key_id
 from protocol.notions import Ldp
 from protocol.report import Report
+from protocol.views import plain_views
 
 US_GRID = Grid(25_000_000, 50_000_000, -130_000_000, -60_000_000, 200_000)
 OPENS, WEEK = 1_800_000_000, 604_800
@@ -55,7 +56,7 @@ def campaign(answers: int = 1) -> SignedCampaign:
     author = SigningKey(bytes(range(32)))
     channel = RandomizedResponse(US_GRID.size, (2**64 // (US_GRID.size + 1),))
     terms = Campaign(
-        "Map", "Where?", "", "Town", US_GRID, Ldp(exact.NANONATS), "randomized-response", channel,
+        "Map", "Where?", "", "Town", US_GRID, Ldp(exact.NANONATS), "randomized-response", plain_views(channel),
         OPENS, OPENS + WEEK, WEEK, answers, 1, "enrolled",
     )  # fmt: skip
     return open_campaign(seal_campaign(terms, author), [author.public])

@@ -35,6 +35,7 @@ from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.errors import BadData
 from protocol.keys import SigningKey
 from protocol.notions import Block, Classes, Geo, Graded, Information, Ldp, Matrix, MutualInformation, Notion
+from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes(range(32)))
 MOST = exact.MAX_LEVEL
@@ -156,7 +157,7 @@ def signed(notion: Notion, channel: Channel) -> bytes:
     terms = object.__new__(Campaign)
     values = {
         "title": "T", "question": "Q?", "purpose": "", "organisation": "O", "domain": grid, "notion": notion,
-        "mechanism": "by hand", "channel": channel, "opens": 0, "closes": 10**6, "period_seconds": 10**6,
+        "mechanism": "by hand", "views": plain_views(channel), "opens": 0, "closes": 10**6, "period_seconds": 10**6,
         "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open", "classes": classes,
     }  # fmt: skip
     defaults = {name: field.default for name, field in Campaign.__dataclass_fields__.items()}

@@ -11,6 +11,7 @@ from protocol.domain import Grid, Values
 from protocol.keys import SigningKey
 from protocol.notions import Ldp
 from protocol.report import Report
+from protocol.views import plain_views
 
 LEVEL = exact.NANONATS
 US_GRID = Grid(25_000_000, 50_000_000, -130_000_000, -60_000_000, 200_000)
@@ -23,8 +24,9 @@ def run() -> Iterator[tuple[str, str]]:
     for domain, count, aim in ((US_GRID, 1, "at most 112"), (sixteen, 1, ""), (sixteen, 64, "at most 4 a reading")):
         channel = hadamard(domain.size, LEVEL)
         terms = Campaign(
-            "T", "Q?", "", "O", domain, Ldp(LEVEL), "hadamard", channel, 0, 10**9, 10**6, max(count, 1), 1, "open"
-        )
+            "T", "Q?", "", "O", domain, Ldp(LEVEL), "hadamard", plain_views(channel), 0, 10**9, 10**6, max(count, 1), 1,
+            "open",
+        )  # fmt: skip
         data = seal_campaign(terms, key)
         sealed = Report.of(campaign_id(data), terms, 0, 0, [0] * count).seal(key)
         each = f" ({len(sealed) / count:.2f} a reading)" if count > 1 else ""

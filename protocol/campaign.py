@@ -1,4 +1,4 @@
-"""The campaign: one signed question, its channel, and the promise it makes (SPEC 7).
+"""The campaign: one signed question, its views, and the promise it makes (SPEC 7).
 
 A ``Campaign`` cannot exist without a certificate. The same constructor runs when an author makes one
 and when a device or a study decodes one, so a claim is audited wherever it arrives, on the integers that
@@ -13,8 +13,9 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 
-from protocol import address, channels, codec, domain, envelope, keys, notions, texts
+from protocol import address, codec, domain, envelope, keys, notions, texts, views
 from protocol.channels import Channel
 from protocol.domain import Domain
 from protocol.envelope import Kind
@@ -24,6 +25,7 @@ from protocol.notions.classes import MAX_CLASSES as MAX_NOTIONS
 from protocol.notions.classes import Classes
 from protocol.notions.transcript import MAX_TRANSCRIPT, TranscriptPrior
 from protocol.texts import MAX_TITLE, Texts
+from protocol.views import View
 
 CAMPAIGN_ID_BYTES = 16
 MAX_CAMPAIGN = 2**16
@@ -47,8 +49,10 @@ class Campaign:
 
     Attributes:
         title, question, purpose, organisation: what the person is told; the title also names the campaign.
-        domain, notion, channel: what can be answered, what is promised, and the law that keeps the promise.
-        mechanism: the recipe that made the channel; told, never computed with.
+        domain, notion: what can be answered, and what is promised.
+        mechanism: the recipe that made the channels; told, never computed with.
+        views: what devices are asked for, each by its public key, and the laws that keep the promise. A plain campaign
+            has one view, of the answer as it is.
         opens, closes: UTC seconds; open from ``opens`` until just before ``closes``.
         period_seconds: length of a period; period p begins at opens + p * period_seconds, the last may be shorter.
         answers_per_period: the most outputs of one device in one period.
@@ -62,7 +66,8 @@ class Campaign:
         notice: a link to the legal notice; "" where there is none.
         language: tag of the language of all these texts; "" where it is not said.
         translations: the texts in other languages, in order of their tags.
-        certificate: what the channel's integers prove; computed here, never carried.
+        certificate: what the integers of all views prove; computed here, never carried.
+        view_certificates: what those of each view prove, in the order of the views.
     """
 
     title: str
@@ -72,7 +77,7 @@ class Campaign:
     domain: Domain
     notion: Notion
     mechanism: str
-    channel: Channel
+    views: tuple[View, ...]
     opens: int
     closes: int
     period_seconds: int
@@ -87,6 +92,7 @@ class Campaign:
     language: str = ""
     translations: tuple[Texts, ...] = ()
     certificate: Certificate = field(init=False, compare=False)
+    view_certificates: tuple[Certificate, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.organisation.strip():
@@ -95,11 +101,14 @@ class Campaign:
         texts.require_translations(self.own_texts, self.translations)
         _require_addresses(self.addresses)
         _require_classes(self.classes, self.notion)
-        if self.channel.inputs != max(1, len(self.classes)) * self.domain.size:
-            each = f" for each of {len(self.classes)} classes" if self.classes else ""
-            raise CampaignError(
-                f"the channel has {self.channel.inputs} inputs, the domain {self.domain.size} values{each}"
-            )
+        views.require_views(self.views)
+        for view in self.views:
+            asked = view.map.inputs(self.domain)
+            if view.channel.inputs != max(1, len(self.classes)) * asked:
+                each = f" for each of {len(self.classes)} classes" if self.classes else ""
+                raise CampaignError(
+                    f"the channel of a view has {view.channel.inputs} inputs, the view {asked} values{each}"
+                )
         if not 0 <= self.opens < self.closes <= MAX_TIME:
             raise CampaignError("a campaign opens before it closes")
         if not 1 <= self.period_seconds <= MAX_TIME or self.periods > MAX_PERIODS:
@@ -115,7 +124,9 @@ class Campaign:
             raise CampaignError("the minimum number of reports is at least 1")
         if self.enrolment not in ENROLMENTS:
             raise CampaignError(f"enrolment is {' or '.join(ENROLMENTS)}, not {self.enrolment[:40]!r}")
-        object.__setattr__(self, "certificate", notions.certify(self.channel, self.notion))
+        found = views.certificates_of(self.views, self.notion, self.domain)
+        object.__setattr__(self, "view_certificates", found)
+        object.__setattr__(self, "certificate", views.worst_of(found, self.notion.level))
 
     @cached_property
     def own_texts(self) -> Texts:
@@ -134,6 +145,27 @@ class Campaign:
         own, translated = self.own_texts, {one.language: one for one in self.translations}
         tag = None if language is None else texts.best(language, [*translated, own.language])
         return own if tag is None or tag == own.language else translated[tag].over(own)
+
+    @property
+    def channel(self) -> Channel:
+        """The channel that every device answers through, in a plain campaign.
+
+        Raises:
+            CampaignError: devices are asked for views of the answer, each of its own inputs and channel.
+        """
+        if not views.is_plain(self.views):
+            raise CampaignError(f"{self.title!r} asks devices for views of the answer: it has no one channel")
+        return self.views[0].channel
+
+    @property
+    def output_bits(self) -> int:
+        """Bits of one output on the wire, the same whatever the view: those of the widest."""
+        return max(view.channel.output_bits for view in self.views)
+
+    @cached_property
+    def view_ends(self) -> tuple[int, ...]:
+        """[j]: the sum of the weights of views 0 .. j."""
+        return tuple(accumulate(view.weight for view in self.views))
 
     @property
     def periods(self) -> int:
@@ -160,29 +192,35 @@ class Campaign:
         """Whether ``count`` outputs from ``slot`` on are within what a device may send in ``period``."""
         return count <= self.answers_per_period and slot + count <= self.slots(period)
 
-    @property
-    def most_draws(self) -> int:
-        """The most fresh draws a device can ever make.
+    def draws_of(self, view: int) -> int:
+        """The most fresh draws a device with this view can ever make.
 
-        A value is drawn for once and its output kept, so there are no more draws than values, nor than reports; with
-        transcripts, every report is a fresh draw.
+        A value is drawn for once and its output kept, so there are no more draws than values of the view, nor than
+        reports; with transcripts, every report is a fresh draw.
         """
         if self.transcript:
             return self.periods
-        return min(self.domain.size, self.periods * self.answers_per_period)
+        return min(self.views[view].map.inputs(self.domain), self.periods * self.answers_per_period)
+
+    @cached_property
+    def most_draws(self) -> int:
+        """The most fresh draws a device can ever make, whichever its view."""
+        return max(map(self.draws_of, range(len(self.views))))
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """What the integers prove for each class; for everybody, where there are no classes."""
-        return self.certificate.classes or (self.certificate,)
+        """What the integers prove for each class; where there are no classes, for each view."""
+        return self.certificate.classes or self.view_certificates
 
-    @property
+    @cached_property
     def worst_case(self) -> int:
-        """Nanonats that all fresh draws together cost at most, in the class where they cost most.
+        """Nanonats that all fresh draws together cost at most, in the class and for the view where they cost most.
 
-        A device reserves what they cost in its own class when the person consents.
+        A device reserves what they cost in its own class, and for its own view, when the person consents.
         """
-        return max(certificate.cost for certificate in self.certificates) * self.most_draws
+        if self.classes:
+            return max(certificate.cost for certificate in self.certificates) * self.most_draws
+        return max(found.cost * self.draws_of(view) for view, found in enumerate(self.view_certificates))
 
     def class_of(self, name: str) -> int:
         """The place of the class called ``name``.
@@ -195,9 +233,9 @@ class Campaign:
             raise CampaignError(f"{self.title!r} has no class of that name; its classes are: {known}")
         return self.classes.index(name)
 
-    def input_of(self, x: int, place: int) -> int:
-        """The channel's input for value ``x`` of a member of class ``place``; without classes, ``place`` is 0."""
-        return place * self.domain.size + x
+    def input_of(self, x: int, place: int, view: int = 0) -> int:
+        """The input of a view's channel for value ``x`` of a member of class ``place``; without classes, that is 0."""
+        return place * self.domain.size + self.views[view].map.input(self.domain, x)
 
     def period_at(self, now: int) -> int:
         """The period that ``now`` (UTC seconds) lies in.
@@ -216,7 +254,7 @@ class Campaign:
         """The payload of its envelope (SPEC 7)."""
         return codec.encode([
             self.title, self.question, self.purpose, self.organisation,
-            self.domain.encode(), self.notion.encode(), self.mechanism, self.channel.encode(),
+            self.domain.encode(), self.notion.encode(), self.mechanism, views.encode(self.views),
             self.opens, self.closes, self.period_seconds, self.answers_per_period,
             self.minimum_reports, ENROLMENTS.index(self.enrolment), list(self.classes),
             list(self.addresses), self.contact, self.retention, self.notice,
@@ -228,11 +266,11 @@ class Campaign:
         """The campaign of a payload, audited.
 
         Raises:
-            BadData: at the stage that fails: codec, domain, notion, channel, certificate or campaign.
+            BadData: at the stage that fails: codec, domain, notion, channel, view, certificate or campaign.
         """
         value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
         parts = codec.fields(value, 21, "a campaign", CampaignError)
-        title, question, purpose, organisation, asked, notion, mechanism, channel = parts[:8]
+        title, question, purpose, organisation, asked, notion, mechanism, asked_for = parts[:8]
         opens, closes, period_seconds, answers, minimum, enrolment = codec.integers(
             parts[8:14], "a campaign's number", CampaignError
         )
@@ -247,7 +285,7 @@ class Campaign:
             domain.decode(asked),
             notions.decode(notion),
             codec.text(mechanism, "a mechanism", CampaignError),
-            channels.decode(channel),
+            views.decode(asked_for),
             opens,
             closes,
             period_seconds,
@@ -278,6 +316,10 @@ class SignedCampaign:
     id: bytes
     author: bytes
     data: bytes
+
+    def view_of(self, public: bytes) -> int:
+        """The place of the view of the device that holds key ``public`` in this campaign."""
+        return views.view_of(self.id, public, self.terms.view_ends)
 
 
 def seal_campaign(terms: Campaign, key: keys.SigningKey) -> bytes:

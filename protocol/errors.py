@@ -70,6 +70,12 @@ class Uncertified(BadData):
     stage = "certificate"
 
 
+class ViewError(BadData):
+    """Views without meaning: weights that are not positive, a map that is not one (SPEC 7.3)."""
+
+    stage = "view"
+
+
 class CampaignError(BadData):
     """A campaign whose parts do not fit together, or that nobody trusted has signed (SPEC 7)."""
 

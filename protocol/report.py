@@ -30,7 +30,7 @@ class Report:
         period: counted from 0.
         slot: of the first output, counted from 0 within the period.
         count: number of outputs, at least 1.
-        packed: the outputs, each in the channel's ``output_bits``, most significant bit first, zero-padded to
+        packed: the outputs, each in the campaign's ``output_bits``, most significant bit first, zero-padded to
             whole bytes.
     """
 
@@ -49,14 +49,24 @@ class Report:
             raise ReportError(f"a report carries 1 to {MAX_ANSWERS_PER_PERIOD} outputs, not {self.count}")
 
     @classmethod
-    def of(cls, campaign_id: bytes, terms: Campaign, period: int, slot: int, outputs: Sequence[int]) -> Report:
+    def of(
+        cls,
+        campaign_id: bytes,
+        terms: Campaign,
+        period: int,
+        slot: int,
+        outputs: Sequence[int],
+        view: int | None = None,
+    ) -> Report:
         """The report of ``outputs``.
 
+        Args:
+            view: of the device; None in a plain campaign.
         Raises:
             ReportError: it does not fit the campaign.
         """
-        report = cls(campaign_id, period, slot, len(outputs), pack(outputs, terms.channel.output_bits))
-        report.require_fit(terms)
+        report = cls(campaign_id, period, slot, len(outputs), pack(outputs, terms.output_bits))
+        report.require_fit(terms, view)
         return report
 
     def encode(self) -> bytes:
@@ -80,24 +90,29 @@ class Report:
             codec.octets(packed, "the outputs", ReportError),
         )
 
-    def outputs(self, terms: Campaign) -> tuple[int, ...]:
+    def outputs(self, terms: Campaign, view: int | None = None) -> tuple[int, ...]:
         """The outputs, unpacked.
 
+        Args:
+            view: of the device that sent it; None in a plain campaign.
         Raises:
             ReportError: wrong length, padding that is not zero, or an output the channel does not have.
         """
-        outputs = unpack(self.packed, self.count, terms.channel.output_bits)
-        if not all(map(terms.channel.emits, outputs)):
-            raise ReportError("a report's outputs are those of the campaign's channel")
+        channel = terms.channel if view is None else terms.views[view].channel
+        outputs = unpack(self.packed, self.count, terms.output_bits)
+        if not all(map(channel.emits, outputs)):
+            raise ReportError("a report's outputs are those of the channel of the device's view")
         return outputs
 
-    def require_fit(self, terms: Campaign) -> None:
+    def require_fit(self, terms: Campaign, view: int | None = None) -> None:
         """Return if the report lies within a campaign's periods and quota, and its outputs are of the channel.
 
+        Args:
+            view: of the device that sent it; None in a plain campaign.
         Raises:
             ReportError
         """
-        self.outputs(terms)
+        self.outputs(terms, view)
         if self.period >= terms.periods or not terms.takes(self.period, self.slot, self.count):
             raise ReportError("a report lies within the campaign's periods and quota")
 

@@ -22,6 +22,7 @@ from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse
 from protocol.domain import Values
 from protocol.notions import Certificate, Notion, Promise
 from protocol.notions.sentences import MARKS, SENTENCES
+from protocol.views import plain_views
 
 K = 4
 PRIOR = (4, 3, 2, 1)
@@ -128,8 +129,9 @@ def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None
         notion, channel = made(kind, level)
         names = ("first", "second") if kind == "classes" else ()
         terms = Campaign(
-            "T", "Q?", "", "Library", Values(tuple("abcd")), notion, "by hand", channel, 0, 9, 9, 1, 1, "open", names
-        )
+            "T", "Q?", "", "Library", Values(tuple("abcd")), notion, "by hand", plain_views(channel), 0, 9, 9, 1, 1,
+            "open", names,
+        )  # fmt: skip
         signed = SignedCampaign(terms, bytes(16), bytes(32), b"")
         desk = listing._promises(terms)
         page = str("".join(pages._promise(Audit(terms, None, None, None, None))))

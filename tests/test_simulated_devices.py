@@ -12,6 +12,7 @@ from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Buckets, Values
 from protocol.keys import SigningKey
 from protocol.notions import Ldp
+from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes(range(32)))
 OPENS, DAY = 1_800_000_000, 86_400
@@ -25,8 +26,9 @@ def test_a_device_with_the_same_dice_sends_the_same_bytes(domain, answers, tmp_p
     """The outbox of a device that joined, consented and answered in three periods is what the simulated panel wrote."""
     channel = hadamard(domain.size, exact.NANONATS)
     terms = Campaign(
-        "T", "Q?", "", "O", domain, Ldp(exact.NANONATS), "hadamard", channel, OPENS, OPENS + 9 * DAY, DAY, 1, 1, "open"
-    )
+        "T", "Q?", "", "O", domain, Ldp(exact.NANONATS), "hadamard", plain_views(channel), OPENS, OPENS + 9 * DAY, DAY,
+        1, 1, "open",
+    )  # fmt: skip
     signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
     truth = simulation.Truth(answers, (5,) * len(answers))
     periods, truth = range(3, 6), simulation.Truth(answers, (5,) * len(answers))

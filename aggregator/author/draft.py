@@ -36,6 +36,7 @@ from protocol.domain import Buckets, Domain, Items
 from protocol.errors import NotionError
 from protocol.notions import Ldp, MutualInformation, Notion, OwnPrior, TranscriptPrior
 from protocol.notions.classes import class_channels
+from protocol.views import plain_views
 
 DAY = 86_400
 OWN = "lip-response"
@@ -148,7 +149,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         domain=domain,
         notion=notion,
         mechanism=mechanism,
-        channel=channel,
+        views=plain_views(channel),
         opens=opens,
         closes=closes,
         period_seconds=_period(schedule, closes - opens),

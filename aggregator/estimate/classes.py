@@ -20,6 +20,7 @@ from aggregator.families.registry import decoder_of
 from protocol.errors import HalftruthError
 from protocol.notions import Information, MutualInformation, OwnPrior
 from protocol.notions.classes import Classes, class_channels
+from protocol.views import plain_views
 
 if TYPE_CHECKING:
     from aggregator.estimate.tally import Tally
@@ -111,7 +112,7 @@ def within(terms: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
     past = first + channels[place].outputs
     counts = tally.counts[first:past]
     groups = None if tally.groups is None else tally.groups.within(first, past)
-    cut = replace(terms, notion=terms.notion.notions[place], channel=channels[place], classes=())
+    cut = replace(terms, notion=terms.notion.notions[place], views=plain_views(channels[place]), classes=())
     return cut, replace(tally, counts=counts, reports=int(counts.sum()), groups=groups)
 
 

@@ -24,6 +24,7 @@ from protocol.channels.bits.channel import S
 from protocol.channels.hadamard.channel import ONE
 from protocol.domain import Domain, Values
 from protocol.notions import Notion
+from protocol.views import plain_views
 
 _WRITTEN = 2**24
 """Cells of the rows of a channel that are written down."""
@@ -42,7 +43,9 @@ def campaign(domain: Domain, notion: Notion, mechanism: str, part: float | None 
         part: of the people who hold a sensitive value, where it is said.
     """
     name, channel = chosen(mechanism, Question(domain, notion, part))
-    return Campaign("Reproduction", "Which?", "", "A paper", domain, notion, name, channel, 0, 1, 1, 1, 1, "open")
+    return Campaign(
+        "Reproduction", "Which?", "", "A paper", domain, notion, name, plain_views(channel), 0, 1, 1, 1, 1, "open"
+    )
 
 
 def tally(channel: Channel, held: Sequence[int] | Integers, generator: np.random.Generator) -> Tally:

@@ -29,6 +29,7 @@ from protocol.domain import Buckets
 from protocol.errors import BadData
 from protocol.levels import Pufferfish, Scenario
 from protocol.notions import Block, Geo, HighLow, Information, Ldp, MinId, MutualInformation, Notion
+from protocol.views import plain_views
 
 DOMAIN = Buckets.of([0, 1, 2, 3, 4, 5])
 """Six numbers, so that values have a distance."""
@@ -81,7 +82,7 @@ def examples() -> dict[str, Campaign]:
     found = {name: crowd.campaign(DOMAIN, notion, mechanism) for name, (notion, mechanism) in told.items()}
     notion = MutualInformation(one, PRIOR)
     found["truth once in 100"] = Campaign(
-        "Reproduction", "Which?", "", "A paper", DOMAIN, notion, "table", rarely(), 0, 1, 1, 1, 1, "open"
+        "Reproduction", "Which?", "", "A paper", DOMAIN, notion, "table", plain_views(rarely()), 0, 1, 1, 1, 1, "open"
     )
     return found
 

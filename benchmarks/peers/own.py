@@ -36,6 +36,7 @@ from protocol.channels import Channel
 from protocol.domain import Values
 from protocol.keys import SigningKey
 from protocol.notions import Ldp
+from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes(range(32)))
 OPENS, PERIOD = 1_000_000, 3600
@@ -57,7 +58,7 @@ class Own(Way):
         else:
             self.channel = self.build(k, level)
         self.terms = Campaign(
-            "T", "Q?", "", "O", self.domain, Ldp(level), self.name, self.channel,
+            "T", "Q?", "", "O", self.domain, Ldp(level), self.name, plain_views(self.channel),
             OPENS, OPENS + ANSWERS * PERIOD, PERIOD, 1, 1, "enrolled",
         )  # fmt: skip
         self.draw_bytes = self.channel.rand_bytes

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -85,7 +86,8 @@ class Graded(Pairwise):
         bounded = None if edges is None else {frozenset(edge) for edge in edges}
         if bounded is not None and any(not edge <= known for edge in bounded):
             raise NotionError("an edge of the policy graph names a budget that no value has")
-        several = {number for number in classes if budgets.count(levels[number]) > 1}
+        counts = Counter(budgets)
+        several = {number for number in classes if counts[levels[number]] > 1}
         pairs = [(c, d) for c in classes for d in classes if c < d or (c == d and c in several)]
         open_pairs = tuple(
             (c, d) for c, d in pairs if bounded is not None and frozenset((levels[c], levels[d])) not in bounded
@@ -97,6 +99,23 @@ class Graded(Pairwise):
     @abstractmethod
     def function(budget: int, other: int) -> int:
         """The bound of two inputs with these budgets, nanonats."""
+
+    @property
+    def carries_views(self) -> bool:
+        return not self.unbounded
+
+    @property
+    def coarsening_steps(self) -> int:
+        return 4 * (self.inputs or 0)
+
+    def coarsened(self, input_of: Callable[[int], int], size: int) -> Graded:
+        # Both functions of two budgets grow with each, so the least budget of a cell's values makes its least bounds.
+        least = [exact.MAX_LEVEL] * size
+        for budget, members in zip(self.budgets, self.classes, strict=True):
+            for x in members:
+                cell = input_of(x)
+                least[cell] = min(least[cell], budget)
+        return self.over(least, self.name)
 
     @property
     def inputs(self) -> int | None:

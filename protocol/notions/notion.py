@@ -9,6 +9,7 @@ How a channel is made to keep a notion is the author's business, not here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,6 +32,7 @@ class Certificate:
         ball: of LIP with a declared radius: the LIP level for an observer with any prior that near. None where no
             radius is declared; never infinite, since what keeps a LIP level has an LDP level, which bounds it.
         classes: the certificate of each class, where the notion is one of classes.
+        view: the place of the view that the witness is of; its inputs and output are those of that view's channel.
     """
 
     declared: int
@@ -40,6 +42,7 @@ class Certificate:
     adds: bool = False
     ball: int | None = None
     classes: tuple[Certificate, ...] = ()
+    view: int = 0
 
     @property
     def cost(self) -> int:
@@ -121,6 +124,27 @@ class Notion(ABC):
         ldp = audited if self.name == "ldp" else self.ldp(channel)
         return Certificate(self.level, audited, ldp, witness, self.adds, self.ball(channel))
 
+    @property
+    def carries_views(self) -> bool:
+        """Whether it can be said of the inputs of a view (SPEC 6.12)."""
+        return False
+
+    @property
+    def coarsening_steps(self) -> int:
+        """Steps of ``coarsened``."""
+        raise NotImplementedError(f"{self.name} does not carry views")
+
+    def coarsened(self, input_of: Callable[[int], int], size: int) -> Notion:
+        """The notion of the inputs of a view: two of them are bounded as the pair of values that is bounded most.
+
+        Args:
+            input_of: the view's input for each input that the notion speaks of.
+            size: k_j, the number of the view's inputs.
+        Raises:
+            NotionError: it bounds no two of them.
+        """
+        raise NotImplementedError(f"{self.name} does not carry views")
+
     @abstractmethod
     def encode(self) -> codec.Value:
         """The wire form (SPEC 6)."""
@@ -133,10 +157,19 @@ def certify(channel: Channel, notion: Notion) -> Certificate:
         Uncertified: the channel does not keep the declared level, by however little; or to find out would take more
             than an audit may.
     """
-    if notion.inputs not in (None, channel.inputs):
-        raise NotionError(f"the notion speaks of {notion.inputs} values, the channel of {channel.inputs}")
+    require_inputs(notion, channel)
     require_affordable(notion.steps(channel), channel.held)
     return notion.certificate(channel)
+
+
+def require_inputs(notion: Notion, channel: Channel) -> None:
+    """Refuse a notion that speaks of other inputs than the channel's.
+
+    Raises:
+        NotionError
+    """
+    if notion.inputs not in (None, channel.inputs):
+        raise NotionError(f"the notion speaks of {notion.inputs} values, the channel of {channel.inputs}")
 
 
 def require_level(level: int) -> None:

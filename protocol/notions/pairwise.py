@@ -12,7 +12,7 @@ that it protects from each other; the worst ratio over a pair of classes is the 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -98,6 +98,17 @@ class Ldp(Pairwise):
 
     def bounds(self) -> Iterator[tuple[int, int, int]]:
         yield 0, 0, self.level
+
+    @property
+    def carries_views(self) -> bool:
+        return True
+
+    @property
+    def coarsening_steps(self) -> int:
+        return 0
+
+    def coarsened(self, input_of: Callable[[int], int], size: int) -> Ldp:
+        return self
 
     def encode(self) -> codec.Value:
         return [self.name, self.level]
@@ -239,6 +250,27 @@ class Matrix(Pairwise):
             for other, level in enumerate(row):
                 if x != other and level != UNBOUNDED:
                     yield x, other, level
+
+    @property
+    def carries_views(self) -> bool:
+        return True
+
+    @property
+    def coarsening_steps(self) -> int:
+        return 2 * len(self.levels) ** 2
+
+    def coarsened(self, input_of: Callable[[int], int], size: int) -> Matrix:
+        cells = [input_of(x) for x in range(len(self.levels))]
+        rows = [[UNBOUNDED] * size for _ in range(size)]
+        for x, other, level in self.bounds():
+            row, cell = rows[cells[x]], cells[other]
+            row[cell] = level if row[cell] == UNBOUNDED else min(level, row[cell])
+        for cell, row in enumerate(rows):
+            row[cell] = 0
+        largest = max(max(row) for row in rows)
+        if largest == 0:
+            raise NotionError(f"{self.name} bounds no two inputs of a view: it would protect nothing")
+        return Matrix(largest, tuple(map(tuple, rows)))
 
     def encode(self) -> codec.Value:
         return [self.name, self.level, [list(row) for row in self.levels]]

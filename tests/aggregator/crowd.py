@@ -15,6 +15,7 @@ from protocol.domain import Values
 from protocol.keys import SigningKey
 from protocol.notions import Ldp
 from protocol.report import Enrolment, Report, pack
+from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes([7]) * 32)
 OPENS, WEEK = 1_800_000_000, 604_800
@@ -29,7 +30,7 @@ def campaign(
     channel = RandomizedResponse(outputs, (2**64 // (outputs + 1),))
     terms = Campaign(
         title, "Which?", "", "Town library", Values(tuple(map(str, range(outputs)))), Ldp(exact.NANONATS),
-        "randomized-response", channel, OPENS, OPENS + periods * WEEK, WEEK, answers, 1, enrolment,
+        "randomized-response", plain_views(channel), OPENS, OPENS + periods * WEEK, WEEK, answers, 1, enrolment,
     )  # fmt: skip
     return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
 

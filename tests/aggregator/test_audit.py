@@ -36,6 +36,7 @@ from protocol.errors import DomainError, Uncertified
 from protocol.keys import SigningKey
 from protocol.levels import Asked, Metric, structure_of
 from protocol.notions import UNBOUNDED, Classes, HighLow, Information, Ldp, Matrix, Notion, Promise
+from protocol.views import plain_views
 from tests.edge_sdk.test_black_box import QUESTIONS
 from tests.edge_sdk.test_black_box import campaign as mechanism_campaign
 
@@ -64,7 +65,9 @@ def hadamard(k: int, level: int = NAT) -> Hadamard:
 
 def campaign(channel: Channel, notion: Notion | None = None, domain: Domain = LABELS) -> Campaign:
     notion = notion or Ldp(NAT)
-    return Campaign("T", "Q?", "", "Library", domain, notion, "by hand", channel, 0, 10**6, 10**6, 1, 10, "open")
+    return Campaign(
+        "T", "Q?", "", "Library", domain, notion, "by hand", plain_views(channel), 0, 10**6, 10**6, 1, 10, "open"
+    )
 
 
 def run(terms: Campaign, folder, *words: object, code: int = 0) -> str:
@@ -365,8 +368,8 @@ def test_classes_are_audited(domain):
     """A class is public: a campaign of classes has the worst level of any class, under every notion."""
     channel = Blocks(0, ((1, 4), (2, 4)), (response(4), hadamard(4)))
     terms = Campaign(
-        "T", "Q?", "", "Library", domain, Classes.of((Ldp(NAT), Ldp(NAT))), "by hand", channel, 0, 10**6, 10**6, 1, 10,
-        "open", ("old", "young"),
+        "T", "Q?", "", "Library", domain, Classes.of((Ldp(NAT), Ldp(NAT))), "by hand", plain_views(channel), 0, 10**6,
+        10**6, 1, 10, "open", ("old", "young"),
     )  # fmt: skip
     found = audit(terms, ask(terms)).as_json()
     assert found["levels"]["classes"] == 1.0
@@ -383,8 +386,8 @@ def test_classes_with_priors_are_audited_each_under_its_own():
     notion = Classes.of(tuple(Information(level, prior) for level, prior in zip((NAT, NAT // 2), priors, strict=True)))
     inner = tuple(lip_response(prior, one.level) for one, prior in zip(notion.notions, priors, strict=True))
     terms = Campaign(
-        "T", "Q?", "", "Library", LABELS, notion, "by hand", Blocks(0, ((1, 4), (2, 4)), inner), 0, 10**6, 10**6, 1,
-        10, "open", ("old", "young"),
+        "T", "Q?", "", "Library", LABELS, notion, "by hand", plain_views(Blocks(0, ((1, 4), (2, 4)), inner)), 0,
+        10**6, 10**6, 1, 10, "open", ("old", "young"),
     )  # fmt: skip
     made = audit(terms, ask(terms))
     found = made.as_json()

@@ -39,6 +39,7 @@ from protocol.notions.information import Information
 from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment, Report, pack
+from protocol.views import plain_views
 
 NAT = 10**9
 AUTHOR = SigningKey(bytes(range(32)))
@@ -50,10 +51,11 @@ PRIORS = ((50, 20, 10, 10, 10), (1, 1, 1, 4, 4), (3, 3, 2, 1, 1))
 LEVELS = (NAT, 2 * NAT, 3 * NAT // 2)
 
 
-def campaign(**changes) -> Campaign:
+def campaign(channel, **changes) -> Campaign:
     fields = {
         "title": "Crops", "question": "What do you grow?", "purpose": "", "organisation": "Council",
-        "domain": Values(LABELS), "mechanism": "lip", "opens": OPENS, "closes": OPENS + 4 * WEEK,
+        "domain": Values(LABELS), "mechanism": "lip", "views": plain_views(channel), "opens": OPENS,
+        "closes": OPENS + 4 * WEEK,
         "period_seconds": WEEK, "answers_per_period": 2, "minimum_reports": 1, "enrolment": "open",
     }  # fmt: skip
     return Campaign(**{**fields, **changes})

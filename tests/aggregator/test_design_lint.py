@@ -15,12 +15,13 @@ from protocol.channels import Table
 from protocol.domain import Values
 from protocol.exact import NANONATS
 from protocol.notions import HighLow, Information, Ldp
+from protocol.views import plain_views
 
 
 def terms(channel, notion, minimum=10_000, periods=1):
     domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
-    return Campaign("T", "Q?", "", "O", domain, notion, "any", channel, 0, 86_400 * periods, 86_400, 1, minimum, "open",
-                    addresses=("https://study.example",), contact="o@example")  # fmt: skip
+    return Campaign("T", "Q?", "", "O", domain, notion, "any", plain_views(channel), 0, 86_400 * periods, 86_400, 1,
+                    minimum, "open", addresses=("https://study.example",), contact="o@example")  # fmt: skip
 
 
 def test_a_sound_campaign_is_not_commented():

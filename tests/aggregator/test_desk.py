@@ -45,6 +45,7 @@ from protocol.notions.classes import Classes
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack
+from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes([9]) * 32)
 OPENS, WEEK = 1_800_000_000 - 1_800_000_000 % 86_400, 604_800
@@ -60,11 +61,11 @@ def run(*words, code=0):
     return result
 
 
-def campaign(**changes):
+def campaign(channel=None, **changes):
     fields = {
         "title": "Education", "question": "Which?", "purpose": "", "organisation": "Library",
         "domain": Values(LABELS), "notion": Ldp(NANONATS), "mechanism": "any",
-        "channel": randomized_response(4, NANONATS), "opens": OPENS, "closes": OPENS + 6 * WEEK,
+        "views": plain_views(channel or randomized_response(4, NANONATS)), "opens": OPENS, "closes": OPENS + 6 * WEEK,
         "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 20, "enrolment": "open",
     }  # fmt: skip
     terms = Campaign(**{**fields, **changes})

@@ -44,6 +44,7 @@ from protocol.campaign import open_campaign, seal_campaign
 from protocol.domain import Values
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
+from protocol.views import plain_views
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, enrolment, report
 from tests.aggregator.test_intake_ingest import FOREIGN, OPEN, PLAIN, mutated, one_of_each, rows
@@ -396,13 +397,15 @@ def asked(kind):
     level = exact.NANONATS
     own, transcript = OwnPrior(level, SIZE), TranscriptPrior(level, tuple(range(1, SIZE + 1)))
     changes = {
-        "plain": {"channel": randomized_response(SIZE, level)},
-        "several": {"channel": hadamard(SIZE, level), "answers_per_period": 3},
-        "bits": {"channel": unary.oue(SIZE, level), "mechanism": "oue", "answers_per_period": 2},
-        "own": {"channel": own.channel_of(own.uniform), "notion": own, "mechanism": "lip", "enrolment": "open"},
+        "plain": {"views": plain_views(randomized_response(SIZE, level))},
+        "several": {"views": plain_views(hadamard(SIZE, level)), "answers_per_period": 3},
+        "bits": {"views": plain_views(unary.oue(SIZE, level)), "mechanism": "oue", "answers_per_period": 2},
+        "own": {
+            "views": plain_views(own.channel_of(own.uniform)), "notion": own, "mechanism": "lip", "enrolment": "open",
+        },
         "transcript": {
-            "channel": transcript.channel_of(transcript.prior), "notion": transcript, "mechanism": "lip-response",
-            "enrolment": "open",
+            "views": plain_views(transcript.channel_of(transcript.prior)), "notion": transcript,
+            "mechanism": "lip-response", "enrolment": "open",
         },
     }[kind.split(",")[0]]  # fmt: skip
     if kind.endswith(", several"):

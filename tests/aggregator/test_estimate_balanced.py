@@ -21,6 +21,7 @@ from protocol.channels.bits.channel import Bits, S
 from protocol.domain import Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Graded, Ldp
+from protocol.views import plain_views
 
 HALF = S // 2
 CHANNELS = {
@@ -89,7 +90,9 @@ def test_the_sum_takes_off_a_tenth_to_a_fifth_of_the_variance(channel, most):
 
 
 def asked(domain, channel):
-    return Campaign("T", "Q?", "", "O", domain, Ldp(2 * NANONATS), "any", channel, 0, 86400, 86400, 1, 1, "open")
+    return Campaign(
+        "T", "Q?", "", "O", domain, Ldp(2 * NANONATS), "any", plain_views(channel), 0, 86400, 86400, 1, 1, "open"
+    )
 
 
 def test_the_plan_states_the_error_of_the_estimate_that_is_made():

@@ -28,6 +28,7 @@ from protocol.channels.bits.channel import Bits
 from protocol.domain import Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
+from protocol.views import plain_views
 
 P = np.array([0.5, 0.3, 0.15, 0.05])
 CHANNELS = {
@@ -41,7 +42,7 @@ each = pytest.mark.parametrize("name", CHANNELS)
 
 def campaign(channel, minimum=1, domain=None):
     domain = domain or Values(tuple(f"v{x}" for x in range(channel.inputs)))
-    return Campaign("T", "Q?", "", "O", domain, Ldp(5 * NANONATS), "any", channel,
+    return Campaign("T", "Q?", "", "O", domain, Ldp(5 * NANONATS), "any", plain_views(channel),
                     10**9, 2 * 10**9, 86400, 24, minimum, "open")  # fmt: skip
 
 

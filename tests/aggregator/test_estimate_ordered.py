@@ -29,10 +29,13 @@ from protocol.channels.bits.channel import S
 from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
+from protocol.views import plain_views
 
 
 def asked(domain, channel):
-    return Campaign("T", "Q?", "", "O", domain, Ldp(NANONATS), "any", channel, 0, 86400, 86400, 1, 1, "open")
+    return Campaign(
+        "T", "Q?", "", "O", domain, Ldp(NANONATS), "any", plain_views(channel), 0, 86400, 86400, 1, 1, "open"
+    )
 
 
 def shapes(k):

@@ -22,6 +22,7 @@ from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.keys import SigningKey
 from protocol.notions import Information, Ldp
+from protocol.views import plain_views
 
 RNG = np.random.default_rng(7)
 PRIOR = (50, 30, 15, 5)
@@ -29,7 +30,7 @@ PRIOR = (50, 30, 15, 5)
 
 def terms(channel, notion=None, domain=None, minimum=100):
     domain = domain or Values(tuple(f"v{x}" for x in range(channel.inputs)))
-    return Campaign("T", "Q?", "", "O", domain, notion or Ldp(NANONATS), "any", channel,
+    return Campaign("T", "Q?", "", "O", domain, notion or Ldp(NANONATS), "any", plain_views(channel),
                     10**9, 2 * 10**9, 86400, 1, minimum, "open")  # fmt: skip
 
 

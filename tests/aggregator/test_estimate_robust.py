@@ -17,6 +17,7 @@ from protocol.campaign import Campaign
 from protocol.domain import Values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
+from protocol.views import plain_views
 from tests.aggregator.test_estimate_screen import CHANNELS, honest
 
 N = 100_000
@@ -101,7 +102,8 @@ def test_an_alarm_sets_the_robust_shares_beside_the_estimate_and_drops_nothing()
     decoder, counts, _ = attacked(TRIPLES, N // 100, rng)
     labels = tuple(f"v{x}" for x in range(40))
     terms = Campaign(
-        "Title", "Which?", "", "Library", Values(labels), Ldp(NANONATS), "triples", TRIPLES, 0, 10, 10, 1, 1, "open"
+        "Title", "Which?", "", "Library", Values(labels), Ldp(NANONATS), "triples", plain_views(TRIPLES), 0, 10, 10,
+        1, 1, "open"
     )  # fmt: skip
     found = estimate(terms, Tally(counts, N, {}, 1))
     assert found.reports == N
@@ -118,7 +120,7 @@ def test_an_alarm_without_a_way_out_says_so():
     channel = randomized_response(4, NANONATS)
     labels = ("a", "b", "c", "d")
     terms = Campaign(
-        "Title", "Which?", "", "Library", Values(labels), Ldp(NANONATS), "randomized-response", channel,
+        "Title", "Which?", "", "Library", Values(labels), Ldp(NANONATS), "randomized-response", plain_views(channel),
         0, 10, 10, 1, 1, "open",
     )  # fmt: skip
     found = estimate(terms, Tally(np.array([9_000, 300, 400, 300]), 10_000, {}, 1))

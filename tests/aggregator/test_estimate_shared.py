@@ -19,6 +19,7 @@ from protocol.domain import Values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
 from protocol.notions.classes import Classes
+from protocol.views import plain_views
 
 K, LEVELS = 6, (NANONATS // 2, 2 * NANONATS)
 CHANNELS = tuple(randomized_response(K, level) for level in LEVELS)
@@ -28,7 +29,7 @@ P = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
 SIZES = np.array([600, 400])
 TERMS = Campaign(
     "T", "Q?", "", "O", Values(tuple("abcdef")), Classes.of(tuple(map(Ldp, LEVELS))), "randomized-response",
-    Blocks(0, ((1, K), (2, K)), CHANNELS), 0, 86400, 86400, 1, 1, "open", classes=("careful", "open"),
+    plain_views(Blocks(0, ((1, K), (2, K)), CHANNELS)), 0, 86400, 86400, 1, 1, "open", classes=("careful", "open"),
 )  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def test_classes_that_differ_are_not_pooled_by_precision():
     with pytest.raises(NotShared, match="different shares"):
         estimate(TERMS, tally, pool="precision")
     plain = Campaign(
-        "T", "Q?", "", "O", TERMS.domain, Ldp(LEVELS[0]), "any", CHANNELS[0], 0, 86400, 86400, 1, 1, "open"
+        "T", "Q?", "", "O", TERMS.domain, Ldp(LEVELS[0]), "any", plain_views(CHANNELS[0]), 0, 86400, 86400, 1, 1, "open"
     )  # fmt: skip
     with pytest.raises(NotShared, match="with classes"):
         estimate(plain, Tally.of(np.full(K, 100)), pool="precision")

@@ -20,6 +20,7 @@ from protocol.channels import Wave
 from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
+from protocol.views import plain_views
 from tests.vectors.channels import CHANNELS
 
 WAVES = {name: channel for name, channel in CHANNELS.items() if isinstance(channel, Wave)}
@@ -84,7 +85,9 @@ def test_the_window_is_as_wide_as_published(level: int) -> None:
 
 def asked(channel, numbers) -> Campaign:
     domain = Buckets.of(numbers)
-    return Campaign("T", "Q?", "", "O", domain, Ldp(NANONATS), "any", channel, 0, 86400, 86400, 1, 1, "open")
+    return Campaign(
+        "T", "Q?", "", "O", domain, Ldp(NANONATS), "any", plain_views(channel), 0, 86400, 86400, 1, 1, "open"
+    )
 
 
 def test_numbers_are_told_better_than_labels() -> None:

@@ -29,6 +29,7 @@ from protocol.envelope import Kind
 from protocol.keys import SigningKey, key_id
 from protocol.notions.own import OwnPrior
 from protocol.report import Enrolment, Report
+from protocol.views import plain_views
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, WEEK, campaign, device, enrolment, report
 from tests.aggregator.slow_intake import SlowStudy
@@ -170,7 +171,11 @@ def test_a_prior_that_is_declared_after_a_revocation_is_known(study):
     """The enrolment of a key that was revoked from a later period on brings its prior, which its reports need."""
     notion = OwnPrior(exact.NANONATS, 16)
     terms = replace(
-        OPEN.terms, notion=notion, channel=notion.channel_of(notion.uniform), mechanism="lip", answers_per_period=1
+        OPEN.terms,
+        notion=notion,
+        views=plain_views(notion.channel_of(notion.uniform)),
+        mechanism="lip",
+        answers_per_period=1,
     )
     own = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
     study.import_campaign(own.data, [AUTHOR.public], "own")

@@ -23,6 +23,7 @@ from protocol.campaign import open_campaign, seal_campaign
 from protocol.errors import BadData
 from protocol.exact import NANONATS
 from protocol.report import Report, pack
+from protocol.views import plain_views
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, campaign, device, enrolment, report
 
@@ -30,7 +31,10 @@ PLAIN = campaign(5)
 BUNDLES = campaign(300, answers=64, title="Bundles")
 WORDS = open_campaign(
     seal_campaign(
-        replace(campaign(11, answers=3, title="Words").terms, channel=unary.oue(11, NANONATS), mechanism="oue"), AUTHOR
+        replace(
+            campaign(11, answers=3, title="Words").terms, views=plain_views(unary.oue(11, NANONATS)), mechanism="oue"
+        ),
+        AUTHOR,
     ),
     [AUTHOR.public],
 )

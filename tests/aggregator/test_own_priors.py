@@ -18,6 +18,7 @@ from protocol.domain import Values
 from protocol.keys import SigningKey
 from protocol.notions import OwnPrior
 from protocol.report import Enrolment, Report
+from protocol.views import plain_views
 
 NAT, K, OPENS = 10**9, 10, 1_700_000_000
 NOTION = OwnPrior(NAT, K)
@@ -26,7 +27,7 @@ FLAT = (1,) * K  # who knows nothing answers through the response,
 STEEP = (500, 500, *FLAT[2:])  # and who is nearly sure of one in two through the offered channel
 TERMS = Campaign(
     "Crops", "Which?", "", "Council", Values(tuple(f"v{x}" for x in range(K))), NOTION, "lip-response or hadamard",
-    OFFERED, OPENS, OPENS + 10**6, 10**6, 1, 1, "open",
+    plain_views(OFFERED), OPENS, OPENS + 10**6, 10**6, 1, 1, "open",
 )  # fmt: skip
 
 

@@ -24,13 +24,14 @@ from protocol.channels import Table
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
+from protocol.views import plain_views
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def found(domain, p=None, n=2000, title="Colours", rejected=None):
     channel = hadamard(domain.size, NANONATS)
-    terms = Campaign(title, "Q?", "", "O", domain, Ldp(NANONATS), "hadamard", channel,
+    terms = Campaign(title, "Q?", "", "O", domain, Ldp(NANONATS), "hadamard", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
     decoder = decoder_of(channel)
     law = decoder.forward(np.full(domain.size, 1 / domain.size) if p is None else np.asarray(p))
@@ -40,7 +41,7 @@ def found(domain, p=None, n=2000, title="Colours", rejected=None):
 
 def found_items(domain):
     channel = hadamard(domain.size, 2 * NANONATS)
-    terms = Campaign("Basket", "Q?", "", "O", domain, Ldp(2 * NANONATS), "hadamard", channel,
+    terms = Campaign("Basket", "Q?", "", "O", domain, Ldp(2 * NANONATS), "hadamard", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
     law = decoder_of(channel).forward(np.full(domain.size, 1 / domain.size))
     return estimate(terms, Tally.of(np.random.default_rng(4).multinomial(2000, law / law.sum())))
@@ -212,7 +213,7 @@ def test_an_estimate_without_error_bars_is_still_shown(tmp_path):
     """Where no unbiased estimate exists, table, CSV and picture show shares alone."""
     third = 2**62 // 3
     channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
-    terms = Campaign("T", "Q?", "", "O", COLOURS, Information(NANONATS, (1, 1, 1)), "table", channel,
+    terms = Campaign("T", "Q?", "", "O", COLOURS, Information(NANONATS, (1, 1, 1)), "table", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 1, "open")  # fmt: skip
     shown = estimate(terms, Tally.of(np.array([40, 60])))
     assert "33.3%   - " in printed(estimate_table(shown))

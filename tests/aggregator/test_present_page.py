@@ -36,6 +36,7 @@ from protocol.channels import Table
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
+from protocol.views import plain_views
 
 COLOURS = Values(("red", "green", "blue"))
 MANY = Values(tuple(f"item {x}" for x in range(300)))
@@ -81,7 +82,7 @@ class Parsed(HTMLParser):
 
 def campaign(domain, notion=None, title="Colours", channel=None):
     channel = channel or hadamard(domain.size, NANONATS)
-    return Campaign(title, "Q?", "", "O", domain, notion or Ldp(NANONATS), "hadamard", channel,
+    return Campaign(title, "Q?", "", "O", domain, notion or Ldp(NANONATS), "hadamard", plain_views(channel),
                     10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
 
 
@@ -141,7 +142,7 @@ def test_what_an_author_writes_is_text():
     """Markup in a title, question, purpose, organisation or label is shown, and is no markup."""
     evil = "<script>alert(1)</script><b \"&amp;'>"
     terms = Campaign(evil, evil, evil, evil, Values((evil, "</svg>", "']]>")), Ldp(NANONATS), evil,
-                     hadamard(3, NANONATS), 10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
+                     plain_views(hadamard(3, NANONATS)), 10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
     parsed, _, text = written(terms, truth=np.array([0.5, 0.25, 0.25]))
     assert not {"script", "b"} & set(parsed.names)
     assert "<script" not in text

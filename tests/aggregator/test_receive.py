@@ -56,6 +56,7 @@ from protocol.errors import BadData
 from protocol.keys import SigningKey
 from protocol.notions import Ldp
 from protocol.report import Report, pack
+from protocol.views import plain_views
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
 from tests.aggregator.fault_proxy import Fault, fault_proxy
@@ -689,7 +690,7 @@ def test_words_are_told_of_too(tmp_path):
     channel = unary.oue(12, exact.NANONATS)
     terms = Campaign(
         "Words", "Which?", "", "Town library", Values(tuple(map(str, range(12)))), Ldp(exact.NANONATS),
-        "oue", channel, OPENS, OPENS + WEEK, WEEK, 2, 1, "enrolled",
+        "oue", plain_views(channel), OPENS, OPENS + WEEK, WEEK, 2, 1, "enrolled",
     )  # fmt: skip
     signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
     study = crowd.study(tmp_path / "lib", signed, [0])

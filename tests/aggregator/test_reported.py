@@ -25,6 +25,7 @@ from protocol.domain import DITHER_BYTES, Items
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
 from protocol.notions.classes import Classes
+from protocol.views import plain_views
 
 ITEMS, PADDING, PEOPLE = 30, 5, 3000
 DOMAIN = Items(PADDING, ITEMS)
@@ -32,8 +33,8 @@ QUESTION = Question(DOMAIN, Ldp(2 * NANONATS))
 
 
 def terms(channel, notion=QUESTION.notion, minimum=100, domain=DOMAIN, classes=()):
-    return Campaign("Basket", "What?", "", "Market", domain, notion, "any", channel, 0, 86_400, 86_400, 1, minimum,
-                    "open", classes)  # fmt: skip
+    return Campaign("Basket", "What?", "", "Market", domain, notion, "any", plain_views(channel), 0, 86_400, 86_400,
+                    1, minimum, "open", classes)  # fmt: skip
 
 
 def counts_of(channel, told, draw):

@@ -16,13 +16,14 @@ from protocol.keys import key_id
 from protocol.notions import Ldp
 from protocol.notions.classes import Classes
 from protocol.report import Enrolment, Report
+from protocol.views import plain_views
 
 ID = bytes(range(16))
 
 
 def terms(domain, enrolment="enrolled"):
     channel = hadamard(domain.size, exact.NANONATS)
-    return Campaign("T", "Q?", "", "O", domain, Ldp(exact.NANONATS), "hadamard", channel,
+    return Campaign("T", "Q?", "", "O", domain, Ldp(exact.NANONATS), "hadamard", plain_views(channel),
                     10**9, 2 * 10**9, 86400, 1, 1, enrolment)  # fmt: skip
 
 
@@ -124,7 +125,7 @@ def test_classes_are_those_of_the_truth_without_a_seed_too():
     rows = tuple((block, 2) for block in (1, 2))
     channel = Blocks(0, rows, (randomized_response(2, loud),) * 2)
     notion = Classes.of((Ldp(loud), Ldp(loud)))
-    asked = Campaign("T", "Q?", "", "O", Values(("car", "bus")), notion, "randomized-response", channel,
+    asked = Campaign("T", "Q?", "", "O", Values(("car", "bus")), notion, "randomized-response", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 1, "enrolled", classes=("town", "village"))  # fmt: skip
     for seed in (None, 3):
         (sent,) = population(asked, ID, Truth(("car", "bus"), (40, 60), (0, 1)), 0, seed=seed)
@@ -140,7 +141,7 @@ def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
     """
     loud, people, change = 20 * exact.NANONATS, 4000, 0.25
     channel = randomized_response(3, loud)
-    asked = Campaign("T", "Q?", "", "O", COLOURS, Ldp(loud), "randomized-response", channel,
+    asked = Campaign("T", "Q?", "", "O", COLOURS, Ldp(loud), "randomized-response", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 1, "enrolled")  # fmt: skip
     truth = Truth(("red", "green", "blue"), (2400, 1200, 400))
     told: dict[bytes, list[tuple[int, int]]] = {}

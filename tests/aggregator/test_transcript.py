@@ -24,6 +24,7 @@ from protocol.errors import CampaignError
 from protocol.keys import SigningKey
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack
+from protocol.views import plain_views
 
 NAT = 10**9
 AUTHOR = SigningKey(bytes(range(32)))
@@ -34,11 +35,11 @@ STILL, DRIFTING = TranscriptPrior(NAT, (5, 3, 2)), TranscriptPrior(NAT, (5, 3, 2
 both = pytest.mark.parametrize("notion", [STILL, DRIFTING], ids=["still", "drifting"])
 
 
-def campaign(notion: TranscriptPrior = STILL, **changes) -> Campaign:
+def campaign(notion: TranscriptPrior = STILL, channel=None, **changes) -> Campaign:
     fields = {
         "title": "Crops", "question": "What do you grow?", "purpose": "", "organisation": "Council",
         "domain": Values(LABELS), "notion": notion, "mechanism": "lip-response",
-        "channel": notion.channel_of(notion.prior), "opens": OPENS, "closes": OPENS + 4 * WEEK,
+        "views": plain_views(channel or notion.channel_of(notion.prior)), "opens": OPENS, "closes": OPENS + 4 * WEEK,
         "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
     }  # fmt: skip
     return Campaign(**{**fields, **changes})

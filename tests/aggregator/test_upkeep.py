@@ -35,6 +35,7 @@ from protocol.errors import BadData
 from protocol.keys import SigningKey, public_line
 from protocol.notions.own import OwnPrior
 from protocol.report import Enrolment
+from protocol.views import plain_views
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, campaign, device, enrolment, report
 
@@ -676,7 +677,11 @@ def own(tmp_path):
     """A study with a report of a device that declared its prior; the campaign, and the enrolment."""
     notion = OwnPrior(exact.NANONATS, 16)
     terms = replace(
-        PLAIN.terms, notion=notion, channel=notion.channel_of(notion.uniform), mechanism="lip", enrolment="open"
+        PLAIN.terms,
+        notion=notion,
+        views=plain_views(notion.channel_of(notion.uniform)),
+        mechanism="lip",
+        enrolment="open",
     )
     signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
     study = Study.create(tmp_path / "lib")

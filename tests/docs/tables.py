@@ -19,6 +19,7 @@ from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Values
 from protocol.notions import Block, HighLow, Information, Ldp, MinId, Notion
+from protocol.views import plain_views
 
 PAGE = Path(__file__).parents[2] / "docs" / "MECHANISMS.md"
 LEVELS = (0.1, 0.5, 1, 2, 4, 8)
@@ -79,8 +80,9 @@ def levels() -> str:
             if isinstance(one, str):
                 continue
             terms = Campaign(
-                "t", "q", "", "o", question.domain, notion, mechanism.name, one.channel, 0, 1, 1, 1, 1, "open"
-            )
+                "t", "q", "", "o", question.domain, notion, mechanism.name, plain_views(one.channel), 0, 1, 1, 1, 1,
+                "open",
+            )  # fmt: skip
             found = audit(terms, ask(terms)).as_json()["levels"]
             cells = [
                 "-" if key not in found else "infinite" if found[key] is None else f"{found[key]:.3f}" for key in shown

@@ -15,6 +15,7 @@ from protocol.channels import RandomizedResponse
 from protocol.domain import Domain, Values
 from protocol.keys import SigningKey
 from protocol.notions import Ldp
+from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes(range(32)))
 LABELS = ("none", "primary", "secondary", "bachelor", "master", "doctorate")
@@ -49,7 +50,7 @@ def campaign(
         domain,
         Ldp(level),
         "randomized-response",
-        response(domain.size, level),
+        plain_views(response(domain.size, level)),
         opens,
         opens + periods * period_seconds,
         period_seconds,

@@ -27,6 +27,7 @@ from protocol.notions import (
     MutualInformation,
 )
 from protocol.report import Report
+from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, OPENS
 
 NAT = exact.NANONATS
@@ -97,8 +98,9 @@ def campaign(name: str) -> Campaign:
     question = QUESTIONS[name]
     name, channel = chosen(name, question)
     return Campaign(
-        "t", "q", "p", "o", question.domain, question.notion, name, channel, OPENS, OPENS + 9, 9, 1, 1, "enrolled"
-    )
+        "t", "q", "p", "o", question.domain, question.notion, name, plain_views(channel), OPENS, OPENS + 9, 9, 1, 1,
+        "enrolled",
+    )  # fmt: skip
 
 
 def exposed(terms: Campaign) -> tuple[int, int]:

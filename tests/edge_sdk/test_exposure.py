@@ -25,6 +25,7 @@ from protocol.keys import public_line
 from protocol.notions import Graded, Information, Ldp, MinId
 from protocol.notions.classes import Classes
 from protocol.notions.transcript import TranscriptPrior
+from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign, response
 
 NAT = exact.NANONATS
@@ -149,8 +150,8 @@ def test_43750_values_are_never_compared_pair_by_pair_where_that_takes_long() ->
 
 def signed(title, notion, channel, answers=1, **changes):
     terms = Campaign(
-        title, "Which?", "", "Town", Values(LABELS), notion, "any", channel, OPENS, OPENS + 10 * WEEK, WEEK, answers, 1,
-        "enrolled", **changes,
+        title, "Which?", "", "Town", Values(LABELS), notion, "any", plain_views(channel), OPENS, OPENS + 10 * WEEK,
+        WEEK, answers, 1, "enrolled", **changes,
     )  # fmt: skip
     return seal_campaign(terms, AUTHOR)
 

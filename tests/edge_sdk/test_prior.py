@@ -16,6 +16,7 @@ from protocol.campaign import Campaign, seal_campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, SubsetSelection, Triples
 from protocol.domain import Values
 from protocol.notions import Ldp
+from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, OPENS, response
 
 
@@ -66,7 +67,9 @@ def test_a_preview_walks_through_no_words(name):
     channel = LARGE[name]
     domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
     notion = Ldp(20 * exact.NANONATS)
-    terms = Campaign("t", "q", "p", "o", domain, notion, "by hand", channel, OPENS, OPENS + 9, 9, 1, 1, "open")
+    terms = Campaign(
+        "t", "q", "p", "o", domain, notion, "by hand", plain_views(channel), OPENS, OPENS + 9, 9, 1, 1, "open"
+    )
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=1000), clock=lambda: OPENS) as device:
         joined = device.join(seal_campaign(terms, AUTHOR)).campaign_id
         device.consent(joined)

@@ -25,6 +25,7 @@ from protocol.keys import SigningKey, public_line
 from protocol.notions import Ldp
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Report
+from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
 
 NAT = exact.NANONATS
@@ -49,8 +50,8 @@ def wide(k: int, answers: int, title: str = "Wide") -> bytes:
     level = channel.loss(range(k), range(k)).level
     domain = Values(tuple(f"v{x}" for x in range(k)))
     terms = Campaign(
-        title, "Which?", "", "Town", domain, Ldp(level), "rappor", channel, OPENS, OPENS + DAY, DAY, answers, 1,
-        "enrolled",
+        title, "Which?", "", "Town", domain, Ldp(level), "rappor", plain_views(channel), OPENS, OPENS + DAY, DAY,
+        answers, 1, "enrolled",
     )  # fmt: skip
     return seal_campaign(terms, AUTHOR)
 
@@ -180,8 +181,8 @@ def test_transcripts_take_reading_0_and_collect_nothing(open_device, clock):
     """Where reports build on each other, a period has one reading, and each report leaves by itself."""
     notion = TranscriptPrior(NAT, (50, 20, 10, 10, 5, 5))
     terms = Campaign(
-        "Mood", "How?", "", "Town", Values(LABELS), notion, "lip-response", notion.channel_of(notion.prior), OPENS,
-        OPENS + 5 * WEEK, WEEK, 1, 1, "enrolled",
+        "Mood", "How?", "", "Town", Values(LABELS), notion, "lip-response",
+        plain_views(notion.channel_of(notion.prior)), OPENS, OPENS + 5 * WEEK, WEEK, 1, 1, "enrolled",
     )  # fmt: skip
     device = open_device()
     campaign_id = agreed(device, seal_campaign(terms, AUTHOR))

@@ -21,6 +21,7 @@ from protocol.notions.information import Information
 from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment, Report
+from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Dice, campaign
 
 NAT = exact.NANONATS
@@ -30,10 +31,11 @@ LEVELS = (NAT, 2 * NAT, NAT // 2)
 K = len(LABELS)
 
 
-def made(**changes) -> bytes:
+def made(channel, **changes) -> bytes:
     fields = {
         "title": "Highest education", "question": "Which?", "purpose": "", "organisation": "Town library",
-        "domain": Values(LABELS), "mechanism": "lip", "opens": OPENS, "closes": OPENS + 10 * WEEK,
+        "domain": Values(LABELS), "mechanism": "lip", "views": plain_views(channel), "opens": OPENS,
+        "closes": OPENS + 10 * WEEK,
         "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
     }  # fmt: skip
     return seal_campaign(Campaign(**{**fields, **changes}), AUTHOR)

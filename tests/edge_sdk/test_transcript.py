@@ -13,6 +13,7 @@ from protocol.domain import Values
 from protocol.errors import CampaignError, OutsideSchedule
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Report
+from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Dice, campaign
 
 NAT = exact.NANONATS
@@ -20,11 +21,11 @@ NOTION = TranscriptPrior(NAT, (50, 20, 10, 10, 5, 5))
 DRIFTING = TranscriptPrior(NAT, NOTION.prior, 6554)
 
 
-def made(notion: TranscriptPrior = NOTION, **changes) -> bytes:
+def made(notion: TranscriptPrior = NOTION, channel=None, **changes) -> bytes:
     fields = {
         "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Town library",
         "domain": Values(LABELS), "notion": notion, "mechanism": "lip-response",
-        "channel": notion.channel_of(notion.prior), "opens": OPENS, "closes": OPENS + 10 * WEEK,
+        "views": plain_views(channel or notion.channel_of(notion.prior)), "opens": OPENS, "closes": OPENS + 10 * WEEK,
         "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
     }  # fmt: skip
     return seal_campaign(Campaign(**{**fields, **changes}), AUTHOR)

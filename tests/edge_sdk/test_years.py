@@ -31,6 +31,7 @@ from protocol.errors import HalftruthError
 from protocol.notions import Graded, Information, Ldp, TranscriptPrior
 from protocol.notions.classes import Classes
 from protocol.report import Report
+from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, response
 
 NAT = exact.NANONATS
@@ -42,8 +43,8 @@ PRIOR = (50, 20, 10, 10, 5, 5)
 def signed(title: str, notion, channel, period_seconds: int, answers: int = 1, opens: int = OPENS, **changes) -> bytes:
     """A campaign of about three years."""
     terms = Campaign(
-        title, "Which?", "", "Town library", Values(LABELS), notion, "any", channel, opens, opens + 3 * YEAR,
-        period_seconds, answers, 1, "open", **changes,
+        title, "Which?", "", "Town library", Values(LABELS), notion, "any", plain_views(channel), opens,
+        opens + 3 * YEAR, period_seconds, answers, 1, "open", **changes,
     )  # fmt: skip
     return seal_campaign(terms, AUTHOR)
 
@@ -376,8 +377,8 @@ def test_years_of_answers_stay_small():
     """Once it left, an answer that repeats its output takes less than 64 bytes of the store, a new one under 400."""
     clock, values = Clock(), tuple(f"v{x}" for x in range(900))
     terms = Campaign(
-        "Daily", "Which?", "", "Town", Values(values), Ldp(NAT // 100), "any", response(900, NAT // 100), OPENS,
-        OPENS + 5 * YEAR, DAY, 1, 1, "enrolled",
+        "Daily", "Which?", "", "Town", Values(values), Ldp(NAT // 100), "any", plain_views(response(900, NAT // 100)),
+        OPENS, OPENS + 5 * YEAR, DAY, 1, 1, "enrolled",
     )  # fmt: skip
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=10), clock=clock) as device:
         campaign_id = device.join(seal_campaign(terms, AUTHOR)).campaign_id

@@ -15,6 +15,7 @@ from protocol.notions.information import Information
 from protocol.notions.notion import certify
 from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
+from protocol.views import plain_views
 
 NAT = 10**9
 K = 4
@@ -38,7 +39,7 @@ def blocks(*channels) -> Blocks:
 CHANNEL, NOTION = blocks(*CHANNELS), Classes.of(NOTIONS)
 
 
-def campaign(**changes) -> Campaign:
+def campaign(channel=CHANNEL, **changes) -> Campaign:
     fields = {
         "title": "Crops",
         "question": "What do you grow?",
@@ -47,7 +48,7 @@ def campaign(**changes) -> Campaign:
         "domain": domain.Values(("wheat", "rye", "oats", "hay")),
         "notion": NOTION,
         "mechanism": "lip",
-        "channel": CHANNEL,
+        "views": plain_views(channel),
         "opens": 0,
         "closes": 1000,
         "period_seconds": 10,

@@ -21,6 +21,7 @@ from protocol.notions.notion import certify
 from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment
+from protocol.views import plain_views
 
 NAT = 10**9
 KEY = SigningKey(bytes(range(32)))
@@ -30,13 +31,13 @@ priors = st.lists(st.integers(1, 2000), min_size=2, max_size=12)
 levels = st.integers(exact.MIN_LEVEL, 8 * NAT)
 
 
-def campaign(size: int = 3, level: int = NAT, **changes) -> Campaign:
+def campaign(size: int = 3, level: int = NAT, channel=None, **changes) -> Campaign:
     notion = OwnPrior(level, size)
     fields = {
         "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Council",
         "domain": domain.Values(tuple(f"v{x}" for x in range(size))), "notion": notion, "mechanism": "lip",
-        "channel": notion.channel_of(notion.uniform), "opens": 0, "closes": 1000, "period_seconds": 10,
-        "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+        "views": plain_views(channel or notion.channel_of(notion.uniform)), "opens": 0, "closes": 1000,
+        "period_seconds": 10, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
     }  # fmt: skip
     return Campaign(**{**fields, **changes})
 

@@ -18,6 +18,7 @@ from protocol.notions.information import Information
 from protocol.notions.notion import certify
 from protocol.notions.transcript import MAX_TRANSCRIPT, TranscriptPrior
 from protocol.report import Report
+from protocol.views import plain_views
 
 NAT = 10**9
 PRIOR = (50, 20, 10, 10)
@@ -27,13 +28,13 @@ levels = st.integers(exact.MIN_LEVEL, 3 * NAT)
 drifts = st.sampled_from([0, 1, 3277, personal.DRIFT_ONE - 1])
 
 
-def campaign(notion: TranscriptPrior | None = None, **changes) -> Campaign:
+def campaign(notion: TranscriptPrior | None = None, channel=None, **changes) -> Campaign:
     notion = notion or TranscriptPrior(NAT, PRIOR)
     fields = {
         "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Council",
         "domain": domain.Values(tuple(f"v{x}" for x in range(len(notion.prior)))), "notion": notion,
-        "mechanism": "lip", "channel": notion.channel_of(notion.prior), "opens": 0, "closes": 40, "period_seconds": 10,
-        "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+        "mechanism": "lip", "views": plain_views(channel or notion.channel_of(notion.prior)), "opens": 0, "closes": 40,
+        "period_seconds": 10, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
     }  # fmt: skip
     return Campaign(**{**fields, **changes})
 

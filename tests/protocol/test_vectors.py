@@ -138,6 +138,21 @@ def check_campaign(case: Case) -> None:
     assert signed.terms.worst_case == int(case["worst_case"])
 
 
+def check_view(case: Case) -> None:
+    signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
+    terms, certificate = signed.terms, signed.terms.certificate
+    assert (terms.output_bits, terms.worst_case) == (case["output_bits"], int(case["worst_case"]))
+    assert (certificate.audited, certificate.ldp) == (case["audited"], case["ldp"])
+    found = zip(terms.views, terms.view_certificates, case["views"], strict=True)
+    for place, (view, proved, said) in enumerate(found):
+        assert [view.map.input(terms.domain, x) for x in range(terms.domain.size)] == said["inputs"]
+        assert (view.weight, terms.draws_of(place)) == (said["weight"], said["draws"])
+        for name in ("declared", "audited", "ldp", "cost"):
+            assert getattr(proved, name) == said[name], name
+    for key in case["keys"]:
+        assert signed.view_of(bytes.fromhex(key["public"])) == key["view"]
+
+
 def check_closing(case: Case) -> None:
     signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
     data = bytes.fromhex(case["closing"])
@@ -154,9 +169,10 @@ def check_report(case: Case) -> None:
         return
     signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
     report = Report.decode(envelope.decode(bytes.fromhex(case["report"])).open(bytes.fromhex(case["public"])))
-    outputs = report.outputs(signed.terms)
+    view = signed.view_of(bytes.fromhex(case["public"]))
+    outputs = report.outputs(signed.terms, view)
     # The author's constructor holds what a decoded report is compared with.
-    assert Report.of(report.campaign_id, signed.terms, report.period, report.slot, outputs) == report
+    assert Report.of(report.campaign_id, signed.terms, report.period, report.slot, outputs, view) == report
     assert report.campaign_id == signed.id
     assert (report.period, report.slot, list(outputs)) == (case["period"], case["slot"], case["outputs"])
 
@@ -185,6 +201,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
     "certificate": check_certificate,
     "campaign": check_campaign,
     "closing": check_closing,
+    "view": check_view,
     "report": check_report,
     "enrolment": check_enrolment,
 }

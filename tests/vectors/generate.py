@@ -25,6 +25,7 @@ from protocol.envelope import Kind
 from protocol.keys import FIELD, ORDER, SMALL_ORDER_Y, SigningKey
 from protocol.report import Enrolment, Report, pack
 from protocol.texts import Texts
+from protocol.views import Coarse, Districts, Identity, View, plain_views
 from tests.vectors.case import Case, number, plain, wire
 from tests.vectors.channels import (
     BLOCKS,
@@ -911,7 +912,7 @@ OPENS = 1_800_000_000
 WEEK = 7 * 86_400
 
 
-def terms(**changes: Any) -> Campaign:
+def terms(channel: Channel = PLAIN, **changes: Any) -> Campaign:
     """The education campaign that campaign and report vectors share."""
     labels = ("none", "primary", "secondary", "bachelor", "master")
     fields: dict[str, Any] = {
@@ -922,7 +923,7 @@ def terms(**changes: Any) -> Campaign:
         "domain": domain.Values(labels),
         "notion": notions.Ldp(NAT),
         "mechanism": "hadamard",
-        "channel": PLAIN,
+        "views": plain_views(channel),
         "opens": OPENS,
         "closes": OPENS + 4 * WEEK + 1,
         "period_seconds": WEEK,
@@ -1359,6 +1360,190 @@ def _forged(payload: bytes) -> bytes:
     return codec.encode([1, 4, ANALYST.id, payload, signature])
 
 
+# 7.3 Views
+
+
+def at_resolutions() -> Campaign:
+    """A map of 3 x 4 cells, asked for by cell, by square and by district."""
+    districts = Districts(((0, 2), (1, 2), (0, 1), (1, 3), (2, 4)), ("West", "East", "North"))
+    return terms(
+        domain=domain.Grid(0, 1_500_000, 0, 2_000_000, 500_000),
+        views=(
+            View(5, Identity(), Hadamard(truth_of(NAT), 12)),
+            View(3, Coarse(2), RandomizedResponse(4, (cover_of(NAT, 4),))),
+            View(2, districts, RandomizedResponse(3, (cover_of(NAT, 3),))),
+        ),
+    )
+
+
+def of_budgets() -> Campaign:
+    """Five values of three budgets, in pairs of neighbours or as they are."""
+    notion = notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 3 * NAT, 3 * NAT])
+    return terms(
+        notion=notion,
+        views=(
+            View(1, Coarse(2), RandomizedResponse(3, (cover_of(NAT, 3),))),
+            View(2, Identity(), RandomizedResponse(5, (cover_of(NAT, 5),))),
+        ),
+    )
+
+
+def of_pairs() -> Campaign:
+    """A matrix of levels, some of them without a bound, in pairs of neighbours."""
+    rows = [[0 if x == y else -1 if abs(x - y) > 2 else NAT * (1 + min(x, y)) for y in range(5)] for x in range(5)]
+    notion = notions.Matrix(4 * NAT, tuple(map(tuple, rows)))
+    return terms(notion=notion, views=(View(1, Coarse(2), RandomizedResponse(3, (cover_of(NAT, 3),))),))
+
+
+def _several(listed: list[Any], laws: list[Any] | None = None, base: Campaign | None = None, **changes: Any) -> bytes:
+    """The payload of a campaign with these views; its channels are by default one of five inputs and one of three."""
+    if laws is None:
+        laws = [RandomizedResponse(k, (cover_of(NAT, k),)).encode() for k in (5, 3)]
+    return _payload(base, channel=["views", listed, laws], **changes)
+
+
+def in_districts(runs: list[int], names: Any = ()) -> bytes:
+    """The payload of a campaign that asks some devices for the value, the others for its district."""
+    return _several([[1, ["identity"], 0], [1, ["districts", runs, list(names)], 1]])
+
+
+def view_cases() -> Iterator[Case]:
+    publics = [SigningKey(bytes([number] * 32)).public for number in range(12)]
+    for name, made in (
+        ("a map at three resolutions", at_resolutions()),
+        ("budgets, in pairs of neighbours", of_budgets()),
+        ("a matrix of levels, in pairs of neighbours", of_pairs()),
+        (
+            "weights that sum to 2^32",
+            terms(views=(
+                View(2**32 - 1, Identity(), PLAIN), View(1, Coarse(3), RandomizedResponse(2, (cover_of(NAT, 2),))),
+            )),
+        ),
+        (
+            "many views of two channels",
+            terms(views=tuple(
+                View(1, Districts(((0, cut), (1, 5 - cut))), RandomizedResponse(2, (cover_of(level, 2),)))
+                for cut in (1, 2, 3, 4) for level in (NAT, NAT // 2)
+            )),
+        ),
+    ):  # fmt: skip
+        data = seal_campaign(made, ANALYST)
+        signed = open_campaign(data, [ANALYST.public])
+        yield {
+            "name": name,
+            "campaign": data.hex(),
+            "output_bits": made.output_bits,
+            "audited": made.certificate.audited,
+            "ldp": made.certificate.ldp,
+            "worst_case": number(made.worst_case),
+            "views": [
+                {
+                    "weight": view.weight,
+                    "inputs": [view.map.input(made.domain, x) for x in range(made.domain.size)],
+                    "declared": found.declared,
+                    "audited": found.audited,
+                    "ldp": found.ldp,
+                    "cost": found.cost,
+                    "draws": made.draws_of(place),
+                }
+                for place, (view, found) in enumerate(zip(made.views, made.view_certificates, strict=True))
+            ],
+            "keys": [{"public": public.hex(), "view": signed.view_of(public)} for public in publics],
+        }
+    whole, pairs = [1, ["identity"], 0], [1, ["coarse", 2], 1]
+    alone = [1, ["coarse", 2], 0]
+    halves = [0, 2, 1, 1, 2, 2]
+    one, three = (RandomizedResponse(k, (cover_of(NAT, k),)).encode() for k in (5, 3))
+    left_out = notions.Graded.over([NAT, NAT, NAT, 2 * NAT, 2 * NAT], edges=[(NAT, NAT), (NAT, 2 * NAT)])
+    apart = [[0 if x == y else NAT if x // 2 == y // 2 else -1 for y in range(5)] for x in range(5)]
+    refused: list[tuple[str, bytes, str]] = [
+        ("views that are no array", _payload(channel=["views", 1, [one]]), "view"),
+        ("channels that are no array", _payload(channel=["views", [whole], 1]), "view"),
+        ("a part missing", _payload(channel=["views", [whole, pairs]]), "view"),
+        ("an unknown part", _payload(channel=["views", [whole, pairs], [one, three], 0]), "view"),
+        ("no views", _several([], []), "view"),
+        ("a view that is no array", _several([1]), "view"),
+        ("a view without a channel", _several([[1, ["identity"]], pairs]), "view"),
+        ("one view of the answer as it is", _several([whole], [one]), "view"),
+        ("a weight of 0", _several([[0, ["identity"], 0], pairs]), "view"),
+        ("a weight below 0", _several([[-1, ["identity"], 0], pairs]), "view"),
+        ("a weight as text", _several([["1", ["identity"], 0], pairs]), "view"),
+        ("weights above 2^32", _several([[2**32, ["identity"], 0], pairs]), "view"),
+        ("weights with a common factor", _several([[4, ["identity"], 0], [6, ["coarse", 2], 1]]), "view"),
+        ("one view of weight 2", _several([[2, ["coarse", 2], 0]], [three]), "view"),
+        ("two equal views", _several([whole, [1, ["coarse", 2], 1], [3, ["coarse", 2], 1]]), "view"),
+        ("a map that is no array", _several([whole, [1, "coarse", 1]]), "view"),
+        ("an empty map", _several([whole, [1, [], 1]]), "view"),
+        ("an unknown map", _several([whole, [1, ["nearest", 2], 1]]), "view"),
+        ("identity with a factor", _several([[1, ["identity", 1], 0], pairs]), "view"),
+        ("coarse without a factor", _several([whole, [1, ["coarse"], 1]]), "view"),
+        ("coarse by 1", _several([whole, [1, ["coarse", 1], 1]]), "view"),
+        ("coarse by 2^20 + 1", _several([whole, [1, ["coarse", 2**20 + 1], 1]]), "view"),
+        ("a channel's number out of the list", _several([whole, [1, ["coarse", 2], 2]]), "view"),
+        ("a channel's number below 0", _several([whole, [1, ["coarse", 2], -1]]), "view"),
+        ("a channel that no view has", _several([whole], [one, three]), "view"),
+        ("channels in another order", _several([pairs, whole]), "view"),
+        ("a channel twice", _several([whole, [1, ["identity"], 1]], [one, one]), "view"),
+        ("a channel that is none", _several([whole, pairs], [one, ["response", 3, [2**63]]]), "channel"),
+        ("districts as numbers", _several([whole, [1, ["districts", 3, []], 1]]), "view"),
+        ("districts without names or none", _several([whole, [1, ["districts", halves], 1]]), "view"),
+        ("half a run", in_districts([*halves, 0]), "view"),
+        ("an empty run", in_districts([0, 2, 1, 0, 2, 3]), "view"),
+        ("a run that goes on", in_districts([0, 1, 0, 1, 1, 1, 2, 2]), "view"),
+        ("a district that is left out", in_districts([0, 2, 2, 1, 1, 2]), "view"),
+        ("one district", in_districts([0, 5]), "view"),
+        ("a district for each value", in_districts([0, 1, 1, 1, 2, 1, 3, 1, 4, 1]), "view"),
+        ("two names for three districts", in_districts(halves, ["a", "b"]), "view"),
+        ("one name twice", in_districts(halves, ["a", "b", "b"]), "view"),
+        ("a district without a name", in_districts(halves, ["a", "b", ""]), "view"),
+        ("a name that ends in a blank", in_districts(halves, ["a", "b", "c "]), "view"),
+        ("a name of 201 characters", in_districts(halves, ["a", "b", "c" * 201]), "view"),
+        ("a name with an invisible character", in_districts(halves, ["a", "b", "c\u200b"]), "view"),
+        ("a name as a number", in_districts(halves, ["a", "b", 3]), "view"),
+        ("a channel of other inputs than the view", _several([whole, [1, ["coarse", 3], 1]]), "campaign"),
+        ("a channel of other inputs than the answer", _several([whole, pairs], [three, one]), "campaign"),
+        ("coarse until one value is left", _several([whole, [1, ["coarse", 5], 1]]), "campaign"),
+        ("districts of another number of values", in_districts([0, 2, 1, 1, 2, 3]), "campaign"),
+        (
+            "sets in pairs",
+            _several([whole, pairs], domain=domain.Items(2, ("bread", "milk", "eggs")).encode()),
+            "campaign",
+        ),
+        ("views under lip", _several([whole, pairs], notion=["lip", NAT, [1] * 5, 0]), "campaign"),
+        ("views under high-low", _several([whole, pairs], notion=["high-low", NAT, 5, [0]]), "campaign"),
+        ("views under block", _several([whole, pairs], notion=["block", NAT, [0, 3, 1, 2]]), "campaign"),
+        ("one coarse view under lip", _several([alone], [three], notion=["lip", NAT, [1] * 5, 0]), "campaign"),
+        ("views under own-lip", _several([whole, pairs], notion=["own-lip", NAT, 5]), "campaign"),
+        (
+            "views under transcript-lip",
+            _several([whole, pairs], notion=["transcript-lip", NAT, [1] * 5, 0], answers_per_period=1),
+            "campaign",
+        ),
+        ("views of classes", _several([whole, pairs], base=of_classes()), "campaign"),
+        ("views under minid with a pair left out", _several([whole, pairs], notion=left_out.encode()), "campaign"),
+        (
+            "a notion of another number of values",
+            _several([whole, pairs], notion=["minid", NAT, [NAT], [0, 6], []]),
+            "notion",
+        ),
+        (
+            "a matrix that bounds no two of a view",
+            _several([alone], [three], notion=["pairwise", NAT, apart]),
+            "notion",
+        ),
+        ("the second view a nanonat above its level", _several([[1, ["identity"], 0], pairs], [
+            one, RandomizedResponse(3, (cover_of(NAT, 3) - 10**11,)).encode(),
+        ]), "certificate"),
+        (
+            "a pair of neighbours above the smaller of their budgets",
+            _several([alone], [RandomizedResponse(3, (cover_of(2 * NAT, 3),)).encode()], base=of_budgets()),
+            "certificate",
+        ),
+    ]  # fmt: skip
+    for name, payload, stage in refused:
+        yield {"name": name, "campaign": envelope.seal(Kind.CAMPAIGN, ANALYST, payload).hex(), "stage": stage}
+
+
 # 8. Reports and enrolments
 
 
@@ -1392,6 +1577,38 @@ def report_cases() -> Iterator[Case]:
             "slot": 0,
             "outputs": outputs,
         }
+    coarse = seal_campaign(at_resolutions(), ANALYST)
+    views, devices = open_campaign(coarse, [ANALYST.public]), {}
+    for number_ in range(20):
+        device = SigningKey(bytes([number_] * 32))
+        devices.setdefault(views.view_of(device.public), device)
+    for view, outputs in ((0, [15]), (1, [3]), (2, [2, 0])):
+        report = Report.of(views.id, views.terms, 0, 0, outputs, view)
+        yield {
+            "name": f"{len(outputs)} outputs of the view of {views.terms.views[view].channel.inputs} inputs",
+            "campaign": coarse.hex(),
+            "report": report.seal(devices[view]).hex(),
+            "public": devices[view].public.hex(),
+            "period": 0,
+            "slot": 0,
+            "outputs": outputs,
+        }
+    for view, output in ((1, 4), (2, 3)):
+        payload = codec.encode([views.id, 0, 0, 1, pack([output], 4)])
+        yield {
+            "name": f"an output of a wider view than that of {views.terms.views[view].channel.inputs} inputs",
+            "campaign": coarse.hex(),
+            "report": envelope.seal(Kind.REPORT, devices[view], payload).hex(),
+            "public": devices[view].public.hex(),
+            "stage": "report",
+        }
+    yield {
+        "name": "an output as narrow as its own view",
+        "campaign": coarse.hex(),
+        "report": envelope.seal(Kind.REPORT, devices[1], codec.encode([views.id, 0, 0, 3, pack([3, 3, 3], 2)])).hex(),
+        "public": devices[1].public.hex(),
+        "stage": "report",
+    }
     for bits, outputs in (
         (1, [1, 0, 1]), (3, [1, 2, 3, 4, 5]), (8, [255, 0]), (16, [43_749]), (21, [2**20, 1, 2]), (50, [2**49 + 1, 3]),
     ):  # fmt: skip
@@ -1426,7 +1643,7 @@ def report_cases() -> Iterator[Case]:
     for name, value, stage in payloads:
         sealed = envelope.seal(Kind.REPORT, key, bytes.fromhex(wire(value)))
         yield {"name": name, "campaign": data.hex(), "report": sealed.hex(), "public": key.public.hex(), "stage": stage}
-    wide = seal_campaign(replace(made, channel=RandomizedResponse(5, (cover_of(NAT, 5),))), ANALYST)
+    wide = seal_campaign(replace(made, views=plain_views(RandomizedResponse(5, (cover_of(NAT, 5),)))), ANALYST)
     foreign = envelope.seal(Kind.REPORT, key, codec.encode([campaign_id(wide), 0, 0, 1, pack([5], 3)]))
     yield {
         "name": "an output the channel does not have",
@@ -1559,6 +1776,7 @@ FILES = {
     "certificate": ("6", certificate_cases),
     "campaign": ("7", campaign_cases),
     "closing": ("7.2", closing_cases),
+    "view": ("7.3", view_cases),
     "report": ("8", report_cases),
     "enrolment": ("8.3", enrolment_cases),
 }

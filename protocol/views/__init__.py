@@ -1,0 +1,16 @@
+"""Views: public coarsenings of the answer, of which each device has one by its public key (SPEC 7.3).
+
+``view`` holds the views of a campaign and their wire form, ``maps`` the coarsenings, ``choice`` which device has which
+view, ``certificate`` what all of them prove.
+"""
+
+from protocol.views.certificate import certificates_of, worst_of
+from protocol.views.choice import view_of
+from protocol.views.maps import MAPS, Coarse, Districts, Identity, Map
+from protocol.views.view import MAX_VIEWS, MAX_WEIGHT, View, decode, encode, is_plain, plain_views, require_views
+
+__all__ = [
+    "MAPS", "MAX_VIEWS", "MAX_WEIGHT",
+    "Coarse", "Districts", "Identity", "Map", "View",
+    "certificates_of", "decode", "encode", "is_plain", "plain_views", "require_views", "view_of", "worst_of",
+]  # fmt: skip

@@ -1,0 +1,89 @@
+"""What the integers of all views prove (SPEC 6.12).
+
+One idea: a device has one view for the campaign's life, whatever it answers, so its channel is Q_j of the coarsened
+answer, and the level of two answers is the largest, over the views, of the level of what they become. Each view is
+certified alone, under the campaign's notion said of the view's own inputs; equal ones once, in one budget of steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from protocol import exact
+from protocol.channels import Channel
+from protocol.domain import Domain
+from protocol.effort import require_affordable
+from protocol.errors import CampaignError, NotionError
+from protocol.notions import Certificate, Notion
+from protocol.notions.notion import require_inputs
+from protocol.views.maps import Identity, Map
+from protocol.views.view import View, channel_places, is_plain
+
+
+def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tuple[Certificate, ...]:
+    """The certificate of each view; inputs and outputs are those of its channel.
+
+    Raises:
+        CampaignError: the notion does not carry views.
+        NotionError: it would bound no two inputs of a view.
+        Uncertified: a channel does not keep what is declared of its inputs, by however little; or to find out would
+            take more than an audit may.
+    """
+    if not is_plain(views) and not notion.carries_views:
+        raise CampaignError(
+            f"a campaign whose devices are asked for different views keeps ldp, pairwise, minid or avgid, not "
+            f"{notion.name}{' with pairs that are left out' if notion.name in ('minid', 'avgid') else ''}"
+        )
+    if not is_plain(views) and notion.inputs not in (None, domain.size):
+        raise NotionError(f"the notion speaks of {notion.inputs} values, the domain has {domain.size}")
+    maps = dict.fromkeys(view.map for view in views)
+    steps = sum(notion.coarsening_steps for map_ in maps if not isinstance(map_, Identity))
+    require_affordable(steps, 0)
+    said: dict[Map, Notion] = {map_: _said(notion, map_, domain) for map_ in maps}
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(said.values()))}
+    of_map = {map_: numbers[one] for map_, one in said.items()}
+    asked: dict[tuple[int, int], tuple[Channel, Notion]] = {}
+    pairs = [(place, of_map[view.map]) for place, view in zip(channel_places(views), views, strict=True)]
+    for pair, view in zip(pairs, views, strict=True):
+        asked.setdefault(pair, (view.channel, said[view.map]))
+    for channel, one in asked.values():
+        require_inputs(one, channel)
+        steps += one.steps(channel)
+    require_affordable(steps, max(view.channel.held for view in views))
+    found = {pair: one.certificate(channel) for pair, (channel, one) in asked.items()}
+    return tuple(found[pair] for pair in pairs)
+
+
+def worst_of(found: Sequence[Certificate], declared: int) -> Certificate:
+    """The certificate of a campaign from those of its views: the largest levels, and the view nearest to its bound.
+
+    Args:
+        declared: the level of the campaign's notion.
+    """
+    if len(found) == 1:
+        return found[0]
+    # The witness is for people to read, so a float may choose it among bounds that are all kept.
+    view = max(range(len(found)), key=lambda place: _nearness(found[place]))
+    levels = [certificate.ldp for certificate in found]
+    return replace(
+        found[view],
+        declared=declared,
+        audited=max(certificate.audited for certificate in found),
+        ldp=None if None in levels else max(level for level in levels if level is not None),
+        view=view,
+    )
+
+
+def _said(notion: Notion, map_: Map, domain: Domain) -> Notion:
+    if isinstance(map_, Identity):
+        return notion
+    return notion.coarsened(partial(map_.input, domain), map_.inputs(domain))
+
+
+def _nearness(certificate: Certificate) -> float:
+    witness = certificate.witness
+    if not witness.denominator:
+        return float("inf")
+    return exact.rough_log(witness.numerator, witness.denominator) / certificate.declared

@@ -1,0 +1,26 @@
+"""Which view a device has: a function of its public key and of the campaign, and of nothing else (SPEC 7.3).
+
+One idea: the key is derived before any answer is known, so the choice says nothing about the answer, and nobody needs
+to send it: whoever knows the key computes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Sequence
+
+_CONTEXT = b"halftruth view\0"
+_HEAD_BYTES = 8
+
+
+def view_of(campaign_id: bytes, public: bytes, ends: Sequence[int]) -> int:
+    """The place of the view of whoever holds a key: the first whose range holds floor(H * W / 2^64).
+
+    Args:
+        campaign_id: 16 bytes.
+        public: the public key of the device in this campaign.
+        ends: [j]: the sum of the weights of views 0 .. j; the last is W.
+    """
+    head = hashlib.sha256(_CONTEXT + campaign_id + public).digest()[:_HEAD_BYTES]
+    return bisect_right(ends, int.from_bytes(head, "big") * ends[-1] >> 8 * _HEAD_BYTES)

@@ -1,0 +1,216 @@
+"""Maps: what a view makes of an answer before anything is drawn (SPEC 7.3).
+
+One idea: a map is public and deterministic, and it works on one input at a time. The domain is handed in and is never
+walked through, since a domain may have more inputs than can be listed.
+
+A new map is added to ``MAPS``. Which device has which view: choice.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import ClassVar
+
+from protocol import codec, runs
+from protocol.domain import MAX_LABEL, MAX_VALUES, Buckets, Domain, Grid, Values
+from protocol.errors import CampaignError, ViewError
+from protocol.runs import Runs, require_runs
+
+
+class Map(ABC):
+    """A function from the inputs of a domain to the inputs 0 .. k_j - 1 of a view's channel."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def inputs(self, domain: Domain) -> int:
+        """k_j, the number of inputs of the view.
+
+        Raises:
+            CampaignError: the map does not fit the domain.
+        """
+
+    @abstractmethod
+    def input(self, domain: Domain, x: int) -> int:
+        """The view's input for input ``x`` of the domain."""
+
+    @abstractmethod
+    def label(self, domain: Domain, z: int) -> str:
+        """The name of the view's input ``z``, for people."""
+
+    @abstractmethod
+    def encode(self) -> codec.Value:
+        """The wire form (SPEC 7.3)."""
+
+
+@dataclass(frozen=True)
+class Identity(Map):
+    """The answer as it is."""
+
+    name: ClassVar[str] = "identity"
+
+    def inputs(self, domain: Domain) -> int:
+        return domain.size
+
+    def input(self, domain: Domain, x: int) -> int:
+        return x
+
+    def label(self, domain: Domain, z: int) -> str:
+        return domain.label(z)
+
+    def encode(self) -> codec.Value:
+        return [self.name]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Identity:
+        codec.fields(value, 1, "the identity map", ViewError)
+        return cls()
+
+
+@dataclass(frozen=True)
+class Coarse(Map):
+    """Neighbours together: squares of cells of a grid, or stretches of a list; those at the border may be smaller.
+
+    Attributes:
+        factor: cells on each side of a square, or values in a stretch.
+    """
+
+    factor: int
+    name: ClassVar[str] = "coarse"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.factor <= MAX_VALUES:
+            raise ViewError(f"the factor of a coarse map lies in 2 .. {MAX_VALUES}, not {self.factor}")
+
+    def rows(self, domain: Grid) -> int:
+        """Number of rows of squares."""
+        return -(-domain.rows // self.factor)
+
+    def columns(self, domain: Grid) -> int:
+        """Number of columns of squares."""
+        return -(-domain.columns // self.factor)
+
+    def inputs(self, domain: Domain) -> int:
+        if isinstance(domain, Grid):
+            found = self.rows(domain) * self.columns(domain)
+        else:
+            _require_single(domain, self.name)
+            found = -(-domain.size // self.factor)
+        if found < 2:
+            raise CampaignError(
+                f"a coarse map of factor {self.factor} leaves one value of {domain.size}: nothing to ask"
+            )
+        return found
+
+    def input(self, domain: Domain, x: int) -> int:
+        if isinstance(domain, Grid):
+            row, column = divmod(x, domain.columns)
+            return row // self.factor * self.columns(domain) + column // self.factor
+        return x // self.factor
+
+    def label(self, domain: Domain, z: int) -> str:
+        if isinstance(domain, Grid):
+            row, column = (self.factor * place for place in divmod(z, self.columns(domain)))
+            last_row = min(row + self.factor, domain.rows) - 1
+            last_column = min(column + self.factor, domain.columns) - 1
+            first, last = row * domain.columns + column, last_row * domain.columns + last_column
+        else:
+            first, last = z * self.factor, min((z + 1) * self.factor, domain.size) - 1
+        return domain.label(first) if first == last else f"{domain.label(first)} to {domain.label(last)}"
+
+    def encode(self) -> codec.Value:
+        return [self.name, self.factor]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Coarse:
+        _, factor = codec.fields(value, 2, "a coarse map", ViewError)
+        return cls(codec.integer(factor, "a coarse map's factor", ViewError))
+
+
+@dataclass(frozen=True)
+class Districts(Map):
+    """Any partition of the inputs, such as the districts of a country on a grid.
+
+    Attributes:
+        runs: (district, length) pairs in input order; districts numbered from 0 in order of first appearance.
+        names: of the districts, by number; empty where they have none.
+    """
+
+    runs: Runs
+    names: tuple[str, ...] = ()
+    name: ClassVar[str] = "districts"
+
+    def __post_init__(self) -> None:
+        require_runs(self.runs, 0, ViewError)
+        if not 2 <= self._count < sum(length for _, length in self.runs):
+            raise ViewError("districts are at least two, and one of them holds at least two inputs")
+        if self.names and len(self.names) != self._count:
+            raise ViewError(f"{self._count} districts have as many names or none, not {len(self.names)}")
+        for one in self.names:
+            if not one or len(one) > MAX_LABEL or not codec.readable(one) or one != one.strip():
+                raise ViewError(
+                    f"a district's name is 1 to {MAX_LABEL} readable characters without blanks at its ends, "
+                    f"not {one[:40]!r}"
+                )
+        if len(set(self.names)) != len(self.names):
+            raise ViewError("no two districts have one name")
+
+    @cached_property
+    def _count(self) -> int:
+        return 1 + max((district for district, _ in self.runs), default=-1)
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return list(accumulate(length for _, length in self.runs))
+
+    def inputs(self, domain: Domain) -> int:
+        _require_single(domain, self.name)
+        if self._ends[-1] != domain.size:
+            raise CampaignError(f"the districts divide {self._ends[-1]} inputs, the domain has {domain.size}")
+        return self._count
+
+    def input(self, domain: Domain, x: int) -> int:
+        return self.runs[bisect_right(self._ends, x)][0]
+
+    def label(self, domain: Domain, z: int) -> str:
+        return self.names[z] if self.names else f"district {z + 1}"
+
+    def encode(self) -> codec.Value:
+        return [self.name, runs.encode(self.runs), list(self.names)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Districts:
+        _, found, names = codec.fields(value, 3, "a map of districts", ViewError)
+        if not isinstance(names, list):
+            raise ViewError("the names of districts are an array of texts")
+        return cls(
+            runs.decode(found, ViewError), tuple(codec.text(one, "a district's name", ViewError) for one in names)
+        )
+
+
+def _require_single(domain: Domain, name: str) -> None:
+    if not isinstance(domain, Grid | Values | Buckets):
+        raise CampaignError(f"a map {name!r} needs a domain of values, buckets or a grid, not of {domain.kind}")
+
+
+MAPS: dict[str, Callable[[codec.Value], Map]] = {kind.name: kind.from_wire for kind in (Identity, Coarse, Districts)}
+"""All maps, by their names on the wire."""
+
+
+def decode(value: codec.Value) -> Map:
+    """Return the map of a wire form (SPEC 7.3).
+
+    Raises:
+        ViewError: unknown name, wrong fields, or numbers that are not a map.
+    """
+    if not isinstance(value, list) or not value:
+        raise ViewError("a map is an array that begins with its name")
+    name = codec.text(value[0], "a map's name", ViewError)
+    if name not in MAPS:
+        raise ViewError(f"a map is one of {', '.join(MAPS)}, not {name[:40]!r}")
+    return MAPS[name](value)

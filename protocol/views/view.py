@@ -1,0 +1,123 @@
+"""Views: which coarsenings of the answer a campaign asks for, and through which channels (SPEC 7.3).
+
+One idea: every campaign has views. A plain campaign has one, of the answer as it is, and is written as its channel
+alone; so there is one way through the code for all campaigns.
+
+Which device has which view: choice. What a view's channel proves: certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from protocol import channels, codec
+from protocol.channels import Channel
+from protocol.errors import ViewError
+from protocol.views import maps
+from protocol.views.maps import Identity, Map
+
+MAX_VIEWS = 4096
+MAX_WEIGHT = 2**32
+"""The most that the weights of all views sum to; so the share of keys of a view is its weight's, to 2^-32 of it."""
+
+_NAME = "views"
+"""What the wire form of views begins with, where a channel's begins with its family."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What some of the devices are asked for.
+
+    Attributes:
+        weight: share of the devices, over the sum of all views' weights.
+        map: from the answer's input to the input of the channel.
+        channel: the law of the outputs.
+    """
+
+    weight: int
+    map: Map
+    channel: Channel
+
+
+def plain_views(channel: Channel) -> tuple[View, ...]:
+    """The views of a plain campaign: every device answers through ``channel``, and nothing is coarsened."""
+    return (View(1, Identity(), channel),)
+
+
+def is_plain(views: Sequence[View]) -> bool:
+    """Whether every device is asked for the answer as it is, through one channel."""
+    return len(views) == 1 and isinstance(views[0].map, Identity)
+
+
+def require_views(views: Sequence[View]) -> None:
+    """Refuse views that are not in their one form. Whether they fit a domain is not looked at.
+
+    Raises:
+        ViewError
+    """
+    if not 1 <= len(views) <= MAX_VIEWS:
+        raise ViewError(f"a campaign has 1 to {MAX_VIEWS} views, not {len(views)}")
+    weights = [view.weight for view in views]
+    if min(weights) < 1 or sum(weights) > MAX_WEIGHT:
+        raise ViewError(f"the weights of views are above zero and sum to at most {MAX_WEIGHT}")
+    if math.gcd(*weights) != 1:
+        raise ViewError("the weights of views have no factor in common: divide them by it")
+    places = channel_places(views)
+    if len(set(zip((view.map for view in views), places, strict=True))) < len(views):
+        raise ViewError("no two views have the same map and channel: write one, with the sum of their weights")
+
+
+def channel_places(views: Sequence[View]) -> list[int]:
+    """The place of each view's channel among the different ones, in the order in which the views first have them."""
+    # Thousands of views share a few channels, and a large channel takes long to compare: each object is looked at once.
+    objects = {id(view.channel): view.channel for view in views}
+    places = {channel: place for place, channel in enumerate(dict.fromkeys(objects.values()))}
+    of_object = {one: places[channel] for one, channel in objects.items()}
+    return [of_object[id(view.channel)] for view in views]
+
+
+def encode(views: Sequence[View]) -> codec.Value:
+    """The wire form: of a plain campaign its channel's (SPEC 5), else that of SPEC 7.3."""
+    if is_plain(views):
+        return views[0].channel.encode()
+    places = channel_places(views)
+    different = {place: view.channel for place, view in zip(places, views, strict=True)}
+    return [
+        _NAME,
+        [[view.weight, view.map.encode(), place] for view, place in zip(views, places, strict=True)],
+        [channel.encode() for channel in different.values()],
+    ]
+
+
+def decode(value: codec.Value) -> tuple[View, ...]:
+    """The views of a wire form.
+
+    Raises:
+        ChannelError: a channel that is not one.
+        ViewError: anything else.
+    """
+    if not (isinstance(value, list) and value and value[0] == _NAME):
+        return plain_views(channels.decode(value))
+    _, listed, laws = codec.fields(value, 3, "an array of views", ViewError)
+    if not isinstance(listed, list) or not isinstance(laws, list):
+        raise ViewError("views and their channels are arrays")
+    if len(listed) > MAX_VIEWS:
+        raise ViewError(f"a campaign has 1 to {MAX_VIEWS} views, not {len(listed)}")
+    rows = [codec.fields(one, 3, "a view", ViewError) for one in listed]
+    places = [codec.integer(place, "the number of a view's channel", ViewError) for _, _, place in rows]
+    if not set(places) <= set(range(len(laws))):
+        raise ViewError(f"a view's channel is one of the {len(laws)} that are listed, by number from 0")
+    if list(dict.fromkeys(places)) != list(range(len(laws))):
+        raise ViewError("the channels of views are each used, and listed in the order in which views first have them")
+    different = [channels.decode(law) for law in laws]
+    if len(set(different)) < len(different):
+        raise ViewError("a channel of several views is listed once")
+    views = tuple(
+        View(codec.integer(weight, "a view's weight", ViewError), maps.decode(made), different[place])
+        for (weight, made, _), place in zip(rows, places, strict=True)
+    )
+    if is_plain(views):
+        raise ViewError("one view of the answer as it is is written as its channel alone")
+    return views

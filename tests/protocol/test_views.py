@@ -1,0 +1,417 @@
+"""The laws of views (SPEC 6.12, 7.3)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol import codec, domain, exact, notions, views
+from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
+from protocol.channels import Channel, Hadamard, RandomizedResponse, Table
+from protocol.effort import MOST_STEPS
+from protocol.errors import BadData, CampaignError, Uncertified, ViewError
+from protocol.keys import SigningKey
+from protocol.views import MAX_VIEWS, MAX_WEIGHT, Coarse, Districts, Identity, Map, View
+from tests.vectors.generate import at_resolutions, cover_of, of_classes, terms, truth_of
+
+KEY = SigningKey(bytes(range(32)))
+NAT = exact.NANONATS
+FIVE = domain.Values(tuple("abcde"))
+GRID = domain.Grid(0, 5, 0, 7, 1)
+
+
+def response(k: int, level: int = NAT) -> RandomizedResponse:
+    return RandomizedResponse(k, (cover_of(level, k),))
+
+
+def asked(*made: tuple[int, Map], level: int = NAT, over: domain.Domain = FIVE, **changes: Any) -> Campaign:
+    """A campaign with these weights and maps, each with randomised response at the level."""
+    found = tuple(View(weight, one, response(one.inputs(over), level)) for weight, one in made)
+    return terms(domain=over, views=found, **changes)
+
+
+# Maps
+
+
+def squares(grid: domain.Grid, factor: int) -> list[int]:
+    """The square of each cell, by walking over the map; the slow twin of ``Coarse``."""
+    corners = sorted(
+        {(row - row % factor, column - column % factor) for row in range(grid.rows) for column in range(grid.columns)}
+    )
+    return [
+        corners.index((row - row % factor, column - column % factor))
+        for row in range(grid.rows) for column in range(grid.columns)
+    ]  # fmt: skip
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(2, 9))
+def test_squares_of_a_grid(rows: int, columns: int, factor: int) -> None:
+    """coarse is the partition into F x F squares from the south-west corner, whatever F divides, numbered row by row;
+    one square alone is refused."""
+    grid = domain.Grid(0, max(rows, 1), 0, max(columns, 2), 1)
+    expected = squares(grid, factor)
+    made = Coarse(factor)
+    if max(expected) == 0:
+        with pytest.raises(CampaignError):
+            made.inputs(grid)
+        return
+    assert [made.input(grid, x) for x in range(grid.size)] == expected
+    assert made.inputs(grid) == 1 + max(expected)
+
+
+@given(st.integers(2, 60), st.integers(2, 70))
+def test_stretches_of_a_list(size: int, factor: int) -> None:
+    """Of values and of buckets, coarse is the partition into stretches of F, the last perhaps shorter."""
+    for one in (domain.Values(tuple(map(str, range(size)))), domain.Buckets.of(range(size))):
+        if factor >= size:
+            with pytest.raises(CampaignError):
+                Coarse(factor).inputs(one)
+            continue
+        found = [Coarse(factor).input(one, x) for x in range(size)]
+        assert found == [x // factor for x in range(size)]
+        assert Coarse(factor).inputs(one) == 1 + max(found)
+
+
+partitions = st.lists(st.integers(0, 5), min_size=3, max_size=20).filter(lambda cells: 1 < len(set(cells)) < len(cells))
+
+
+def districts_of(cells: list[int], names: tuple[str, ...] = ()) -> Districts:
+    return Districts(notions.Block.over(NAT, cells).runs, names)
+
+
+@given(partitions)
+def test_districts_are_their_partition(cells: list[int]) -> None:
+    """Two inputs have one district exactly where the partition says so, and every number below k_j is used."""
+    made, one = districts_of(cells), domain.Values(tuple(map(str, range(len(cells)))))
+    found = [made.input(one, x) for x in range(len(cells))]
+    assert set(found) == set(range(made.inputs(one)))
+    assert all((found[x] == found[y]) is (cells[x] == cells[y]) for x, y in product(range(len(cells)), repeat=2))
+    with pytest.raises(CampaignError, match="divide"):
+        made.inputs(domain.Values(tuple(map(str, range(len(cells) + 1)))))
+
+
+def test_labels_of_a_view_name_its_inputs() -> None:
+    """Labels are different, and those of squares and stretches name the first and last value inside."""
+    cases = ((GRID, Coarse(3)), (FIVE, Coarse(2)), (FIVE, districts_of([0, 0, 1, 1, 0])), (FIVE, Identity()))
+    for one, made in cases:
+        labels = [made.label(one, z) for z in range(made.inputs(one))]
+        assert len(set(labels)) == len(labels)
+    assert [Coarse(2).label(FIVE, z) for z in range(3)] == ["a to b", "c to d", "e"]
+    assert Coarse(3).label(domain.Grid(0, 4_000_000, 0, 3_000_000, 1_000_000), 0) == "0.5,0.5 to 2.5,2.5"
+    assert districts_of([0, 0, 1], ("West", "East")).label(FIVE, 1) == "East"
+
+
+# Wire form
+
+
+maps = st.one_of(
+    st.just(Identity()),
+    st.sampled_from([Coarse(2), Coarse(3)]),
+    st.lists(st.integers(0, 3), min_size=5, max_size=5).filter(lambda cells: 1 < len(set(cells)) < 5).map(districts_of),
+)
+
+
+@st.composite
+def campaigns(draw: st.DrawFn) -> Campaign:
+    drawn = draw(
+        st.lists(st.tuples(st.integers(1, 1000), maps, st.integers(1, 3)), min_size=1, max_size=8, unique_by=str)
+    )
+    found: dict[tuple[Map, int], View] = {}
+    for weight, one, level in drawn:
+        found.setdefault((one, level), View(weight, one, response(one.inputs(FIVE), NAT // level)))
+    first, *rest = found.values()
+    # Weights that differ by one have no factor in common; one view has weight 1.
+    first = View(rest[0].weight + 1 if rest else 1, first.map, first.channel)
+    return terms(views=(first, *rest))
+
+
+@settings(max_examples=40)
+@given(campaigns())
+def test_round_trip(made: Campaign) -> None:
+    """decode(encode(c)) = c, view by view, with their certificates; a channel that several views share is written
+    once, and one view of the answer as it is as its channel."""
+    again = Campaign.decode(made.encode())
+    assert again == made
+    assert (again.view_certificates, again.certificate) == (made.view_certificates, made.certificate)
+    field = codec.decode(made.encode(), limit=2**16)[7]
+    if views.is_plain(made.views):
+        assert field == made.channel.encode()
+    else:
+        assert len(field[2]) == len({view.channel for view in made.views})
+        assert open_campaign(seal_campaign(made, KEY), [KEY.public]).terms == made
+
+
+@given(st.data())
+def test_mutated_views_raise_bad_data(data: st.DataObject) -> None:
+    """A payload with bytes of its views changed, lost and inserted is a campaign or BadData, never anything else."""
+    payload = at_resolutions().encode()
+    begin = payload.index(b"views")
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(begin, begin + 150))
+        payload = payload[:at] + data.draw(st.binary(max_size=2)) + payload[at + data.draw(st.integers(0, 2)) :]
+    try:
+        made = Campaign.decode(payload)
+    except BadData:
+        return
+    assert made.encode() == payload
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: terms(views=()),
+        lambda: asked((0, Identity()), (1, Coarse(2))),
+        lambda: asked((2, Identity()), (4, Coarse(2))),
+        lambda: asked((2, Identity())),
+        lambda: asked((MAX_WEIGHT, Identity()), (1, Coarse(2))),
+        lambda: asked((1, Coarse(2)), (2, Coarse(2))),
+        lambda: Coarse(1),
+        lambda: Districts(((0, 5),)),
+        lambda: Districts(((0, 1), (1, 1))),
+        lambda: districts_of([0, 0, 1], ("a", "a")),
+    ],
+)
+def test_views_without_meaning_are_refused(made: Any) -> None:
+    """The author's constructor refuses what the decoder does."""
+    with pytest.raises(ViewError):
+        made()
+
+
+def test_the_number_of_views_is_bounded() -> None:
+    """4,096 views are a campaign, 4,097 are refused before their maps are looked at."""
+    big = domain.Values(tuple(f"{x}" for x in range(MAX_VIEWS // 4 + 2)))
+
+    def at(cut: int, level: int) -> View:
+        return View(1, Districts(((0, cut), (1, big.size - cut))), response(2, level))
+
+    found = tuple(at(cut, level) for cut in range(1, big.size - 1) for level in (NAT, NAT // 2, NAT // 4, NAT // 8))
+    assert len(found) == MAX_VIEWS
+    made = terms(domain=big, views=found)
+    assert Campaign.decode(made.encode()) == made
+    fields = codec.decode(made.encode(), limit=2**20)
+    fields[7][1].append([1, "no map", 0])
+    with pytest.raises(ViewError, match="4096"):
+        Campaign.decode(codec.encode(fields))
+    with pytest.raises(ViewError, match="4096"):
+        terms(domain=big, views=(*found, View(1, Identity(), response(big.size))))
+
+
+def test_a_campaign_with_views_has_no_one_channel() -> None:
+    """campaign.channel is a plain campaign's; where devices are asked for views it raises, also of one coarse view."""
+    assert terms().channel == terms().views[0].channel
+    for made in (at_resolutions(), asked((1, Coarse(2)))):
+        with pytest.raises(CampaignError, match="no one channel"):
+            _ = made.channel
+
+
+@pytest.mark.parametrize(
+    ("notion", "over"),
+    [
+        (notions.Information(NAT, (1,) * 5), FIVE),
+        (notions.HighLow(NAT, 5, (0,)), FIVE),
+        (notions.Block(NAT, ((0, 3), (1, 2))), FIVE),
+        (notions.OwnPrior(NAT, 5), FIVE),
+        (notions.MutualInformation(NAT, (1,) * 5), FIVE),
+        (notions.Geo.between(NAT, 1, [0], range(5)), FIVE),
+        (notions.Graded.over([NAT, NAT, 2 * NAT, 2 * NAT, 2 * NAT], edges=[(NAT, NAT)]), FIVE),
+    ],
+)
+def test_notions_that_do_not_carry_views_are_refused(notion: notions.Notion, over: domain.Domain) -> None:
+    """Where the level of a pair is not the largest of any view, a campaign with a map or several views is refused."""
+    for maps_ in ([(1, Coarse(2))], [(1, Identity()), (2, Coarse(2))]):
+        with pytest.raises(CampaignError, match="views"):
+            asked(*maps_, notion=notion, over=over)
+    with pytest.raises(CampaignError):
+        terms(views=(View(1, Identity(), response(5)), View(2, Identity(), Hadamard(truth_of(NAT), 5))), notion=notion)
+
+
+def test_classes_have_no_views() -> None:
+    """Classes of people and views in one campaign are refused."""
+    whole = of_classes()
+    with pytest.raises(CampaignError):
+        terms(
+            domain=whole.domain, notion=whole.notion, classes=whole.classes,
+            views=(View(1, Identity(), whole.channel), View(2, Identity(), response(6))),
+        )  # fmt: skip
+
+
+# What a view tells: promise 22
+
+
+def test_the_view_is_a_function_of_the_key_and_the_campaign() -> None:
+    """view_of is the first view whose range holds floor(H W / 2^64), written here a second time from SPEC 7.3, and
+    takes nothing but the key and the campaign id."""
+    made = asked((3, Identity()), (1, Coarse(2)), (4, Coarse(3)))
+    signed = open_campaign(seal_campaign(made, KEY), [KEY.public])
+    for number in range(200):
+        public = SigningKey(number.to_bytes(32, "big")).public
+        head = hashlib.sha256(b"halftruth view" + b"\x00" + signed.id + public).digest()[:8]
+        point, view = int.from_bytes(head, "big") * 8 // 2**64, 0
+        while point >= sum((3, 1, 4)[: view + 1]):
+            view += 1
+        assert signed.view_of(public) == view
+    assert open_campaign(seal_campaign(terms(), KEY), [KEY.public]).view_of(KEY.public) == 0
+
+
+def test_every_view_is_some_keys_in_proportion_to_its_weight() -> None:
+    """Of the 2^64 heads a view has its weight's share, to one head for each unit of weight: counted from the ends of
+    its range. Of 4,096 keys each view has its share within 6 standard errors (a chance of 2 in 10^9 for each of 3)."""
+    weights = (5, 1, 2)
+    made = asked((5, Identity()), (1, Coarse(2)), (2, Coarse(3)))
+    begins = [-(-sum(weights[:view]) * 2**64 // 8) for view in range(4)]
+    for view, weight in enumerate(weights):
+        assert abs(begins[view + 1] - begins[view] - Fraction(weight * 2**64, 8)) <= weight
+    signed = SignedCampaign(made, bytes(16), KEY.public, b"")
+    found = Counter(signed.view_of(number.to_bytes(32, "big")) for number in range(4096))
+    for view, weight in enumerate(weights):
+        share = weight / 8
+        assert abs(found[view] - 4096 * share) <= 6 * (4096 * share * (1 - share)) ** 0.5
+
+
+def pulled_back(view: View, over: domain.Domain) -> list[list[Fraction]]:
+    """Q_j(y | f_j(x)) for all x and y."""
+    channel = view.channel
+    return [
+        [Fraction(channel.weight(view.map.input(over, x), y), 2**channel.scale) for y in range(channel.outputs)]
+        for x in range(over.size)
+    ]
+
+
+small = [
+    asked((1, Identity()), (1, Coarse(2))),
+    asked((1, Coarse(2)), (2, Coarse(3)), (1, districts_of([0, 1, 0, 1, 2]))),
+    asked((2, Coarse(2)), (1, Coarse(3)), (1, Identity()), over=domain.Grid(0, 3, 0, 4, 1)),
+    terms(
+        notion=notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 3 * NAT, 3 * NAT]),
+        views=(View(1, Identity(), response(5)), View(1, districts_of([0, 1, 1, 2, 2]), response(3))),
+    ),
+    terms(
+        notion=notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 3 * NAT, 3 * NAT], "avgid"),
+        views=(View(1, Coarse(2), response(3, 3 * NAT // 2)), View(1, districts_of([0, 1, 1, 2, 2]), response(3))),
+    ),
+]
+
+
+@pytest.mark.parametrize("made", small)
+def test_what_is_declared_is_kept_by_every_pair_of_answers_in_every_view(made: Campaign) -> None:
+    """For all x, x', y and j, Q_j(y|f_j(x)) / Q_j(y|f_j(x')) keeps the bound that the notion sets for x and x', by
+    exact rationals; two answers that a view does not tell apart have one law."""
+    size = made.domain.size
+    bounds = {}
+    groups = made.notion.classes or [range(size)]
+    for first, second, level in made.notion.bounds():
+        bounds.update({(x, other): level for x in groups[first] for other in groups[second] if x != other})
+    worst = Fraction(1)
+    for view in made.views:
+        law = pulled_back(view, made.domain)
+        assert all(sum(row) == 1 for row in law)
+        for (x, other), level in bounds.items():
+            for here, there in zip(law[x], law[other], strict=True):
+                assert exact.keeps(here.numerator * there.denominator, here.denominator * there.numerator, level)
+                worst = max(worst, here / there)
+            if view.map.input(made.domain, x) == view.map.input(made.domain, other):
+                assert law[x] == law[other]
+    assert made.certificate.ldp == exact.level_of(worst.numerator, worst.denominator)
+
+
+@pytest.mark.parametrize("made", small)
+def test_the_outputs_of_all_devices_tell_no_view_from_the_answer(made: Campaign) -> None:
+    """Over 60 keys, which view a device has is the same for every answer: the joint law of (view, output) given x is
+    that of the view times Q_j o f_j."""
+    signed = SignedCampaign(made, bytes(range(16)), KEY.public, b"")
+    keys = [SigningKey(number.to_bytes(32, "big")).public for number in range(60)]
+    drawn = {x: [signed.view_of(public) for public in keys] for x in range(made.domain.size)}
+    assert all(found == drawn[0] for found in drawn.values())
+    assert set(drawn[0]) == set(range(len(made.views)))
+
+
+# Certificates
+
+
+def test_the_bound_of_two_cells_is_the_least_of_their_values() -> None:
+    """The notion said of a view's inputs bounds z and z' by the least bound of any x in z and x' in z', for random
+    matrices and budgets; the slow twin walks over all pairs."""
+
+    def least(notion: Any, cells: list[int], z: int, other: int) -> int | None:
+        groups = notion.classes
+        found = [
+            level
+            for first, second, level in notion.bounds()
+            for x, y in product(groups[first], groups[second])
+            if x != y and (cells[x], cells[y]) == (z, other)
+        ]
+        return min(found, default=None)
+
+    cells = [0, 1, 0, 2, 1, 2]
+    matrix = [
+        [0 if x == y else -1 if (x + y) % 4 == 3 else NAT + (7 * x + 3 * y) % 11 for y in range(6)] for x in range(6)
+    ]
+    largest = max(max(row) for row in matrix)
+    cases: list[notions.Notion] = [notions.Matrix(largest, tuple(map(tuple, matrix)))]
+    cases += [
+        notions.Graded.over([3 * NAT, NAT, 2 * NAT, 2 * NAT, 5 * NAT, 4 * NAT], kind) for kind in ("minid", "avgid")
+    ]
+    for notion in cases:
+        said = notion.coarsened(cells.__getitem__, 3)
+        assert said.inputs == 3
+        for z, other in product(range(3), repeat=2):
+            if z != other:
+                expected = least(notion, cells, z, other)
+                assert least(said, [0, 1, 2], z, other) == expected
+
+
+def test_a_view_above_its_level_refuses_all() -> None:
+    """One view above the declared level fails the campaign, whatever the others keep; so does one whose cells would
+    need the smaller budget of a value inside."""
+    with pytest.raises(Uncertified):
+        terms(views=(View(1, Identity(), response(5)), View(1, Coarse(2), response(3, NAT + 10))))
+    budgets = notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 2 * NAT, 2 * NAT])
+    loud = View(1, districts_of([0, 0, 1, 1, 2]), response(3, 2 * NAT))
+    with pytest.raises(Uncertified):
+        terms(notion=budgets, views=(loud,))
+    assert terms(notion=budgets, views=(View(1, loud.map, response(3, NAT)),))
+
+
+def test_the_campaign_is_the_worst_of_its_views() -> None:
+    """Levels are the largest of any view; the worst case is that of the view whose draws together cost most."""
+    made = asked((1, Identity()), (1, Coarse(2)))
+    quiet = terms(views=(View(1, Identity(), response(5, NAT // 2)), View(1, Coarse(3), response(2, NAT))))
+    assert made.certificate.audited == max(one.audited for one in made.view_certificates)
+    assert quiet.certificate.view == 1
+    assert [one.cost for one in quiet.view_certificates] == [NAT // 2, NAT]
+    assert [quiet.draws_of(view) for view in range(2)] == [5, 2]
+    assert (quiet.most_draws, quiet.worst_case) == (5, 5 * NAT // 2)
+    assert quiet.output_bits == 3
+
+
+def test_equal_views_are_audited_once_within_one_budget() -> None:
+    """However many views share a channel, it is audited once under one notion; different channels add up, and what
+    takes too much is refused before any is audited."""
+    audited: list[Channel] = []
+
+    class Watched(Table):
+        def loss(self, first: Any, second: Any) -> Any:
+            audited.append(self)
+            return super().loss(first, second)
+
+    table = Watched(tuple(tuple(2**62 // 4 * (3 if x == y else 1) for y in range(2)) for x in range(2)))
+    cuts = [Districts(((0, cut), (1, 5 - cut))) for cut in (1, 2, 3, 4)]
+    terms(notion=notions.Ldp(2 * NAT), views=tuple(View(1, cut, table) for cut in cuts))
+    assert len(audited) == 1
+    many = domain.Values(tuple(str(x) for x in range(1000)))
+    budgets = notions.Graded.over([NAT + x // 100 for x in range(1000)])
+    views_ = tuple(View(1, Coarse(factor), response(-(-1000 // factor), NAT // 2)) for factor in range(2, 999))
+    assert len(views_) * budgets.coarsening_steps < MOST_STEPS
+    with pytest.raises(Uncertified, match="would take"):
+        terms(
+            domain=many,
+            notion=budgets,
+            views=views_ + tuple(View(1, view.map, response(view.channel.inputs, NAT // 3)) for view in views_),
+        )
