@@ -1,24 +1,28 @@
 """The device: what an answer costs beyond what it cannot do without, and how small it stays.
 
-One idea: a ratio of two things timed in turns in the same run means the same on a fast machine and a slow one. The
-unavoidable part of an answer is one Ed25519 signature and one commit that is on the disk.
+A ratio of two things that are timed in turns in the same run means the same on a fast machine and a slow one. The
+unavoidable part of an answer is one Ed25519 signature, one synchronous commit of one row, and one flush of a checkpoint
+beside the database. Calls and signatures are counted, so they are the same on every machine.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
+from types import FrameType
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.store.sqlite import PAGE_BYTES
+from edge_sdk.rollback.file_store import FLUSH, SLOT_BYTES
+from edge_sdk.store.sqlite import CHECKPOINT_PAGES, PAGE_BYTES
 from protocol import exact
 from protocol.campaign import Campaign, campaign_id, seal_campaign
 from protocol.channels import Hadamard
@@ -30,7 +34,7 @@ from protocol.views import plain_views
 AUTHOR = SigningKey(bytes(range(32)))
 OPENS, PERIOD, PERIODS = 1_000_000, 60, 100_000
 DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
-ANSWERS, IMPORTS, COMMANDS, GROWTH = 150, 15, 11, 1500
+WARM, ANSWERS, IMPORTS, COMMANDS, GROWTH = 40, 150, 15, 11, 1500
 
 
 def campaign(opens: int = OPENS, answers: int = 1) -> bytes:
@@ -64,30 +68,57 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def answers(folder: Path) -> tuple[float, float]:
-    """Median seconds of a fresh ``Device.answer``, and of a bare signature with a bare durable commit."""
+def calls(work: Callable[[], object]) -> tuple[int, int]:
+    """How many Python functions ``work`` calls, and how many signatures it makes."""
+    python, signatures = 0, 0
+
+    def count(frame: FrameType, event: str, called: object) -> None:
+        nonlocal python, signatures
+        python += event == "call"
+        signatures += event == "call" and frame.f_code is SigningKey.sign.__code__
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return python, signatures
+
+
+def answers(folder: Path) -> tuple[list[float], list[float], tuple[int, int]]:
+    """Seconds of fresh ``Device.answer`` calls; of the unavoidable part, timed in turns with them; and ``calls`` of an
+    answer."""
     now = [OPENS]
     bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
+    bare.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     bare.execute("PRAGMA journal_mode = WAL")
     bare.execute("PRAGMA synchronous = FULL")
+    bare.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     bare.execute("CREATE TABLE report (number INTEGER PRIMARY KEY, envelope BLOB)")
+    beside = os.open(folder / "bare.mark", os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
     key = Ed25519PrivateKey.generate()
     full, least = [], []
 
-    def sign_and_commit() -> None:
+    def sign_commit_and_flush() -> None:
         signature = key.sign(bytes(64))
         bare.execute("INSERT INTO report VALUES (NULL, ?)", (signature + bytes(42),))
+        os.lseek(beside, 0, os.SEEK_SET)
+        os.write(beside, bytes(SLOT_BYTES))
+        FLUSH(beside)
 
     with Device.open(folder / "store", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda: now[0]) as device:
         campaign_id = device.join(campaign()).campaign_id
         device.consent(campaign_id)
-        values = [device.parse(campaign_id, DOMAIN.label(x)) for x in range(ANSWERS)]
-        for period, value in enumerate(values):
+        values = [device.parse(campaign_id, DOMAIN.label(x)) for x in range(WARM + ANSWERS + 1)]
+        for period, value in enumerate(values[:-1]):
             now[0] = OPENS + period * PERIOD
-            least.append(seconds(sign_and_commit))
+            least.append(seconds(sign_commit_and_flush))
             full.append(seconds(lambda value=value: device.answer(campaign_id, value)))
+        now[0] += PERIOD
+        counted = calls(lambda: device.answer(campaign_id, values[-1]))
     bare.close()
-    return statistics.median(full), statistics.median(least)
+    os.close(beside)
+    return full[WARM:], least[WARM:], counted
 
 
 def growth(folder: Path) -> tuple[float, float]:
@@ -118,7 +149,7 @@ def imports() -> tuple[float, float]:
         for statement, times in found.items():
             run = [sys.executable, "-c", statement]
             times.append(seconds(lambda run=run: subprocess.run(run, check=True)))  # noqa: S603  # our own statements
-    bare, module, names = (statistics.median(times) for times in found.values())
+    bare, module, names = (median(times) for times in found.values())
     return module - bare, names - bare
 
 
@@ -139,7 +170,7 @@ def command(folder: Path) -> tuple[float, float]:
         [sys.executable, "-c", _PEAK, *run, "answer", asked, DOMAIN.label(7)], stdout=subprocess.PIPE, check=True
     )
     answers = [[*run, "answer", asked, DOMAIN.label(8 + number)] for number in range(COMMANDS)]  # each is charged
-    whole = statistics.median(
+    whole = median(
         seconds(lambda run=run: subprocess.run(run, stdout=subprocess.DEVNULL, check=True))  # noqa: S603  # our own
         for run in answers
     )
@@ -161,13 +192,18 @@ def run() -> list[tuple[str, str]]:
     """Rows of (what, how much and how much it should be)."""
     with tempfile.TemporaryDirectory(dir=".") as made:
         folder = Path(made)
-        full, least = answers(folder)
+        full, least, (python, signatures) = answers(folder)
         repeated, new = growth(folder)
         module, names = imports()
         peak, whole = command(folder)
     return [
-        ("Device.answer beside a signature and a durable commit [at most 2.5]", f"{full / least:.2f}"),
-        ("Device.answer, k = 43,750", f"{full * 1e3:.2f} ms, of which {least * 1e3:.2f} ms cannot be avoided"),
+        ("Device.answer beside a signature, a commit and a flush, median [1.4]", f"{median(full) / median(least):.2f}"),
+        ("the same, the fastest of each", f"{min(full) / min(least):.2f}"),
+        (
+            "Device.answer, k = 43,750",
+            f"{median(full) * 1e3:.2f} ms, of which {median(least) * 1e3:.2f} ms cannot be avoided",
+        ),
+        ("Python calls of an answer, and signatures", f"{python} and {signatures}"),
         ("the store grows with an answer that repeats its output by [at most 64 bytes]", f"{repeated:.0f} bytes"),
         ("the store grows with an answer of a new value by [at most 400 bytes]", f"{new:.0f} bytes"),
         ("import edge_sdk, more than bare Python [at most 60 ms]", f"{module * 1e3:.0f} ms"),

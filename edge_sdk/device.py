@@ -395,8 +395,7 @@ class Device:
             StoreError: nothing was charged and nothing left.
             ValueError: a reading that no period has.
         """
-        given, envelope = self._give(campaign_id, value, reading, collects=False)
-        return Receipt(given.campaign_id, given.period, given.slot, envelope, given.cost_nanonats, given.repeated)
+        return give(self.records, campaign_id, value, reading, self._now(), self._urandom, collects=False)
 
     def collect(self, campaign_id: bytes, value: Answer, reading: int | None = None) -> Collected:
         """Draw, charge and keep one answer, in one transaction, to be sealed by ``bundle`` together with others.
@@ -407,7 +406,8 @@ class Device:
             CampaignError: a campaign with transcripts, where every report has one output.
             OutboxFull: 4,096 readings wait to be bundled, whatever the value.
         """
-        return self._give(campaign_id, value, reading, collects=True)[0]
+        given = give(self.records, campaign_id, value, reading, self._now(), self._urandom, collects=True)
+        return Collected(given.campaign_id, given.period, given.slot, given.cost_nanonats, given.repeated)
 
     def collected(self, campaign_id: bytes) -> int:
         """How many readings wait to be bundled."""
@@ -428,11 +428,6 @@ class Device:
             UnknownCampaign, StoreError
         """
         return bundle(self.records, campaign_id)
-
-    def _give(
-        self, campaign_id: bytes, value: Answer, reading: int | None, *, collects: bool
-    ) -> tuple[Collected, bytes]:
-        return give(self.records, campaign_id, value, reading, self._now(), self._urandom, collects=collects)
 
     # What was told, and would be
 

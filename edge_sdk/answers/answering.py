@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from edge_sdk.answers.memo import Kept
-from edge_sdk.answers.results import Collected
+from edge_sdk.answers.results import Receipt
 from edge_sdk.answers.transcripts import following
 from edge_sdk.budget.ledger import Kind
 from edge_sdk.campaigns.consent import no_consent
@@ -45,11 +45,11 @@ def give(
     urandom: Randomness,
     *,
     collects: bool,
-) -> tuple[Collected, bytes]:
+) -> Receipt:
     """``Device.answer`` or, where it is to be collected, ``Device.collect``.
 
     Returns:
-        what became of the answer, and the report that carries it; b"" where it is collected.
+        what became of the answer; its envelope is b"" where it is collected.
     """
     joined = records.campaigns.find(campaign_id)
     terms = joined.campaign
@@ -62,8 +62,7 @@ def give(
     longest = joined.longest_report
     rand = urandom(terms.channel.rand_bytes)  # before the value is looked at, needed or not
     with records.store.transaction():
-        campaign = records.campaigns.require_joined(campaign_id)
-        records.campaigns.require_open(joined, now)
+        campaign = records.campaigns.require_answerable(joined, now)
         consent = records.consents.find(campaign)
         if consent is None:
             raise no_consent(joined)
@@ -84,14 +83,14 @@ def give(
             if again is None:
                 raise _quota_reached(terms, period, place, free, now)
             slot, envelope = again
-            return Collected(campaign_id, period, slot, 0, repeated=True), envelope
+            return Receipt(campaign_id, period, slot, envelope, 0, repeated=True)
         if place >= terms.answers_per_period:
             raise _quota_reached(terms, period, place, free, now)
         slot = place
         if terms.transcript:
             earlier = records.transcripts.of(campaign)
             joined, slot, kept = following(joined, earlier, period), len(earlier), None
-        cost = 0 if kept else joined.commitment.cost  # certified before it is sampled
+        cost = 0 if kept else joined.certificate.cost  # certified before it is sampled
         drawn = joined.draw(x, rand)
         if cost:
             records.ledger.add(campaign, Kind.CHARGE, now, cost)
@@ -107,7 +106,7 @@ def give(
         if not collects:
             envelope = joined.report(period, slot, packed)
             records.outbox.enqueue(campaign, envelope)
-    return Collected(campaign_id, period, slot, cost, repeated=False), envelope
+    return Receipt(campaign_id, period, slot, envelope, cost, repeated=False)
 
 
 def bundle(records: Records, campaign_id: bytes) -> int:
@@ -117,12 +116,14 @@ def bundle(records: Records, campaign_id: bytes) -> int:
     with records.store.transaction():
         campaign = records.campaigns.require_joined(campaign_id)
         for run in records.readings.runs(campaign, joined.most_outputs):
+            envelope = joined.report(run.period, run.slot, *run.packed)
             try:
-                records.outbox.enqueue(campaign, joined.report(run.period, run.slot, *run.packed))
+                records.outbox.require_room(len(envelope))
             except OutboxFull:
                 if not sealed:
                     raise
                 break
+            records.outbox.enqueue(campaign, envelope)
             records.readings.sealed(campaign, run)
             sealed += 1
     return sealed

@@ -65,7 +65,7 @@ class Caps:
         Raises:
             BudgetRefused
         """
-        standing = self._standing(campaign)
+        standing = Standing(*self._ledger.committed_here(campaign), self._consents.commitments())
         if choice:
             chosen = Commitment.once(choice)
             standing = Standing(standing.committed + choice, standing.here + choice, [*standing.consented, chosen])
@@ -88,7 +88,9 @@ class Caps:
         Raises:
             BudgetRefused
         """
-        require_kept(self.in_force(), self._standing(campaign))
-
-    def _standing(self, campaign: int) -> Standing:
-        return Standing(self._ledger.committed(), self._ledger.committed(campaign), self._consents.commitments())
+        caps, consented = self.in_force(), []
+        for cap in caps:
+            if cap.kind == WINDOW:  # the only kind that looks at the schedules agreed to
+                consented = self._consents.commitments()
+                break
+        require_kept(caps, Standing(*self._ledger.committed_here(campaign), consented))

@@ -49,14 +49,13 @@ class Consents:
         """What the person agreed to in a campaign."""
         row = self.store.row(
             "SELECT cost, inputs, answers, period_seconds, periods, time, dither, place, choice, latest, "
-            "floor FROM consent "
-            "WHERE campaign = ?",
+            "floor, prior FROM consent LEFT JOIN declared USING (campaign) WHERE campaign = ?",
             campaign,
         )
         if row is None:
             return None
-        *terms, time, dither, place, choice, latest, floor = row
-        role = Role(place, self.declared(campaign))
+        *terms, time, dither, place, choice, latest, floor, prior = row
+        role = Role(place, None if prior is None else _weights(prior))
         return Consent(int(time), bytes(dither), role, Commitment(*terms), int(choice), int(latest), int(floor))
 
     def commitments(self) -> list[Commitment]:
@@ -111,13 +110,8 @@ class Consents:
 
     def declared(self, campaign: int) -> tuple[int, ...] | None:
         """The prior that was declared in a campaign, whether it was forgotten since or not."""
-        from protocol import codec, personal
-
         row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
-        if row is None:
-            return None
-        value = codec.decode(row[0], limit=8 * personal.MAX_DECLARED_VALUES)
-        return codec.integers(value, "a weight", StoreError)
+        return None if row is None else _weights(row[0])
 
     def declare(self, campaign: int, prior: tuple[int, ...] | None) -> tuple[int, ...] | None:
         """Keep a declared prior for good, and return the one that holds.
@@ -135,3 +129,10 @@ class Consents:
         elif prior not in (None, known):
             raise CampaignError("another prior was declared in this campaign before, and it holds: leave it out now")
         return known or prior
+
+
+def _weights(written: bytes) -> tuple[int, ...]:
+    from protocol import codec, personal
+
+    value = codec.decode(written, limit=8 * personal.MAX_DECLARED_VALUES)
+    return codec.integers(value, "a weight", StoreError)

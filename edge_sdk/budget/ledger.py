@@ -66,9 +66,20 @@ class Ledger:
         return self._sum("SELECT sum(nanonats) FROM ledger WHERE kind IN (2, 4)", campaign)
 
     def committed(self, campaign: int | None = None) -> int:
-        """Nanonats spent or reserved; looked up at every answer, so the store keeps an index of just these rows."""
+        """Nanonats spent or reserved."""
         signed = "SELECT sum(CASE kind WHEN 1 THEN nanonats ELSE -nanonats END) FROM ledger WHERE kind IN (1, 3)"
         return self._sum(signed, campaign)
+
+    def committed_here(self, campaign: int) -> tuple[int, int]:
+        """Nanonats spent or reserved by all campaigns, and the part of it that belongs to one; looked up at every
+        answer, so the store keeps an index of just these rows."""
+        query = (
+            "WITH signed AS (SELECT campaign, CASE kind WHEN 1 THEN nanonats ELSE -nanonats END AS level "
+            "FROM ledger WHERE kind IN (1, 3)) "
+            "SELECT sum(level), sum(CASE WHEN campaign IN (?, ?) THEN level END) FROM signed"
+        )
+        [[total, here]] = self.store.rows(query, campaign, NOBODYS)
+        return total or 0, here or 0
 
     def carried(self) -> list[tuple[int, int]]:
         """(time, nanonats) of what forgotten campaigns spent."""

@@ -56,6 +56,23 @@ class Campaigns:
             raise _unknown(campaign_id)
         return campaign
 
+    def require_answerable(self, joined: Joined, now: int) -> int:
+        """The number of a campaign that is joined now, and that its author has not closed.
+
+        Raises:
+            UnknownCampaign, ClosedEarly
+        """
+        row = self.store.row(
+            "SELECT number, closes FROM known JOIN joined ON joined.campaign = number "
+            "LEFT JOIN closing ON closing.campaign = number WHERE id = ?",
+            joined.signed.id,
+        )
+        if row is None:
+            raise _unknown(joined.signed.id)
+        campaign, closes = row
+        _require_open(joined, closes, now)
+        return int(campaign)
+
     def find(self, campaign_id: bytes) -> Joined:
         """A joined campaign, verified and audited once in each process.
 
@@ -130,11 +147,7 @@ class Campaigns:
         Raises:
             ClosedEarly
         """
-        from protocol.closing import require_open
-
-        closes = self.closed_early(joined.signed.id)
-        if closes is not None:
-            require_open(joined.campaign, closes, now)
+        _require_open(joined, self.closed_early(joined.signed.id), now)
 
     def keep_open(self, joined: Joined) -> None:
         """Use one that is joined, as it was verified and audited, for the rest of the process."""
@@ -155,6 +168,13 @@ def require_id(campaign_id: object) -> bytes:
     if not isinstance(campaign_id, bytes):
         raise TypeError(f"a campaign's id is bytes, as Terms.campaign_id has it, not {type(campaign_id).__name__}")
     return campaign_id
+
+
+def _require_open(joined: Joined, closes: int | None, now: int) -> None:
+    if closes is not None:
+        from protocol.closing import require_open
+
+        require_open(joined.campaign, closes, now)
 
 
 def _unknown(campaign_id: bytes) -> UnknownCampaign:

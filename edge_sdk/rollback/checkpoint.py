@@ -15,6 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
 from typing import TypeAlias
@@ -72,7 +73,7 @@ class Mark:
             raise ValueError(f"a device keeps at most {MOST_CAPS} caps: name the lengths of windows it has already")
         if len(self.store) != STORE_BYTES or len(self.head) != HEAD_BYTES:
             raise ValueError("a store's fingerprint and the head of its ledger are 32 bytes each")
-        if not all(0 <= number < 2**63 for number in (self.sequence, self.committed, self.spent)):
+        if not (0 <= self.sequence < 2**63 and 0 <= self.committed < 2**63 and 0 <= self.spent < 2**63):
             raise ValueError("what a mark counts lies in 0 .. 2^63 - 1")
 
     @classmethod
@@ -95,9 +96,9 @@ class Mark:
 
     def encode(self) -> bytes:
         """The record: a header, the caps, and 16 bytes of SHA-256 over both."""
-        header = _HEADER.pack(MAGIC, self.store, self.sequence, self.head, self.committed, self.spent, len(self.caps))
-        caps = (_CAP.pack(_CAPS.index(cap.kind), cap.seconds, cap.nanonats) for cap in self.caps)
-        record = b"".join((header, *caps))
+        record = _HEADER.pack(MAGIC, self.store, self.sequence, self.head, self.committed, self.spent, len(self.caps))
+        for cap in self.caps:
+            record += _CAP.pack(_CAPS.index(cap.kind), cap.seconds, cap.nanonats)
         return record + _check(record)
 
     @classmethod
@@ -105,17 +106,22 @@ class Mark:
         """The mark that ``data`` begins with; None where it is not a whole one."""
         if len(data) < _HEADER.size or not data.startswith(MAGIC):
             return None
-        _, store, sequence, head, committed, spent, count = _HEADER.unpack_from(data)
-        size = _HEADER.size + count * _CAP.size
-        record = data[:size]
-        if data[size : size + CHECK_BYTES] != _check(record):
-            return None
-        caps = _CAP.iter_unpack(record[_HEADER.size :])
-        try:
-            kept = tuple(Cap(_CAPS[kind], seconds, nanonats) for kind, seconds, nanonats in caps)
-            return cls(store, sequence, head, committed, spent, kept)
-        except (IndexError, ValueError):
-            return None
+        caps = data[_HEADER.size - 1]
+        return _decoded(data[: _HEADER.size + caps * _CAP.size + CHECK_BYTES])
+
+
+@lru_cache(maxsize=4)  # the same record is read back from the store and from both slots of a file
+def _decoded(data: bytes) -> Mark | None:
+    """The mark that exactly ``data`` is, which begins like one; None where it is none."""
+    record, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]
+    if check != _check(record):
+        return None
+    _, store, sequence, head, committed, spent, _ = _HEADER.unpack_from(record)
+    try:
+        caps = tuple(Cap(_CAPS[kind], *cap) for kind, *cap in _CAP.iter_unpack(record[_HEADER.size :]))
+        return Mark(store, sequence, head, committed, spent, caps)
+    except (IndexError, ValueError):
+        return None
 
 
 def lowest(caps: Iterable[Iterable[Cap]]) -> tuple[Cap, ...]:

@@ -81,16 +81,14 @@ class FileKeeper(Keeper):
 
 
 def _slots(descriptor: int) -> list[Mark | None]:
-    """What the two slots hold."""
-    slots = []
-    for start in (0, SLOT_BYTES):
-        os.lseek(descriptor, start, os.SEEK_SET)
-        slots.append(Mark.decode(os.read(descriptor, MOST_BYTES)))
-    return slots
+    """What the two slots hold, of a file that was opened just now."""
+    data = os.read(descriptor, SLOT_BYTES + MOST_BYTES)
+    return [Mark.decode(data), Mark.decode(data[SLOT_BYTES:])]
 
 
 def _newest(slots: list[Mark | None]) -> Mark | None:
-    return max((mark for mark in slots if mark), key=lambda mark: mark.sequence, default=None)
+    first, second = slots
+    return first if first and (second is None or first.sequence >= second.sequence) else second
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge_sdk.errors import StoreClosed, StoreError, StoreRestored
 from edge_sdk.store import schema
-from edge_sdk.store.sqlite_errors import damaged, explained, is_code, not_cleared
+from edge_sdk.store.sqlite_errors import REFUSALS, damaged, explained, explanation, is_code, not_cleared
 
 if TYPE_CHECKING:
     from edge_sdk.store.hooks import Hooks
@@ -90,22 +90,25 @@ class Store:
             StoreRestored: it is on the disk, in a store that another copy went on without.
             StoreError
         """
-        with self._lock, explained(self.folder):
+        with self._lock:
             self._require_open()
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
-                yield
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield
+                    if self.hooks is not None:
+                        self.hooks.before_commit()
+                    self._connection.execute("COMMIT")
+                except BaseException:
+                    if self.hooks is not None:
+                        self.hooks.undone()
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                    raise
                 if self.hooks is not None:
-                    self.hooks.before_commit()
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self.hooks is not None:
-                    self.hooks.undone()
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-            if self.hooks is not None:
-                self.hooks.committed()
+                    self.hooks.committed()
+            except REFUSALS as error:
+                raise explanation(error, self.folder) from None
 
     def on_change(self, table: str, event: str, columns: str, call: Callable[..., None]) -> None:
         """Call ``call`` with each row that this connection changes from now on, whichever statement does it.
@@ -125,13 +128,17 @@ class Store:
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        with self._lock, explained(self.folder):
+        with self._lock:
             self._require_open()
-            return self._connection.execute(sql, parameters).fetchall()
+            try:
+                return self._connection.execute(sql, parameters).fetchall()
+            except REFUSALS as error:
+                raise explanation(error, self.folder) from None
 
     def row(self, sql: str, *parameters: object) -> tuple[Any, ...] | None:
         """The first row of a query, if there is one."""
-        return next(iter(self.rows(sql, *parameters)), None)
+        rows = self.rows(sql, *parameters)
+        return rows[0] if rows else None
 
     def setting(self, name: str) -> Any:
         """What was set under a name; None where nothing was."""

@@ -14,10 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from edge_sdk.errors import StoreDamaged, StoreError
-from protocol.errors import HalftruthError
 
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
 """SQLITE_ERROR is for a table or a column that is not there, and all of ours are."""
+
+
+REFUSALS = (sqlite3.Error, OSError, UnicodeDecodeError)
+"""What SQLite and the file system raise."""
 
 
 @contextlib.contextmanager
@@ -29,17 +32,20 @@ def explained(folder: Path | None) -> Iterator[None]:
     """
     try:
         yield
-    except HalftruthError:
-        raise
-    except UnicodeDecodeError:  # SQLite quotes what it cannot read
-        raise damaged(folder) from None
-    except sqlite3.Error as error:
+    except REFUSALS as error:
+        raise explanation(error, folder) from None
+
+
+def explanation(error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Path | None) -> StoreError:
+    """The error that tells the owner what SQLite or the file system refused about the store in ``folder``."""
+    if isinstance(error, UnicodeDecodeError):  # SQLite quotes what it cannot read
+        return damaged(folder)
+    if isinstance(error, sqlite3.Error):
         if any(is_code(error, name) for name in _DAMAGES):
-            raise damaged(folder, error.sqlite_errorname) from None
-        raise StoreError(advice(error, folder)) from None
-    except OSError as error:
-        what = f"{error.filename}: " if error.filename and str(error.filename) != str(folder) else ""
-        raise StoreError(f"the store in {folder} cannot be used: {what}{error.strerror or error}") from None
+            return damaged(folder, error.sqlite_errorname)
+        return StoreError(advice(error, folder))
+    what = f"{error.filename}: " if error.filename and str(error.filename) != str(folder) else ""
+    return StoreError(f"the store in {folder} cannot be used: {what}{error.strerror or error}")
 
 
 def advice(error: sqlite3.Error, folder: Path | None) -> str:

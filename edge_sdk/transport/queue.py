@@ -126,12 +126,8 @@ class Queue:
             )
 
     def enqueue(self, campaign: int, envelope: Sealed) -> None:
-        """Add an envelope at the end; part of the caller's transaction.
-
-        Raises:
-            OutboxFull
-        """
-        self.require_room(len(envelope))
+        """Add an envelope at the end; part of the caller's transaction, which has made sure of room for it
+        (``require_room``)."""
         self.store.execute("INSERT INTO outbox VALUES (NULL, ?, ?)", campaign, envelope)
 
     def forget(self, campaign: int) -> None:

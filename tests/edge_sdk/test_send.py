@@ -166,7 +166,7 @@ def test_at_most_256_kib_wait(open_device, clock):
     first = agreed(device)
     longest = device.records.campaigns.find(first).longest_report
     with pytest.raises(OutboxFull), device._store.transaction():
-        device.outbox.enqueue(1, bytes(MOST_BYTES - device.outbox.bytes + 1))
+        device.outbox.require_room(MOST_BYTES - device.outbox.bytes + 1)
     with device._store.transaction():
         device.outbox.enqueue(1, bytes(MOST_BYTES - device.outbox.bytes - longest + 1))
     with pytest.raises(OutboxFull):
