@@ -89,8 +89,8 @@ def examined(engine: Cluster, study: Study, batch: Path) -> int:
     standing = cluster._standing(study)
     pieces = engine._pieces(study, [batch], {})
     jobs = ((piece, standing, OPENS, 2) for piece, _ in pieces)
-    errands = engine._in_order(steps.examine, jobs, digest=steps.summary)
-    return sum(errand.digest.result().outputs for errand in errands)
+    items = engine._in_order(steps.examine, jobs, digest=steps.summary)
+    return sum(item.digest.result().outputs for item in items)
 
 
 @dataclass

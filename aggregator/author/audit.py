@@ -10,7 +10,7 @@ every other notion. ``compare`` sets several campaigns side by side.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -159,28 +159,6 @@ def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
         raise SheetError(f"{path.name} has no count for {domain.label(missing)!r}: a prior leaves no value out")
     whole = math.lcm(*(weight.denominator for weight in weights))
     return tuple(int(weight * whole) for weight in weights)
-
-
-def compare(campaigns: Mapping[str, Campaign], prior: Sequence[int] | None = None) -> list[dict[str, Any]]:
-    """Point-wise against average-case levels, context-aware against context-free, a row a campaign   (SoK, sec. II).
-
-    Args:
-        campaigns: by the name of their row.
-        prior: of the context-aware levels; each campaign's own, or uniform, where not given.
-    Returns:
-        For each campaign its name and the nats of
-
-                            point-wise                             average-case
-            context-free    ldp                                    maximal-leakage
-            context-aware   lip, differential-identifiability      mutual-information
-
-        each null where it is infinite, and absent where it is not computed.
-    """
-    rows = []
-    for name, terms in campaigns.items():
-        found = _surveyed(terms, ask(terms, prior=prior))
-        rows.append({"mechanism": name, **{notion: level.nats for notion, level in found.levels.items()}})
-    return rows
 
 
 def audit(terms: Campaign, asked: Asked | None = None, prior_name: str | None = None) -> Audit:

@@ -78,8 +78,6 @@ ROUND_PIECES = 256
 AHEAD = 4
 """Pieces for each of the workers' threads that are under way or waiting to be settled, beside the round's own."""
 MOST_SHARDS = 16
-PATIENCE = 60.0
-"""Seconds for which everything waits for a step before it is also given to another worker; then twice as long."""
 NO_HEARTBEAT = 60
 """Seconds without a sign of a worker after which its work is given to others, of workers that this engine started."""
 TALLY_ROWS = 2**24
@@ -193,18 +191,14 @@ class Cluster:
     """A Dask scheduler and its workers.
 
     Attributes:
-        patience: see ``PATIENCE``.
         piece_bytes, round_outputs: see ``PIECE_BYTES`` and ``ROUND_OUTPUTS``.
         travelled: bytes of verified outputs that were sorted into shards, by the last ingest.
-        repeated: steps that were given to a second worker.
     """
 
     client: Client
-    patience: float = PATIENCE
     piece_bytes: int = PIECE_BYTES
     round_outputs: int = ROUND_OUTPUTS
     travelled: int = 0
-    repeated: int = 0
 
     # Ingest.
 
@@ -285,8 +279,8 @@ class Cluster:
                 yield (group,)
 
         def surveyed() -> Iterator[tuple[Range, Surveyed]]:
-            for errand in self._in_order(steps.survey, jobs()):
-                yield from zip(kept.popleft(), errand.future.result(), strict=True)
+            for item in self._in_order(steps.survey, jobs()):
+                yield from zip(kept.popleft(), item.future.result(), strict=True)
 
         def again(where: Range) -> Surveyed:
             found: list[Surveyed] = self._one(steps.survey, ((where,),)).future.result()
@@ -313,8 +307,8 @@ class Cluster:
         """Register the keys that enrolments introduce, in the order in which they were read."""
         waiting: dict[str, list[Introduction]] = {}
         jobs = ((piece, standing) for piece in pieces)
-        for errand in self._in_order(steps.introduce, jobs):
-            done: steps.Introduced = errand.future.result()
+        for item in self._in_order(steps.introduce, jobs):
+            done: steps.Introduced = item.future.result()
             verified.add(done.verified)
             desk.take_keys(done.enrolled, done.envelopes)
             for one in done.keys:
@@ -342,13 +336,13 @@ class Cluster:
         jobs = ((piece, standing, desk.now, shards) for piece in pieces)
         held: list[tuple[Future[Any], Examined]] = []
         homes: list[str | None] = [None] * shards
-        for errand in self._in_order(steps.examine, jobs, digest=steps.summary):
-            found: Examined = errand.digest.result()
+        for item in self._in_order(steps.examine, jobs, digest=steps.summary):
+            found: Examined = item.digest.result()
             verified.add(found.verified)
             self.travelled += found.travel
             for path, trouble in found.troubles.items():
                 warnings.setdefault(path, _unread(trouble, nothing=False))
-            held.append((errand.future, found))
+            held.append((item.future, found))
             if progress is not None:
                 progress(sum(where.size for where in kept.popleft()))
             if sum(one.outputs for _, one in held) >= most or len(held) >= ROUND_PIECES:
@@ -387,8 +381,8 @@ class Cluster:
         def rows_for(table: DeltaTable) -> pa.Table:
             nonlocal settled
             of_shards = ((standing, table.version(), shard, shards, parcels[shard]) for shard in range(shards))
-            errands = list(self._in_order(steps.settle, of_shards, priority=_URGENT, most=shards, at=homes))
-            settled = [errand.future.result() for errand in errands]
+            items = list(self._in_order(steps.settle, of_shards, priority=_URGENT, most=shards, at=homes))
+            settled = [item.future.result() for item in items]
             return pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in settled])
 
         if any(found.outputs for _, found in held):
@@ -423,9 +417,9 @@ class Cluster:
         number = 1 << (max(rows // TALLY_ROWS, min(self._threads(), MOST_SHARDS)) - 1).bit_length()
         rejected = MappingProxyType(study.rejected(campaign))
         jobs = ((standing, table.version(), shard, number, name, chosen) for chosen in asked for shard in range(number))
-        errands = self._in_order(tallies.part, jobs)
+        items = self._in_order(tallies.part, jobs)
         for _ in asked:
-            parts: list[Tally] = [errand.future.result() for errand in itertools.islice(errands, number)]
+            parts: list[Tally] = [item.future.result() for item in itertools.islice(items, number)]
             yield tallies.whole(parts, rejected)
 
     # Work on workers.
@@ -434,7 +428,7 @@ class Cluster:
         threads: Mapping[str, int] = self.client.nthreads()
         return max(1, sum(threads.values()))
 
-    def _one(self, step: Callable[..., Any], arguments: tuple[Any, ...]) -> _Errand:
+    def _one(self, step: Callable[..., Any], arguments: tuple[Any, ...]) -> _WorkItem:
         return next(self._in_order(step, iter([arguments])))
 
     def _in_order(
@@ -446,89 +440,59 @@ class Cluster:
         priority: int = 0,
         most: int | None = None,
         at: Iterable[str | None] = (),
-    ) -> Iterator[_Errand]:
-        """Errands in the order of their arguments, each done; at most ``most`` are under way.
+    ) -> Iterator[_WorkItem]:
+        """Work items in the order of their arguments, each done; at most ``most`` are under way.
 
         Args:
             at: the worker that is asked first, for each.
         """
-        under_way: deque[_Errand] = deque()
+        under_way: deque[_WorkItem] = deque()
         most = most or AHEAD * self._threads()
         homes = itertools.chain(at, itertools.repeat(None))
+        options = {"pure": False, "priority": priority}
         while True:
             for arguments in itertools.islice(jobs, most - len(under_way)):
-                under_way.append(_Errand(self, step, arguments, digest, priority, next(homes)))
+                home = next(homes)
+                # A worker that is asked for may be gone before it hears of it.
+                anywhere = {"workers": home and [home], "allow_other_workers": home is not None}
+                future = self.client.submit(step, *arguments, **anywhere, **options)
+                small = future if digest is None else self.client.submit(digest, future, **options)
+                under_way.append(_WorkItem(future, small))
             if not under_way:
                 return
             first = under_way.popleft()
-            first.finish()
+            self._finish(first.digest)
             yield first
 
-
-class _Errand:
-    """A step on a worker; on two, where the first takes far longer than others did."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        step: Callable[..., Any],
-        arguments: tuple[Any, ...],
-        digest: Callable[..., Any] | None,
-        priority: int,
-        at: str | None,
-    ) -> None:
-        self._cluster, self._step, self._arguments, self._priority = cluster, step, arguments, priority
-        self._digest = digest
-        self._runs: list[tuple[Future[Any], Future[Any]]] = []
-        self._run([at] if at else None)
-
-    def _run(self, workers: list[str] | None) -> None:
-        client, options = self._cluster.client, {"pure": False, "priority": self._priority}
-        # A worker that is asked for may be gone before it hears of it.
-        anywhere = {"workers": workers, "allow_other_workers": workers is not None}
-        future = client.submit(self._step, *self._arguments, **anywhere, **options)
-        small = future if self._digest is None else client.submit(self._digest, future, **options)
-        self._runs.append((future, small))
-
-    @property
-    def future(self) -> Future[Any]:
-        """The step's result."""
-        return self._runs[0][0]
-
-    @property
-    def digest(self) -> Future[Any]:
-        """The small part of it."""
-        return self._runs[0][1]
-
-    def finish(self) -> None:
-        """Return when the step is done somewhere."""
-        patience = self._cluster.patience
-        while True:
-            try:
-                done = wait([small for _, small in self._runs], timeout=patience, return_when="FIRST_COMPLETED").done
-            except TimeoutError:
-                self._hurry()
-                patience *= 2
-            else:
-                self._runs = [run for run in self._runs if run[1] in done][:1]
-                return
-
-    def _hurry(self) -> None:
-        """Give the step to a worker that is not at it.
+    def _finish(self, future: Future[Any]) -> None:
+        """Return when a step is done; the scheduler gives the steps of a worker that is lost to others.
 
         Raises:
             EngineError: there is no worker any more.
         """
-        client = self._cluster.client
-        workers = client.nthreads()
-        if not workers:
-            raise EngineError("no worker is left. What was committed stays; start workers, and run it again")
-        keys = {future.key for future, _ in self._runs}
-        busy = {worker for worker, at in client.processing().items() if keys & set(at)}
-        others = sorted(set(workers) - busy)
-        if busy and others:
-            self._cluster.repeated += 1
-            self._run(others)
+        while True:
+            try:
+                wait([future], timeout=NO_HEARTBEAT)
+            except TimeoutError:
+                if not self.client.nthreads():
+                    raise EngineError(
+                        "no worker is left. What was committed stays; start workers, and run it again"
+                    ) from None
+            else:
+                return
+
+
+@dataclass(frozen=True)
+class _WorkItem:
+    """A step on a worker.
+
+    Attributes:
+        future: the step's result.
+        digest: the small part of it.
+    """
+
+    future: Future[Any]
+    digest: Future[Any]
 
 
 def _standing(study: Study) -> Standing:

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from rich.console import Console
 
 from aggregator.anonymity import ReleaseError, judge_reports, judge_sheet
-from aggregator.author.audit import ask, audit, compare, read_prior
+from aggregator.author.audit import ask, audit, read_prior
 from aggregator.author.privacy_section import notion_of
 from aggregator.author.pufferfish_file import ScenarioError, read_scenarios
 from aggregator.author.toml_section import DraftError, Section
@@ -30,12 +30,12 @@ from aggregator.present.listing import audit_table
 from edge_sdk.campaigns.audit import audit as own_audit
 from protocol import exact, levels
 from protocol.campaign import Campaign, seal_campaign
-from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Table
+from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse
 from protocol.domain import Buckets, Domain, Grid, Items, Values
 from protocol.errors import DomainError, Uncertified
 from protocol.keys import SigningKey
 from protocol.levels import Asked, Metric, structure_of
-from protocol.notions import UNBOUNDED, Classes, HighLow, Information, Ldp, Matrix, Notion, Promise
+from protocol.notions import Classes, HighLow, Information, Ldp, Notion, Promise
 from protocol.views import plain_views
 from tests.edge_sdk.test_black_box import QUESTIONS
 from tests.edge_sdk.test_black_box import campaign as mechanism_campaign
@@ -241,32 +241,6 @@ def test_a_large_channel_is_audited_whole():
     assert levels["lip"] < levels["lip-ball"] <= levels["ldp"]
     assert levels["geo"] == levels["ldp"]
     assert [row["ldp"] == 0 for row in found["delta"]] == [False, False, True]
-
-
-def test_the_comparison_orders_what_the_notions_order():
-    """Average-case is never above point-wise, nor context-aware above context-free; a rare tell-all output shows in
-    the point-wise levels alone."""
-    rare = Fraction(1, 1000)
-    tell = Table.nearest([[Fraction(1, 2), rare * (x == 0), Fraction(1, 2) - rare * (x == 0)] for x in range(4)])
-    rows = compare(
-        {"response": campaign(response(4)), "hadamard": campaign(hadamard(4)), "tell": _unbounded(tell)},
-        prior=(4, 3, 2, 1),
-    )
-    assert [row["mechanism"] for row in rows] == ["response", "hadamard", "tell"]
-    for row in rows[:2]:
-        assert row["mutual-information"] <= row["lip"] <= row["ldp"]
-        assert row["mutual-information"] <= row["maximal-leakage"] <= row["ldp"]
-    assert rows[2]["ldp"] is rows[2]["lip"] is rows[2]["differential-identifiability"] is None
-    assert rows[2]["mutual-information"] <= rows[2]["maximal-leakage"] < 0.002
-
-
-def _unbounded(channel: Channel) -> Campaign:
-    """A campaign that bounds only two values, which the channel treats alike."""
-    levels = [[UNBOUNDED] * 4 for _ in range(4)]
-    for x in range(4):
-        levels[x][x] = 0
-    levels[2][3] = levels[3][2] = NAT
-    return campaign(channel, Matrix(NAT, tuple(map(tuple, levels))))
 
 
 # Every mechanism

@@ -66,7 +66,7 @@ def dask(address):
     """The engine on them, with small pieces and rounds, and both workers there."""
     with cluster.connected(address.replace("tcp", "dask"), None) as engine:
         engine.client.wait_for_workers(2, timeout=20)
-        yield replace(engine, piece_bytes=PIECE, round_outputs=150, patience=20.0)
+        yield replace(engine, piece_bytes=PIECE, round_outputs=150)
 
 
 @pytest.fixture
@@ -516,20 +516,9 @@ def spoil(flag, how):
             os.kill(os.getpid(), signal.SIGKILL)
         if how == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
-        end = time.monotonic() + 20
-        while not Path(f"{flag}.done").exists():
-            if time.monotonic() > end:
-                Path(f"{flag}.waited").touch()
-                break
-            time.sleep(0.02)
         return ranges.sound(parts)
 
     ranges.gather = gather
-
-
-def mend():
-    """On a worker: as it was."""
-    ranges.gather = getattr(ranges, "sound", ranges.gather)
 
 
 def struck(engine, study, tmp_path, how):
@@ -537,10 +526,7 @@ def struck(engine, study, tmp_path, how):
     file, flag = many(study, tmp_path), tmp_path / "flag"
     engine.client.run(spoil, str(flag), how)
     flag.touch()
-    try:
-        result = engine.ingest(study, [file], now=NOW)
-    finally:
-        Path(f"{flag}.done").touch()
+    result = engine.ingest(study, [file], now=NOW)
     assert len(list(tmp_path.glob("flag.[0-9]*"))) == 1
     assert (result.accepted, result.rejected) == (200, {"unknown-key": 200})
     assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 200
@@ -549,15 +535,6 @@ def struck(engine, study, tmp_path, how):
 def test_a_killed_worker_loses_and_doubles_nothing(dask, study, tmp_path):
     """A worker killed in the middle of a piece: its work is done again, and every report counts once."""
     struck(dask, study, tmp_path, "die")
-
-
-def test_a_hanging_worker_is_not_waited_for(dask, study, tmp_path):
-    """A piece that hangs is given to another worker as well, and every report counts once."""
-    engine = replace(dask, patience=0.3)
-    struck(engine, study, tmp_path, "hang")
-    assert engine.repeated
-    assert not (tmp_path / "flag.waited").exists()
-    dask.client.run(mend)
 
 
 @pytest.mark.long
