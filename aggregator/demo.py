@@ -53,7 +53,7 @@ ATTACKS = 400
 
 
 @dataclass(frozen=True)
-class People:
+class EducationCounts:
     """Counts by education, in the order of years of schooling.
 
     Attributes:
@@ -67,13 +67,13 @@ class People:
     published: tuple[int, ...]
 
 
-def people() -> People:
+def people() -> EducationCounts:
     """The packaged counts."""
     text = resources.files("aggregator").joinpath("data/adult_education.csv").read_text(encoding="utf-8")
     _, *rows = csv.reader(text.splitlines())
     values, first, second = zip(*rows, strict=True)
     published = tuple(int(count) for count in second)
-    return People(values, tuple(int(a) + b for a, b in zip(first, published, strict=True)), published)
+    return EducationCounts(values, tuple(int(a) + b for a, b in zip(first, published, strict=True)), published)
 
 
 def draft(title: str, notion: str, opens: str, closes: str, prior: bool) -> str:

@@ -27,7 +27,7 @@ ROOM = 2**30
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """One check: its name, whether it passed, and what was found."""
 
     name: str
@@ -35,12 +35,12 @@ class Finding:
     text: str
 
 
-def check_up() -> list[Finding]:
+def check_up() -> list[CheckResult]:
     """Run every check; a check that raises is a finding, not a crash."""
     return list(_findings())
 
 
-def _findings() -> Iterator[Finding]:
+def _findings() -> Iterator[CheckResult]:
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("python", platform.python_version),
         ("libraries", lambda: ", ".join(f"{name} {metadata.version(name)}" for name in LIBRARIES)),
@@ -54,9 +54,9 @@ def _findings() -> Iterator[Finding]:
     )
     for name, check in checks:
         try:
-            yield Finding(name, True, check())
+            yield CheckResult(name, True, check())
         except Exception as error:  # whatever a broken installation raises is the finding
-            yield Finding(name, False, f"{type(error).__name__}: {error}")
+            yield CheckResult(name, False, f"{type(error).__name__}: {error}")
 
 
 def _signatures_agree() -> str:

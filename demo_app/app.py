@@ -24,10 +24,10 @@ from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.screenmanager import NoTransition, ScreenManager
 
 from demo_app import theme
+from demo_app.error_messages import notice_of
+from demo_app.idle_gc import Sweep
 from demo_app.model import Model
-from demo_app.notice import notice_of
 from demo_app.settings import Settings
-from demo_app.sweep import Sweep
 from demo_app.texts import say, speak
 from demo_app.widgets.dialogs import ask, tell
 from demo_app.widgets.look import look

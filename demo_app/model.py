@@ -4,7 +4,7 @@ One idea: every method is one call from a worker's thread that returns a frozen 
 and keys of texts, never sentences; so the whole app can be tested without a window, and said in any language.
 
 The device decides what may be answered, drawn and spent; nothing of that is decided again here. What a screen is given:
-content. How it looks: screens. What is said when something is refused: notice.
+content. How it looks: screens. What is said when something is refused: error_messages.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demo_app.content.budget import Gauge
-from demo_app.content.study import Agreement, Asked, Overview
-from demo_app.notice import NotAFile, NotTrusted
+from demo_app.content.budget import BudgetContent
+from demo_app.content.study import Agreement, Overview, QuestionContent
+from demo_app.error_messages import NotAFile, NotTrusted
 from edge_sdk import BudgetPolicy, Device
 
 if TYPE_CHECKING:  # loaded when they are first shown
-    from demo_app.content.answer import Answers, History, Leaving
-    from demo_app.content.post import Delivery, Queue
-    from demo_app.content.told import Told
+    from demo_app.content.answer import History, Leaving, StudyAnswers
+    from demo_app.content.exposure import ExposureSummary
+    from demo_app.content.post import Delivery, OutboxContent
     from edge_sdk.transport.download import Offer
     from edge_sdk.transport.upload import Opener
 
@@ -217,7 +217,7 @@ class Model:
             raise NotTrusted(signed_by.hex(" ", 2))
         return self.agreement(self._device.join(data, url).campaign_id)
 
-    def set_address(self, campaign_id: bytes, url: str) -> Queue:
+    def set_address(self, campaign_id: bytes, url: str) -> OutboxContent:
         """Say where the reports of a study go whose author did not; what waits.
 
         Raises:
@@ -230,7 +230,7 @@ class Model:
         """The terms of a joined campaign."""
         return Agreement.of(self._device, campaign_id, self._now())
 
-    def consent(self, campaign_id: bytes, as_class: str | None = None) -> Asked:
+    def consent(self, campaign_id: bytes, as_class: str | None = None) -> QuestionContent:
         """The person agrees; the question.
 
         Where the campaign asks for a prior of one's own, the app declares that each answer is equally likely: it tells
@@ -246,7 +246,7 @@ class Model:
         self._device.consent(campaign_id, as_class=as_class, prior=prior)
         return self.asked(campaign_id)
 
-    def choose(self, campaign_id: bytes, level: float) -> Asked:
+    def choose(self, campaign_id: bytes, level: float) -> QuestionContent:
         """The person agrees as the class that the phone chooses by their answers; the question, with that class.
 
         Args:
@@ -268,9 +268,9 @@ class Model:
 
     # Answers
 
-    def asked(self, campaign_id: bytes) -> Asked:
+    def asked(self, campaign_id: bytes) -> QuestionContent:
         """The question of a joined campaign."""
-        return Asked.of(self._device, campaign_id, self._now())
+        return QuestionContent.of(self._device, campaign_id, self._now())
 
     def leaving(self, campaign_id: bytes, value: str) -> Leaving:
         """What would leave for an answer and what it could tell; nothing is drawn or charged.
@@ -301,16 +301,16 @@ class Model:
 
     # The budget
 
-    def gauge(self) -> Gauge:
+    def gauge(self) -> BudgetContent:
         """The budget as it stands."""
-        return Gauge.of(self._device)
+        return BudgetContent.of(self._device)
 
     def lower(
         self,
         lifetime: float | None = None,
         per_campaign: float | None = None,
         window: tuple[int, float] | None = None,
-    ) -> Gauge:
+    ) -> BudgetContent:
         """Lower caps; what is not lower than before changes nothing.
 
         Raises:
@@ -327,17 +327,17 @@ class Model:
 
         return History.of(self._device, self._now())
 
-    def told(self, campaign_id: bytes) -> Told:
+    def told(self, campaign_id: bytes) -> ExposureSummary:
         """What all reports about the same as a joined campaign told together. It may take some seconds.
 
         Raises:
             UnknownCampaign
         """
-        from demo_app.content.told import Told
+        from demo_app.content.exposure import ExposureSummary
 
-        return Told.of(self._device, campaign_id)
+        return ExposureSummary.of(self._device, campaign_id)
 
-    def counted(self, answers: Answers) -> Answers:
+    def counted(self, answers: StudyAnswers) -> StudyAnswers:
         """The same, with whether the study counted the latest report of each value. Needs no store, only the network.
 
         Its own study is asked, at the first of its addresses that answers.
@@ -356,11 +356,11 @@ class Model:
                 silent = silent or error
         raise silent or download.NoAnswer("nobody said where this study is: name its address in the outbox")
 
-    def queue(self) -> Queue:
+    def queue(self) -> OutboxContent:
         """What waits to leave."""
-        from demo_app.content.post import Queue
+        from demo_app.content.post import OutboxContent
 
-        return Queue.of(self._device, self._clock())
+        return OutboxContent.of(self._device, self._clock())
 
     def send(self) -> Delivery:
         """Upload what waits and is due, each study's to that study, and learn which of those studies were closed early.

@@ -52,7 +52,7 @@ def _visible_refusals() -> Iterator[None]:
         raise
 
 
-class Desk(click.Group):
+class CommandGroup(click.Group):
     """A group that loads a command when it is asked for, and turns what the library refuses into a ``Failure``."""
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
@@ -117,7 +117,7 @@ def _reason(error: OSError) -> str:
     return f"{where}{error.strerror or error}"
 
 
-class _Place(click.Path):
+class _PathOrBucket(click.Path):
     """A file or folder as click has it, or a place in a bucket, which is looked for when it is used."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -139,12 +139,12 @@ class _NewFolder(click.Path):
         return super().convert(value, param, ctx)
 
 
-study_place = _Place(path_type=Path)
-batches = _Place(exists=True, readable=True, path_type=Path)
+study_place = _PathOrBucket(path_type=Path)
+batches = _PathOrBucket(exists=True, readable=True, path_type=Path)
 new_folder = _NewFolder(path_type=Path)
 
 
-@click.group(cls=Desk, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="halftruth", prog_name="halftruth")
 @click.option(
     "--study",

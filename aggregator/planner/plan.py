@@ -23,7 +23,7 @@ CURVE = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 
 
 @dataclass(frozen=True)
-class Row:
+class PlanRow:
     """One mechanism of a plan.
 
     Attributes:
@@ -71,13 +71,13 @@ class Row:
         return row
 
 
-class Plan(tuple[Row, ...]):
+class Plan(tuple[PlanRow, ...]):
     """The mechanisms for a question: the chosen one first, then by error, those that do not serve last."""
 
     __slots__ = ()
 
     @property
-    def chosen(self) -> Row:
+    def chosen(self) -> PlanRow:
         """The mechanism that ``name = "auto"`` takes."""
         return self[0]
 
@@ -118,11 +118,11 @@ def plan(
     rows = []
     for mechanism, one in found:
         if isinstance(one, str):
-            rows.append(Row(mechanism.name, None, math.nan, math.nan, {}, one, False))
+            rows.append(PlanRow(mechanism.name, None, math.nan, math.nan, {}, one, False))
             continue
         mse, k = one.raw_mse / reports, question.reported.count
         rows.append(
-            Row(
+            PlanRow(
                 mechanism.name,
                 one,
                 mse,
@@ -164,7 +164,7 @@ def at_level(notion: Notion, level: int) -> Notion:
     return changed
 
 
-def _rank(row: Row) -> float:
+def _rank(row: PlanRow) -> float:
     error = math.inf if row.candidate is None else row.candidate.error
     return math.inf if math.isnan(error) else error
 

@@ -26,10 +26,10 @@ from protocol.notions.information import RADIUS_UNITS
 if TYPE_CHECKING:  # a table of one kind of object needs none of the libraries that make the others
     from aggregator.anonymity import Release
     from aggregator.author.audit import Audit
-    from aggregator.doctor import Finding
+    from aggregator.doctor import CheckResult
     from aggregator.families.mechanism import Question
     from aggregator.intake.ingest import IngestResult
-    from aggregator.planner.plan import Row
+    from aggregator.planner.plan import PlanRow
     from aggregator.study import CampaignStatus
 
 ADVICE = {
@@ -144,7 +144,7 @@ def _surveyed(audit: Audit) -> list[tuple[str, str]]:
     return rows
 
 
-def plan_table(rows: Sequence[Row], question: Question, reports: int) -> Table:
+def plan_table(rows: Sequence[PlanRow], question: Question, reports: int) -> Table:
     """Every mechanism that serves a question, the chosen one first, and below why the others do not."""
     lip = isinstance(question.notion, Information)
     wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
@@ -186,7 +186,7 @@ def _size(question: Question) -> str:
     return f"{question.size:,} values"
 
 
-def _unsuited(rows: Sequence[Row]) -> str:
+def _unsuited(rows: Sequence[PlanRow]) -> str:
     """The mechanisms that do not serve, by reason."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
@@ -257,7 +257,7 @@ def batch_table(batch: BatchFile) -> Table:
     return _pairs(rows)
 
 
-def checkup_table(findings: Iterable[Finding]) -> Table:
+def checkup_table(findings: Iterable[CheckResult]) -> Table:
     """The findings of a check-up."""
     return _pairs([(found.name, found.text if found.ok else f"WRONG: {found.text}") for found in findings])
 

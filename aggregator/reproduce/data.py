@@ -56,7 +56,7 @@ class UnreadableData(BadData):
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """A public data set.
 
     Attributes:
@@ -79,19 +79,21 @@ _GOWALLA = "SNAP, snap.stanford.edu/data/loc-gowalla.html (Cho, Myers, Leskovec 
 _CHECK_INS = ("loc-gowalla_totalCheckins.txt", "loc-gowalla_totalCheckins.txt.gz", "Gowalla_totalCheckins.txt")
 
 SOURCES = {
-    "kosarak": Source(
+    "kosarak": DataSource(
         "Kosarak", ("kosarak.dat", "kosarak.dat.gz"), "kosarak_first100k.npz", f"{_FIMI} (F. Bodon)", 8_019_015
     ),
-    "retail": Source("Retail", ("retail.dat", "retail.dat.gz"), "retail.npz", f"{_FIMI} (Brijs et al. 1999)", 908_576),
-    "clothing": Source(
+    "retail": DataSource(
+        "Retail", ("retail.dat", "retail.dat.gz"), "retail.npz", f"{_FIMI} (Brijs et al. 1999)", 908_576
+    ),
+    "clothing": DataSource(
         "Rent the Runway",
         ("renttherunway_final_data.json", "renttherunway_final_data.json.gz"),
         "renttherunway.npz",
         'the "Clothing Fit Dataset for Size Recommendation" of the McAuley lab, UCSD (Misra, Wan, McAuley 2018)',
         192_544,
     ),
-    "gowalla-grid": Source("Gowalla", _CHECK_INS, "gowalla_u5628_us_grid.csv.gz", _GOWALLA, 3_671_812),
-    "gowalla-last": Source("Gowalla", _CHECK_INS, "gowalla_last_checkin_36x36_u1000.npz", _GOWALLA, 6_442_892),
+    "gowalla-grid": DataSource("Gowalla", _CHECK_INS, "gowalla_u5628_us_grid.csv.gz", _GOWALLA, 3_671_812),
+    "gowalla-last": DataSource("Gowalla", _CHECK_INS, "gowalla_last_checkin_36x36_u1000.npz", _GOWALLA, 6_442_892),
 }
 """The data sets by the names under which experiments need them. Of the grid, records are the check-ins inside it."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from aggregator.reproduce import experiments
 from aggregator.reproduce.data import DataFolder, MissingData, UnreadableData
-from aggregator.reproduce.experiment import Curve, Experiment, Finding, Outcome, Panel
+from aggregator.reproduce.experiment import Curve, Experiment, ExperimentResult, Finding, Panel
 
 DIGITS = 9
 """Significant digits that a document keeps of a number: beyond them, libraries and processors differ."""
@@ -34,7 +34,7 @@ class Found:
     row: str
     title: str
     repeats: int
-    outcome: Outcome
+    outcome: ExperimentResult
 
     @property
     def figure(self) -> bool:
@@ -144,11 +144,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _outcome(value: Any) -> Outcome:
+def _outcome(value: Any) -> ExperimentResult:
     panels = tuple(
         Panel(**panel | {"curves": tuple(_curve(curve) for curve in panel["curves"])}) for panel in value["panels"]
     )
-    return Outcome(panels, tuple(Finding(**each) for each in value["findings"]), value["verdict"], value["data"])
+    return ExperimentResult(
+        panels, tuple(Finding(**each) for each in value["findings"]), value["verdict"], value["data"]
+    )
 
 
 def _curve(value: Any) -> Curve:

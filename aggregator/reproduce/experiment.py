@@ -83,7 +83,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExperimentResult:
     """What an experiment found.
 
     Attributes:
@@ -141,14 +141,14 @@ class Experiment:
     name: str
     row: str
     title: str
-    run: Callable[[Setting], Outcome]
+    run: Callable[[Setting], ExperimentResult]
     repeats: int = 1
     quick_repeats: int = 1
     needs: tuple[str, ...] = ()
 
     def outcome(
         self, data: DataFolder, seed: int, *, quick: bool, advance: Callable[[int], None] = lambda _: None
-    ) -> Outcome:
+    ) -> ExperimentResult:
         """Run it.
 
         Raises:

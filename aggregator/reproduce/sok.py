@@ -21,7 +21,7 @@ from aggregator.author.audit import MOST_STEPS, Audit, ask, audit
 from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.families.response.recipe import random_sampling
 from aggregator.reproduce import crowd
-from aggregator.reproduce.experiment import Curve, Experiment, Finding, Outcome, Panel, Setting
+from aggregator.reproduce.experiment import Curve, Experiment, ExperimentResult, Finding, Panel, Setting
 from protocol import exact, levels
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Table
@@ -88,7 +88,7 @@ def examples() -> dict[str, Campaign]:
 
 
 @dataclass(frozen=True)
-class Row:
+class SokRow:
     """A notion of the SoK: what the paper says of it, and what an audit says of a campaign under it."""
 
     name: str
@@ -122,40 +122,40 @@ POINT, MEAN = "point-wise", "average-case"
 FREE, AWARE = "context-free", "context-aware"
 
 ROWS = (
-    Row("eps-LDP (Def. 1)", f"{POINT}, {FREE}", "prior-agnostic; the ratio of every pair is bounded", _nats("ldp"),
+    SokRow("eps-LDP (Def. 1)", f"{POINT}, {FREE}", "prior-agnostic; the ratio of every pair is bounded", _nats("ldp"),
         "infinite where some pair is not protected: high-low, blocks, and what tells the truth now and then"),
-    Row("(eps, delta)-LDP", f"{POINT} up to delta, {FREE}", "delta is the probability that the ratio is not bounded",
+    SokRow("(eps, delta)-LDP", f"{POINT} up to delta, {FREE}", "delta is the probability that the ratio is not bounded",
         _delta("ldp"),
         "the smallest delta at eps = 1/2. It is not that probability: it is the mass above e^eps, and a channel that "
         "tells everything with probability delta has it too"),
-    Row("(eps, delta)-LIP, delta = 0 (Def. 6)", f"{POINT}, {AWARE}", "output adds limited information of any input",
+    SokRow("(eps, delta)-LIP, delta = 0 (Def. 6)", f"{POINT}, {AWARE}", "output adds limited information of any input",
         _nats("lip"),
         "never above LDP's, and never below half of it. No report raises the belief in a value of this prior by more "
         "than {ceiling:.2f} nats; what is above that is values ruled out"),
-    Row("(eps, delta)-LIP at eps = 1/2", f"{POINT} up to delta, {AWARE}", "failure probability delta", _delta("lip"),
+    SokRow("(eps, delta)-LIP at eps = 1/2", f"{POINT} up to delta, {AWARE}", "failure probability delta", _delta("lip"),
         "the smallest delta at eps = 1/2"),
-    Row("L-MIP, nats (Def. 5)", f"{MEAN}, {AWARE}", "the expected log ratio of posterior and prior",
+    SokRow("L-MIP, nats (Def. 5)", f"{MEAN}, {AWARE}", "the expected log ratio of posterior and prior",
         _nats("mutual-information"),
         "small everywhere, for what tells everything now and then too: a mean says little of the worst output"),
-    Row("L-MIP, bits", f"{MEAN}, {AWARE}", "(the unit is not named)", _bits, "the same in bits"),
-    Row("differential identifiability (Def. 7)", f"{POINT}, {AWARE}", "pair-wise protection of all values",
+    SokRow("L-MIP, bits", f"{MEAN}, {AWARE}", "(the unit is not named)", _bits, "the same in bits"),
+    SokRow("differential identifiability (Def. 7)", f"{POINT}, {AWARE}", "pair-wise protection of all values",
         _nats("differential-identifiability"),
         "the prior's own odds count: a report that says nothing has ln({most} / {rarest}) = {silent:.2f}, so a level "
         "below that cannot be kept; most of what stands here is the prior, not the report"),
-    Row("Pufferfish (Def. 8)", f"{POINT}, by its scenarios", "context-free where all priors are scenarios",
+    SokRow("Pufferfish (Def. 8)", f"{POINT}, by its scenarios", "context-free where all priors are scenarios",
         _nats("pufferfish"),
         "secrets: below 3 or not, under the prior and an even law. Secrets wider than values are better hidden than "
         "the worst pair"),
-    Row("maximal leakage (Def. 9)", f"{MEAN}, worst prior", "no pair-wise protection", _nats("maximal-leakage"),
+    SokRow("maximal leakage (Def. 9)", f"{MEAN}, worst prior", "no pair-wise protection", _nats("maximal-leakage"),
         "never above LDP's, never below mutual information under any prior; listed with the context-aware notions, "
         "but it depends on no prior"),
-    Row("geo-indistinguishability (eq. 8)", f"{POINT}, {FREE}", "noise by distance", _nats("geo"),
+    SokRow("geo-indistinguishability (eq. 8)", f"{POINT}, {FREE}", "noise by distance", _nats("geo"),
         "nats for each step between two of the six numbers; geometric noise is the one made for it, and its LDP level "
         "is five times as much"),
 )  # fmt: skip
 
 
-def notions(setting: Setting) -> Outcome:
+def notions(setting: Setting) -> ExperimentResult:
     campaigns = examples()
     found = {
         name: audit(terms, ask(terms, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
@@ -201,7 +201,7 @@ def notions(setting: Setting) -> Outcome:
         f"randomised response at 1 nat ({_nats('mutual-information')(found['randomised response'])} and "
         f"{_nats('maximal-leakage')(found['randomised response'])}), and gives one person in a hundred away."
     )
-    return Outcome((), tuple(rows), verdict)
+    return ExperimentResult((), tuple(rows), verdict)
 
 
 SHOWN = {
@@ -214,7 +214,7 @@ SHOWN = {
 LEVELS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0)
 
 
-def sweep(setting: Setting) -> Outcome:
+def sweep(setting: Setting) -> ExperimentResult:
     even = (1,) * len(PRIOR)
     cases: dict[str, tuple[Sequence[int], Callable[[float], Campaign]]] = {
         "randomised response, even prior": (
@@ -276,7 +276,7 @@ def sweep(setting: Setting) -> Outcome:
         f"{skewed['lip'][one]:.2f} of LIP, {skewed['maximal-leakage'][one]:.2f} of maximal leakage and "
         f"{skewed['mutual-information'][one]:.2f} of mutual information under one and the same prior."
     )
-    return Outcome(tuple(panels), findings, verdict)
+    return ExperimentResult(tuple(panels), findings, verdict)
 
 
 CAPS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
@@ -292,7 +292,7 @@ class _Point:
     channel: Channel
 
 
-def utility(setting: Setting) -> Outcome:
+def utility(setting: Setting) -> ExperimentResult:
     notion_of: dict[str, tuple[Callable[[float], Notion], str, str]] = {
         "LDP, best": (lambda eps: Ldp(level(eps)), "auto", "ldp"),
         "LIP, best": (lambda eps: Information(level(eps), PRIOR), "lip-table", "optimum"),
@@ -376,7 +376,7 @@ def utility(setting: Setting) -> Outcome:
         f"person's error is {half.error:.3f} instead of LIP's {same:.3f}, and the worst case is {_or_none(kept)} nats "
         "of LDP."
     )
-    return Outcome(panels, findings, verdict)
+    return ExperimentResult(panels, findings, verdict)
 
 
 def _or_none(nats: float | None) -> str:
@@ -412,7 +412,7 @@ RELATIONS: Mapping[str, str] = {
 }
 
 
-def relations(setting: Setting) -> Outcome:
+def relations(setting: Setting) -> ExperimentResult:
     broken = dict.fromkeys(RELATIONS, 0)
     near = dict.fromkeys(RELATIONS, 0.0)
     odds, fish, ball, sampled = 0.0, 0.0, 0.0, 0.0
@@ -479,7 +479,7 @@ def relations(setting: Setting) -> Outcome:
         f"In {setting.repeats:,} random channels none broke the order mutual information, LIP, LDP, twice LIP: promise "
         "LDP or LIP, and the others follow."
     )
-    return Outcome((), findings, verdict)
+    return ExperimentResult((), findings, verdict)
 
 
 def _apart(prior: Sequence[int]) -> float:

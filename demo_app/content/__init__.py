@@ -3,7 +3,7 @@
     budget   the gauge
     study    a campaign in a list, its terms, its question; a class that the phone can choose
     answer   what will leave for an answer, and what was answered
-    told     what all answers about the same told together
+    exposure what all answers about the same told together
     post     what waits to leave, and what became of sending it
 
 One idea: a screen shows one frozen dataclass of numbers, bytes and keys of texts, never sentences, and each says itself

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from demo_app.content.study import Card
+from demo_app.content.study import StudyCard
 from demo_app.texts import spoken
 from edge_sdk import Device
 
@@ -42,7 +42,7 @@ class Leaving:
         repeated: whether it is an earlier report again.
     """
 
-    card: Card
+    card: StudyCard
     kind: str
     value: str = field(repr=False)
     truth: Fraction = field(repr=False)
@@ -79,7 +79,7 @@ class Leaving:
         here = sum(len(one.data) for one in waiting)
         mine = next((one for one in waiting if receipt is not None and one.data == receipt.envelope), None)
         return cls(
-            Card.of(device, campaign_id, now),
+            StudyCard.of(device, campaign_id, now),
             question(device, campaign_id).kind,
             value,
             preview.truth,
@@ -100,7 +100,7 @@ class Leaving:
 
 
 @dataclass(frozen=True)
-class Answers:
+class StudyAnswers:
     """What was answered in one campaign.
 
     Attributes:
@@ -111,7 +111,7 @@ class Answers:
         counted: whether the study says that the latest report of each value was counted; None where it was not asked.
     """
 
-    card: Card
+    card: StudyCard
     kind: str
     given: tuple[Given, ...] = field(repr=False)
     spent: float = field(repr=False)
@@ -119,7 +119,7 @@ class Answers:
     counted: tuple[bool, ...] | None = None
 
     @classmethod
-    def of(cls, device: Device, campaign_id: bytes, now: int) -> Answers:
+    def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyAnswers:
         """What was answered in a joined campaign."""
         from edge_sdk.presentation import given, question
 
@@ -130,11 +130,11 @@ class Answers:
         )
         kind = question(device, campaign_id).kind
         addresses = device.addresses(campaign_id)
-        return cls(Card.of(device, campaign_id, now), kind, tuple(given(device, campaign_id)), spent, addresses)
+        return cls(StudyCard.of(device, campaign_id, now), kind, tuple(given(device, campaign_id)), spent, addresses)
 
 
 @dataclass(frozen=True)
-class Row:
+class LedgerRow:
     """A row of the ledger.
 
     Attributes:
@@ -152,16 +152,16 @@ class Row:
 class History:
     """What was answered in each campaign, and the ledger, the latest first."""
 
-    answers: tuple[Answers, ...]
-    rows: tuple[Row, ...] = field(repr=False)
+    answers: tuple[StudyAnswers, ...]
+    rows: tuple[LedgerRow, ...] = field(repr=False)
 
     @classmethod
     def of(cls, device: Device, now: int) -> History:
         """What was answered, and the ledger."""
         titles = {campaign_id: device.terms(campaign_id, spoken()).title for campaign_id in device.campaigns}
         rows = tuple(
-            Row(entry.time, entry.kind.name.lower(), entry.nats, titles.get(entry.campaign_id, ""))
+            LedgerRow(entry.time, entry.kind.name.lower(), entry.nats, titles.get(entry.campaign_id, ""))
             for entry in reversed(device.ledger)
         )
-        answers = (Answers.of(device, campaign_id, now) for campaign_id in titles)
+        answers = (StudyAnswers.of(device, campaign_id, now) for campaign_id in titles)
         return cls(tuple(one for one in answers if one.given), rows)

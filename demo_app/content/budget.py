@@ -11,7 +11,7 @@ from edge_sdk import Device
 
 
 @dataclass(frozen=True)
-class Gauge:
+class BudgetContent:
     """The lifetime budget, in nats.
 
     Attributes:
@@ -29,7 +29,7 @@ class Gauge:
     window: tuple[int, float] | None
 
     @classmethod
-    def of(cls, device: Device) -> Gauge:
+    def of(cls, device: Device) -> BudgetContent:
         """The budget as it stands."""
         budget = device.budget
         caps = {(cap.kind, cap.seconds): cap.nanonats / 10**9 for cap in budget.caps}

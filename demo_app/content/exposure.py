@@ -32,7 +32,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Told:
+class ExposureSummary:
     """What the reports of all joined campaigns about the same told together.
 
     Attributes:
@@ -50,7 +50,7 @@ class Told:
     forgotten: float = field(repr=False)
 
     @classmethod
-    def of(cls, device: Device, campaign_id: bytes) -> Told:
+    def of(cls, device: Device, campaign_id: bytes) -> ExposureSummary:
         """What was told about the values of a joined campaign."""
         exposure = device.exposure(campaign_id)
         drawn = tuple(Drawn(told.title, told.drawn, _nats(told.nanonats)) for told in exposure.told)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # loaded with the first campaign
 
 
 @dataclass(frozen=True)
-class Upload:
+class WaitingReports:
     """What waits to leave of one campaign.
 
     Attributes:
@@ -45,22 +45,22 @@ class Upload:
 
 
 @dataclass(frozen=True)
-class Queue:
+class OutboxContent:
     """What waits to leave."""
 
-    uploads: tuple[Upload, ...]
+    uploads: tuple[WaitingReports, ...]
     envelopes: int
     size: int
 
     @classmethod
-    def of(cls, device: Device, now: float) -> Queue:
+    def of(cls, device: Device, now: float) -> OutboxContent:
         """What waits at a time in UTC seconds."""
         from edge_sdk.disclosure.envelopes import outgoing
         from edge_sdk.transport.waiting import waiting
 
         waits = outgoing(device)
         uploads = tuple(
-            Upload(
+            WaitingReports(
                 one.campaign_id,
                 device.terms(one.campaign_id, spoken()).title,
                 one.addresses,

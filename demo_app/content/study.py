@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from demo_app.content.budget import Gauge
+from demo_app.content.budget import BudgetContent
 from demo_app.texts import spoken
 from edge_sdk import Device
 
@@ -27,7 +27,7 @@ LEVELS = (0.5, 1.0, 2.0)
 
 
 @dataclass(frozen=True)
-class Card:
+class StudyCard:
     """A joined campaign in a list.
 
     Attributes:
@@ -50,7 +50,7 @@ class Card:
     names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, device: Device, campaign_id: bytes, now: int) -> Card:
+    def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyCard:
         """A joined campaign, as it stands at a time in UTC seconds."""
         from edge_sdk.presentation import left
 
@@ -92,8 +92,8 @@ def names_of(device: Device, campaign_id: bytes) -> dict[str, str]:
 class Overview:
     """The first screen: what is joined, the budget, and how many reports wait."""
 
-    cards: tuple[Card, ...]
-    gauge: Gauge
+    cards: tuple[StudyCard, ...]
+    gauge: BudgetContent
     waiting: int
 
     @classmethod
@@ -101,10 +101,10 @@ class Overview:
         """The joined campaigns: those that want an answer first, then those nobody agreed to, then the others."""
         order = (OPEN, NEW, ANSWERED, UPCOMING, OVER)
         cards = sorted(
-            (Card.of(device, campaign_id, now) for campaign_id in device.campaigns),
+            (StudyCard.of(device, campaign_id, now) for campaign_id in device.campaigns),
             key=lambda card: (order.index(card.state), card.closes),
         )
-        return cls(tuple(cards), Gauge.of(device), len(device.outbox))
+        return cls(tuple(cards), BudgetContent.of(device), len(device.outbox))
 
 
 @dataclass(frozen=True)
@@ -168,12 +168,12 @@ class Agreement:
         fitting: how the phone can choose the person's class; None where it cannot.
     """
 
-    card: Card
+    card: StudyCard
     terms: Terms
     preview: Preview
     answers: int
     author: str
-    gauge: Gauge
+    gauge: BudgetContent
     fits: bool
     fitting: Fitting | None
 
@@ -182,10 +182,10 @@ class Agreement:
         """The terms of a joined campaign."""
         from edge_sdk.presentation import author_of
 
-        terms, gauge = device.terms(campaign_id, spoken()), Gauge.of(device)
+        terms, gauge = device.terms(campaign_id, spoken()), BudgetContent.of(device)
         periods = -(-(terms.closes - terms.opens) // terms.period_seconds)
         return cls(
-            Card.of(device, campaign_id, now),
+            StudyCard.of(device, campaign_id, now),
             terms,
             device.preview(campaign_id),
             periods * terms.answers_per_period,
@@ -197,23 +197,23 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionContent:
     """The question, and what it can be answered with.
 
     Attributes:
         member_of: the class that the person agreed as, in their language; None where there is none.
     """
 
-    card: Card
+    card: StudyCard
     text: str
     question: Question
     member_of: str | None
 
     @classmethod
-    def of(cls, device: Device, campaign_id: bytes, now: int) -> Asked:
+    def of(cls, device: Device, campaign_id: bytes, now: int) -> QuestionContent:
         """The question of a joined campaign."""
         from edge_sdk.presentation import question
 
         terms, asked = device.terms(campaign_id, spoken()), question(device, campaign_id, spoken())
         member_of = next((one.shown for one in terms.classes if one.name == terms.member_of), None)
-        return cls(Card.of(device, campaign_id, now), terms.question, asked, member_of)
+        return cls(StudyCard.of(device, campaign_id, now), terms.question, asked, member_of)

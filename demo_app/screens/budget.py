@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.budget import Gauge as Standing
+from demo_app.content.budget import BudgetContent as Standing
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import number, say, times
 from demo_app.widgets.dialogs import ask, tell

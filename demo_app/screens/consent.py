@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.study import OPEN, Agreement, Asked, Fitting
+from demo_app.content.study import OPEN, Agreement, Fitting, QuestionContent
 from demo_app.screens.view import Choice, PageView, action, card, words
 from demo_app.texts import above, below, day, say
 from demo_app.widgets.dialogs import tell
@@ -92,11 +92,11 @@ class ConsentView(PageView):
         else:
             self.app.do(lambda model: model.choose(campaign_id, level), self._fitted)
 
-    def _fitted(self, asked: Asked) -> None:
+    def _fitted(self, asked: QuestionContent) -> None:
         tell(say("consent.fitted", name=asked.member_of), "good")
         self._agreed(asked)
 
-    def _agreed(self, asked: Asked) -> None:
+    def _agreed(self, asked: QuestionContent) -> None:
         if asked.card.state == OPEN:
             self.app.go("question", asked.card.campaign_id, fresh=True)
         else:

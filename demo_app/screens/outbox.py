@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.post import Queue, Upload
+from demo_app.content.post import OutboxContent, WaitingReports
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import clock, day, say
 from demo_app.widgets.boxes import Card
@@ -25,12 +25,12 @@ class OutboxView(PageView):
     def come(self) -> None:
         self.app.do(lambda model: model.queue(), self.show)
 
-    def show(self, queue: Queue) -> None:
+    def show(self, queue: OutboxContent) -> None:
         """Fill the page."""
         self._file = Field(name="file", label=say("outbox.file"))
         self.fill(self._parts(queue))
 
-    def _parts(self, queue: Queue) -> Iterator[Widget]:
+    def _parts(self, queue: OutboxContent) -> Iterator[Widget]:
         if not queue.envelopes:
             empty = words(say("outbox.empty"), "title", name="empty")
             yield card(empty, words(say("outbox.empty_how"), colour="muted"))
@@ -44,11 +44,11 @@ class OutboxView(PageView):
         exports = [self._exporting(upload) for upload in queue.uploads]
         yield card(words(say("outbox.by_hand"), "title"), self._file, *exports)
 
-    def _exporting(self, upload: Upload) -> Widget:
+    def _exporting(self, upload: WaitingReports) -> Widget:
         text = say("outbox.export", title=upload.title)
         return action(f"export:{upload.title}", text, lambda: self._export(upload.campaign_id), "outlined")
 
-    def _card(self, upload: Upload) -> Card:
+    def _card(self, upload: WaitingReports) -> Card:
         made = card(words(upload.title, "title"), *self._standing(upload))
         if upload.addressable:
             name = upload.title
@@ -61,7 +61,7 @@ class OutboxView(PageView):
             )
         return made
 
-    def _standing(self, upload: Upload) -> Iterator[Widget]:
+    def _standing(self, upload: WaitingReports) -> Iterator[Widget]:
         """How much waits, where it goes, and what keeps it here."""
         yield words(say("outbox.waits", count=upload.envelopes, size=upload.size))
         for kind, count, size in upload.kinds:

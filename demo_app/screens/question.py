@@ -15,7 +15,7 @@ from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.scrollview import ScrollView
 from kivy.uix.widget import Widget
 
-from demo_app.content.study import Asked
+from demo_app.content.study import QuestionContent
 from demo_app.screens.spelling import ITEMS_BETWEEN
 from demo_app.screens.view import View, action, words
 from demo_app.texts import say
@@ -39,7 +39,7 @@ class QuestionView(View):
 
     def __init__(self, app: Any, **properties: Any) -> None:
         super().__init__(app, **properties)
-        self._asked: Asked | None = None
+        self._asked: QuestionContent | None = None
         self._more = Clock.create_trigger(self._continue, 0)
         self._box = BoxLayout(orientation="vertical", spacing=dp(12))
         self._above = ScrollView(size_hint_y=None, do_scroll_x=False, bar_width=dp(4))
@@ -62,7 +62,7 @@ class QuestionView(View):
         self._box.clear_widgets()
         self.app.do(lambda model: model.asked(campaign_id), self.show)
 
-    def show(self, asked: Asked) -> None:
+    def show(self, asked: QuestionContent) -> None:
         """Show the question and its widget."""
         self._asked, self._value = asked, ""
         self._next = action("next", say("question.next"), partial(self._on, asked.card.campaign_id), disabled=True)
@@ -84,7 +84,7 @@ class QuestionView(View):
             self._box.add_widget(self._next)
         self.filled = True
 
-    def _widget(self, asked: Asked) -> Widget:
+    def _widget(self, asked: QuestionContent) -> Widget:
         question = asked.question
         if question.kind == "grid":
             made = GridMap(

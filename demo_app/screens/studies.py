@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.study import ANSWERED, NEW, OPEN, OVER, Card, Overview
+from demo_app.content.study import ANSWERED, NEW, OPEN, OVER, Overview, StudyCard
 from demo_app.screens.view import PageView, action, card, entry, words
 from demo_app.texts import below, day, say
 
@@ -39,13 +39,13 @@ class StudiesView(PageView):
         left = say("studies.budget_below", remaining=below(overview.gauge.remaining), cap=overview.gauge.cap)
         yield entry("gauge", say("studies.budget"), left, lambda: self.app.visit("budget"))
 
-    def _entry(self, one: Card) -> Widget:
+    def _entry(self, one: StudyCard) -> Widget:
         leads = "question" if one.state == OPEN else "terms"
         below = f"{one.organisation}\n{state(one)}"
         return entry(f"study:{one.title}", one.title, below, lambda: self.app.go(leads, one.campaign_id))
 
 
-def state(one: Card) -> str:
+def state(one: StudyCard) -> str:
     """Where a campaign stands, in words."""
     if one.state == NEW:
         return say("state.new")

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.told import Drawn, Told
+from demo_app.content.exposure import Drawn, ExposureSummary
 from demo_app.screens.view import PageView, card, words
 from demo_app.texts import above, say, times
 from demo_app.widgets.boxes import Rule
@@ -25,11 +25,11 @@ class ToldView(PageView):
     def come(self, campaign_id: bytes) -> None:
         self.app.do(lambda model: model.told(campaign_id), self.show)
 
-    def show(self, told: Told) -> None:
+    def show(self, told: ExposureSummary) -> None:
         """Fill the page."""
         self.fill(self._parts(told))
 
-    def _parts(self, told: Told) -> Iterator[Widget]:
+    def _parts(self, told: ExposureSummary) -> Iterator[Widget]:
         yield words(say("told.private"), "small", "muted")
         yield card(
             words(say("told.most"), "title"),

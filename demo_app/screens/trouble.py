@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kivy.metrics import dp
 
-from demo_app.notice import Notice
+from demo_app.error_messages import Notice
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import say
 from demo_app.widgets.actions import Sign

@@ -27,7 +27,7 @@ from aggregator.present.table import total_variation
 from aggregator.reproduce import PAPERS, crowd, document, experiments, page
 from aggregator.reproduce.data import DISTRICTS, GRID_COLUMNS, SOURCES, DataFolder, MissingData, UnreadableData
 from aggregator.reproduce.draw import draw
-from aggregator.reproduce.experiment import STEPS, Curve, Experiment, Finding, Outcome, Panel, Setting, parted
+from aggregator.reproduce.experiment import STEPS, Curve, Experiment, ExperimentResult, Finding, Panel, Setting, parted
 from protocol.notions import Information, Ldp
 
 NAT = 10**9
@@ -290,7 +290,9 @@ def outcome(setting):
         number = float(setting.generator.random()) + setting.repeats
     curves = parted("published", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (False, True, True), "eps-LIP")
     panel = Panel("two | bars", "x", "y", (*curves, Curve("ours", (1.0, 2.0), (number, math.nan), "ours", marks=True)))
-    return Outcome((panel,), (Finding("they | say", f"we get {number:.3f}", "because"),), f"it is {number:.2f}.", None)
+    return ExperimentResult(
+        (panel,), (Finding("they | say", f"we get {number:.3f}", "because"),), f"it is {number:.2f}.", None
+    )
 
 
 def needy(setting):
@@ -381,7 +383,7 @@ def test_a_figure_is_a_small_picture(made, tmp_path):
     """The figure of an experiment with several panels is a PNG of less than 60 KB."""
     found = document.run("made", DataFolder(None), 1, quick=True).found[0]
     panels = found.outcome.panels * 5
-    wide = document.Found("wide", "A9", "Wide", 1, Outcome(panels, found.outcome.findings, "", None))
+    wide = document.Found("wide", "A9", "Wide", 1, ExperimentResult(panels, found.outcome.findings, "", None))
     for each in (found, wide):
         draw(each, tmp_path / f"{each.name}.png")
         data = (tmp_path / f"{each.name}.png").read_bytes()
@@ -393,7 +395,10 @@ def test_four_panels_are_drawn_as_a_square(made, tmp_path):
     """Four panels are two rows of two, so no row has a lone one."""
     found = document.run("made", DataFolder(None), 1, quick=True).found[0]
     four = (found.outcome.panels * 4)[:4]
-    draw(document.Found("four", "A9", "Four", 1, Outcome(four, found.outcome.findings, "", None)), tmp_path / "4.png")
+    draw(
+        document.Found("four", "A9", "Four", 1, ExperimentResult(four, found.outcome.findings, "", None)),
+        tmp_path / "4.png",
+    )
     with Image.open(tmp_path / "4.png") as drawn:
         width, height = drawn.size
     assert width < 1.3 * height

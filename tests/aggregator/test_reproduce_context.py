@@ -16,7 +16,7 @@ from aggregator.families.sets.recipe import subset_error
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context import EXPERIMENTS, places, reader
-from aggregator.reproduce.context.reader import METHODS, Reader, block, blocks_of, level, people_needed
+from aggregator.reproduce.context.reader import METHODS, CampaignReader, block, blocks_of, level, people_needed
 from aggregator.reproduce.context.sensitive import high_low_law
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, DataFolder
 from aggregator.reproduce.experiment import Setting
@@ -24,7 +24,7 @@ from protocol.notions import Block, HighLow, Ldp
 
 
 def read_by(size, notion, mechanism):
-    return Reader(crowd.campaign(crowd.values(size), notion, mechanism))
+    return CampaignReader(crowd.campaign(crowd.values(size), notion, mechanism))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from aggregator.reproduce import crowd
 from aggregator.reproduce.data import Baskets, DataFolder
 from aggregator.reproduce.experiment import Setting
 from aggregator.reproduce.idldp import EXPERIMENTS, sets, single, surveys, table
-from aggregator.reproduce.idldp.surveys import People
+from aggregator.reproduce.idldp.surveys import ItemHolders
 from protocol import exact
 from protocol.channels.bits.channel import S
 from protocol.domain.items import DITHERS
@@ -48,7 +48,7 @@ def setting(data=None, repeats=2):
 
 def test_a_set_holds_an_item_once():
     """What is twice in a basket is once in the set; items that nobody has are no items."""
-    people = People.of(baskets([[5, 2, 5], [2], [9, 2, 9, 9]]))
+    people = ItemHolders.of(baskets([[5, 2, 5], [2], [9, 2, 9, 9]]))
     assert people.size == 3
     assert people.sets() == [(0, 1), (0,), (0, 2)]
     assert people.counts.tolist() == [3, 1, 1]
@@ -57,10 +57,10 @@ def test_a_set_holds_an_item_once():
 
 def test_first_items_are_among_all():
     """The first item of a basket counts, in a catalogue of all items."""
-    people = People.first(baskets([[5, 2], [2], [9, 2]]))
+    people = ItemHolders.first(baskets([[5, 2], [2], [9, 2]]))
     assert people.size == 3
     assert people.counts.tolist() == [1, 1, 1]
-    assert People.first(baskets([[7, 2], [7]])).counts.tolist() == [0, 2]
+    assert ItemHolders.first(baskets([[7, 2], [7]])).counts.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("length", [1, 2, 4])
@@ -70,7 +70,7 @@ def test_what_is_told_has_the_law_of_devices(length):
     12 shares at most, so one seed in 100,000 would fail by chance.
     """
     kinds, each = [(0, 1, 2), (1,), (3, 0)], 70_000
-    people = People.of(baskets([list(kind) for kind in kinds] * each))
+    people = ItemHolders.of(baskets([list(kind) for kind in kinds] * each))
     terms = surveys.campaign(people.size, length, 1.0, "oue")
     expected = np.zeros(people.size + length)
     for kind in kinds:
@@ -109,7 +109,7 @@ def by_person(people, length, channel, domain, x):
 @pytest.mark.parametrize("name", ["RAPPOR", "OUE", "IDUE"])
 def test_errors_of_sets_are_those_of_every_device(name, length):
     """Bias and variance of each item in each class of budgets are the sums over the people."""
-    people = People.of(baskets(random_lists(np.random.default_rng(length), 60, 40, 4)))
+    people = ItemHolders.of(baskets(random_lists(np.random.default_rng(length), 60, 40, 4)))
     terms = surveys.campaign(people.size, length, 1.0, single.RECIPES[name])
     found = surveys.expected(people, length, terms.channel)
     assert found.parts.sum() == pytest.approx(1)
@@ -123,7 +123,7 @@ def test_errors_of_sets_are_those_of_every_device(name, length):
 
 def test_errors_of_single_items_are_eq_7():
     """n b (1-b) / (a-b)^2 + c (1-a-b) / (a-b), and no bias."""
-    people = People.first(baskets([[x % 7] for x in range(50)]))
+    people = ItemHolders.first(baskets([[x % 7] for x in range(50)]))
     channel = surveys.campaign(7, 0, 2.0, "oue").channel
     own, other = channel.own[0] / S, channel.other[0] / S
     fixed, held = table.variances(np.array([own]), np.array([other]))
@@ -135,7 +135,7 @@ def test_errors_of_single_items_are_eq_7():
 
 def test_oue_and_rappor_do_not_depend_on_dummies():
     """Their integers are the same with dummies and without, which ``exactly`` relies on."""
-    people = People.of(baskets(random_lists(np.random.default_rng(1), 50, 30, 4)))
+    people = ItemHolders.of(baskets(random_lists(np.random.default_rng(1), 50, 30, 4)))
     for name in ("OUE", "RAPPOR"):
         channel = surveys.campaign(people.size, 3, 1.0, single.RECIPES[name]).channel
         assert single.exactly(people, 3, 1.0, name).mse == pytest.approx(surveys.expected(people, 3, channel).mse)
@@ -146,7 +146,7 @@ def test_simulated_surveys_err_as_expected(length, name):
     """The mean squared error of 400 surveys is within 4 standard errors of the exact one: one seed in 15,000 would fail
     by chance. Means of RE(5) are within 5%."""
     lists = random_lists(np.random.default_rng(1), 2000, 40, 3)
-    people = People.of(baskets(lists)) if length else People.first(baskets(lists))
+    people = ItemHolders.of(baskets(lists)) if length else ItemHolders.first(baskets(lists))
     truth = single.exactly(people, length, 1.0, name)
     found = single.repeated(people, length, 1.0, name, setting(repeats=400))
     squares = np.array([surveys.squared(each.raw, people) for each in found])
@@ -162,7 +162,7 @@ def test_simulated_surveys_err_as_expected(length, name):
 def test_at_a_large_level_a_survey_counts_everybody(length):
     """With 9 to 18 nats of budget every count is the true one but for what the choice of an item adds: estimates
     are given back to the items they are of, however the budgets were dealt."""
-    people = People.of(baskets([[x] for x in range(9) for _ in range(100 * (x + 1))]))
+    people = ItemHolders.of(baskets([[x] for x in range(9) for _ in range(100 * (x + 1))]))
     terms = surveys.campaign(people.size, length, 9.0, "idue")
     each = surveys.survey(people, length, terms, np.random.default_rng(1))
     slack = 0.1 if length == 0 else 0.4
@@ -173,7 +173,7 @@ def test_at_a_large_level_a_survey_counts_everybody(length):
 
 def test_estimates_are_the_products():
     """Raw, projected and empirical-Bayes counts are those of ``estimate`` from the same tally."""
-    people = People.of(baskets(random_lists(np.random.default_rng(3), 3000, 30, 3)))
+    people = ItemHolders.of(baskets(random_lists(np.random.default_rng(3), 3000, 30, 3)))
     terms = surveys.campaign(people.size, 2, 2.0, "idue")
     each = surveys.survey(people, 2, terms, np.random.default_rng(1))
     for method, counts in (("linear", each.raw), ("projection", each.projected), ("empirical-bayes", each.shrunk)):
@@ -196,7 +196,7 @@ def test_the_relative_error_is_that_of_normal_errors():
 
 def test_measures():
     """Squared error over n, relative error and precision of the top, by hand."""
-    people = People.of(baskets([[0, 1], [0, 1], [0, 2], [0]]))
+    people = ItemHolders.of(baskets([[0, 1], [0, 1], [0, 2], [0]]))
     found = np.array([2.0, 2.0, 3.0])
     assert surveys.squared(found, people) == (4 + 0 + 4) / 4
     assert surveys.relative(found, people, 2) == (2 / 4 + 0) / 2
@@ -238,7 +238,7 @@ def test_the_floor_is_nearly_reached():
 
 def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
     """Of the paddings tried it has the least exact error, of IDUE-PS and of OUE-PS."""
-    people = People.of(baskets(random_lists(np.random.default_rng(5), 1500, 25, 6)))
+    people = ItemHolders.of(baskets(random_lists(np.random.default_rng(5), 1500, 25, 6)))
     lengths = (1, 2, 4)
     chosen = set()
     for name in ("OUE", "IDUE"):
@@ -266,7 +266,7 @@ def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
     The standard error of a mean is about 3%. Under IDUE-PS the padding that is best for the unbiased estimate has 1.13
     times the least error.
     """
-    people = People.of(baskets(random_lists(np.random.default_rng(5), 1500, 25, 6)))
+    people = ItemHolders.of(baskets(random_lists(np.random.default_rng(5), 1500, 25, 6)))
     lengths, eps = (1, 2, 4, 6), 1.0
     setting = Setting(DataFolder(None), np.random.default_rng(3), 30, False, lambda _: None)
     for name in ("OUE", "IDUE"):

@@ -15,11 +15,11 @@ import pytest
 import edge_sdk.errors
 import edge_sdk.transport.download
 import protocol.errors
-from demo_app import notice, texts
+from demo_app import error_messages, texts
 from demo_app.content.answer import Leaving
 from demo_app.content.study import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
+from demo_app.error_messages import KEYS, NotAFile, NotTrusted, notice_of
 from demo_app.model import Model
-from demo_app.notice import KEYS, NotAFile, NotTrusted, notice_of
 from demo_app.screens.spelling import spelled
 from demo_app.settings import FILE, Settings
 from demo_app.worker import Worker
@@ -506,14 +506,14 @@ def test_every_error_of_the_sdk_has_a_notice():
     """Each class of error that halftruth raises leads to a notice other than the unexpected one."""
     known = {
         kind
-        for module in (edge_sdk.errors, edge_sdk.transport.download, protocol.errors, notice)
+        for module in (edge_sdk.errors, edge_sdk.transport.download, protocol.errors, error_messages)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == module.__name__
     }
     abstract = {"HalftruthError", "NotYet"}
     for kind in known:
         if kind.__name__ not in abstract:
-            assert notice_of(kind("why")).key != notice.UNEXPECTED, kind
+            assert notice_of(kind("why")).key != error_messages.UNEXPECTED, kind
     named = {kind.__name__ for kind in known}
     assert set(KEYS) <= named
 
@@ -524,7 +524,7 @@ def test_a_mistake_of_the_program_says_only_its_kind_and_place():
         int("a person's answer")
     except ValueError as error:
         told = notice_of(error)
-    assert (told.key, told.offer) == (notice.UNEXPECTED, "")
+    assert (told.key, told.offer) == (error_messages.UNEXPECTED, "")
     assert re.fullmatch(r"ValueError, test_model\.py \d+", told.detail)
 
 

@@ -21,23 +21,23 @@ from aggregator.reproduce.context.reader import (
     LEVELS,
     TV,
     VALUES,
-    Reader,
+    CampaignReader,
     block,
     laws,
     level,
     people_needed,
 )
-from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from protocol.notions import Ldp
 
 PEOPLE = tuple(1000 * 2**i for i in range(10))
 
 
-def figure_2(setting: Setting) -> Outcome:
+def figure_2(setting: Setting) -> ExperimentResult:
     domain = crowd.values(VALUES)
-    plain = Reader(crowd.campaign(domain, Ldp(level(EPS)), "hadamard"))
-    inside = {m: Reader(crowd.campaign(domain, block(VALUES, m, EPS), "hadamard")) for m in BLOCKS}
-    best = Reader(crowd.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "best-in-blocks"))
+    plain = CampaignReader(crowd.campaign(domain, Ldp(level(EPS)), "hadamard"))
+    inside = {m: CampaignReader(crowd.campaign(domain, block(VALUES, m, EPS), "hadamard")) for m in BLOCKS}
+    best = CampaignReader(crowd.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "best-in-blocks"))
     lines = [
         ("LDP, Hadamard", "ldp", plain, "projection"),
         *((f"{m} blocks, Hadamard", "published", inside[m], "projection") for m in BLOCKS),
@@ -130,10 +130,10 @@ def figure_2(setting: Setting) -> Outcome:
         f"{PEOPLE[-1]:,} people (Zipf law) the estimate is {zipf[1]:.3f} away instead of LDP's {zipf[0]:.3f}; with the "
         f"best channel inside and empirical Bayes {zipf[2]:.3f}."
     )
-    return Outcome(panels, findings, verdict)
+    return ExperimentResult(panels, findings, verdict)
 
 
-def block_gains(setting: Setting) -> Outcome:
+def block_gains(setting: Setting) -> ExperimentResult:
     domain = crowd.values(VALUES)
     shown = (1, BLOCKS[0], BLOCKS[-1])
     error: dict[tuple[int, str, float], float] = {}
@@ -144,7 +144,7 @@ def block_gains(setting: Setting) -> Outcome:
         for m in (1, *BLOCKS):
             for name in ("hadamard", "best"):
                 mechanism = "hadamard" if name == "hadamard" else "projective" if m == 1 else "best-in-blocks"
-                reader = Reader(crowd.campaign(domain, block(VALUES, m, eps), mechanism))
+                reader = CampaignReader(crowd.campaign(domain, block(VALUES, m, eps), mechanism))
                 error[m, name, eps] = expected_mse(reader.terms.channel)
                 bits[m, name] = max(bits.get((m, name), 0), reader.terms.channel.output_bits)
                 if name == "hadamard" and eps <= 1:
@@ -228,4 +228,4 @@ def block_gains(setting: Setting) -> Outcome:
         f"nat); Hadamard inside takes {lost[1.0] - 1:.0%} more people at 1 nat and {lost[4.0]:.0f} times as many at 4 "
         f"(blocks of {VALUES // BLOCKS[0]}), so let `auto` choose."
     )
-    return Outcome((errors, gain), findings, verdict)
+    return ExperimentResult((errors, gain), findings, verdict)

@@ -9,20 +9,22 @@ import numpy as np
 
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
-from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, Reader, block, laws, level
-from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting
+from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, CampaignReader, block, laws, level
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from protocol.notions import HighLow, Ldp
 
 CROWD = 100_000
 
 
-def estimators(setting: Setting) -> Outcome:
+def estimators(setting: Setting) -> ExperimentResult:
     domain = crowd.values(VALUES)
     channels = {
-        "LDP, Hadamard": Reader(crowd.campaign(domain, Ldp(level(EPS)), "hadamard")),
-        "LDP, projective": Reader(crowd.campaign(domain, Ldp(level(EPS)), "projective")),
-        f"{BLOCKS[-1]} blocks, Hadamard": Reader(crowd.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "hadamard")),
-        "100 sensitive, Hadamard": Reader(
+        "LDP, Hadamard": CampaignReader(crowd.campaign(domain, Ldp(level(EPS)), "hadamard")),
+        "LDP, projective": CampaignReader(crowd.campaign(domain, Ldp(level(EPS)), "projective")),
+        f"{BLOCKS[-1]} blocks, Hadamard": CampaignReader(
+            crowd.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "hadamard")
+        ),
+        "100 sensitive, Hadamard": CampaignReader(
             crowd.campaign(domain, HighLow(level(EPS), VALUES, tuple(range(100))), "hadamard")
         ),
     }
@@ -84,4 +86,4 @@ def estimators(setting: Setting) -> Outcome:
         + "; ".join(f"{ours:.3f} away instead of {theirs:.3f} ({name})" for name, (theirs, ours) in told.items())
         + "."
     )
-    return Outcome(panels, findings, verdict)
+    return ExperimentResult(panels, findings, verdict)

@@ -13,9 +13,9 @@ from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
-from aggregator.reproduce.context.reader import EPS, TV, Reader, level
+from aggregator.reproduce.context.reader import EPS, TV, CampaignReader, level
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, SOURCES
-from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from protocol.domain import Domain
 from protocol.notions import Block, Ldp, Notion
 
@@ -40,17 +40,17 @@ def grid_blocks(rows: int, columns: int) -> list[int]:
     return found
 
 
-def _on_grid(domain: Domain, grid: tuple[int, int], mechanism: str) -> Reader:
+def _on_grid(domain: Domain, grid: tuple[int, int], mechanism: str) -> CampaignReader:
     parts = grid_blocks(*grid)
     notion: Notion = Block.over(level(EPS), parts) if grid != (1, 1) else Ldp(level(EPS))
-    return Reader(crowd.campaign(domain, notion, mechanism))
+    return CampaignReader(crowd.campaign(domain, notion, mechanism))
 
 
 def _named(grid: tuple[int, int]) -> str:
     return "LDP" if grid == (1, 1) else f"({grid[0]}, {grid[1]})"
 
 
-def table_1(setting: Setting) -> Outcome:
+def table_1(setting: Setting) -> ExperimentResult:
     places = setting.data.check_ins_on_grid()
     domain, truth = crowd.values(len(places.counts)), places.counts / places.counts.sum()
     whole = SOURCES["gowalla-grid"].records
@@ -139,10 +139,10 @@ def table_1(setting: Setting) -> Outcome:
     )
     if places.whole:
         verdict = verdict.replace("a part of Gowalla", "all of Gowalla")
-    return Outcome((panel,), findings, verdict, places.label)
+    return ExperimentResult((panel,), findings, verdict, places.label)
 
 
-def figure_3(setting: Setting) -> Outcome:
+def figure_3(setting: Setting) -> ExperimentResult:
     places = setting.data.check_ins_on_grid()
     domain, truth = crowd.values(len(places.counts)), places.counts / places.counts.sum()
     shown = {"check-ins": truth}
@@ -175,7 +175,7 @@ def figure_3(setting: Setting) -> Outcome:
         f"At 1 nat LDP finds {hits[0]} of the 100 most popular cells of {len(places.counts):,}, blocks of "
         f"{GRIDS[-1][0]} x {GRIDS[-1][1]} districts {hits[1]}."
     )
-    return Outcome(panels, findings, verdict, places.label)
+    return ExperimentResult(panels, findings, verdict, places.label)
 
 
 def _map(share: Floats) -> tuple[Curve, ...]:

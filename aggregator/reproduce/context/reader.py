@@ -63,7 +63,7 @@ def block(size: int, count: int, eps: float) -> Notion:
 
 
 @dataclass(frozen=True)
-class Reader:
+class CampaignReader:
     """A campaign and what reads its reports."""
 
     terms: Campaign
@@ -110,7 +110,7 @@ def laws(generator: np.random.Generator) -> dict[str, Floats]:
     return {name: weights / weights.sum() for name, weights in found.items()}
 
 
-def people_needed(reader: Reader, law: Floats, distance: float) -> float:
+def people_needed(reader: CampaignReader, law: Floats, distance: float) -> float:
     """How many people bring the raw estimate that near in expectation, its errors being normal.
 
     E[TV] = 1/2 sum over x of sqrt(2 v[x] / (pi n)),   v: what one report adds to the variance of x

@@ -11,8 +11,8 @@ import numpy as np
 from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
 from aggregator.reproduce import crowd
-from aggregator.reproduce.context.reader import FEW, LEVELS, VALUES, Reader, level, people_needed
-from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting
+from aggregator.reproduce.context.reader import FEW, LEVELS, VALUES, CampaignReader, level, people_needed
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from protocol.notions import HighLow, Ldp
 
 HIGH_LOW = ((100, 0.1), (100, 0.5), (10, 0.5), (500, 0.5))
@@ -24,7 +24,7 @@ def high_low_law(size: int, sensitive: int, part: float) -> Floats:
     return np.where(np.arange(size) < sensitive, part / sensitive, (1 - part) / (size - sensitive))
 
 
-def high_low_gains(setting: Setting) -> Outcome:
+def high_low_gains(setting: Setting) -> ExperimentResult:
     domain = crowd.values(VALUES)
     error: dict[tuple[int, float, str, float], float] = {}
     bits: dict[str, int] = {}
@@ -43,7 +43,7 @@ def high_low_gains(setting: Setting) -> Outcome:
                 told = crowd.campaign(domain, notion, "projective", part)
                 error[sensitive, part, "order", eps] = expected_mse(told.channel, law)
                 if eps <= 1:
-                    needed = people_needed(Reader(made["hadamard"]), law, 0.1)
+                    needed = people_needed(CampaignReader(made["hadamard"]), law, 0.1)
                     constants.append(needed * 0.1**2 / (sensitive**2 / eps**2 + VALUES / eps))
     worth = max(error[s, p, "projective", eps] / error[s, p, "order", eps] for s, p in HIGH_LOW for eps in LEVELS)
     lines = (
@@ -119,4 +119,4 @@ def high_low_gains(setting: Setting) -> Outcome:
         f"instead of Hadamard matters at large levels ({error[*first, 'hadamard', 4.0] / at[4.0]:.1f} times less error "
         "at 4 nats)."
     )
-    return Outcome(panels, findings, verdict)
+    return ExperimentResult(panels, findings, verdict)

@@ -16,12 +16,12 @@ from aggregator.families.decoder import Decoder, Floats
 from aggregator.families.registry import decoder_of
 from aggregator.planner.padding import Padding, choose_padding
 from aggregator.reproduce.data import DataFolder
-from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from aggregator.reproduce.idldp.single import COMPARED, RECIPES, ROLES, exactly, repeated, shown
 from aggregator.reproduce.idldp.surveys import (
     EPSILON,
     MSE,
-    People,
+    ItemHolders,
     campaign,
     mean,
     precision,
@@ -69,10 +69,10 @@ class Set:
         """The paddings that are tried."""
         return tuple(length for length in (FEWER if quick else LENGTHS) if length <= self.longest)
 
-    def read(self, data: DataFolder) -> People:
+    def read(self, data: DataFolder) -> ItemHolders:
         """Its people."""
         found = {"Clothing": data.clothing, "Retail": data.retail, "Kosarak": data.kosarak}[self.name]()
-        return People.of(found)
+        return ItemHolders.of(found)
 
 
 CLOTHING = Set("Clothing", 20, 8, 1)
@@ -80,13 +80,19 @@ KOSARAK = Set("Kosarak", 100, 30, 5)
 RETAIL = Set("Retail", 100, 30, 5)
 
 
-def partly(people: People) -> str:
+def partly(people: ItemHolders) -> str:
     """A remark where the data are not the whole."""
     return "" if ", whole" in people.label else "; a part of the data, not beside the paper's numbers"
 
 
 def planned(
-    people: People, sets: Sequence[tuple[int, ...]], eps: float, name: str, lengths: tuple[int, ...], *, unbiased: bool
+    people: ItemHolders,
+    sets: Sequence[tuple[int, ...]],
+    eps: float,
+    name: str,
+    lengths: tuple[int, ...],
+    *,
+    unbiased: bool,
 ) -> Padding:
     """The planner's choice, from everybody's sets: for the paper's estimate, which is unbiased, or for the default."""
 
@@ -98,7 +104,7 @@ def planned(
     return choose_padding(sets, people.size, decoder, len(people), lengths, unbiased=unbiased)
 
 
-def _by_k(estimates: Sequence[Floats], people: People, ks: Sequence[int]) -> list[tuple[float, float]]:
+def _by_k(estimates: Sequence[Floats], people: ItemHolders, ks: Sequence[int]) -> list[tuple[float, float]]:
     """Precision and RE for each k."""
     return [
         (
@@ -121,7 +127,7 @@ def _curves(
 
 
 def _measured(
-    people: People, length: int, eps: float, ks: Sequence[int], setting: Setting
+    people: ItemHolders, length: int, eps: float, ks: Sequence[int], setting: Setting
 ) -> tuple[dict[str, list[tuple[float, float]]], dict[str, list[float]]]:
     """Precision and RE by k of each mechanism and estimate at a level; and the exact RE by k."""
     found: dict[str, list[tuple[float, float]]] = {}
@@ -141,7 +147,7 @@ def _sides(found: dict[str, list[tuple[float, float]]], name: str, other: str, x
     return "everywhere" if len(more) == len(x) else f"at {', '.join(more)}" if more else "nowhere"
 
 
-def figure_6_eps(setting: Setting) -> Outcome:
+def figure_6_eps(setting: Setting) -> ExperimentResult:
     """Clothing, l = 2: precision and RE of the 20 most frequent items, by level."""
     length, most, many = 2, 20, 100
     people = CLOTHING.read(setting.data)
@@ -199,10 +205,10 @@ def figure_6_eps(setting: Setting) -> Outcome:
         f"precision is {precise_at(BAYES, 2.0):.2f}, by raw counts {precise_at('IDUE-PS', 2.0):.2f}, OUE-PS's "
         f"{precise_at('OUE-PS', 2.0):.2f}."
     )
-    return Outcome(panels, findings, verdict, people.label)
+    return ExperimentResult(panels, findings, verdict, people.label)
 
 
-def figure_6_k(setting: Setting) -> Outcome:
+def figure_6_k(setting: Setting) -> ExperimentResult:
     """Clothing, l = 2, 3 nats: precision and RE by k."""
     length, eps = 2, 3.0
     people = CLOTHING.read(setting.data)
@@ -241,25 +247,25 @@ def figure_6_k(setting: Setting) -> Outcome:
         f"At {eps:g} nats and k = {BY_K[-1]}, precision is {found[BAYES][-1][0]:.2f} for IDUE-PS ranked by empirical "
         f"Bayes, {found['IDUE-PS'][-1][0]:.2f} ranked by raw counts, {found['OUE-PS'][-1][0]:.2f} for OUE-PS."
     )
-    return Outcome(panels, findings, verdict, people.label)
+    return ExperimentResult(panels, findings, verdict, people.label)
 
 
-def figure_7(setting: Setting) -> Outcome:
+def figure_7(setting: Setting) -> ExperimentResult:
     """RE(20) of Clothing by padding and level."""
     return _by_length(CLOTHING, setting)
 
 
-def figure_8(setting: Setting) -> Outcome:
+def figure_8(setting: Setting) -> ExperimentResult:
     """RE(100) of Kosarak by padding and level."""
     return _by_length(KOSARAK, setting)
 
 
-def figure_8_retail(setting: Setting) -> Outcome:
+def figure_8_retail(setting: Setting) -> ExperimentResult:
     """The same of Retail, which the paper says is similar."""
     return _by_length(RETAIL, setting)
 
 
-def _by_length(which: Set, setting: Setting) -> Outcome:
+def _by_length(which: Set, setting: Setting) -> ExperimentResult:
     people, most = which.read(setting.data), which.most
     low, high = LEVELS[0], LEVELS[-1]
     lengths, sets = which.lengths(quick=setting.quick), people.sets()
@@ -337,14 +343,14 @@ def _by_length(which: Set, setting: Setting) -> Outcome:
         f"{plan[high, 'IDUE']} at {high:g} (mean size {average:.1f}); for the {most} most frequent items alone it is "
         f"{least[low]} and {least[high]}."
     )
-    return Outcome(panels, findings, verdict, people.label)
+    return ExperimentResult(panels, findings, verdict, people.label)
 
 
 def _of(plan: dict[tuple[float, str], int], name: str) -> dict[float, int]:
     return {eps: length for (eps, of), length in plan.items() if of == name}
 
 
-def padding(setting: Setting) -> Outcome:
+def padding(setting: Setting) -> ExperimentResult:
     """IDUE-PS against OUE-PS, each padded as the planner says for its estimate, on the three data sets."""
     levels = (1.0, 2.0, 4.0) if setting.quick else (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
     every = {which.name: which for which in (CLOTHING, RETAIL, KOSARAK)}
@@ -448,9 +454,9 @@ def padding(setting: Setting) -> Outcome:
         + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%}" for label in crowds)
         + " of what is left."
     )
-    return Outcome(panels, tuple(findings), verdict, "; ".join(people.label for people in crowds.values()))
+    return ExperimentResult(panels, tuple(findings), verdict, "; ".join(people.label for people in crowds.values()))
 
 
-def _shrunk(people: People, length: int, eps: float, name: str, setting: Setting) -> float:
+def _shrunk(people: ItemHolders, length: int, eps: float, name: str, setting: Setting) -> float:
     """The error of empirical Bayes, simulated."""
     return mean([squared(each.shrunk, people) for each in repeated(people, length, eps, name, setting)])

@@ -15,7 +15,7 @@ import numpy as np
 from aggregator.estimate.error import expected_mse
 from aggregator.reproduce import crowd
 from aggregator.reproduce.data import DataFolder
-from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from aggregator.reproduce.idldp.surveys import (
     EPSILON,
     FULL,
@@ -23,8 +23,8 @@ from aggregator.reproduce.idldp.surveys import (
     SPARSE,
     USUAL,
     Exact,
+    ItemHolders,
     Parts,
-    People,
     Simulated,
     campaign,
     expected,
@@ -67,14 +67,14 @@ def bits(channel: Channel) -> Bits:
 
 
 def repeated(
-    people: People, length: int, eps: float, name: str, setting: Setting, parts: Parts = USUAL
+    people: ItemHolders, length: int, eps: float, name: str, setting: Setting, parts: Parts = USUAL
 ) -> list[Simulated]:
     """Simulated surveys, as many as the setting repeats."""
     terms = campaign(people.size, length, eps, RECIPES[name], parts)
     return [survey(people, length, terms, setting.generator) for _ in range(setting.repeats)]
 
 
-def exactly(people: People, length: int, eps: float, name: str, parts: Parts = USUAL) -> Exact:
+def exactly(people: ItemHolders, length: int, eps: float, name: str, parts: Parts = USUAL) -> Exact:
     """The exact errors of a mechanism; OUE and RAPPOR have the same integers for items alone and with dummies."""
     if name in ("RAPPOR", "OUE"):
         return expected(people, length, bits(campaign(people.size, 0, eps, RECIPES[name], parts).channel))
@@ -88,12 +88,12 @@ def shown(name: str, x: Iterable[float], y: Iterable[float], role: str, *, marks
 
 def synthetic(
     size: int, law: np.ndarray[tuple[int, ...], np.dtype[np.float64]], label: str, setting: Setting
-) -> People:
+) -> ItemHolders:
     """People with one item each, by a law."""
-    return People(np.arange(CROWD + 1), setting.generator.choice(size, size=CROWD, p=law), size, label)
+    return ItemHolders(np.arange(CROWD + 1), setting.generator.choice(size, size=CROWD, p=law), size, label)
 
 
-def figure_2(setting: Setting) -> Outcome:
+def figure_2(setting: Setting) -> ExperimentResult:
     """Power-law and uniform data: expected and simulated errors of five mechanisms."""
     levels = SPARSE if setting.quick else FULL
     rank = np.arange(1, POWER + 1)
@@ -205,7 +205,7 @@ def figure_2(setting: Setting) -> Outcome:
         f"2 eps, IDUE has {at('uniform', 'IDUE', one) / at('uniform', 'OUE', one):.0%} of OUE's squared error at 1 nat "
         f"and {at('uniform', 'IDUE', two) / at('uniform', 'OUE', two):.0%} at 2."
     )
-    return Outcome(panels, findings, verdict)
+    return ExperimentResult(panels, findings, verdict)
 
 
 def _projective(size: int, eps: float) -> tuple[float, int]:
@@ -215,29 +215,29 @@ def _projective(size: int, eps: float) -> tuple[float, int]:
     return expected_mse(plain) / expected_mse(unary), plain.output_bits
 
 
-def _read(data: DataFolder, label: str) -> People:
-    return People.first(data.retail() if label == "Retail" else data.kosarak())
+def _read(data: DataFolder, label: str) -> ItemHolders:
+    return ItemHolders.first(data.retail() if label == "Retail" else data.kosarak())
 
 
-def _partly(people: People) -> str:
+def _partly(people: ItemHolders) -> str:
     return "" if ", whole" in people.label else "; a part of the data, not beside the paper's numbers"
 
 
-def _title(label: str, people: People) -> str:
+def _title(label: str, people: ItemHolders) -> str:
     return f"{label}, first items" + (", of a part" if _partly(people) else "")
 
 
-def figure_3_retail(setting: Setting) -> Outcome:
+def figure_3_retail(setting: Setting) -> ExperimentResult:
     """First items of Retail: total error, and RE(20), by level."""
     return _figure_3("Retail", _read(setting.data, "Retail"), setting)
 
 
-def figure_3_kosarak(setting: Setting) -> Outcome:
+def figure_3_kosarak(setting: Setting) -> ExperimentResult:
     """The same of Kosarak."""
     return _figure_3("Kosarak", _read(setting.data, "Kosarak"), setting)
 
 
-def _figure_3(label: str, people: People, setting: Setting) -> Outcome:
+def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentResult:
     most = 20
     levels = SPARSE if setting.quick else FULL
     found: dict[tuple[str, str], list[float]] = {}
@@ -316,10 +316,10 @@ def _figure_3(label: str, people: People, setting: Setting) -> Outcome:
         f"IDUE has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's squared error at 1 nat; empirical Bayes leaves "
         f"{part('mse', BAYES, 'IDUE', one):.1%} of that, but draws frequent items to zero too."
     )
-    return Outcome(tuple(panels), findings, verdict, people.label)
+    return ExperimentResult(tuple(panels), findings, verdict, people.label)
 
 
-def figure_4(setting: Setting) -> Outcome:
+def figure_4(setting: Setting) -> ExperimentResult:
     """RE(k) by k at 2 nats."""
     eps = 2.0
     crowds = {label: _read(setting.data, label) for label in ("Retail", "Kosarak")}
@@ -376,13 +376,13 @@ def figure_4(setting: Setting) -> Outcome:
         f"Of frequent items IDUE has {max(best):.0%} of OUE's relative error at {eps:g} nats, however many of them are "
         "asked for (Retail, k = 10 to 100)."
     )
-    return Outcome(panels, findings, verdict, "; ".join(people.label for people in crowds.values()))
+    return ExperimentResult(panels, findings, verdict, "; ".join(people.label for people in crowds.values()))
 
 
-def figure_5(setting: Setting) -> Outcome:
+def figure_5(setting: Setting) -> ExperimentResult:
     """Two budgets, eps and twice it: error by the part of the items that has the smaller one."""
     most, eps = 50, 2.0
-    people = People.first(setting.data.retail())
+    people = ItemHolders.first(setting.data.retail())
     shares = (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8) if setting.quick else (0.01, *(p / 20 for p in range(1, 20)))
     cases: tuple[tuple[str, float, str], ...] = (("2 eps", 2.0, "published"), ("1.2 eps", 1.2, "other"))
     measures: dict[str, Callable[[Exact], float]] = {"mse": lambda one: one.mse, "re": lambda one: one.relative(most)}
@@ -451,4 +451,4 @@ def figure_5(setting: Setting) -> Outcome:
         f"At {eps:g} nats IDUE gains {1 - ratio[at[0.05]]:.0%} of OUE's squared error with 5% sensitive items, "
         f"{1 - ratio[at[0.2]]:.0%} with 20%, {1 - ratio[at[0.4]]:.0%} with 40%, if all others have twice the budget."
     )
-    return Outcome(tuple(panels), findings, verdict, people.label)
+    return ExperimentResult(tuple(panels), findings, verdict, people.label)

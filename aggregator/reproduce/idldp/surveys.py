@@ -52,7 +52,7 @@ USUAL: Parts = ((0.05, 1.0), (0.05, 1.2), (0.9, 2.0))
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class ItemHolders:
     """Everybody's set of items.
 
     Attributes:
@@ -68,7 +68,7 @@ class People:
     label: str
 
     @classmethod
-    def of(cls, baskets: Baskets) -> People:
+    def of(cls, baskets: Baskets) -> ItemHolders:
         """The sets of all baskets; what is in a basket twice is in its set once."""
         catalogue, codes = np.unique(baskets.items, return_inverse=True)
         owner = np.repeat(np.arange(len(baskets)), np.diff(baskets.offsets))
@@ -77,7 +77,7 @@ class People:
         return cls(np.append(0, np.cumsum(sizes)), pairs % len(catalogue), len(catalogue), baskets.label)
 
     @classmethod
-    def first(cls, baskets: Baskets) -> People:
+    def first(cls, baskets: Baskets) -> ItemHolders:
         """The first item of every basket, among all items."""
         catalogue, codes = np.unique(baskets.items, return_inverse=True)
         return cls(np.arange(len(baskets) + 1), codes[baskets.offsets[:-1]], len(catalogue), baskets.label)
@@ -114,7 +114,7 @@ class People:
 
 
 @lru_cache(maxsize=64)
-def chances(people: People, length: int) -> tuple[Floats, Floats]:
+def chances(people: ItemHolders, length: int) -> tuple[Floats, Floats]:
     """(m,) and (m,): the mean over people of the chance to tell an item, and of its square."""
     each = 1 / np.maximum(np.repeat(people.sizes, people.sizes), length)
     once, twice = (
@@ -185,7 +185,7 @@ class Exact:
         return float((self.parts @ each / self.counts[top]).mean())
 
 
-def expected(people: People, length: int, channel: Bits) -> Exact:
+def expected(people: ItemHolders, length: int, channel: Bits) -> Exact:
     """The exact errors of a survey; ``length`` is 0 where a person holds one item and nothing is padded."""
     chance, square = chances(people, max(length, 1))
     own, other = np.array(channel.own) / S, np.array(channel.other) / S
@@ -241,7 +241,7 @@ class Simulated:
         return found
 
 
-def survey(people: People, length: int, terms: Campaign, generator: np.random.Generator) -> Simulated:
+def survey(people: ItemHolders, length: int, terms: Campaign, generator: np.random.Generator) -> Simulated:
     """One report of everybody, the budgets dealt to the items anew."""
     order = generator.permutation(people.size)
     told = people.told(max(length, 1), generator)
@@ -258,24 +258,24 @@ def frequent(counts: Integers | Floats, most: int) -> Integers:
     return top
 
 
-def squared(found: Floats, people: People) -> float:
+def squared(found: Floats, people: ItemHolders) -> float:
     """Sum over the items of the squared error of the counts, over n   (Gu et al. 2020, sec. VII)."""
     return float(((found - people.counts) ** 2).sum() / len(people))
 
 
-def relative(found: Floats, people: People, most: int) -> float:
+def relative(found: Floats, people: ItemHolders, most: int) -> float:
     """RE(k): the mean relative error of the ``most`` frequent items   (Gu et al. 2020, sec. VII)."""
     truth = people.counts
     top = frequent(truth, most)
     return float((np.abs(found[top] - truth[top]) / truth[top]).mean())
 
 
-def variation(found: Floats, people: People) -> float:
+def variation(found: Floats, people: ItemHolders) -> float:
     """Half the sum of the errors, in shares of the people."""
     return float(np.abs(found - people.counts).sum() / 2 / len(people))
 
 
-def precision(found: Floats, people: People, most: int) -> float:
+def precision(found: Floats, people: ItemHolders, most: int) -> float:
     """The part of the ``most`` items of largest estimate that are among the ``most`` frequent."""
     return len(np.intersect1d(frequent(found, most), frequent(people.counts, most))) / most
 

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from aggregator.families.bits import idue
 from aggregator.families.bits import recipe as unary
 from aggregator.families.decoder import Floats
-from aggregator.reproduce.experiment import Finding, Outcome, Setting
+from aggregator.reproduce.experiment import ExperimentResult, Finding, Setting
 from protocol import exact
 from protocol.channels import Bits
 from protocol.channels.bits.channel import S
@@ -57,7 +57,7 @@ def total(channel: Bits) -> tuple[float, float]:
     return float(sizes @ fixed + held.min()), float(sizes @ fixed + held.max())
 
 
-def table_1(setting: Setting) -> Outcome:
+def table_1(setting: Setting) -> ExperimentResult:
     asked = notion(TOY)
     best = idue.idue(asked)
     own, other = np.array(best.own) / S, np.array(best.other) / S
@@ -120,7 +120,7 @@ def table_1(setting: Setting) -> Outcome:
         f"Table I's IDUE is better than printed: {low:.2f} n to {high:.2f} n in total, not 8.68 n to 8.86 n, which is "
         f"what its two-digit probabilities give; OUE has {rows['OUE'][1]:.2f} n."
     )
-    return Outcome((), findings, verdict)
+    return ExperimentResult((), findings, verdict)
 
 
 def _local(asked: Graded, setting: Setting) -> float:
@@ -155,7 +155,7 @@ def _local(asked: Graded, setting: Setting) -> float:
     return max(0.0, 1 - min(found) / ours)
 
 
-def theorem_4(setting: Setting) -> Outcome:
+def theorem_4(setting: Setting) -> ExperimentResult:
     """All pairs of sets of a small catalogue, by the law of every output."""
     domain = Items(2, 3)
     budgets = [exact.level_from(nats) for nats in (1.0, 1.5, 3.0)]
@@ -203,7 +203,7 @@ def theorem_4(setting: Setting) -> Outcome:
         f"IDUE-PS keeps what Theorem 4 says for sets, checked over all {len(tight)} pairs of sets of a small "
         f"catalogue; the level that halftruth certifies for a pair is up to {max(less):.0%} lower."
     )
-    return Outcome((), findings, verdict)
+    return ExperimentResult((), findings, verdict)
 
 
 def _outputs(channel: Bits, law: dict[int, int]) -> list[float]:

@@ -18,7 +18,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import lip_response, published_lip_response, symmetric_lip
 from aggregator.reproduce import crowd
 from aggregator.reproduce.data import SOURCES
-from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from aggregator.reproduce.lip.published import (
     BROKEN,
     EPSILON,
@@ -40,7 +40,7 @@ from aggregator.reproduce.lip.published import (
 from protocol.channels import Channel
 
 
-def legality(setting: Setting) -> Outcome:
+def legality(setting: Setting) -> ExperimentResult:
     grid = tuple(step / 20 for step in range(1, 201))
     named = {"20 values, even": (1,) * 20, "P1 = 0.1": bit("0.1"), "P1 = 0.01": bit("0.01")}
     smallest = {name: min(prior) / sum(prior) for name, prior in named.items()}
@@ -114,10 +114,10 @@ def legality(setting: Setting) -> Outcome:
         f"The published LIP channel is safe only for even priors of few values: at 1 nat all shares must be above "
         f"{1 / (math.e + 1):.1%}; it is refused elsewhere."
     )
-    return Outcome((edge, levels, unprotected), findings, verdict)
+    return ExperimentResult((edge, levels, unprotected), findings, verdict)
 
 
-def numbers(setting: Setting) -> Outcome:
+def numbers(setting: Setting) -> ExperimentResult:
     cases = [(1.0, "0.01"), (1.0, "0.1"), (2.0, "0.01"), (2.0, "0.1"), (2.0, "0.3"), (4.0, "0.01"), (4.0, "0.1")]
     findings = []
     shares = []
@@ -141,10 +141,10 @@ def numbers(setting: Setting) -> Outcome:
         f"Of what the published channel claims to gain over the prior, the legal optimum gains {min(shares):.0%} to "
         f"{max(shares):.0%}, the less the rarer the yes and the smaller eps."
     )
-    return Outcome((), tuple(findings), verdict)
+    return ExperimentResult((), tuple(findings), verdict)
 
 
-def example_1(setting: Setting) -> Outcome:
+def example_1(setting: Setting) -> ExperimentResult:
     people, prior = 100, bit("0.1")
     share = prior[1] / sum(prior)
     levels = tuple(quarter / 4 for quarter in range(2, 21))
@@ -205,7 +205,7 @@ def example_1(setting: Setting) -> Outcome:
         "error of "
         f"LDP with the same prior, not the {people * of_bit(one, prior) / ldp:.0%} of the published channel."
     )
-    return Outcome((panel,), findings, verdict)
+    return ExperimentResult((panel,), findings, verdict)
 
 
 def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting: Setting) -> Floats:
@@ -219,7 +219,7 @@ def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting
     return np.array(squares)
 
 
-def figure_5(setting: Setting) -> Outcome:
+def figure_5(setting: Setting) -> ExperimentResult:
     levels = tuple(half / 2 for half in range(2, 11))
     panels = []
     for share in setting.track(("0.5", "0.99", "0.1")):
@@ -263,7 +263,7 @@ def figure_5(setting: Setting) -> Outcome:
         "legal "
         f"LIP takes it to {math.sqrt(of_bit(lip_response((1, 1), level(1)), (1, 1))):.3f}."
     )
-    return Outcome(tuple(panels), findings, verdict)
+    return ExperimentResult(tuple(panels), findings, verdict)
 
 
 def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, free: bool) -> Panel:
@@ -300,7 +300,7 @@ def _crossing(prior: Sequence[int], half: Callable[[float], Channel]) -> float:
     return found
 
 
-def figure_6_cns(setting: Setting) -> Outcome:
+def figure_6_cns(setting: Setting) -> ExperimentResult:
     panels = [_bit_panel(f"P1 = {share}", bit(share), FULL, free=False) for share in setting.track(("0.5", "0.01"))]
     rare = bit("0.01")
     theirs = _crossing(rare, lambda half: published_lip_response(rare, level(half)))
@@ -340,10 +340,10 @@ def figure_6_cns(setting: Setting) -> Outcome:
         "Half the level of LIP does not replace LDP: what let it was a channel at several times its stated level "
         f"({true_level(one, rare):.2f} nats stated as 0.5 with P1 = 0.01)."
     )
-    return Outcome(tuple(panels), findings, verdict)
+    return ExperimentResult(tuple(panels), findings, verdict)
 
 
-def figure_9a(setting: Setting) -> Outcome:
+def figure_9a(setting: Setting) -> ExperimentResult:
     clicks = setting.data.kosarak()
     times = clicks.times
     pages = int((times > 0).sum())
@@ -386,4 +386,4 @@ def figure_9a(setting: Setting) -> Outcome:
         "legal LIP at "
         f"1 nat has {math.sqrt(of_bit(lip_response(prior, level(1)), prior) / (share * (1 - share))):.2%} of its error."
     )
-    return Outcome((panel,), findings, verdict, clicks.label)
+    return ExperimentResult((panel,), findings, verdict, clicks.label)

@@ -21,7 +21,7 @@ from aggregator.families.response.recipe import lip_response, published_lip_resp
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.data import DISTRICTS
-from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting, parted
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, parted
 from aggregator.reproduce.lip.published import (
     BROKEN,
     EPSILON,
@@ -59,7 +59,7 @@ FAINT = 1e-12
 """Below this part of the likeliest sum's probability, the probability of a sum is not known well enough to compare."""
 
 
-def figure_8(setting: Setting) -> Outcome:
+def figure_8(setting: Setting) -> ExperimentResult:
     """Everybody has a prior of their own, uniform in 0 .. 1; with 5, 500 and 50,000 people, and a trusted server."""
     crowds, levels = (5, 500, 50_000), SPARSE
     shares = {people: np.clip(np.rint(setting.generator.random(people) * UNIT), 1, UNIT - 1) for people in crowds}
@@ -160,7 +160,7 @@ def figure_8(setting: Setting) -> Outcome:
         "the "
         f"published {root('published') / root('ldp'):.0%} leave {1 - legal[many, 1.0]:.0%} of the people unprotected."
     )
-    return Outcome(panels, findings, verdict)
+    return ExperimentResult(panels, findings, verdict)
 
 
 def _alone(share: str) -> float:
@@ -270,7 +270,7 @@ REGION = 28 * DISTRICTS + 17
 """Latitude 50 to 55, longitude -10 to 0: the district that holds the paper's region, most of the United Kingdom."""
 
 
-def figure_8b_cns(setting: Setting) -> Outcome:
+def figure_8b_cns(setting: Setting) -> ExperimentResult:
     """Whether the last check-in was in one district, everybody's own earlier ones being their prior."""
     places = setting.data.last_check_ins()
     people = len(places.last)
@@ -343,10 +343,10 @@ def figure_8b_cns(setting: Setting) -> Outcome:
         f"For a bit that people's own history nearly tells, legal LIP at 1 nat has {best / ldp:.1%} of LDP's error and "
         f"{best / math.sqrt(alone):.1%} of the priors' own: there is little left to report."
     )
-    return Outcome((panel,), findings, verdict, places.label)
+    return ExperimentResult((panel,), findings, verdict, places.label)
 
 
-def figure_9b(setting: Setting) -> Outcome:
+def figure_9b(setting: Setting) -> ExperimentResult:
     """The histogram of last check-ins over the world's districts, with the earlier ones as everybody's prior."""
     places = setting.data.last_check_ins()
     earlier = places.earlier
@@ -433,7 +433,7 @@ def figure_9b(setting: Setting) -> Outcome:
         "error at "
         f"2 nats and {math.sqrt(best[at[4.0]] / ldp[at[4.0]]):.0%} at 4, with the same prior in the estimate."
     )
-    return Outcome((panel,), findings, verdict, places.label)
+    return ExperimentResult((panel,), findings, verdict, places.label)
 
 
 def _population_error(channel: Channel, prior: Sequence[int], truth: Floats) -> float:
@@ -460,7 +460,7 @@ METHODS = {
 """Notion and method, with the name and the role of the curve."""
 
 
-def one_step(setting: Setting) -> Outcome:
+def one_step(setting: Setting) -> ExperimentResult:
     """The papers' estimate is one step of expectation maximisation: what that means where the prior is wrong."""
     size, eps, wrong = 100, 1.0, 0.3
     prior = tuple(math.ceil(2**40 / rank) for rank in range(1, size + 1))
@@ -534,7 +534,7 @@ def one_step(setting: Setting) -> Outcome:
         "from the "
         f"truth for any crowd, while LDP at the same eps comes within {bayes[-1]:.2f} with {crowds[-1]:,} people."
     )
-    return Outcome((panel,), findings, verdict)
+    return ExperimentResult((panel,), findings, verdict)
 
 
 def _step_apart(terms: Campaign, prior: Sequence[int], counted: Tally) -> float:

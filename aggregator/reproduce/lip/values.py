@@ -17,7 +17,7 @@ from aggregator.families.mechanism import Question
 from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.planner.choice import Candidate, candidates
 from aggregator.reproduce import crowd
-from aggregator.reproduce.experiment import Curve, Finding, Outcome, Panel, Setting, parted
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, parted
 from aggregator.reproduce.lip.published import (
     BROKEN,
     EPSILON,
@@ -36,7 +36,7 @@ from protocol.channels import Channel
 from protocol.notions import Information, Ldp
 
 
-def figure_6a(setting: Setting) -> Outcome:
+def figure_6a(setting: Setting) -> ExperimentResult:
     size, people = 5, 40 if setting.quick else 500
     levels = SPARSE if setting.quick else FULL
     priors = [
@@ -95,7 +95,7 @@ def figure_6a(setting: Setting) -> Outcome:
         f"{math.sqrt(errors['best'][at[1.0]] / errors['ldp'][at[1.0]]):.0%} of the error of k-ary LDP with the same "
         "priors."
     )
-    return Outcome((panel,), findings, verdict)
+    return ExperimentResult((panel,), findings, verdict)
 
 
 def _legal_half(priors: Sequence[Sequence[int]], levels: Sequence[float]) -> list[bool]:
@@ -120,7 +120,7 @@ def _spans(chosen: Sequence[float], levels: Sequence[float]) -> str:
     return f"at {', '.join(f'{eps:g}' for eps in chosen)} nats" if chosen else "at no level drawn"
 
 
-def figure_6b(setting: Setting) -> Outcome:
+def figure_6b(setting: Setting) -> ExperimentResult:
     eps = 1.0
     sizes = tuple(range(2, 21))
     names = ("published", "half", "ldp", "best", "best half")
@@ -184,7 +184,7 @@ def figure_6b(setting: Setting) -> Outcome:
         "k-ary LDP "
         f"{math.sqrt(errors['ldp'][-1]):.2f}; the published channel's level there is {true[-1]:.2f} nats."
     )
-    return Outcome((panel, levels), findings, verdict)
+    return ExperimentResult((panel, levels), findings, verdict)
 
 
 # Fig. 7: histograms.
@@ -221,7 +221,7 @@ def _far(prior: Sequence[int], setting: Setting) -> dict[str, tuple[float, float
     return found
 
 
-def figure_7(setting: Setting) -> Outcome:
+def figure_7(setting: Setting) -> ExperimentResult:
     size = 20
     levels = SPARSE if setting.quick else FULL
     laws = {
@@ -343,4 +343,4 @@ def figure_7(setting: Setting) -> Outcome:
         + ", ".join(f"{part:.0%} at {eps:g}" for eps, part in ratio.items())
         + " nats of the error of the best LDP channel with the same prior in the estimate."
     )
-    return Outcome(tuple(panels), findings, verdict)
+    return ExperimentResult(tuple(panels), findings, verdict)
