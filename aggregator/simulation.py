@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from aggregator.author.value_table import SheetError, read_sheet_by_class
 from protocol import personal
 from protocol.campaign import Campaign
-from protocol.domain import DITHER_BYTES, Answer, Buckets, Domain, Items
+from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line
 from protocol.keys import SECRET_BYTES, SigningKey
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
@@ -76,14 +76,13 @@ class Truth:
     def shares(self, domain: Domain) -> NDArray[np.float64]:
         """(k,) the distribution over the domain's inputs.
 
-        A number between two bucket edges counts for both, by its distance, as stochastic rounding would have it
-        on average.
+        A number that devices round at random counts for the two inputs around it, by its distance from each.
         """
         if isinstance(domain, Items):
             return self._holders(domain)
         shares = np.zeros(domain.size)
         for answer, count in zip(self.answers, self.counts, strict=True):
-            if isinstance(domain, Buckets):
+            if isinstance(domain, Line) and domain.rounds_randomly:
                 lower, part = domain.place(answer)
                 shares[lower + 1] += count * part
                 shares[lower] += count * (1 - part)

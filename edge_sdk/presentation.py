@@ -17,7 +17,7 @@ from edge_sdk.campaigns.role import priors_of
 from edge_sdk.device import Device
 from protocol import keys
 from protocol.campaign import require_campaign
-from protocol.domain import Grid, Items
+from protocol.domain import Buckets, Grid, Items, NumberRange
 from protocol.envelope import decode
 from protocol.errors import CampaignError
 
@@ -27,11 +27,15 @@ class Question:
     """What can be answered, in parts.
 
     Attributes:
-        kind: "values", "grid", "buckets" or "items".
+        kind: "values", "ordered", "grid", "buckets", "number", "date" or "items".
         size: the number of answers; for items, of items.
-        labels: the values, the items, or the edges of the buckets, in order, as answers are given; empty for a grid.
+        labels: the values, the items, the days, or the edges of the buckets, in order, as answers are given; empty for
+            a grid and for evenly spaced numbers.
         shown: the same in the person's language.
         south, north, west, east, step: of a grid, microdegrees; 0 for the others.
+        low, high: the lowest and the highest number that can be answered, as text; "" for what is no number.
+        places: decimal places of the numbers.
+        unit: what the numbers count; "" where the campaign does not say.
     """
 
     kind: str
@@ -43,6 +47,10 @@ class Question:
     west: int = 0
     east: int = 0
     step: int = 0
+    low: str = ""
+    high: str = ""
+    places: int = 0
+    unit: str = ""
 
     def cell(self, row: int, column: int) -> str:
         """The answer that a cell of a grid stands for, counted from the south-west: its middle, as text."""
@@ -84,6 +92,12 @@ def question(device: Device, campaign_id: bytes, language: str | None = None) ->
         return Question(
             domain.kind, domain.size, (), (), domain.south, domain.north, domain.west, domain.east, domain.step
         )
+    ends = (domain.label(0), domain.label(domain.size - 1))
+    if isinstance(domain, NumberRange):
+        return Question(domain.kind, domain.size, low=ends[0], high=ends[1], places=domain.places, unit=domain.unit)
+    if isinstance(domain, Buckets):
+        labels = tuple(map(domain.label, range(domain.size)))
+        return Question(domain.kind, domain.size, labels, labels, low=ends[0], high=ends[1], places=domain.places)
     size = domain.count if isinstance(domain, Items) else domain.size
     labels = tuple(domain.label(x) for x in range(size))
     return Question(domain.kind, size, labels, campaign.texts(language).labels or labels)

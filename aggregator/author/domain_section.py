@@ -5,23 +5,53 @@ The domain's own constructor judges it; here the entries are only read, and numb
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 
-from aggregator.author.toml_section import DraftError, Section, finite
-from protocol.domain import MICRODEGREES, Buckets, Domain, Grid, Items, Values
+from aggregator.author.toml_section import DraftError, Section, count, finite
+from protocol.domain import MICRODEGREES, Buckets, Dates, Domain, Grid, Items, NumberRange, OrderedValues, Values
+
+KINDS = ("values", "grid", "number", "date", "buckets", "items")
 
 
 def domain_of(section: Section) -> Domain:
     """The domain of ``[domain]``."""
-    kind = section.choice("kind", ("values", "grid", "buckets", "items"))
+    kind = section.choice("kind", KINDS)
     if kind == "values":
-        return Values(tuple(section.list_of("values", str, "texts, one for each value")))
+        labels = tuple(section.list_of("values", str, "texts, one for each value"))
+        return OrderedValues(labels) if section.flag("ordered", "the values go from least to most") else Values(labels)
     if kind == "grid":
         return Grid(*(_microdegrees(section, name) for name in ("south", "north", "west", "east", "step")))
     if kind == "buckets":
         return Buckets.of(section.list_of("edges", (int, Decimal), "increasing numbers"))
+    if kind == "number":
+        return _numbers(section)
+    if kind == "date":
+        step = count(section, "step", 1)
+        return Dates.of(_day(section, "first"), _day(section, "last"), step, clamp=_clamps(section))
     padding = section.take("padding", int, 'the number of items a set is padded to, or "auto"')
     return Items(padding, _items(section))
+
+
+def _numbers(section: Section) -> NumberRange:
+    """The numbers low, low + step, ..., high."""
+    number = (int, Decimal)
+    low, high = (section.take(name, number, "a number") for name in ("low", "high"))
+    step = section.take("step", number, "the distance between two numbers that are told apart", default=1)
+    unit = section.take("unit", str, "what the numbers count, such as years", default="")
+    random = section.choice("rounding", ("nearest", "random"), default="nearest") == "random"
+    return NumberRange.of(low, high, step, random=random, clamp=_clamps(section), unit=unit)
+
+
+def _day(section: Section, name: str) -> str:
+    day: datetime.date = section.take(name, datetime.date, "a day, such as 2026-12-01")
+    if isinstance(day, datetime.datetime):
+        raise DraftError(f"[domain] {name} is a day, such as 2026-12-01, without a time")
+    return day.isoformat()
+
+
+def _clamps(section: Section) -> bool:
+    return section.flag("clamp", "what lies outside counts as the nearer end")
 
 
 def _items(section: Section) -> tuple[str, ...] | int:

@@ -32,7 +32,7 @@ from aggregator.planner.choice import AUTO, Unsuited, chosen, own_prior_channel
 from aggregator.planner.padding import choose_padding, read_sets
 from protocol.campaign import ENROLMENTS, Campaign
 from protocol.channels import Channel, Table
-from protocol.domain import Buckets, Domain, Items
+from protocol.domain import Domain, Items, Line
 from protocol.errors import NotionError
 from protocol.notions import Ldp, MutualInformation, Notion, OwnPrior, TranscriptPrior
 from protocol.notions.classes import class_channels
@@ -236,8 +236,8 @@ def _gaussian(section: Section, question: Question) -> Channel:
     sigma = finite("mechanism", "sigma", section.take("sigma", (int, Decimal), "the noise's width in steps, above 0"))
     if sigma <= 0:
         raise DraftError("[mechanism] sigma is the noise's width in steps, above 0")
-    if not (isinstance(question.domain, Buckets) and isinstance(question.notion, Ldp)):
-        raise DraftError(f'[mechanism] "{GAUSSIAN}" is made for numbers on a line: a buckets domain, notion ldp')
+    if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
+        raise DraftError(f'[mechanism] "{GAUSSIAN}" is made for numbers on a line, with notion ldp')
     return discrete_gaussian(question.size, float(sigma), question.notion.level)
 
 
@@ -250,9 +250,9 @@ def _averaged(section: Section, name: str, question: Question) -> Channel:
     if question.size > MOST_CONVEX:
         raise DraftError(f"[mechanism] distortion: it takes {MOST_CONVEX} values at most, not {question.size}")
     power = POWERS[distortion]
-    if power and not isinstance(domain, Buckets):
-        raise DraftError(f'[mechanism] distortion "{distortion}" is of numbers: a buckets domain, not {domain.kind}')
-    edges = [float(edge) for edge in domain.edges] if isinstance(domain, Buckets) else range(question.size)
+    if power and not isinstance(domain, Line):
+        raise DraftError(f'[mechanism] distortion "{distortion}" is of numbers, not {domain.kind}')
+    edges = [float(number) for number in domain.points] if isinstance(domain, Line) else range(question.size)
     apart = [[abs(one - other) ** power if one != other else 0.0 for other in edges] for one in edges]
     most = max(map(max, apart))
     try:

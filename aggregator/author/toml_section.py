@@ -77,6 +77,20 @@ class Section:
             raise DraftError(f"{self._entry(key)} is {what}, without the character U+0000")
         return value
 
+    def flag(self, key: str, what: str) -> bool:
+        """Whether ``key`` is true; false where it is left out.
+
+        Args:
+            what: when it is true, as an error says it.
+        Raises:
+            DraftError: neither true nor false.
+        """
+        self._known.add(key)
+        value = self._left.pop(key, False)
+        if not isinstance(value, bool):
+            raise DraftError(f"{self._entry(key)} is true where {what}, else false; not {shown(value)}")
+        return value
+
     def list_of(self, key: str, kind: type | tuple[type, ...], what: str) -> list[Any]:
         """The list at ``key``, every element of type ``kind``."""
         values: list[Any] = self.take(key, list, f"a list of {what}")

@@ -36,7 +36,7 @@ from aggregator.present.table import answer_table, estimate_table
 from aggregator.simulation import read_truth
 from aggregator.study import Study
 from protocol.campaign import Campaign
-from protocol.domain import DITHER_BYTES, Answer, Domain, Items
+from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line
 from protocol.errors import NotInDomain
 
 FILES = ("parquet", "geojson")
@@ -301,7 +301,7 @@ def _one_value(domain: Domain, text: str) -> int:
 
 
 def _value(domain: Domain, answer: Answer) -> int:
-    """The input that ``answer`` names, whatever the dither: of numbers, only the edges are values."""
+    """The input that ``answer`` names, whatever the dither: of randomly rounded numbers, only inputs are values."""
     if isinstance(domain, Items):
         members = [x for x in domain.members(answer) if x < domain.count]
         if len(members) != 1:
@@ -309,8 +309,9 @@ def _value(domain: Domain, answer: Answer) -> int:
         return members[0]
     x = domain.index(answer, bytes(DITHER_BYTES))
     if x != domain.index(answer, b"\xff" * DITHER_BYTES):
-        edges = ", ".join(map(domain.label, range(domain.size)))
-        raise Failure(f"a number between two edges is counted at both; ask for an edge: {edges}", BAD_DATA)
+        lower = domain.place(answer)[0] if isinstance(domain, Line) else x
+        nearest = " or ".join(map(domain.label, (lower, lower + 1)))
+        raise Failure(f"a number between two inputs is counted at both; ask for {nearest}", BAD_DATA)
     return x
 
 

@@ -27,7 +27,7 @@ from aggregator.estimate.result import estimate, reader_of
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol.campaign import Campaign
-from protocol.domain import Buckets
+from protocol.domain import Line
 from protocol.errors import HalftruthError
 
 
@@ -148,9 +148,9 @@ def mean(terms: Campaign, tally: Tally, *, level: float = 0.95) -> Answer:
         NotANumber: the values are not numbers.
         NotEnough, NotInvertible
     """
-    if not isinstance(terms.domain, Buckets):
-        raise NotANumber(f"{terms.title!r} asks for {terms.domain.kind}, which have no mean; a buckets domain has")
-    return weighted(terms, tally, [float(edge) for edge in terms.domain.edges], level=level, what="mean")
+    if not isinstance(terms.domain, Line):
+        raise NotANumber(f"{terms.title!r} asks for {terms.domain.kind}, which have no mean; numbers have one")
+    return weighted(terms, tally, [float(number) for number in terms.domain.points], level=level, what="mean")
 
 
 def total(terms: Campaign, tally: Tally, *, population: int | None = None, level: float = 0.95) -> Answer:

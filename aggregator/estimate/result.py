@@ -35,7 +35,7 @@ from aggregator.estimate.transcript import TranscriptTally
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import Buckets, Items
+from protocol.domain import Items, Line
 from protocol.notions import Information, MutualInformation
 
 MOVED = 5e-4
@@ -47,12 +47,20 @@ UNKNOWN = 0.5
 WRONG_PRIOR = "map"
 """The method where the outputs contradict the prior and nobody asked for one: it leaves the prior as far as they do."""
 
-VALUE_KINDS = {"values": "value", "grid": "cell", "buckets": "randomly rounded number", "items": "item"}
+VALUE_KINDS = {
+    "values": "value",
+    "ordered": "value",
+    "grid": "cell",
+    "buckets": "randomly rounded number",
+    "number": "number",
+    "date": "date",
+    "items": "item",
+}
 """What one value of each kind of domain is called in tables for programs."""
 
 ROUNDED = (
-    "a share is of the numbers rounded to that edge, not of a bin between edges: each device rounds its number to one "
-    "of the two edges around it at random, the nearer one more often, so that means and sums are unbiased"
+    "a share is of the answers rounded to that number, not of a bin between two: each device rounds its answer to one "
+    "of the two numbers around it at random, the nearer one more often, so that means and sums are unbiased"
 )
 
 ONE_DEVICE = (
@@ -163,12 +171,13 @@ class Estimate:
     @property
     def value_kind(self) -> str:
         """What one value is, in a word or two."""
-        return VALUE_KINDS[self.terms.domain.kind]
+        return VALUE_KINDS["buckets" if self.note else self.terms.domain.kind]
 
     @property
     def note(self) -> str | None:
         """What the values are, where a reader would take them for something else."""
-        return ROUNDED if isinstance(self.terms.domain, Buckets) else None
+        domain = self.terms.domain
+        return ROUNDED if isinstance(domain, Line) and domain.rounds_randomly else None
 
     @property
     def epsilon(self) -> float:
@@ -295,7 +304,7 @@ def estimate(
         shares = consistent(method, decoder, share, n, None, prior, warnings, reported)
     else:
         raw, se = linear.raw, linear.se
-        method = method or default_method(decoder, prior, se, ordered=isinstance(terms.domain, Buckets))
+        method = method or default_method(decoder, prior, se, ordered=terms.domain.ordered)
         low, high = linear.intervals(1 - level)
         all_low, all_high = linear.intervals((1 - level) / reported.count)
         if linear.between is not None and not linear.between.freedom:

@@ -23,7 +23,7 @@ from aggregator.families.mechanism import LIP, Mechanism, Question
 from aggregator.planner.catalogue import CATALOGUE
 from protocol import notions
 from protocol.channels import Channel
-from protocol.domain import Buckets
+from protocol.domain import Line
 from protocol.errors import BadData, HalftruthError
 from protocol.notions import Certificate, HighLow, Information, Ldp, OwnPrior
 
@@ -132,7 +132,7 @@ def weigh(
     with suppress(NotInvertible):
         raw_mse = expected_mse(channel, p, reported, reference)
         weight = reported.reader(channel, reference).weight * reported.factor
-    numbers = question.domain.edges if isinstance(question.domain, Buckets) else None
+    numbers = question.domain.points if isinstance(question.domain, Line) else None
     of_mean = None if numbers is None else math.nan
     if numbers is not None:
         with suppress(NotInvertible):

@@ -45,7 +45,7 @@ from aggregator.present.trends import basis, between, dates, ends, foremost, pla
 from aggregator.present.trends import interval_name as interval_of_change
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.domain import MICRODEGREES, Buckets, Domain, Grid, Items
+from protocol.domain import MICRODEGREES, Dates, Domain, Grid, Items, Line
 from protocol.notions import Certificate, Classes, Information, OwnPrior, Promise, TranscriptPrior
 from protocol.notions.information import RADIUS_UNITS
 
@@ -523,8 +523,9 @@ def _answers(domain: Domain) -> str:
         return (
             f"a place on a map of {domain.rows:,} by {domain.columns:,} cells, {domain.step / MICRODEGREES:.9g}° a side"
         )
-    if isinstance(domain, Buckets):
-        return f"a number from {domain.label(0)} to {domain.label(domain.size - 1)}, told at {domain.size:,} edges"
+    if isinstance(domain, Line):
+        what = "day" if isinstance(domain, Dates) else "number"
+        return f"a {what} from {domain.span}, rounded to one of {domain.size:,}"
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
         return f"a set of {items}, of which one among {domain.padding:,} is told"

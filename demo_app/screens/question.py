@@ -6,7 +6,7 @@ One idea: the answer stays on this screen and the next as text, as the device pa
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kivy.clock import Clock
 from kivy.metrics import dp
@@ -23,6 +23,9 @@ from demo_app.theme import READABLE
 from demo_app.widgets.choice import ChoiceList, ItemSet
 from demo_app.widgets.gridmap import GridMap
 from demo_app.widgets.slider import NumberSlider
+
+if TYPE_CHECKING:  # loaded with the first campaign
+    from edge_sdk.presentation import Question
 
 SHORT = 40
 """Letters: a longer question stands in smaller ones, and leaves more room for the answer."""
@@ -97,8 +100,8 @@ class QuestionView(View):
             )
             made.bind(on_cell=lambda _, row, column: self._choose(question.cell(row, column)))
             return made
-        if question.kind == "buckets":
-            return self._number(question.labels)
+        if question.low:
+            return self._number(question)
         # The width it will have: a long list measures its texts once.
         width = self._box.width - self._box.padding[0] - self._box.padding[2]
         if question.kind == "items":
@@ -110,9 +113,14 @@ class QuestionView(View):
         one.bind(on_choice=lambda _, x: self._choose(question.labels[x]))
         return one
 
-    def _number(self, edges: tuple[str, ...]) -> Widget:
-        places = max(len(edge.partition(".")[2]) for edge in edges)
-        made = NumberSlider(name="number", low=float(edges[0]), high=float(edges[-1]), places=places)
+    def _number(self, question: Question) -> Widget:
+        made = NumberSlider(
+            name="number",
+            low=float(question.low),
+            high=float(question.high),
+            places=question.places,
+            unit=question.unit,
+        )
         made.bind(on_number=lambda _, text: self._choose(text, bool(text)))
         scroll = ScrollView(do_scroll_x=False, bar_width=dp(4))
         scroll.add_widget(made)

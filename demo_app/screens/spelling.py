@@ -28,7 +28,7 @@ def spelled(kind: str, value: str, names: Mapping[str, str]) -> str:
             longitude=written(longitude.lstrip("-")),
             east=say("map.west" if longitude.startswith("-") else "map.east"),
         )
-    if kind == "buckets":
+    if kind in ("buckets", "number"):
         return written(value)
     if kind == "items":
         return ", ".join(names.get(item, item) for item in value.split(ITEMS_BETWEEN))

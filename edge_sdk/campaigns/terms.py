@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from protocol import exact
 from protocol.address import host_of
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import Buckets, Domain, Grid
+from protocol.domain import Dates, Domain, Grid, Line
 from protocol.notions import Certificate, OwnPrior, Promise
 from protocol.texts import Texts
 
@@ -229,6 +229,8 @@ def _answers(domain: Domain) -> str:
         return (
             f"A position, rounded to one of {domain.size} cells of {domain.step / 10**6:g} degrees: latitude,longitude."
         )
-    if isinstance(domain, Buckets):
-        return f"A number from {domain.label(0)} to {domain.label(domain.size - 1)}, rounded to one of {domain.size}."
+    if isinstance(domain, Line):
+        what = "day" if isinstance(domain, Dates) else "number"
+        outside = " What lies outside counts as the nearer end." if domain.clamps else ""
+        return f"A {what} from {domain.span}, rounded to one of {domain.size}.{outside}"
     return f"One of {domain.size} values."

@@ -65,7 +65,7 @@ class Source:
         field: a number: which word of the last line, from 0, or from -1 at its end; a text: the names that lead to the
             reading in a JSON value, with dots between them; None: the whole line.
         separator: between the words; None for blanks.
-        scale: what a number is multiplied by, in a campaign of buckets.
+        scale: what a number is multiplied by, in a campaign that asks for one.
         outside: what becomes of a number or a position outside of the question: "clamp" takes the nearest one inside,
             "skip" reports nothing, which tells whoever sees the reports that it was outside.
         instead: what is answered where the source gives nothing that the question allows; None reports nothing.

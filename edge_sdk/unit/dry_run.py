@@ -60,7 +60,7 @@ def fit(configuration: Configuration, terms: Campaign) -> tuple[int, float, Answ
     Raises:
         ConfigurationRefused: a key that means nothing in this campaign.
     """
-    from protocol.domain import Buckets
+    from protocol.domain import Line
 
     source = configuration.source
     every = configuration.every or max(1, terms.period_seconds // terms.answers_per_period)
@@ -71,7 +71,7 @@ def fit(configuration: Configuration, terms: Campaign) -> tuple[int, float, Answ
     timeout = min(DEFAULT_TIMEOUT, every / 2) if source.timeout is None else source.timeout
     if timeout + SETTLE_SECONDS >= every:
         raise ConfigurationRefused(f"[source] timeout is below the {every} seconds between two readings")
-    if source.scale is not None and not isinstance(terms.domain, Buckets):
+    if source.scale is not None and not isinstance(terms.domain, Line):
         raise ConfigurationRefused("[source] scale is for numbers, and this campaign does not ask for one")
     instead = None
     if source.instead is not None:

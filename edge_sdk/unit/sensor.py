@@ -216,14 +216,14 @@ def _json(text: str, names: str) -> str:
 
 def answer_of(domain: Domain, text: str, source: Source) -> Answer | None:
     """The answer that a reading spells; None where the question allows none such."""
-    from protocol.domain import DITHER_BYTES, Buckets, Grid
+    from protocol.domain import DITHER_BYTES, Grid, Line
 
     try:
         answer = domain.parse(text)
-        if isinstance(domain, Buckets) and isinstance(answer, Fraction):
+        if isinstance(domain, Line) and isinstance(answer, Fraction):
             answer *= source.scale or 1
             if source.outside == CLAMP:
-                answer = min(max(answer, domain.edges[0]), domain.edges[-1])
+                answer = min(max(answer, domain.points[0]), domain.points[-1])
         if isinstance(domain, Grid) and isinstance(answer, tuple) and source.outside == CLAMP:
             answer = _inside(domain, answer)
         domain.index(answer, bytes(DITHER_BYTES))

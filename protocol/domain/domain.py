@@ -1,16 +1,13 @@
-"""Domains of one value: a list of labels, a map in cells, numbers between edges (SPEC 4).
+"""What a domain is, and the domains of a label or a place: a list of values, a map in cells (SPEC 4).
 
-One idea: a domain turns what an app or sensor has (a label, a position, a number) into an input index, exactly.
-Numbers are compared as rationals, so a border belongs to the same cell on every machine.
-
-What an input does to the report is the channel's business, not the domain's.
+A domain turns what an app or sensor has (a label, a position, a number) into an input index, exactly. Numbers are
+compared as rationals, so a border belongs to the same cell on every machine. What an input does to the report is the
+channel's business.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -34,6 +31,8 @@ class Domain(ABC):
     """A finite set of inputs with names."""
 
     kind: ClassVar[str]
+    ordered: ClassVar[bool] = False
+    """Whether the inputs are in an order that means something: "at most this answer" is a question one can ask."""
 
     @property
     @abstractmethod
@@ -46,7 +45,7 @@ class Domain(ABC):
 
         Args:
             dither: ``DITHER_BYTES`` random bytes, drawn once with each consent, so that the same answer is always the
-                same input. Only ``Buckets`` and ``Items`` look at them.
+                same input. Only ``Buckets``, ``NumberRange`` and ``Items`` look at them.
         Raises:
             NotInDomain: the domain has no such answer.
         """
@@ -81,7 +80,7 @@ class Values(Domain):
     kind: ClassVar[str] = "values"
 
     def __post_init__(self) -> None:
-        _require_size(len(self.labels))
+        require_size(len(self.labels))
         for label in self.labels:
             if not label or len(label) > MAX_LABEL or not codec.readable(label) or label != label.strip():
                 raise DomainError(
@@ -121,10 +120,17 @@ class Values(Domain):
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Values:
-        _, labels = codec.fields(value, 2, "a values domain", DomainError)
+        _, labels = codec.fields(value, 2, f"a domain of {cls.kind}", DomainError)
         if not isinstance(labels, list):
             raise DomainError("the values are an array of texts")
         return cls(tuple(codec.text(label, "a value", DomainError) for label in labels))
+
+
+class OrderedValues(Values):
+    """Labels in an order that means something, from least to most: never, seldom, often."""
+
+    kind: ClassVar[str] = "ordered"
+    ordered: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,7 @@ class Grid(Domain):
             raise DomainError("a grid's step is above 0 degrees")
         if (self.north - self.south) % self.step or (self.east - self.west) % self.step:
             raise DomainError("a grid's step divides its height and its width without remainder")
-        _require_size(self.size)
+        require_size(self.size)
 
     @property
     def rows(self) -> int:
@@ -177,7 +183,7 @@ class Grid(Domain):
 
     def _steps(self, degrees: Number, low: int, high: int) -> int:
         """Whole steps from ``low`` to a position; at ``high``, one fewer."""
-        numerator, denominator = _number(degrees).as_integer_ratio()
+        numerator, denominator = number_of(degrees).as_integer_ratio()
         numerator *= MICRODEGREES
         if not low * denominator <= numerator <= high * denominator:
             raise NotInDomain("the position lies outside the campaign's box")
@@ -187,13 +193,13 @@ class Grid(Domain):
         row, column = divmod(x, self.columns)
         latitude = Fraction(2 * self.south + (2 * row + 1) * self.step, 2 * MICRODEGREES)
         longitude = Fraction(2 * self.west + (2 * column + 1) * self.step, 2 * MICRODEGREES)
-        return f"{_decimal(latitude)},{_decimal(longitude)}"
+        return f"{decimal_of(latitude)},{decimal_of(longitude)}"
 
     def parse(self, text: str) -> Answer:
         parts = text.split(",")
         if len(parts) != 2:
             raise NotInDomain('a grid is answered with "latitude,longitude" in degrees')
-        return _number(parts[0]), _number(parts[1])
+        return number_of(parts[0]), number_of(parts[1])
 
     def encode(self) -> codec.Value:
         return [self.kind, self.south, self.north, self.west, self.east, self.step]
@@ -204,101 +210,24 @@ class Grid(Domain):
         return cls(*codec.integers(numbers, "a grid's microdegrees", DomainError, -(2**31), 2**31))
 
 
-@dataclass(frozen=True)
-class Buckets(Domain):
-    """Numbers between the first and the last edge; the inputs are the edges themselves.
+def require_size(size: int) -> None:
+    """Refuse a number of inputs that no domain has.
 
-    A number between two edges is rounded to one of them, up with the probability that keeps its expectation:
-    means and sums over many devices are unbiased, which fixed buckets with midpoints are not. The random
-    threshold is drawn once with each consent, so an unchanged number gives an unchanged input
-    (alpha-point rounding: Ding, Kulkarni, Yekhanin 2017, sec. 4).
-
-    Attributes:
-        scaled: the edges times 10^places, as increasing integers.
-        places: decimal places, the smallest number that makes all edges integers.
+    Raises:
+        DomainError
     """
-
-    scaled: tuple[int, ...]
-    places: int
-    kind: ClassVar[str] = "buckets"
-
-    def __post_init__(self) -> None:
-        _require_size(len(self.scaled))
-        if any(low >= high for low, high in zip(self.scaled, self.scaled[1:], strict=False)):
-            raise DomainError("bucket edges increase from one to the next")
-        if any(abs(edge) >= 2**62 for edge in self.scaled):
-            raise DomainError("bucket edges stay below 2^62 in units of their last decimal place")
-        if not 0 <= self.places <= 18 or (self.places and all(edge % 10 == 0 for edge in self.scaled)):
-            raise DomainError("bucket edges carry the fewest decimal places that write them exactly, at most 18")
-
-    @classmethod
-    def of(cls, edges: Sequence[Number]) -> Buckets:
-        """Buckets from edges as a person writes them, such as ``[0, 2.5, 10]``."""
-        try:
-            exact_edges = [exact.rational(edge) for edge in edges]
-        except ValueError:
-            raise DomainError("bucket edges are finite decimal numbers") from None
-        for places in range(19):
-            scaled = [edge * 10**places for edge in exact_edges]
-            if all(edge.denominator == 1 for edge in scaled):
-                return cls(tuple(edge.numerator for edge in scaled), places)
-        raise DomainError("bucket edges have at most 18 decimal places")
-
-    @cached_property
-    def edges(self) -> tuple[Fraction, ...]:
-        """The number each input stands for."""
-        return tuple(Fraction(edge, 10**self.places) for edge in self.scaled)
-
-    @property
-    def size(self) -> int:
-        return len(self.scaled)
-
-    def place(self, answer: Answer) -> tuple[int, Fraction]:
-        """The last edge at or below a number, the last but one at most, and how far it is from there to the next.
-
-        Raises:
-            NotInDomain
-        """
-        if isinstance(answer, tuple):
-            raise NotInDomain("this campaign is answered with one number")
-        number = _number(answer)
-        if not self.edges[0] <= number <= self.edges[-1]:
-            raise NotInDomain("the number lies outside the campaign's edges")
-        lower = min(bisect_right(self.edges, number), self.size - 1) - 1
-        return lower, (number - self.edges[lower]) / (self.edges[lower + 1] - self.edges[lower])
-
-    def index(self, answer: Answer, dither: bytes) -> int:
-        if len(dither) != DITHER_BYTES:
-            raise ValueError(f"dither is {DITHER_BYTES} bytes")
-        lower, share = self.place(answer)
-        return lower + (int.from_bytes(dither, "big") < share * (1 << 8 * DITHER_BYTES))
-
-    def label(self, x: int) -> str:
-        return _decimal(self.edges[x])
-
-    def parse(self, text: str) -> Answer:
-        return _number(text)
-
-    def encode(self) -> codec.Value:
-        return [self.kind, self.places, list(self.scaled)]
-
-    @classmethod
-    def from_wire(cls, value: codec.Value) -> Buckets:
-        _, places, edges = codec.fields(value, 3, "a buckets domain", DomainError)
-        return cls(
-            codec.integers(edges, "a bucket edge", DomainError, -(2**62), 2**62),
-            codec.integer(places, "decimal places", DomainError, 0, 18),
-        )
-
-
-def _require_size(size: int) -> None:
     if size < 2:
         raise DomainError(f"a domain has at least two values, not {size}: one value leaves nothing to ask")
     if size > MAX_VALUES:
         raise DomainError(f"a domain has at most {MAX_VALUES} values, not {size}")
 
 
-def _number(value: Answer) -> Fraction:
+def number_of(value: Answer) -> Fraction:
+    """Return the number that an answer is, exactly.
+
+    Raises:
+        NotInDomain: not one finite number.
+    """
     if isinstance(value, tuple | list | frozenset):
         raise NotInDomain("one number is expected")
     try:
@@ -307,7 +236,7 @@ def _number(value: Answer) -> Fraction:
         raise NotInDomain(str(error)) from None
 
 
-def _decimal(number: Fraction) -> str:
+def decimal_of(number: Fraction) -> str:
     """A decimal fraction written out exactly, without trailing zeros."""
     places = 0
     while (number * 10**places).denominator != 1:

@@ -10,10 +10,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from protocol.domain import MICRODEGREES, Buckets, Domain, Grid
+from protocol.domain import MICRODEGREES, Domain, Grid, Line
 from protocol.errors import DomainError
 
-METRICS = {"grid": ("steps", "degrees"), "buckets": ("numbers", "steps")}
+METRICS = {
+    "grid": ("steps", "degrees"),
+    "buckets": ("numbers", "steps"),
+    "number": ("numbers", "steps"),
+    "date": ("numbers", "steps"),
+    "ordered": ("steps",),
+}
 """The metrics of each kind of domain, the first by default."""
 
 
@@ -21,7 +27,7 @@ class Metric:
     """The Euclidean distance between inputs.
 
     Attributes:
-        name: what one unit is: a step of the grid or of the list of edges, a degree of a plane, or one of the numbers.
+        name: what one unit is: a step of the grid or of the list of inputs, a degree of a plane, or one of the numbers.
         places: where each input is, as integers (north, east).
         unit: what one of these integers is.
         least: no two inputs are nearer than this, in these integers.
@@ -44,17 +50,19 @@ class Metric:
         """
         known = METRICS.get(domain.kind, ())
         if not known:
-            raise DomainError(f"{domain.kind} have no distance between them: only grids and buckets do")
+            raise DomainError(
+                f"{domain.kind} have no distance between them: only grids, numbers, dates and ordered values do"
+            )
         name = known[0] if name is None else name
         if name not in known:
             raise DomainError(f"the distance between {domain.kind} is in {' or '.join(known)}, not {name[:40]!r}")
         if isinstance(domain, Grid):
             unit = Fraction(domain.step, MICRODEGREES) if name == "degrees" else Fraction(1)
             return cls(name, [divmod(x, domain.columns) for x in range(domain.size)], unit, 1)
-        if isinstance(domain, Buckets) and name == "numbers":
-            edges = domain.scaled
-            least = min(high - low for low, high in pairwise(edges))
-            return cls(name, [(0, edge) for edge in edges], Fraction(1, 10**domain.places), least)
+        if isinstance(domain, Line) and name == "numbers":
+            numbers = domain.scaled
+            least = min(high - low for low, high in pairwise(numbers))
+            return cls(name, [(0, number) for number in numbers], Fraction(1, 10**domain.places), least)
         return cls(name, [(0, x) for x in range(domain.size)], Fraction(1), 1)
 
     def square(self, x: int, other: int) -> Fraction:

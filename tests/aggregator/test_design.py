@@ -20,6 +20,7 @@ from aggregator.families.response.recipe import lip_response, published_lip_resp
 from aggregator.families.rounding import D
 from protocol import exact
 from protocol.channels import Blocks, Channel, Noise, RandomizedResponse, Table
+from protocol.domain import Dates, NumberRange, OrderedValues
 from protocol.errors import BadData, Uncertified
 from protocol.notions import Block, HighLow, Information, Ldp, certify
 
@@ -273,6 +274,45 @@ NUMBERS = changed(
     'kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]',
     'kind = "buckets"\nedges = [0, 1, 2, 4, 8]',
 )
+
+
+VALUES = 'kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]'
+
+
+def test_numbers_dates_and_orders_are_drafted():
+    """Each kind of a line has its entries, with the defaults of the guide; the domain is the one that they describe."""
+    for entries, domain in (
+        ('kind = "number"\nlow = 17\nhigh = 90\nunit = "years"', NumberRange(17, 90, 1, 0, unit="years")),
+        (
+            'kind = "number"\nlow = -0.5\nhigh = 1\nstep = 0.25\nrounding = "random"\nclamp = true',
+            NumberRange(-50, 100, 25, 2, random=True, clamp=True),
+        ),
+        ('kind = "date"\nfirst = 1970-01-03\nlast = 1970-01-17\nstep = 7', Dates(2, 16, 7)),
+        (VALUES + "\nordered = true", OrderedValues(("none", "primary", "secondary", "bachelor"))),
+    ):
+        assert drafted(changed(VALUES, entries)).domain == domain
+
+
+@pytest.mark.parametrize(
+    ("entries", "named"),
+    [
+        ('kind = "number"\nlow = 90\nhigh = 17', "lowest number is below"),
+        ('kind = "number"\nlow = 17\nhigh = 17', "lowest number is below"),
+        ('kind = "number"\nlow = 0\nhigh = 10\nstep = 3', "divides the range"),
+        ('kind = "number"\nlow = 0\nhigh = 10\nstep = 0', "above zero"),
+        ('kind = "number"\nlow = 0\nhigh = nan', "finite"),
+        ('kind = "number"\nlow = 0\nhigh = 10\nclamp = 1', "clamp is true where"),
+        ('kind = "number"\nlow = 0\nhigh = 10\nrounding = "up"', "nearest, random"),
+        ('kind = "number"\nlow = 0\nhigh = 10\nedges = [1, 2]', "unknown entry 'edges'"),
+        ('kind = "number"\nlow = 0', "high is missing"),
+        ('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-01', "below"),
+        ('kind = "date"\nfirst = 2026-01-01T10:00:00Z\nlast = 2026-02-01', "without a time"),
+        ('kind = "date"\nfirst = "2026-01-01"\nlast = 2026-02-01', "a day, such as"),
+    ],
+)
+def test_wrong_numbers_are_refused_by_their_entry(entries, named):
+    with pytest.raises(BadData, match=named):
+        drafted(changed(VALUES, entries))
 
 
 def test_geo_counts_distances_in_the_metric_asked_for():

@@ -110,7 +110,7 @@ def covered(surveys, seed, people=400):
     for channel in (randomized_response(8, NANONATS), projective(8, NANONATS), OUE):
         terms, decoder = asked(EDGES, channel), decoder_of(channel)
         for p in (np.full(8, 1 / 8), np.array([0.6, 0.2, 0.1, 0.1, 0, 0, 0, 0]), np.array([0.9] + [0.0] * 6 + [0.1])):
-            mean, hits = float(p @ np.array(EDGES.edges, dtype=float)), 0
+            mean, hits = float(p @ np.array(EDGES.points, dtype=float)), 0
             for _ in range(surveys):
                 if channel.unary:
                     held = generator.multinomial(people, p)

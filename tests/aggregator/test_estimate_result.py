@@ -427,7 +427,7 @@ def test_a_survey_is_one_row_of_the_histogram():
 
 def test_a_mean_needs_numbers():
     """Labels have no mean, and the error says which domain has."""
-    with pytest.raises(query.NotANumber, match="buckets"):
+    with pytest.raises(query.NotANumber, match="numbers have one"):
         query.mean(LDP, tally(LDP.channel, [0.25] * 4, 500))
 
 

@@ -403,7 +403,7 @@ def test_whether_a_number_is_reported_does_not_depend_on_it():
     for number in ("-1e300", "-0.001", "0", "3.3", "8", "8.0001", "1e300"):
         answer = answer_of(EDGES, number, Source())
         assert answer is not None
-        assert EDGES.edges[0] <= answer <= EDGES.edges[-1]
+        assert EDGES.points[0] <= answer <= EDGES.points[-1]
     assert answer_of(EDGES, "1e300", Source()) == 8
     assert answer_of(EDGES, "-1", Source()) == 0
     assert answer_of(EDGES, "4000", Source(scale=Fraction(1, 1000))) == 4

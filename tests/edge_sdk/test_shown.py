@@ -16,7 +16,7 @@ from edge_sdk.presentation import (
     signer,
 )
 from edge_sdk.transport.waiting import waiting
-from protocol.domain import Buckets, Grid, Items
+from protocol.domain import Buckets, Dates, Grid, Items, NumberRange, OrderedValues
 from protocol.errors import BadData, CampaignError, KeyRefused
 from protocol.keys import SigningKey, public_line
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
@@ -30,6 +30,9 @@ MICRO = 10**6
     [
         (None, "values", 6, LABELS),
         (Buckets.of([0, 2.5, 10]), "buckets", 3, ("0", "2.5", "10")),
+        (OrderedValues(("never", "often")), "ordered", 2, ("never", "often")),
+        (NumberRange.of(17, 90, "0.5", unit="years"), "number", 147, ()),
+        (Dates(20_000, 20_002), "date", 3, ("2024-10-04", "2024-10-05", "2024-10-06")),
         (Items(2, ("tea", "milk")), "items", 2, ("tea", "milk")),
         (Items(1, 3), "items", 3, ("1", "2", "3")),
         (Grid(-10 * MICRO, 10 * MICRO, 0, 40 * MICRO, 5 * MICRO), "grid", 32, ()),
@@ -44,6 +47,22 @@ def test_a_question_says_what_can_be_answered(open_device, domain, kind, size, l
     device.consent(joined)
     for label in labels:
         device.preview(joined, device.parse(joined, label))
+
+
+def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
+    """The question has the ends, the decimal places and the unit; the terms say the range, and what happens outside."""
+    device = open_device()
+    asked = campaign(domain=NumberRange.of(17, 90, "0.5", unit="years", clamp=True))
+    terms = device.join(asked)
+    found = question(device, terms.campaign_id)
+    assert (found.low, found.high, found.places, found.unit) == ("17", "90", 1, "years")
+    assert terms.answers == (
+        "A number from 17 to 90 years, rounded to one of 147. What lies outside counts as the nearer end."
+    )
+    device.consent(terms.campaign_id)
+    device.answer(terms.campaign_id, 40)
+    assert device.answer(terms.campaign_id, "40.1").repeated
+    assert [one.label for one in given(device, terms.campaign_id)] == ["40"]
 
 
 def test_every_cell_of_a_grid_is_answered_by_its_own_text(open_device):

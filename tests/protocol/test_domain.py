@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import traceback
 from decimal import Decimal
@@ -12,7 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import codec, domain
-from protocol.domain import DITHER_BYTES, Answer, Buckets, Domain, Grid, Values
+from protocol.domain import (
+    DITHER_BYTES,
+    Answer,
+    Buckets,
+    Dates,
+    Domain,
+    Grid,
+    Line,
+    NumberRange,
+    OrderedValues,
+    Values,
+    calendar,
+)
 from protocol.errors import DomainError, NotInDomain
 
 ZERO, MOST = bytes(DITHER_BYTES), b"\xff" * DITHER_BYTES
@@ -36,7 +49,21 @@ grids = st.builds(
 )
 edges = st.lists(st.decimals(-(10**6), 10**6, places=4), min_size=2, max_size=9, unique=True)
 buckets = edges.map(lambda found: Buckets.of(sorted(found)))
-domains: st.SearchStrategy[Domain] = labels | grids | buckets
+ordered = labels.map(lambda found: OrderedValues(found.labels))
+ranges = st.builds(
+    lambda low, step, count, places, random, clamp, unit: NumberRange.of(
+        Fraction(low, 10**places), Fraction(low + step * count, 10**places), Fraction(step, 10**places),
+        random=random, clamp=clamp, unit=unit,
+    ),
+    st.integers(-(10**9), 10**9), st.integers(1, 10**4), st.integers(1, 40), st.integers(0, 6),
+    st.booleans(), st.booleans(), st.sampled_from(["", "h", "km/h", "years"]),
+)  # fmt: skip
+dates = st.builds(
+    lambda low, step, count, clamp: Dates(low, low + step * count, step, clamp),
+    st.integers(-700_000, 2_900_000), st.integers(1, 31), st.integers(1, 40), st.booleans(),
+)  # fmt: skip
+lines: st.SearchStrategy[Line] = buckets | ranges
+domains: st.SearchStrategy[Domain] = labels | grids | buckets | ordered | ranges | dates
 
 
 @given(domains, st.sampled_from([ZERO, MOST]))
@@ -116,23 +143,90 @@ def ups(asked: Buckets, answer: Fraction) -> int:
 def test_buckets_are_unbiased(asked: Buckets, share: Fraction) -> None:
     """Over a uniform dither the expected edge is the number, to 2^-64 of the bucket (exactly, for whole 2^64ths)."""
     x = asked.size // 2 - 1 if asked.size > 2 else 0
-    low, high = asked.edges[x], asked.edges[x + 1]
+    low, high = asked.points[x], asked.points[x + 1]
     answer = low + share * (high - low)
     assert ups(asked, answer) == math.ceil(share * STEPS)
     whole = Fraction(math.floor(share * STEPS), STEPS)
     assert ups(asked, low + whole * (high - low)) == whole * STEPS
 
 
-@given(buckets, st.data())
-def test_buckets_keep_order_and_answer(asked: Buckets, data: st.DataObject) -> None:
-    """Under one dither a larger number never gives a smaller input, and the input is an edge next to the number."""
-    numbers = st.fractions(asked.edges[0], asked.edges[-1], max_denominator=10**6)
+@given(ranges, st.fractions(-1, 2, max_denominator=10**6))
+def test_a_number_becomes_the_nearest_step(asked: NumberRange, share: Fraction) -> None:
+    """The input's number is within half a step of the answer (a whole one, rounded at random), the higher of two
+    equally near; what lies outside is refused, or becomes the end where the campaign clamps."""
+    low, high, step = asked.points[0], asked.points[-1], asked.points[1] - asked.points[0]
+    answer = low + share * (high - low)
+    if not 0 <= share <= 1:
+        if asked.clamp:
+            assert asked.index(answer, ZERO) == (0 if share < 0 else asked.size - 1)
+        else:
+            with pytest.raises(NotInDomain):
+                asked.index(answer, ZERO)
+        return
+    if asked.random:
+        assert {abs(asked.points[asked.index(answer, dither)] - answer) < step for dither in (ZERO, MOST)} == {True}
+    else:
+        assert asked.index(answer, ZERO) == asked.index(answer, MOST)
+        assert -step / 2 < asked.points[asked.index(answer, ZERO)] - answer <= step / 2
+
+
+@given(ranges)
+def test_evenly_spaced_numbers_are_buckets(asked: NumberRange) -> None:
+    """A range that rounds at random gives the inputs of buckets with the same numbers as edges, under every dither."""
+    twin = Buckets.of(asked.points)
+    alike = NumberRange(asked.low, asked.high, asked.step, asked.places, random=True)
+    assert twin.points == alike.points
+    assert twin.evenly_spaced == alike.evenly_spaced is True
+    for share in (Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(1)):
+        answer = twin.points[0] + share * (twin.points[-1] - twin.points[0])
+        for dither in (ZERO, MOST, b"\x55" * DITHER_BYTES):
+            assert twin.index(answer, dither) == alike.index(answer, dither)
+
+
+@given(dates, st.integers(-(10**4), 10**4))
+def test_a_day_becomes_the_last_listed_day_before_it(asked: Dates, away: int) -> None:
+    day = datetime.date(1970, 1, 1) + datetime.timedelta(min(max(asked.low + away, -719_162), 2_932_896))
+    since = (day - datetime.date(1970, 1, 1)).days
+    if asked.low <= since <= asked.high:
+        x = asked.index(day.isoformat(), ZERO)
+        assert asked.label(x) <= day.isoformat()
+        assert x == asked.size - 1 or day.isoformat() < asked.label(x + 1)
+    elif asked.clamp:
+        assert asked.index(day.isoformat(), ZERO) == (0 if since < asked.low else asked.size - 1)
+    else:
+        with pytest.raises(NotInDomain):
+            asked.index(day.isoformat(), ZERO)
+
+
+@given(lines, st.data())
+def test_numbers_keep_order_and_answer(asked: Line, data: st.DataObject) -> None:
+    """Under one dither a larger number never gives a smaller input, and the input is one next to the number."""
+    points = asked.points
+    numbers = st.fractions(points[0], points[-1], max_denominator=10**6)
     first, second = sorted((data.draw(numbers), data.draw(numbers)))
     dither = data.draw(st.binary(min_size=DITHER_BYTES, max_size=DITHER_BYTES))
     low, high = asked.index(first, dither), asked.index(second, dither)
     assert low <= high
-    neighbours = [x for x in range(asked.size) if x + 1 < asked.size and asked.edges[x] <= first <= asked.edges[x + 1]]
+    neighbours = [x for x in range(asked.size - 1) if points[x] <= first <= points[x + 1]]
     assert any(low in (x, x + 1) for x in neighbours)
+
+
+@given(st.dates())
+def test_the_calendar_is_pythons(day: datetime.date) -> None:
+    """The days of the calendar are those of the standard library, both ways."""
+    number = (day - datetime.date(1970, 1, 1)).days
+    assert (calendar.day_of(day.isoformat()), calendar.text_of(number)) == (number, day.isoformat())
+
+
+@given(st.builds("{:04}-{:02}-{:02}".format, st.integers(0, 9999), st.integers(0, 13), st.integers(0, 32)))
+def test_a_text_is_a_day_where_python_says_so(text: str) -> None:
+    try:
+        day = datetime.date.fromisoformat(text)
+    except ValueError:
+        with pytest.raises(ValueError, match="day"):
+            calendar.day_of(text)
+    else:
+        assert calendar.text_of(calendar.day_of(text)) == day.isoformat()
 
 
 SECRETS: list[tuple[Domain, Answer]] = [
@@ -146,6 +240,13 @@ SECRETS: list[tuple[Domain, Answer]] = [
     (Buckets((0, 1), 0), (83_117, 83_117)),
     (Buckets((0, 1), 0), float("nan")),
     (Buckets((0, 1), 0), "83117" * 2000),
+    (NumberRange(0, 10, 1, 0), 83_117),
+    (NumberRange(0, 10, 1, 0), "s3cret"),
+    (NumberRange(0, 10, 1, 0, clamp=True), float("nan")),
+    (Dates(0, 10), "8311-07-01"),
+    (Dates(0, 10), "s3cret"),
+    (Dates(0, 10, clamp=True), "83117"),
+    (OrderedValues(("no", "yes")), "perhaps-s3cret"),
 ]
 
 

@@ -357,6 +357,11 @@ def domain_cases() -> Iterator[Case]:
     grid = domain.Grid(-1_000_000, 1_000_000, 10_000_000, 11_500_000, 500_000)
     buckets = domain.Buckets.of([0, "2.5", 10])
     negative = domain.Buckets.of(["-0.2", "-0.1", "0"])
+    often = domain.OrderedValues(("never", "seldom", "often"))
+    ages = domain.NumberRange.of(17, 90, unit="years")
+    hours = domain.NumberRange.of("-0.5", "1", "0.25", random=True, clamp=True)
+    weeks = domain.Dates(-3, 11, 7)
+    days = domain.Dates(20_000, 20_002, clamp=True)
     half = (1 << 63).to_bytes(8, "big").hex()
     below_half = ((1 << 63) - 1).to_bytes(8, "big").hex()
     third = (2**64 // 3).to_bytes(8, "big").hex()
@@ -401,6 +406,33 @@ def domain_cases() -> Iterator[Case]:
             ],
             ["-0.1", "10.0000000000000000001", "inf", "-inf", "nan", "1,5", "one", "1_0", "٣", "1e9999", ""],
         ),
+        ("ordered", often, [("never", zero, 0), ("often", zero, 2)], ["Often", "2", ""]),
+        (
+            "number",
+            ages,
+            [("17", zero, 0), ("17.4999", most, 0), ("17.5", zero, 1), ("8.95e1", zero, 73), ("90", most, 73)],
+            ["16.9999", "90.0000000000000000001", "years", "17 years", "inf", "nan", ""],
+        ),
+        (
+            "number, rounded at random and clamped",
+            hours,
+            [
+                ("-7", most, 0),
+                ("-0.375", below_half, 1),
+                ("-0.375", half, 0),
+                ("0", most, 2),
+                ("0.75", zero, 5),
+                ("1e9", zero, 6),
+            ],
+            ["inf", "nan", "half", ""],
+        ),
+        (
+            "date",
+            weeks,
+            [("1969-12-29", zero, 0), ("1970-01-04", most, 0), (" 1970-01-05 ", zero, 1), ("1970-01-12", zero, 2)],
+            ["1969-12-28", "1970-01-13", "1970-1-5", "19700105", "1970-W01-1", "1970-02-30", "0", ""],
+        ),
+        ("date, clamped", days, [("0001-01-01", zero, 0), ("9999-12-31", most, 2)], ["10000-01-01", "2024-10-04T00"]),
         ("buckets below zero", negative, [("-0.2", zero, 0), ("-0.15", half, 0), ("-0", most, 2)], ["-0.3", "1"]),
         (
             "items",
@@ -481,6 +513,24 @@ def domain_cases() -> Iterator[Case]:
         "19 places": ["buckets", 19, [0, 1]],
         "edge of 2^62": ["buckets", 0, [0, 2**62]],
         "edge as text": ["buckets", 0, ["0", "1"]],
+        "ordered values with one label": ["ordered", ["a"]],
+        "number of low above high": ["number", 0, 2, 1, 1, 0, 0, ""],
+        "number of one value": ["number", 0, 1, 1, 1, 0, 0, ""],
+        "number of step 0": ["number", 0, 0, 2, 0, 0, 0, ""],
+        "number of a step that does not divide": ["number", 0, 0, 3, 2, 0, 0, ""],
+        "number of more places than needed": ["number", 1, 0, 20, 10, 0, 0, ""],
+        "number of 19 places": ["number", 19, 0, 1, 1, 0, 0, ""],
+        "number with an end of 2^62": ["number", 0, 0, 2**62, 2**61, 0, 0, ""],
+        "number of too many values": ["number", 0, 0, 2**20, 1, 0, 0, ""],
+        "number with an unknown rounding": ["number", 0, 0, 2, 1, 2, 0, ""],
+        "number with an unknown clamp": ["number", 0, 0, 2, 1, 0, 2, ""],
+        "number with a unit of 21 characters": ["number", 0, 0, 2, 1, 0, 0, "u" * 21],
+        "number with a blank after its unit": ["number", 0, 0, 2, 1, 0, 0, "h "],
+        "number without a unit": ["number", 0, 0, 2, 1, 0, 0],
+        "date before the year 1": ["date", -719_163, 0, 1, 0],
+        "date after the year 9999": ["date", 0, 2_932_897, 1, 0],
+        "date of a step that does not divide": ["date", 0, 10, 7, 0],
+        "date of one day": ["date", 5, 5, 1, 0],
         "items without a padding": ["items", ["a", "b"]],
         "items with a field too many": ["items", 2, ["a", "b"], 0],
         "items padded to none": ["items", 0, ["a", "b"]],

@@ -22,7 +22,7 @@ from aggregator.families.mechanism import DENSE, Mechanism, Question, Recipe
 from aggregator.families.rounding import D, ceil
 from protocol import exact
 from protocol.channels.noise.channel import MAX_POINTS, NOISE_SCALE, Noise
-from protocol.domain import MICRODEGREES, Buckets, Domain, Grid
+from protocol.domain import MICRODEGREES, Domain, Grid, Line
 from protocol.errors import NotionError
 from protocol.exact import exp_lower
 from protocol.notions import Geo, Ldp
@@ -193,7 +193,7 @@ def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction 
     """Geo-indistinguishability over a domain's own distances.
 
         steps        neighbouring inputs are 1 apart, diagonal neighbours of a grid root 2
-        numbers      the edges of buckets, as they are
+        numbers      the numbers themselves
         degrees      a grid as a plane of latitude and longitude
         kilometres   a grid as a plane whose cells are as wide as the narrowest of them, rounded down to millimetres:
                      the width of no cell is overstated
@@ -229,7 +229,7 @@ def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[i
             if not across:
                 raise NotionError("at a pole the cells of a grid have no width; use another metric")
             return range(0, domain.rows * down, down), range(0, domain.columns * across, across), unit
-    elif metric == "numbers" and isinstance(domain, Buckets):
+    elif metric == "numbers" and isinstance(domain, Line):
         return [0], domain.scaled, 10**domain.places
     elif metric == "steps":
         return [0], range(domain.size), 1
@@ -241,9 +241,9 @@ def _on_a_line(question: Question) -> Recipe | str:
     if isinstance(notion, Geo) and notion.is_line:
         step = notion.level * notion.nearest // notion.unit
         return lambda: discrete_laplace(question.size, min(step, exact.MAX_LEVEL))
-    if isinstance(notion, Ldp) and isinstance(question.domain, Buckets) and question.size <= MAX_POINTS:
+    if isinstance(notion, Ldp) and isinstance(question.domain, Line) and question.size <= MAX_POINTS:
         return lambda: discrete_laplace(question.size, notion.level // (question.size - 1))
-    return "it is made for numbers on a line: a buckets domain, notion geo or ldp"
+    return "it is made for numbers on a line, with notion geo or ldp"
 
 
 def _around_a_place(question: Question) -> Recipe | str:

@@ -9,7 +9,6 @@ from aggregator.families.mechanism import Mechanism, Question, Recipe, plain
 from aggregator.families.rounding import D, ceil
 from protocol.channels import Wave
 from protocol.channels.support import ONE
-from protocol.domain import Buckets
 from protocol.exact import NANONATS, exp_lower
 from protocol.notions import Information
 
@@ -60,8 +59,8 @@ def half_width(size: int, level: int) -> int:
 
 
 def _on_numbers(question: Question) -> Recipe | str:
-    if not isinstance(question.domain, Buckets):
-        return "it is made for ordered numbers: a buckets domain"
+    if not question.domain.ordered:
+        return "it is made for numbers, dates and ordered values"
     if isinstance(question.notion, Information):
         return "it is made for bounds between values, and this notion has a prior"
     return plain(wave)(question)

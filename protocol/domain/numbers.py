@@ -1,0 +1,356 @@
+"""Domains of a number: edges of any distance, evenly spaced numbers, days (SPEC 4).
+
+The inputs of all three are numbers in increasing order, so they share one class, ``Line``, which everything that needs
+an order or a distance asks for: means, quantiles, ranges, noise on a line.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+from protocol import codec, exact
+from protocol.domain import calendar
+from protocol.domain.domain import DITHER_BYTES, Answer, Domain, Number, decimal_of, number_of, require_size
+from protocol.errors import DomainError, NotInDomain
+
+MAX_PLACES = 18
+MAX_SCALED = 2**62
+MAX_UNIT = 20
+"""Characters of a unit."""
+
+
+class Line(Domain):
+    """Inputs that are numbers in increasing order.
+
+    Attributes:
+        scaled: the number of each input times 10^places, as increasing integers.
+        places: decimal places, the smallest number that makes all of them integers.
+    """
+
+    ordered: ClassVar[bool] = True
+    scaled: Sequence[int]
+    places: int
+
+    @property
+    def size(self) -> int:
+        return len(self.scaled)
+
+    @property
+    def rounds_randomly(self) -> bool:
+        """Whether a number between two inputs becomes one of them at random, with its expectation kept."""
+        return True
+
+    @property
+    def evenly_spaced(self) -> bool:
+        """Whether all neighbouring inputs are equally far apart."""
+        return len({high - low for low, high in zip(self.scaled, self.scaled[1:], strict=False)}) == 1
+
+    @cached_property
+    def points(self) -> tuple[Fraction, ...]:
+        """(k,) the number that each input stands for."""
+        return tuple(Fraction(one, 10**self.places) for one in self.scaled)
+
+    @property
+    def span(self) -> str:
+        """The first and the last input, with the unit where there is one: "17 to 90 years"."""
+        return f"{self.label(0)} to {self.label(self.size - 1)}"
+
+    @property
+    def clamps(self) -> bool:
+        """Whether what lies outside becomes the nearer end; else it is refused."""
+        return False
+
+    def number(self, answer: Answer) -> Fraction:
+        """Return the number that is given to the rounding for ``answer``.
+
+        Raises:
+            NotInDomain: not one number, or outside the first and the last input.
+        """
+        number = number_of(answer)
+        if not self.scaled[0] <= number * 10**self.places <= self.scaled[-1]:
+            raise NotInDomain(f"the number lies outside the campaign's range, {self.span}")
+        return number
+
+    def place(self, answer: Answer) -> tuple[int, Fraction]:
+        """Return the last input at or below a number, and how far the number is from there to the next input.
+
+        Returns:
+            (x, part): x in 0 .. size - 2, part in 0 .. 1.
+        Raises:
+            NotInDomain
+        """
+        scaled = self.number(answer) * 10**self.places
+        lower = min(bisect_right(self.scaled, scaled), self.size - 1) - 1
+        low, high = self.scaled[lower], self.scaled[lower + 1]
+        return lower, (scaled - low) / (high - low)
+
+    def index(self, answer: Answer, dither: bytes) -> int:
+        if len(dither) != DITHER_BYTES:
+            raise ValueError(f"dither is {DITHER_BYTES} bytes")
+        lower, part = self.place(answer)
+        if self.rounds_randomly:
+            return lower + (int.from_bytes(dither, "big") < part * (1 << 8 * DITHER_BYTES))
+        return lower + (2 * part >= 1)
+
+    def label(self, x: int) -> str:
+        return decimal_of(Fraction(self.scaled[x], 10**self.places))
+
+    def parse(self, text: str) -> Answer:
+        return number_of(text)
+
+    @classmethod
+    @abstractmethod
+    def from_wire(cls, value: codec.Value) -> Line:
+        """The domain of a wire form."""
+
+
+@dataclass(frozen=True)
+class Buckets(Line):
+    """Numbers between the first and the last edge; the inputs are the edges themselves.
+
+    A number between two edges is rounded to one of them, up with the probability that keeps its expectation: means and
+    sums over many devices are unbiased, which fixed buckets with midpoints are not. The random threshold is drawn once
+    with each consent, so an unchanged number gives an unchanged input.
+
+    Source: Ding, Kulkarni, Yekhanin 2017, sec. 4 (alpha-point rounding).
+    """
+
+    scaled: tuple[int, ...]
+    places: int
+    kind: ClassVar[str] = "buckets"
+
+    def __post_init__(self) -> None:
+        require_size(len(self.scaled))
+        if any(low >= high for low, high in zip(self.scaled, self.scaled[1:], strict=False)):
+            raise DomainError("bucket edges increase from one to the next")
+        if any(abs(edge) >= MAX_SCALED for edge in self.scaled):
+            raise DomainError("bucket edges stay below 2^62 in units of their last decimal place")
+        _require_places(self.places, self.scaled, "bucket edges")
+
+    @classmethod
+    def of(cls, edges: Sequence[Number]) -> Buckets:
+        """Return buckets with edges as a person writes them, such as ``[0, 2.5, 10]``.
+
+        Raises:
+            DomainError
+        """
+        return cls(*_scaled(edges, "bucket edges"))
+
+    def encode(self) -> codec.Value:
+        return [self.kind, self.places, list(self.scaled)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Buckets:
+        _, places, edges = codec.fields(value, 3, "a buckets domain", DomainError)
+        return cls(
+            codec.integers(edges, "a bucket edge", DomainError, -MAX_SCALED, MAX_SCALED),
+            codec.integer(places, "decimal places", DomainError, 0, MAX_PLACES),
+        )
+
+
+@dataclass(frozen=True)
+class NumberRange(Line):
+    """The numbers low, low + step, ..., high.
+
+    Attributes:
+        low, high, step: times 10^places, as integers.
+        places: decimal places, the smallest number that makes all three integers.
+        random: whether a number off the steps is rounded at random, so that means are unbiased; else it becomes the
+            nearest step, and of two equally near ones the higher.
+        clamp: whether a number outside becomes the nearer end; else it is refused.
+        unit: what the numbers count, such as "years"; "" where nothing is to be said.
+    """
+
+    low: int
+    high: int
+    step: int
+    places: int
+    random: bool = False
+    clamp: bool = False
+    unit: str = ""
+    scaled: Sequence[int] = field(init=False, repr=False, compare=False)
+    kind: ClassVar[str] = "number"
+
+    def __post_init__(self) -> None:
+        _require_steps(self.low, self.high, self.step)
+        object.__setattr__(self, "scaled", range(self.low, self.high + 1, self.step))
+        _require_places(self.places, (self.low, self.high, self.step), "a number's low, high and step")
+        if len(self.unit) > MAX_UNIT or not codec.readable(self.unit) or self.unit != self.unit.strip():
+            raise DomainError(f"a unit is at most {MAX_UNIT} readable characters without blanks at its ends")
+
+    @classmethod
+    def of(
+        cls,
+        low: Number,
+        high: Number,
+        step: Number = 1,
+        *,
+        random: bool = False,
+        clamp: bool = False,
+        unit: str = "",
+    ) -> NumberRange:
+        """Return a range of numbers as a person writes them: ``of(17, 90, unit="years")``.
+
+        Raises:
+            DomainError
+        """
+        (first, last, by), places = _scaled((low, high, step), "a number's low, high and step")
+        return cls(first, last, by, places, random, clamp, unit)
+
+    @property
+    def rounds_randomly(self) -> bool:
+        return self.random
+
+    @property
+    def span(self) -> str:
+        return f"{super().span} {self.unit}".strip()
+
+    @property
+    def clamps(self) -> bool:
+        return self.clamp
+
+    @property
+    def evenly_spaced(self) -> bool:
+        return True
+
+    def number(self, answer: Answer) -> Fraction:
+        if not self.clamp:
+            return super().number(answer)
+        low, high = (Fraction(end, 10**self.places) for end in (self.low, self.high))
+        return min(max(number_of(answer), low), high)
+
+    def encode(self) -> codec.Value:
+        return [self.kind, self.places, self.low, self.high, self.step, int(self.random), int(self.clamp), self.unit]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> NumberRange:
+        _, places, *numbers, random, clamp, unit = codec.fields(value, 8, "a number domain", DomainError)
+        low, high, step = codec.integers(numbers, "a number's end or step", DomainError, -MAX_SCALED, MAX_SCALED)
+        return cls(
+            low,
+            high,
+            step,
+            codec.integer(places, "decimal places", DomainError, 0, MAX_PLACES),
+            bool(codec.integer(random, "rounding", DomainError, 0, 1)),
+            bool(codec.integer(clamp, "clamp", DomainError, 0, 1)),
+            codec.text(unit, "a unit", DomainError),
+        )
+
+
+@dataclass(frozen=True)
+class Dates(Line):
+    """Days from the first to the last, each or every ``step``-th of them; a day between two becomes the earlier one.
+
+    Attributes:
+        low, high: days since 1970-01-01.
+        step: days.
+        clamp: whether a day outside becomes the nearer end; else it is refused.
+    """
+
+    low: int
+    high: int
+    step: int = 1
+    clamp: bool = False
+    scaled: Sequence[int] = field(init=False, repr=False, compare=False)
+    places: int = field(default=0, init=False, repr=False, compare=False)
+    kind: ClassVar[str] = "date"
+
+    def __post_init__(self) -> None:
+        _require_steps(self.low, self.high, self.step)
+        object.__setattr__(self, "scaled", range(self.low, self.high + 1, self.step))
+        if not calendar.FIRST <= self.low < self.high <= calendar.LAST:
+            raise DomainError("days lie in the years 1 to 9999")
+
+    @classmethod
+    def of(cls, first: str, last: str, step: int = 1, *, clamp: bool = False) -> Dates:
+        """Return the days from ``first`` to ``last``: ``of("2026-01-01", "2026-12-31")``.
+
+        Raises:
+            DomainError
+        """
+        try:
+            low, high = calendar.day_of(first), calendar.day_of(last)
+        except ValueError as error:
+            raise DomainError(f"the first and the last day: {error}") from None
+        return cls(low, high, step, clamp)
+
+    @property
+    def rounds_randomly(self) -> bool:
+        return False
+
+    @property
+    def clamps(self) -> bool:
+        return self.clamp
+
+    @property
+    def evenly_spaced(self) -> bool:
+        return True
+
+    def number(self, answer: Answer) -> Fraction:
+        day = Fraction(_day(answer))
+        if not self.clamp and not self.low <= day <= self.high:
+            raise NotInDomain(f"the day lies outside {self.span}")
+        return min(max(day, Fraction(self.low)), Fraction(self.high))
+
+    def index(self, answer: Answer, dither: bytes) -> int:
+        if len(dither) != DITHER_BYTES:
+            raise ValueError(f"dither is {DITHER_BYTES} bytes")
+        return math.floor((self.number(answer) - self.low) / self.step)
+
+    def label(self, x: int) -> str:
+        return calendar.text_of(self.scaled[x])
+
+    def parse(self, text: str) -> Answer:
+        return calendar.text_of(_day(text))
+
+    def encode(self) -> codec.Value:
+        return [self.kind, self.low, self.high, self.step, int(self.clamp)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Dates:
+        _, *numbers = codec.fields(value, 5, "a date domain", DomainError)
+        low, high, step, clamp = codec.integers(numbers, "a date's number", DomainError, -(2**31), 2**31)
+        return cls(low, high, step, bool(codec.integer(clamp, "clamp", DomainError, 0, 1)))
+
+
+def _day(answer: Answer) -> int:
+    """The day that ``answer`` spells, in days since 1970-01-01."""
+    try:
+        return calendar.day_of(answer.strip() if isinstance(answer, str) else "")
+    except ValueError:
+        raise NotInDomain("a day is expected, as YYYY-MM-DD") from None
+
+
+def _require_steps(low: int, high: int, step: int) -> None:
+    if low >= high:
+        raise DomainError("the lowest number is below the highest")
+    if step <= 0 or (high - low) % step:
+        raise DomainError("the step is above zero and divides the range without remainder")
+    if max(abs(low), abs(high)) >= MAX_SCALED:
+        raise DomainError("the ends stay below 2^62 in units of their last decimal place")
+    require_size((high - low) // step + 1)
+
+
+def _require_places(places: int, scaled: Sequence[int], what: str) -> None:
+    if not 0 <= places <= MAX_PLACES or (places and all(one % 10 == 0 for one in scaled)):
+        raise DomainError(f"{what} carry the fewest decimal places that write them exactly, at most {MAX_PLACES}")
+
+
+def _scaled(numbers: Sequence[Number], what: str) -> tuple[tuple[int, ...], int]:
+    """The numbers as integers times 10^places, and the fewest places."""
+    try:
+        exactly = [exact.rational(number) for number in numbers]
+    except ValueError:
+        raise DomainError(f"{what} are finite decimal numbers") from None
+    for places in range(MAX_PLACES + 1):
+        scaled = [number * 10**places for number in exactly]
+        if all(number.denominator == 1 for number in scaled):
+            return tuple(number.numerator for number in scaled), places
+    raise DomainError(f"{what} have at most {MAX_PLACES} decimal places")
