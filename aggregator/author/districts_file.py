@@ -1,0 +1,166 @@
+"""Districts of a grid from a GeoJSON file: which polygon each cell lies in (RFC 7946).
+
+The rule: a cell belongs to the polygon that holds its centre; of several, to the first in the file. A centre on a
+border belongs to the side east or north of it, so polygons that share a border share no cell. Cells outside every
+polygon are a district of their own, called ``elsewhere``. Coordinates are taken as the decimals that are written, and
+nothing is rounded, so the same file gives the same districts everywhere.
+
+A district's name is the property ``name`` of its feature, whatever the case of the word; without one, its number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregator.author.value_table import SheetError
+from protocol import exact
+from protocol.domain import MICRODEGREES, Grid
+from protocol.runs import runs_of
+from protocol.views import Districts
+
+MOST_BYTES = 2**26
+
+ELSEWHERE = "elsewhere"
+
+UNITS = 2 * 10**24
+"""Of a degree: as many that the centres of cells and decimals of 24 places are whole."""
+
+MICRODEGREE = UNITS // MICRODEGREES
+
+
+class DistrictsError(SheetError):
+    """A file that does not describe districts of a grid. The text names the feature."""
+
+
+def read_districts(path: Path, grid: Grid) -> Districts:
+    """Return the districts of a grid that the polygons of a GeoJSON file describe.
+
+    Raises:
+        DistrictsError: not such a file; a polygon that holds no cell's centre; or fewer than two districts.
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > MOST_BYTES:
+        raise DistrictsError(f"{path.name} is longer than {MOST_BYTES >> 20} MiB")
+    try:
+        value = json.loads(path.read_bytes(), parse_float=exact.rational, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise DistrictsError(f"{path.name} is not a JSON file: {error}") from None
+    try:
+        return _districts(value, grid)
+    except DistrictsError as error:
+        raise DistrictsError(f"{path.name}: {error}") from None
+
+
+def _districts(value: Any, grid: Grid) -> Districts:
+    if not (isinstance(value, dict) and value.get("type") == "FeatureCollection"):
+        raise DistrictsError("a GeoJSON feature collection is expected, an object of the type FeatureCollection")
+    features = value.get("features")
+    if not isinstance(features, list) or not features:
+        raise DistrictsError("the features of the collection are a list of one or more")
+    cells = np.full((grid.rows, grid.columns), len(features), dtype=np.int64)
+    names = []
+    for number, feature in enumerate(features):
+        name = _name(feature, number)
+        inside = _inside(_polygons(feature, name), grid) & (cells == len(features))
+        if not inside.any():
+            raise DistrictsError(
+                f"district {name!r} holds the centre of no cell that an earlier one does not: it is outside the grid, "
+                "smaller than a cell, or covered; leave it out"
+            )
+        cells[inside] = number
+        names.append(name)
+    names.append(ELSEWHERE)
+    order = list(dict.fromkeys(cells.ravel().tolist()))
+    shown = [names[number] for number in order]
+    if len(set(shown)) < len(shown):
+        raise DistrictsError("two districts have one name: give each feature another property name")
+    if len(shown) < 2:
+        raise DistrictsError("all cells lie in one district, and two are the fewest")
+    return Districts(runs_of(cells.ravel().tolist()), tuple(shown))
+
+
+def _name(feature: Any, number: int) -> str:
+    if not isinstance(feature, dict) or feature.get("type") != "Feature":
+        raise DistrictsError(f"feature {number + 1} is no object of the type Feature")
+    properties = feature.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    named = [text for key, text in properties.items() if key.casefold() == "name"]
+    if named and isinstance(named[0], str) and named[0].strip():
+        return named[0].strip()
+    return f"district {number + 1}"
+
+
+def _polygons(feature: dict[str, Any], name: str) -> Iterator[list[list[tuple[int, int]]]]:
+    """The polygons of a feature, each a list of rings of (longitude, latitude) in ``UNITS`` of a degree."""
+    geometry = feature.get("geometry")
+    kind = geometry.get("type") if isinstance(geometry, dict) else None
+    if not isinstance(geometry, dict) or kind not in ("Polygon", "MultiPolygon"):
+        raise DistrictsError(f"district {name!r} is a Polygon or a MultiPolygon, not {str(kind)[:40]!r}")
+    polygons = [geometry.get("coordinates")] if kind == "Polygon" else geometry.get("coordinates")
+    if not isinstance(polygons, list) or not all(isinstance(rings, list) and rings for rings in polygons):
+        raise DistrictsError(f"district {name!r} has coordinates that are lists of rings")
+    for rings in polygons:
+        yield [_ring(ring, name) for ring in rings]
+
+
+def _ring(ring: Any, name: str) -> list[tuple[int, int]]:
+    if not isinstance(ring, list) or len(ring) < 4:
+        raise DistrictsError(f"a ring of district {name!r} is a list of four positions or more")
+    points = []
+    for position in ring:
+        if not isinstance(position, list) or len(position) < 2:
+            raise DistrictsError(f"a position of district {name!r} is a list of a longitude and a latitude")
+        points.append((_units(position[0], 180, name), _units(position[1], 90, name)))
+    if points[0] != points[-1]:
+        raise DistrictsError(f"a ring of district {name!r} does not end where it begins")
+    return points
+
+
+def _units(degrees: Any, most: int, name: str) -> int:
+    if isinstance(degrees, bool) or not isinstance(degrees, int | Fraction) or not -most <= degrees <= most:
+        raise DistrictsError(
+            f"a position of district {name!r} is a longitude from -180 to 180 and a latitude from -90 to 90, in degrees"
+        )
+    units = degrees * UNITS
+    if units != int(units):
+        raise DistrictsError(f"a position of district {name!r} has more than 24 decimals")
+    return int(units)
+
+
+def _inside(polygons: Iterator[list[list[tuple[int, int]]]], grid: Grid) -> NDArray[np.bool_]:
+    """(rows, columns) whether each cell's centre lies in one of the polygons.
+
+    A centre lies in a polygon if a line from it to the east crosses the polygon's rings an odd number of times
+    (Shimrat 1962). An edge holds its lower end and not its upper one, so a line through a corner crosses once or twice.
+    """
+    step = grid.step * MICRODEGREE
+    first_x, first_y = (side * MICRODEGREE + step // 2 for side in (grid.west, grid.south))
+    inside = np.zeros((grid.rows, grid.columns), dtype=np.bool_)
+    for rings in polygons:
+        crossed = np.zeros((grid.rows, grid.columns + 1), dtype=np.int64)
+        for ring in rings:
+            for (x1, y1), (x2, y2) in pairwise(ring):
+                if y1 > y2:
+                    x1, y1, x2, y2 = x2, y2, x1, y1
+                low, high = -((first_y - y1) // step), -((first_y - y2) // step)
+                for row in range(max(low, 0), min(high, grid.rows)):
+                    y = first_y + row * step
+                    # How many centres lie west of the crossing, rounded up from a quotient of integers.
+                    reach = (x1 - first_x) * (y2 - y1) + (x2 - x1) * (y - y1)
+                    west = -(-reach // (step * (y2 - y1)))
+                    crossed[row, min(max(west, 0), grid.columns)] += 1
+        east = np.cumsum(crossed[:, ::-1], axis=1)[:, ::-1]
+        inside |= east[:, 1:] % 2 == 1
+    return inside
+
+
+def _no_number(text: str) -> Fraction:
+    raise ValueError(f"{text} is no number")
