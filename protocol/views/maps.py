@@ -17,7 +17,7 @@ from itertools import accumulate
 from typing import ClassVar
 
 from protocol import codec, runs
-from protocol.domain import MAX_LABEL, MAX_VALUES, Buckets, Domain, Grid, Values
+from protocol.domain import MAX_LABEL, MAX_VALUES, Domain, Grid, Line, Values
 from protocol.errors import CampaignError, ViewError
 from protocol.runs import Runs, require_runs
 
@@ -194,8 +194,8 @@ class Districts(Map):
 
 
 def _require_single(domain: Domain, name: str) -> None:
-    if not isinstance(domain, Grid | Values | Buckets):
-        raise CampaignError(f"a map {name!r} needs a domain of values, buckets or a grid, not of {domain.kind}")
+    if not isinstance(domain, Grid | Values | Line):
+        raise CampaignError(f"a map {name!r} needs a domain of values, numbers, dates or a grid, not of {domain.kind}")
 
 
 MAPS: dict[str, Callable[[codec.Value], Map]] = {kind.name: kind.from_wire for kind in (Identity, Coarse, Districts)}

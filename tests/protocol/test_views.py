@@ -69,7 +69,12 @@ def test_squares_of_a_grid(rows: int, columns: int, factor: int) -> None:
 @given(st.integers(2, 60), st.integers(2, 70))
 def test_stretches_of_a_list(size: int, factor: int) -> None:
     """Of values and of buckets, coarse is the partition into stretches of F, the last perhaps shorter."""
-    for one in (domain.Values(tuple(map(str, range(size)))), domain.Buckets.of(range(size))):
+    for one in (
+        domain.Values(tuple(map(str, range(size)))),
+        domain.Buckets.of(range(size)),
+        domain.NumberRange.of(0, size - 1),
+        domain.Dates(0, size - 1),
+    ):
         if factor >= size:
             with pytest.raises(CampaignError):
                 Coarse(factor).inputs(one)
