@@ -1,4 +1,4 @@
-"""The order of the suite, and how Hypothesis searches.
+"""The order of the suite, how Hypothesis searches, and where files go.
 
 The files that take longest come first, so that no worker is left alone with one at the end. A file stays on one worker.
 What is left at the end are files of a few seconds, which fill both workers alike.
@@ -6,6 +6,8 @@ What is left at the end are files of a few seconds, which fill both workers alik
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,11 @@ settings.register_profile("same", settings.get_profile("new"), derandomize=True)
 settings.load_profile("same")
 
 TESTS = Path(__file__).parent
+MEMORY = Path("/dev/shm")  # noqa: S108  # pytest makes a folder of its own in it
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2**31:
+    # Half of the time would go into waiting for a disk. A killed process leaves in memory what it leaves on a disk, and
+    # no test can cut the power.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 SLOWEST_FIRST = (
     "demo_app/test_screens.py",
     "aggregator/test_object_storage.py",

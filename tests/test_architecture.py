@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,9 @@ def sources(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
-def imports(tree: ast.AST) -> Iterator[str]:
+def imports(parsed: ast.AST) -> Iterator[str]:
     """Full names of the modules and objects a file imports, at any depth, under TYPE_CHECKING too."""
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -40,8 +41,13 @@ def imports(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def tops(path: Path) -> set[str]:
-    return {name.split(".")[0] for name in imports(ast.parse(path.read_text(encoding="utf-8")))}
+    return {name.split(".")[0] for name in imports(tree(path))}
 
 
 def modules() -> dict[str, Path]:
@@ -69,7 +75,7 @@ def test_no_imports_go_in_a_circle() -> None:
     known = modules()
     arrows: dict[str, set[str]] = {}
     for module, path in known.items():
-        named = set(imports(ast.parse(path.read_text(encoding="utf-8"))))
+        named = set(imports(tree(path)))
         found = {name if name in known else name.rpartition(".")[0] for name in named}
         arrows[module] = {name for name in found & known.keys() if name != module}
     try:
@@ -97,7 +103,7 @@ def test_the_ground_is_pure() -> None:
     """protocol opens no file, asks no clock, no network and no chance: all of them are arguments."""
     forbidden = {"open", "input", "print", "exec", "eval", "compile", "__import__"}
     for path in sources("protocol"):
-        calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+        calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
         called = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
         assert not tops(path) & EFFECTS, path
         assert not called & forbidden, path
@@ -135,7 +141,7 @@ def test_words_are_the_fields_own() -> None:
     """No class or function is called a helper, manager, util or universe: STYLE has one word for each thing."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for path in modules().values():
-        names = [node.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, kinds)]
+        names = [node.name for node in ast.walk(tree(path)) if isinstance(node, kinds)]
         words = {word.lower() for name in names for word in re.findall(r"[A-Z]?[a-z]+", name)}
         assert not words & {"helper", "helpers", "manager", "util", "utils", "universe"}, path
 
@@ -143,6 +149,6 @@ def test_words_are_the_fields_own() -> None:
 def test_every_file_opens_with_its_purpose() -> None:
     """A module begins with a docstring whose first line is a sentence."""
     for path in modules().values():
-        purpose = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        purpose = ast.get_docstring(tree(path))
         assert purpose, path
         assert purpose.splitlines()[0].endswith((".", "?", "!", ":")), path

@@ -56,7 +56,7 @@ def session(tmp_path_factory):
     study = ("--study", folder / "lib")
     run(*study, "import", folder / "education.campaign", "--trust", folder / "analyst.pub")
     run("simulate", folder / "education.campaign", "--truth", folder / "counts.csv", "--out", folder / "batch.htr",
-        "--keys", folder / "devices.pub")  # fmt: skip
+        "--keys", folder / "devices.pub", "--seed", 1)  # fmt: skip
     run(*study, "enrol", folder / "devices.pub")
     found = json.loads(run(*study, "ingest", "--json", folder / "batch.htr").stdout)
     assert (found["read"], found["accepted"], sum(found["rejected"].values())) == (400, 400, 0)
@@ -364,7 +364,7 @@ def test_what_an_author_wrote_is_never_markup(session, tmp_path):
     assert title in run("campaign", tmp_path / "it.toml", "--key", session / "analyst.key", "--out", signed).stdout
     assert title in run("audit", signed).stdout
     assert name in run(*study, "import", signed, "--trust", session / "analyst.pub", "--name", name).stdout
-    run("simulate", signed, "--truth", tmp_path / "it.csv", "--out", batch)
+    run("simulate", signed, "--truth", tmp_path / "it.csv", "--out", batch, "--seed", 1)
     run(*study, "ingest", batch)
     shown = run(*study, "status").stdout
     assert name in shown
@@ -386,8 +386,9 @@ def test_a_number_between_edges_is_not_a_value(session, tmp_path):
     run("campaign", tmp_path / "hours.toml", "--key", session / "analyst.key", "--out", tmp_path / "hours.campaign")
     study = ("--study", tmp_path / "lib")
     run(*study, "import", tmp_path / "hours.campaign", "--trust", session / "analyst.pub")
-    run("simulate", tmp_path / "hours.campaign", "--truth", tmp_path / "hours.csv", "--out", tmp_path / "hours.htr")
-    run(*study, "ingest", tmp_path / "hours.htr")
+    batch = tmp_path / "hours.htr"
+    run("simulate", tmp_path / "hours.campaign", "--truth", tmp_path / "hours.csv", "--out", batch, "--seed", 1)
+    run(*study, "ingest", batch)
     mean, total = (
         json.loads(run(*study, "estimate", "hours", query, "--json").stdout)["estimate"]
         for query in ("--mean", "--sum")

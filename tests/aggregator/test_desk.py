@@ -467,7 +467,7 @@ def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):
     truth = tmp_path / "truth.csv"
     truth.write_text("value,count,class\nnone,40,town\nprimary,45,village\nbachelor,15,village\n")
     words = ("simulate", tmp_path / "it.campaign", "--truth", truth, "--out", tmp_path / "it.htr")
-    made = json.loads(run(*words, "--panel", "--periods", "0-2", "--json").stdout)
+    made = json.loads(run(*words, "--panel", "--periods", "0-2", "--seed", 1, "--json").stdout)
     assert (made["reports"], made["devices"], made["period"], made["periods"]) == (300, 100, 2, 3)
     assert ingest(study, [tmp_path / "it.htr"], now=signed.terms.closes - 1, threads=1).accepted == 300
     words = ("--study", tmp_path / "lib", "estimate", "it", "--where", "class=village", "--truth", truth)

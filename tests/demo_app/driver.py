@@ -202,11 +202,13 @@ class Driver:
         finger.up()
         yield from self._arrived(widget)
 
-    def drag(self, what: str, start: list[float], end: list[float]) -> Play:
+    def drag(self, what: str, start: list[float], end: list[float], held: bool) -> Play:
         widget = yield from self._reach(what)
         (x, y), (to_x, to_y) = _at(widget, start), _at(widget, end)
         finger = Finger(x, y)
         finger.down()
+        if held:
+            yield from self._arrived(widget)
         for step in range(1, 11):
             yield
             finger.to(x + (to_x - x) * step / 10, y + (to_y - y) * step / 10)

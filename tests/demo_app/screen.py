@@ -177,9 +177,13 @@ class Screen:
         """Touch a widget and let go after a while."""
         self._ask("hold", what=what, seconds=seconds)
 
-    def drag(self, what: str, start: Sequence[float], end: Sequence[float]) -> None:
-        """Touch a widget at one place, move to another within 10 frames, and let go; places as shares of the widget."""
-        self._ask("drag", what=what, start=list(start), end=list(end))
+    def drag(self, what: str, start: Sequence[float], end: Sequence[float], *, held: bool = False) -> None:
+        """Touch a widget at one place, move to another within 10 frames, and let go; places as shares of the widget.
+
+        Args:
+            held: do not move before the touch is known to be no scrolling, and the widget has it.
+        """
+        self._ask("drag", what=what, start=list(start), end=list(end), held=held)
 
     def pinch(self, what: str, factor: float) -> None:
         """Two fingers about a widget's centre, moved apart by a factor (together, below 1)."""

@@ -84,7 +84,7 @@ def desk(tmp_path, monkeypatch):
 
 def settle(screen: Screen) -> None:
     """Until nothing is being done and all of the screen is there."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not screen.call("app.idle"):
         assert time.monotonic() < until, screen.texts()
 

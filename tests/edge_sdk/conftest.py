@@ -100,13 +100,17 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def open_device(clock: Clock) -> Iterator[Callable[..., Device]]:
-    """Opens devices that trust ``AUTHOR`` and closes them after the test."""
+    """Opens devices that trust ``AUTHOR`` and closes them after the test.
+
+    Each has seeded randomness of its own, so that no test fails by chance; what the system's is like: test_black_box.
+    """
     opened = []
 
     def make(place: object = ":memory:", lifetime: float | None = 1000, **options: object) -> Device:
         options.setdefault("clock", clock)
         options.setdefault("trust", [AUTHOR.public])
         options.setdefault("budget", BudgetPolicy(lifetime=lifetime))
+        options.setdefault("urandom", Dice(1000 + len(opened)))
         device = Device.open(place, **options)
         opened.append(device)
         return device

@@ -1,8 +1,8 @@
 """Kill a device at random moments, again and again, and count what left against what was charged.
 
-One idea: a child answers new values in a loop and dies, half of the time by a signal from outside after a random
-delay, half of the time by its own hand just before a random SQL statement; then the store is opened again. Of every
-four children, two answer, and two collect and bundle.
+A child answers new values in a loop, or collects and bundles them, and dies; then the store is opened again. One of
+``OUTSIDE`` children dies by a signal from outside after a random delay, the others by their own hand just before an SQL
+statement: in ``FULL`` runs once before each of the first ``MOST_STATEMENTS`` while answering, once while collecting.
 Run in a process of its own, because it forks: ``python -m tests.edge_sdk.crash_run RUNS SEED DIR``. Prints JSON.
 """
 
@@ -15,6 +15,7 @@ import select
 import signal
 import sys
 import time
+from itertools import cycle
 from pathlib import Path
 
 from edge_sdk import BudgetPolicy, Device
@@ -30,6 +31,8 @@ DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
 PERIOD = 60
 MOST_ANSWERS = 12
 MOST_STATEMENTS = 120
+OUTSIDE = 5
+FULL = 2 * MOST_STATEMENTS * OUTSIDE // (OUTSIDE - 1)
 BUNDLED = 5
 """Readings that a child collects before it bundles them."""
 
@@ -57,6 +60,8 @@ def answer_until_killed(
             os.write(pipe, bytes([device.collect(campaign_id, value).slot]))
             if (x - first) % BUNDLED == BUNDLED - 1:
                 device.bundle(campaign_id)
+    if dies_at is None:
+        signal.pause()  # killed now at the latest, however late the signal is
 
 
 def exported(device: Device, path: Path) -> list[envelope.Envelope]:
@@ -86,10 +91,12 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
     left = charged = killed = lost = undercharged = overcharged = 0
     everything: list[envelope.Envelope] = []
     collected: list[tuple[int, int]] = []
+    deaths = [(collects, statement) for collects in (False, True) for statement in range(MOST_STATEMENTS)]
+    dice.shuffle(deaths)
+    own_hand = cycle(deaths)
     for turn in range(runs):
-        collects = turn % 4 > 1
+        collects, dies_at = (dice.random() < 0.5, None) if turn % OUTSIDE == 0 else next(own_hand)
         reading, writing = os.pipe()
-        dies_at = dice.randrange(MOST_STATEMENTS) if turn % 2 else None
         child = os.fork()
         if child == 0:
             os.close(reading)

@@ -34,6 +34,8 @@ EDGES = tuple(range(64))
 READINGS, EVERY = 5, 10
 PERIOD = READINGS * EVERY
 MOST_STATEMENTS = 300
+MOST_STEPS = 80
+"""Steps that a child takes: more than ``MOST_STATEMENTS`` allow, and together fewer than the campaign lasts."""
 CONFIGURATION = """
 store = "store"
 trust = ["author.pub"]
@@ -67,12 +69,13 @@ def live(folder: Path, seed: int, begins: float, pipe: int, dies_at: int | None)
                     os.kill(os.getpid(), signal.SIGKILL)
 
             unit._device._store._connection.set_trace_callback(die)
-        while True:
+        for _ in range(MOST_STEPS):
             pause = unit.step()
             os.write(pipe, b"%d " % int(now[0]))
             if pause is None:
                 return
             now[0] += max(pause, 0.25)
+        signal.pause()  # killed now at the latest, however late the signal is
 
 
 def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
