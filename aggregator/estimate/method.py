@@ -14,14 +14,16 @@ import numpy as np
 
 from aggregator.estimate import distribution, likelihood
 from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.merged import Merged
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.reported import Reported
+from aggregator.estimate.smoothed import smoothed
 from aggregator.estimate.transcript import TranscriptDecoder
 from aggregator.families.decoder import Decoder, Floats
 from protocol.errors import HalftruthError
 
-WITHOUT_INVERSE = ("em", "mmse", "map")
+WITHOUT_INVERSE = ("em", "smooth", "mmse", "map")
 """These need a channel's outputs one by one, and no unbiased estimate."""
 
 CROWD = 16
@@ -48,6 +50,8 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
         raise MethodRefused("method 'em' takes all people to be alike, and this campaign's are not: use 'projection'")
     if method == "map" and isinstance(decoder, TranscriptDecoder) and decoder.drift:
         raise MethodRefused("method 'map' takes people's values to stay, and this campaign's drift: use 'mmse'")
+    if method == "smooth" and decoder.by_value:
+        raise MethodRefused("method 'smooth' is for numbers sent by a wave: for this channel use 'projection'")
     if method in WITHOUT_INVERSE and not decoder.one_hot:
         raise MethodRefused(
             f"method {method!r} needs whole outputs, and this channel's reports are counted bit by bit: "
@@ -59,7 +63,7 @@ def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *,
     """The method that is best where nothing is known but the campaign and its noise.
 
     - "mmse" where a prior is declared and outputs are counted: its prior makes it best.
-    - "em" where no unbiased estimate exists, and no prior either.
+    - "smooth" for numbers sent by a wave, and "em" where else no unbiased estimate exists, and no prior either.
     - "empirical-bayes" from 16 values on, where the standard errors are a quarter of an even share 1/k or more.
     - "projection" for the rest, and for ordered values, however many.
 
@@ -81,7 +85,7 @@ def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *,
     if prior is not None and decoder.one_hot:
         return "mmse"
     if se is None:
-        return "em"
+        return "em" if decoder.by_value else "smooth"
     crowded = not ordered and decoder.inputs >= CROWD and math.sqrt(float(np.mean(se**2))) * decoder.inputs >= NOISY
     return "empirical-bayes" if crowded else "projection"
 
@@ -110,6 +114,9 @@ def consistent(
         return distribution.posterior_mean(decoder, share, prior)
     if method == "map" and prior is not None:
         return _settled(likelihood.posterior_mode(decoder, share, reports, prior), warnings)
+    if method == "smooth":
+        merged = Merged.of(decoder, np.rint(share * reports).astype(np.int64))
+        return merged.spread(smoothed(merged).share)
     if method == "em":
         even = np.full(decoder.inputs, 1 / decoder.inputs)
         start = empirical_bayes(*linear) if linear else even if prior is None else prior  # where nothing is told

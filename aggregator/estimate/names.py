@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-METHODS = ("projection", "empirical-bayes", "em", "mmse", "map", "linear")
-"""How the consistent distribution is made: see ``distribution``, ``bayes`` and ``likelihood``.
+METHODS = ("projection", "empirical-bayes", "em", "smooth", "mmse", "map", "linear")
+"""How the consistent distribution is made: see ``distribution``, ``bayes``, ``likelihood`` and ``smoothed``.
 
 "linear" leaves the raw estimate as it is.
 """

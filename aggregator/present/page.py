@@ -77,6 +77,7 @@ SHARES = {
     "empirical-bayes": "the unbiased estimates, each drawn towards what all of them together suggest, as far as its "
     "noise warrants",
     "em": "the distribution that makes the reports most likely",
+    "smooth": "the distribution that makes the reports most likely, smoothed as strongly as held-out reports confirm",
     "mmse": "the mean of what each report makes one believe, starting from the campaign's prior; where the prior is "
     "wrong, so are they",
     "map": "the most probable distribution, given the reports and the campaign's prior",

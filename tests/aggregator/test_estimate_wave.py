@@ -64,7 +64,7 @@ def test_single_shares_and_uneven_numbers_are_refused_in_words() -> None:
         lambda: decoder.weight,
         lambda: decoder.adjoint(np.arange(decoder.inputs) ** 2.0),
     ):
-        with pytest.raises(NotInvertible, match="'em'"):
+        with pytest.raises(NotInvertible, match="'smooth'"):
             asked()
 
 
@@ -106,7 +106,7 @@ def test_numbers_are_told_better_than_labels() -> None:
         ]
         distances.append(np.mean([np.abs(np.cumsum(one.share - p)).sum() / (k - 1) for one in found]))
         if name == "wave":
-            assert {one.method for one in found} == {"em"}
+            assert {one.method for one in found} == {"smooth"}
             assert all(np.isnan(one.raw).all() and np.isnan(one.se).all() for one in found)
             assert all("where the numbers lie" in " ".join(one.warnings) for one in found)
             assert found[0].as_json()["values"][0]["raw"] is None
@@ -132,7 +132,7 @@ def test_a_wave_is_chosen_by_its_name_only() -> None:
     numbers = Question(Buckets.of(range(30)), Ldp(NANONATS))
     assert isinstance(chosen("wave", numbers)[1], Wave)
     assert not isinstance(chosen(AUTO, numbers)[1], Wave)
-    with pytest.raises(Unsuited, match="ordered numbers"):
+    with pytest.raises(Unsuited, match="ordered values"):
         chosen("wave", Question(Values(("a", "b", "c")), Ldp(NANONATS)))
     with pytest.raises(Unsuited, match="prior"):
         chosen("wave", Question(Buckets.of(range(3)), Information(NANONATS, (1, 2, 3))))

@@ -68,8 +68,8 @@ class WaveDecoder(Decoder):
     def _refused(self) -> NotInvertible:
         return NotInvertible(
             "a wave's reports say where the numbers lie, and not how many people have a single one. Its shares are the "
-            "most likely ones, method 'em': read them added up, as how many people lie below a number, and not one by "
-            "one. The mean of evenly spaced numbers has an unbiased estimate, with its error"
+            "most likely ones, smoothed, method 'smooth': read them added up, as how many people lie below a number, "
+            "and not one by one. The mean of evenly spaced numbers has an unbiased estimate, with its error"
         )
 
     def invert(self, share: Floats) -> Floats:
