@@ -672,7 +672,7 @@ def test_the_model_imports_no_kivy_and_shows_its_first_screen_without_a_study(tm
 
 def test_kivy_is_imported_where_it_is_seen():
     """Only the app, what starts it, its screens, its widgets, and two named files import Kivy."""
-    seen = {"__main__.py", "main.py", "app.py", "screens", "widgets", "coast.py", "sweep.py"}
+    seen = {"__main__.py", "main.py", "app.py", "screens", "widgets", "coast.py", "idle_gc.py"}
     for path in sources("demo_app"):
         if not seen & set(path.relative_to(ROOT / "demo_app").parts):
             assert "kivy" not in tops(path), path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,7 @@ from scipy import stats
 from protocol import codec
 from protocol.channels.bits.channel import Bits, S
 from protocol.errors import ChannelError
-from tests.protocol.test_channels import brute_prior_loss, check_loss, weights
+from tests.protocol.test_channels import ChannelLaws, check_loss, check_prior_loss, weights
 
 SEED = 20260101
 HALF = S // 2
@@ -30,16 +29,14 @@ GRID: dict[str, Bits] = {
 }
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
-chances = st.tuples(st.integers(0, S), st.integers(0, S)).filter(lambda pair: pair[0] != pair[1])
-bits = st.lists(chances, min_size=2, max_size=5).map(lambda pairs: Bits.over((max(p), min(p)) for p in pairs))
-
 
 @grid
-def test_rows_sum_to_one(channel: Bits) -> None:
-    """The weights of every input are not negative and sum to 2^scale exactly."""
-    for row in weights(channel):
-        assert min(row) >= 0
-        assert sum(row) == 1 << channel.scale
+class TestBits(ChannelLaws):
+    """The laws of every channel, over this grid."""
+
+
+chances = st.tuples(st.integers(0, S), st.integers(0, S)).filter(lambda pair: pair[0] != pair[1])
+bits = st.lists(chances, min_size=2, max_size=5).map(lambda pairs: Bits.over((max(p), min(p)) for p in pairs))
 
 
 @grid
@@ -55,21 +52,6 @@ def test_a_weight_is_the_product_of_its_bits(channel: Bits) -> None:
             assert channel.weight(x, y) == expected
 
 
-@grid
-def test_loss_is_brute_force(channel: Bits) -> None:
-    """loss(A, B) is the worst ratio over A x B and all words, reached at its witness, for all pairs and many sets."""
-    matrix, everything = weights(channel), range(channel.inputs)
-    check_loss(channel, matrix, everything, everything)
-    draw = random.Random(SEED)
-    for x in everything:
-        for other in everything:
-            check_loss(channel, matrix, [x], [other])
-    for _ in range(40):
-        first, second = (draw.sample(everything, draw.randint(1, channel.inputs)) for _ in range(2))
-        check_loss(channel, matrix, first, second)
-        check_loss(channel, matrix, second[:1] * 2, second)
-
-
 @given(bits, st.data())
 @settings(max_examples=60)
 def test_loss_of_any_bits(channel: Bits, data: st.DataObject) -> None:
@@ -79,34 +61,12 @@ def test_loss_of_any_bits(channel: Bits, data: st.DataObject) -> None:
     check_loss(channel, matrix, data.draw(sides), data.draw(sides))
 
 
-def check_prior(channel: Bits, prior: list[int]) -> None:
-    matrix = weights(channel)
-    loss, expected = channel.loss_against_prior(prior), brute_prior_loss(matrix, prior)
-    column = [row[loss.y] for row in matrix]
-    marginal, total = sum(p * q for p, q in zip(prior, column, strict=True)), sum(prior)
-    if expected is None:
-        assert loss.denominator == 0
-        assert column[loss.x] == 0 < marginal
-    else:
-        assert Fraction(loss.numerator, loss.denominator) == expected
-        assert expected in (Fraction(column[loss.x] * total, marginal), Fraction(marginal, column[loss.x] * total))
-
-
-@grid
-def test_loss_against_prior_is_brute_force(channel: Bits) -> None:
-    """The worst lift either way, in exact fractions, reached at its witness, for flat, skewed and random priors."""
-    draw, k = random.Random(SEED), channel.inputs
-    priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1)]
-    for prior in priors + [[draw.randint(1, 1000) for _ in range(k)] for _ in range(10)]:
-        check_prior(channel, prior)
-
-
 @given(bits, st.data())
 @settings(max_examples=60)
 def test_loss_against_any_prior(channel: Bits, data: st.DataObject) -> None:
     """The same for random probabilities and priors."""
     k = channel.inputs
-    check_prior(channel, data.draw(st.lists(st.integers(1, 10**6), min_size=k, max_size=k)))
+    check_prior_loss(channel, weights(channel), data.draw(st.lists(st.integers(1, 10**6), min_size=k, max_size=k)))
 
 
 @grid

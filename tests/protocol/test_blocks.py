@@ -16,7 +16,7 @@ from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Tab
 from protocol.channels.blocks.channel import BLOCKS_SCALE, INNER, OPEN, Constant, largest_weight
 from protocol.channels.projective.channel import ProjectiveGeometry
 from protocol.errors import ChannelError, Uncertified
-from tests.protocol.test_channels import check_loss, random_table, weights
+from tests.protocol.test_channels import ChannelLaws, check_loss, random_table, weights
 from tests.vectors.generate import CHANNELS, ONE, cover_of, in_blocks, truth_of
 
 NAT = exact.NANONATS
@@ -53,11 +53,8 @@ grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
 @grid
-def test_rows_sum_to_one(channel: Blocks) -> None:
-    """The weights of every input are not negative and sum to 2^128 exactly."""
-    for row in weights(channel):
-        assert min(row) >= 0
-        assert sum(row) == WHOLE
+class TestBlocks(ChannelLaws):
+    """The laws of every channel, over this grid."""
 
 
 @grid
@@ -79,22 +76,6 @@ def test_weights_are_the_inner_ones_and_the_cover(channel: Blocks) -> None:
                 expected[firsts[number - 1] + y] = int(share * WHOLE)
         places[number] += 1
         assert [channel.weight(x, y) for y in range(channel.outputs)] == expected
-
-
-@grid
-def test_loss_is_brute_force(channel: Blocks) -> None:
-    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and many sets."""
-    matrix = weights(channel)
-    everything = range(channel.inputs)
-    check_loss(channel, matrix, everything, everything)
-    for x in everything:
-        for other in everything:
-            check_loss(channel, matrix, [x], [other])
-    draw = random.Random(SEED)
-    for _ in range(60):
-        first, second = (draw.sample(everything, draw.randint(1, channel.inputs)) for _ in range(2))
-        check_loss(channel, matrix, first, second)
-        check_loss(channel, matrix, second[:1] * 2, second)
 
 
 @grid

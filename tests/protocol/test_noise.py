@@ -9,6 +9,7 @@ import pytest
 
 from protocol.channels.noise.channel import MAX_POINTS, Noise
 from protocol.errors import ChannelError
+from tests.protocol.test_channels import ChannelLaws
 
 SEED = 20260101
 ONE = 1 << 62
@@ -41,6 +42,11 @@ GRID = {
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
+@grid
+class TestNoise(ChannelLaws):
+    """The laws of every channel, over this grid."""
+
+
 def steps_of(channel: Noise) -> dict[tuple[int, int], int]:
     """The weight of each step, from the law alone."""
     rows, columns = channel.rows, channel.columns
@@ -61,18 +67,6 @@ def stopped(channel: Noise) -> list[list[int]]:
     return matrix
 
 
-def brute_loss(matrix: list[list[int]], first: list[int], second: list[int]) -> Fraction | None:
-    worst = Fraction(1)
-    for x in first:
-        for other in second:
-            for mine, theirs in zip(matrix[x], matrix[other], strict=True):
-                if mine and not theirs:
-                    return None
-                if mine:
-                    worst = max(worst, Fraction(mine, theirs))
-    return worst
-
-
 @grid
 def test_weights_are_steps_stopped_at_the_border(channel: Noise) -> None:
     """weight and column are those of every step taken from every point and stopped; rows sum to one."""
@@ -81,24 +75,6 @@ def test_weights_are_steps_stopped_at_the_border(channel: Noise) -> None:
     for y in range(channel.outputs):
         assert channel.column(y) == [row[y] for row in matrix]
         assert [channel.weight(x, y) for x in range(channel.inputs)] == [row[y] for row in matrix]
-
-
-@grid
-def test_loss_is_brute_force(channel: Noise) -> None:
-    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness."""
-    matrix, draw, points = stopped(channel), random.Random(SEED), list(range(channel.inputs))
-    sets = [(points, points)] + [([x], [other]) for x in points for other in points]
-    sets += [tuple(draw.sample(points, draw.randint(1, len(points))) for _ in range(2)) for _ in range(20)]  # type: ignore[misc]
-    for first, second in sets:
-        loss, expected = channel.loss(first, second), brute_loss(matrix, first, second)
-        assert (loss.denominator == 0) == (expected is None)
-        assert loss.x in first
-        assert loss.other in second
-        if expected is not None:
-            assert Fraction(loss.numerator, loss.denominator) == expected
-            if expected > 1:
-                assert matrix[loss.x][loss.y] == loss.numerator
-                assert matrix[loss.other][loss.y] == loss.denominator
 
 
 @pytest.mark.parametrize("name", [name for name in GRID if " x " in name])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
-from fractions import Fraction
 from math import comb
 
 import pytest
@@ -18,6 +16,7 @@ from protocol import codec, exact, notions
 from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError, Uncertified
+from tests.protocol.test_channels import ChannelLaws, weights
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -43,9 +42,9 @@ GRID["k = 7, d = 4, nearly flat"] = SubsetSelection(7, 4, ONE // 35 - 40)
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
-def weights(channel: SubsetSelection) -> list[list[int]]:
-    """The dense matrix, the slow twin of every structure."""
-    return [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+@grid
+class TestSubset(ChannelLaws):
+    """The laws of every channel, over this grid."""
 
 
 def draw_of(number: int) -> bytes:
@@ -90,53 +89,6 @@ def test_a_row_drawn_by_hand() -> None:
     beyond = 3 * channel.inside
     outside = [channel.sample(1, draw_of(beyond + place * channel.outside)) for place in range(3)]
     assert outside == [0b0011, 0b1001, 0b1010]
-
-
-def brute_loss(matrix: list[list[int]], first: Sequence[int], second: Sequence[int]) -> Fraction:
-    return max(
-        Fraction(mine, theirs)
-        for x in first
-        for other in second
-        for mine, theirs in zip(matrix[x], matrix[other], strict=True)
-        if mine
-    )
-
-
-@grid
-def test_loss_is_brute_force(channel: SubsetSelection) -> None:
-    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and for sets."""
-    matrix = weights(channel)
-    everything = range(channel.inputs)
-    cases: list[tuple[Sequence[int], Sequence[int]]] = [([x], [other]) for x in everything for other in everything]
-    cases += [(everything, everything), ([0, 0], [0]), ([1], [1, 1, 0])]
-    for first, second in cases:
-        loss = channel.loss(first, second)
-        assert loss.x in first
-        assert loss.other in second
-        expected = brute_loss(matrix, first, second)
-        assert Fraction(loss.numerator, loss.denominator) == expected
-        assert expected == 1 or Fraction(matrix[loss.x][loss.y], matrix[loss.other][loss.y]) == expected
-
-
-@grid
-def test_loss_against_prior_is_brute_force(channel: SubsetSelection) -> None:
-    """loss_against_prior is the worst lift, either way, in exact fractions, reached at its witness."""
-    matrix = weights(channel)
-    draw = random.Random(SEED)
-    k = channel.inputs
-    priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1), list(range(1, k + 1)), list(range(k, 0, -1))]
-    priors += [[draw.randint(1, 1000) for _ in range(k)] for _ in range(6)]
-    for prior in priors:
-        loss = channel.loss_against_prior(prior)
-        worst = Fraction(1)
-        for column in zip(*matrix, strict=True):
-            marginal = Fraction(sum(p * q for p, q in zip(prior, column, strict=True)), sum(prior))
-            if marginal:
-                worst = max(worst, max(column) / marginal, marginal / min(column))
-        assert Fraction(loss.numerator, loss.denominator) == worst
-        marginal = Fraction(sum(p * row[loss.y] for p, row in zip(prior, matrix, strict=True)), sum(prior))
-        lift = matrix[loss.x][loss.y] / marginal
-        assert worst in (lift, 1 / lift)
 
 
 def test_a_prior_of_62_values_is_compared_at_once() -> None:

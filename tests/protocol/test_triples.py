@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
-from fractions import Fraction
 from itertools import combinations
 
 import pytest
@@ -17,6 +15,7 @@ from protocol import codec, exact, notions
 from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError, Uncertified
+from tests.protocol.test_channels import ChannelLaws, weights
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -32,9 +31,9 @@ GRID["k = 25, nearly flat"] = Triples(25, ONE // 117 - 1)
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
-def weights(channel: Triples) -> list[list[int]]:
-    """The dense matrix, the slow twin of every structure."""
-    return [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+@grid
+class TestTriples(ChannelLaws):
+    """The laws of every channel, over this grid."""
 
 
 def printed(channel: Triples) -> list[set[int]]:
@@ -134,52 +133,6 @@ def test_a_row_drawn_by_hand() -> None:
     # Blocks 0, 1, 2, 3 at b = 0, 2 each; at (2, 0) and (2, 2) the input is in, so (3, 1) and (2, 1) stand in.
     assert outside == [0, 2, 3, 5, 10, 7, 9, 11]
     assert channel.sample(4, draw_of(4 * channel.inside)) == 0
-
-
-def brute_loss(matrix: list[list[int]], first: Sequence[int], second: Sequence[int]) -> Fraction:
-    return max(
-        Fraction(mine, theirs)
-        for x in first
-        for other in second
-        for mine, theirs in zip(matrix[x], matrix[other], strict=True)
-    )
-
-
-@grid
-def test_loss_is_brute_force(channel: Triples) -> None:
-    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and for sets."""
-    matrix = weights(channel)
-    everything = range(channel.inputs)
-    cases: list[tuple[Sequence[int], Sequence[int]]] = [([x], [other]) for x in everything for other in everything]
-    cases += [(everything, everything), ([0, 0], [0]), ([1], [1, 1, 0])]
-    for first, second in cases:
-        loss = channel.loss(first, second)
-        assert loss.x in first
-        assert loss.other in second
-        expected = brute_loss(matrix, first, second)
-        assert Fraction(loss.numerator, loss.denominator) == expected
-        assert Fraction(matrix[loss.x][loss.y], matrix[loss.other][loss.y]) == expected
-
-
-@grid
-def test_loss_against_prior_is_brute_force(channel: Triples) -> None:
-    """loss_against_prior is the worst lift, either way, in exact fractions, reached at its witness."""
-    matrix = weights(channel)
-    draw = random.Random(SEED)
-    k = channel.inputs
-    priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1), list(range(1, k + 1)), list(range(k, 0, -1))]
-    priors += [[1, *[10**6] * (k - 1)], [*[10**6] * (k - 2), 1, 1]]
-    priors += [[draw.randint(1, 1000) for _ in range(k)] for _ in range(20)]
-    for prior in priors:
-        loss = channel.loss_against_prior(prior)
-        worst = Fraction(1)
-        for column in zip(*matrix, strict=True):
-            marginal = Fraction(sum(p * q for p, q in zip(prior, column, strict=True)), sum(prior))
-            worst = max(worst, max(column) / marginal, marginal / min(column))
-        assert Fraction(loss.numerator, loss.denominator) == worst
-        marginal = Fraction(sum(p * row[loss.y] for p, row in zip(prior, matrix, strict=True)), sum(prior))
-        lift = matrix[loss.x][loss.y] / marginal
-        assert worst in (lift, 1 / lift)
 
 
 def test_a_prior_of_4095_values_is_compared_in_seconds() -> None:

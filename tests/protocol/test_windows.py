@@ -15,7 +15,7 @@ from protocol.channels.windows.arrangement import Single, Type
 from protocol.channels.windows.channel import ONE, Windows
 from protocol.channels.windows.loss import Kinds
 from protocol.errors import ChannelError
-from tests.protocol.test_channels import brute_prior_loss, check_loss, chi_square, weights
+from tests.protocol.test_channels import ChannelLaws, chi_square
 
 SEED = 20260101
 
@@ -57,11 +57,8 @@ grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
 @grid
-def test_rows_sum_to_one(channel: Windows) -> None:
-    """The weights of every input are not negative and sum to 2^scale exactly."""
-    for row in weights(channel):
-        assert min(row) >= 0
-        assert sum(row) == 1 << channel.scale
+class TestWindows(ChannelLaws):
+    """The laws of every channel, over this grid."""
 
 
 @grid
@@ -123,37 +120,6 @@ def test_sample_has_the_weights(name: str) -> None:
                 for y, count in first:
                     law[y] += count * (high - low)
         assert [law[y] for y in range(channel.outputs)] == [channel.weight(x, y) for y in range(channel.outputs)]
-
-
-@grid
-def test_loss_is_brute_force(channel: Windows) -> None:
-    """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and many sets."""
-    matrix = weights(channel)
-    everything = range(channel.inputs)
-    check_loss(channel, matrix, everything, everything)
-    for x in everything:
-        for other in everything:
-            check_loss(channel, matrix, [x], [other])
-    draw = random.Random(SEED)
-    for _ in range(60):
-        first, second = (draw.sample(everything, draw.randint(1, channel.inputs)) for _ in range(2))
-        check_loss(channel, matrix, first, second)
-
-
-@grid
-def test_loss_against_prior_is_brute_force(channel: Windows) -> None:
-    """loss_against_prior is the worst lift, either way, in exact fractions, for flat, skewed and random priors."""
-    matrix = weights(channel)
-    draw = random.Random(SEED)
-    k = channel.inputs
-    priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1), [arc or 3 for arc in channel.arcs]]
-    priors += [[draw.randint(1, 1000) for _ in range(k)] for _ in range(20)]
-    for prior in priors:
-        loss, expected = channel.loss_against_prior(prior), brute_prior_loss(matrix, prior)
-        assert (Fraction(loss.numerator, loss.denominator) if loss.denominator else None) == expected
-        column, total = [row[loss.y] for row in matrix], sum(prior)
-        lift = Fraction(column[loss.x] * total, sum(p * w for p, w in zip(prior, column, strict=True)))
-        assert expected is None or expected in (1, lift) or expected * lift == 1
 
 
 @pytest.mark.parametrize("name", [name for name, channel in GRID.items() if channel.types])
