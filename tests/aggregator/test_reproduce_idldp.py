@@ -301,7 +301,7 @@ def test_table_1():
 
 
 def test_larger_examples():
-    """opt0, opt1, opt2 and OUE of MATH 3.2's larger examples."""
+    """opt0, opt1, opt2 and OUE of larger surveys."""
     expected = {0: (76.89, 77.19, 92.99), 1: (1691, 1757, 2420)}
     for place, (_, budgets, many) in enumerate(table.LARGER):
         found = [

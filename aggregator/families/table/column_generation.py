@@ -9,7 +9,7 @@ where all coordinates but one lie at an end of their range. There are too many c
 a few are kept, and the dual prices say which one is missing. At most k of them get a weight, so an output has no more
 bits than an input.
 
-Source: the linear program is that of Lopuhaa-Zwakenberg, Tong, Skoric 2020 (arXiv 2008.13151); MATH 2 and additions.
+Source: the linear program is that of Lopuhaa-Zwakenberg, Tong, Skoric 2020 (arXiv 2008.13151); MATH 2.1.
 
 For larger domains use ``windows``, which solves the same program for its few frequent inputs.
 """
