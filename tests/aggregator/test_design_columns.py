@@ -11,7 +11,14 @@ from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound
 from aggregator.families.mechanism import Question
 from aggregator.families.response.recipe import lip_response
 from aggregator.families.table import column_generation
-from aggregator.families.table.column_generation import DEARER, Coordinates, best_mixture, optimal_table, telling_table
+from aggregator.families.table.column_generation import (
+    DEARER,
+    Coordinates,
+    best_mixture,
+    optimal_table,
+    plain_mixture,
+    telling_table,
+)
 from aggregator.planner.choice import chosen
 from protocol.channels import Table
 from protocol.domain import Values
@@ -114,6 +121,21 @@ def test_larger_tables_come_close_to_the_bound(size, eps, share):
     certify(table, Information(level, tuple(prior)))
     with pytest.raises(Uncertified):
         certify(table, Information(round(level * 0.999), tuple(prior)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_plain_mixture_tells_all_classes_apart(seed):
+    """Its lifts stay in their range and use the budget, their mean is the one asked for, and no two classes are one."""
+    draw = np.random.default_rng(seed)
+    mass, b = 0.9 * draw.dirichlet(np.ones(seed + 2)), math.exp(draw.uniform(0.2, 1.2))
+    given = Coordinates(mass, mass**2, 0 * mass, 1 / b, b, 0.95, 0.95)
+    mixture = plain_mixture(given)
+    assert mixture.weights.min() > 0
+    assert mixture.lifts.min() >= given.low - 1e-12
+    assert mixture.lifts.max() <= given.high + 1e-12
+    np.testing.assert_allclose(mixture.lifts @ mass, given.budget)
+    np.testing.assert_allclose(mixture.weights @ mixture.lifts, given.mean)
+    assert np.linalg.matrix_rank(mixture.lifts) == len(mass)
 
 
 def test_a_table_of_many_values_is_refused():

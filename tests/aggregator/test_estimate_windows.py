@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from aggregator.families.decoder import NotInvertible
+from aggregator.families.windows import decoder as windows_decoder
 from aggregator.families.windows.decoder import WindowsDecoder
 from protocol.channels.windows.arrangement import Type
 from protocol.channels.windows.channel import ONE, Windows
@@ -39,9 +40,23 @@ def test_passes_are_matrix_products(channel):
     assert (decoder.ceiling >= Q.max(axis=0) * (1 - 1e-12)).all()
 
 
+@grid
+def test_many_passes_at_once_are_those_one_by_one(channel):
+    """A pass of several laws, or of several numbers an output, is each one's pass."""
+    decoder = WindowsDecoder(channel)
+    laws, numbers = RNG.dirichlet(np.ones(channel.inputs), size=3), RNG.normal(size=(3, channel.outputs))
+    np.testing.assert_allclose(decoder.forward(laws), [decoder.forward(p) for p in laws], rtol=1e-12, atol=1e-18)
+    np.testing.assert_allclose(
+        decoder.backward(numbers), [decoder.backward(w) for w in numbers], rtol=1e-12, atol=1e-15
+    )
+
+
+@pytest.mark.parametrize("held", [1, 2**20])
 @invertible
-def test_the_decoder_is_the_least_squares_left_inverse(channel):
-    """Q L = 1, all forms multiply with one L, and L is Aitken's for the reference."""
+def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatch):
+    """Q L = 1, all forms multiply with one L, and L is Aitken's for the reference, whether its columns are computed one
+    by one or all at once."""
+    monkeypatch.setattr(windows_decoder, "_HELD_CELLS", held)
     Q = dense(channel)
     reference = RNG.dirichlet(np.ones(channel.inputs))
     decoder = WindowsDecoder(channel, reference.tolist())

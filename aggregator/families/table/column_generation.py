@@ -47,13 +47,13 @@ ATTEMPTS = 12
 """How often that part is quadrupled before a design is given up."""
 
 DEARER = 1.005
-"""``telling_table`` has at most this times the least error."""
+"""A channel that is mixed with another, so that all values differ, has at most this times the least error."""
 
 LOST = 0.01
-"""The most of the best table's gain over the prior that it gives up."""
+"""The most of the best channel's gain over the prior that it gives up."""
 
 LEAST_PART = 1e-4
-"""How often its response answers at least."""
+"""How often the other answers at least."""
 
 _LISTED = 14
 """Up to this many coordinates every corner is listed and priced, and what is found is the optimum."""
@@ -151,6 +151,19 @@ def best_mixture(given: Coordinates) -> Mixture:
         kept = pool[weights > 0] if len(pool) > _KEPT else pool
         pool = np.concatenate([start, kept, better])
     return _polished(given, pool)
+
+
+def plain_mixture(given: Coordinates) -> Mixture:
+    """A mixture that tells two or more classes apart, whatever it gains: each raised alone, and half the time none."""
+    raised = _alone(given)
+    others = raised.min(axis=1)
+    steps = raised.diagonal() - others
+    weights = given.mean / (steps * (1 + (others / steps).sum()))  # then the mean lift of every class is the same
+    even = given.budget / given.mass.sum()
+    return Mixture(
+        np.concatenate([np.full((1, len(steps)), even), raised]),
+        np.concatenate([[given.mean / even], weights]) / 2,
+    )
 
 
 def _corners(given: Coordinates) -> Floats:

@@ -4,7 +4,8 @@ How much of a law lies in a window is a difference of two running sums, and what
 of one number per cell over the arc. So a pass costs the inputs times the orders plus the outputs, whatever the matrix
 would be, and methods that only pass back and forth ('mmse', 'map') reach any domain.
 
-The least-squares left inverse, as in ``table``, is a matrix and serves small domains.
+The least-squares left inverse is that of ``table``. Passes make it too: a matrix of inputs x inputs is solved and held,
+and a column of the inverse is one pass of one of its rows.
 """
 
 from __future__ import annotations
@@ -18,8 +19,14 @@ import numpy as np
 from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible, Staircase
 from protocol.channels.windows.channel import ONE, Windows
 
-MOST_CELLS = 2**24
-"""A left inverse of more cells than this is not made."""
+MOST_INPUTS = 2048
+"""The unbiased estimate of more inputs is not made: it takes the eigenvalues of a matrix of inputs x inputs."""
+
+MOST_CELLS = 2**26
+"""Nor is one whose left inverse has more cells than this; they are computed, though never all held."""
+
+_HELD_CELLS = 2**20
+"""So many cells of a left inverse are held at a time."""
 
 MOST_STEPS = 32
 """Outputs whose parts in an estimate are close share a step; so many steps, at most, has a staircase."""
@@ -54,10 +61,10 @@ class _Circle:
         return cls(np.asarray(layout.sequence, dtype=np.int64), cut, before, first)
 
     def masses(self, p: Floats) -> Floats:
-        """(n,) in sequence -> (2 J,): what of it lies before each border, twice round."""
-        ends = np.concatenate([[0.0], np.cumsum(p)])
-        mass = ends[self.cut] + p[self.cut] * self.before
-        return np.concatenate([mass, mass + ends[-1]])
+        """(..., n) in sequence -> (..., 2 J): what of it lies before each border, twice round."""
+        ends = np.concatenate([np.zeros((*p.shape[:-1], 1)), np.cumsum(p, axis=-1)], axis=-1)
+        mass = ends[..., self.cut] + p[..., self.cut] * self.before
+        return np.concatenate([mass, mass + ends[..., -1:]], axis=-1)
 
     def mixed(self, p: Floats, span: int) -> Floats:
         """(J,): sum of p[x] c (1 - c) over the arcs that a window from each border covers to a part c alone."""
@@ -113,13 +120,15 @@ class WindowsDecoder(Decoder):
                 start += cells
 
     def forward(self, p: Floats) -> Floats:
+        """As of every decoder, and of many laws at once: (..., k) -> (..., m)."""
         law = self._flat(p, 1)
-        masses = [circle.masses(p[circle.sequence]) for circle in self._circles]
+        masses = [circle.masses(p[..., circle.sequence]) for circle in self._circles]
         cells = self._channel.cells
         for number, order, outputs in self._blocks():
             each = self._channel.types[number]
             slope = (each.inside - each.outside) / ONE / self._orders
-            law[outputs] += slope * (masses[order][each.span : each.span + cells] - masses[order][:cells])
+            mass = masses[order]
+            law[..., outputs] += slope * (mass[..., each.span : each.span + cells] - mass[..., :cells])
         return law
 
     def forward_squares(self, p: Floats) -> Floats:
@@ -137,99 +146,98 @@ class WindowsDecoder(Decoder):
         return law
 
     def _flat(self, p: Floats, power: int) -> Floats:
-        """The law, or its squares, as if no window covered a rare input."""
-        law = np.empty(self.features)
+        """(..., k) -> (..., m): the law, or its squares, as if no window covered a rare input."""
+        law = np.empty((*p.shape[:-1], self.features))
         singles = len(self._single)
-        law[:singles] = self._other**power * p.sum()
-        law[:singles] += (self._own**power - self._other**power) * p[self._single]
-        law[singles] = self._rest**power @ p
-        heavy, lows, rare = p[self._heavy], p[self._single].sum(), p[self._rare].sum()
+        law[..., :singles] = self._other**power * p.sum(axis=-1, keepdims=True)
+        law[..., :singles] += (self._own**power - self._other**power) * p[..., self._single]
+        law[..., singles] = p @ self._rest**power
+        heavy, lows, rare = p[..., self._heavy], p[..., self._single].sum(axis=-1), p[..., self._rare].sum(axis=-1)
         for number, _, outputs in self._blocks():
             each = self._channel.types[number]
             of_heavy = np.array([weight / ONE / self._orders for weight in each.heavy]) ** power
-            law[outputs] = (
-                of_heavy @ heavy
+            flat = (
+                heavy @ of_heavy
                 + (each.low / ONE / self._orders) ** power * lows
                 + (each.outside / ONE / self._orders) ** power * rare
             )
+            law[..., outputs] = flat[..., np.newaxis]
         return law
 
     def backward(self, w: Floats) -> Floats:
+        """As of every decoder, and of many numbers an output at once: (m,) -> (k,) or (a, m) -> (a, k)."""
         singles = len(self._single)
-        mean: Floats = self._rest * w[singles] + self._other @ w[:singles]
-        mean[self._single] += (self._own - self._other) * w[:singles]
+        mean: Floats = self._rest * w[..., singles, np.newaxis] + (w[..., :singles] @ self._other)[..., np.newaxis]
+        mean[..., self._single] += (self._own - self._other) * w[..., :singles]
         cells = self._channel.cells
-        seen = np.zeros((self._orders, cells))
+        seen = np.zeros((self._orders, *w.shape[:-1], cells))
         for number, order, outputs in self._blocks():
             each = self._channel.types[number]
-            block = w[outputs] / self._orders
-            total = block.sum()
-            mean[self._heavy] += np.array([weight / ONE for weight in each.heavy]) * total
-            mean[self._single] += each.low / ONE * total
-            mean[self._rare] += each.outside / ONE * total
+            block = w[..., outputs] / self._orders
             # A cell is in the windows that begin in it or in one of the span - 1 cells before.
-            running = np.concatenate([[0.0], np.cumsum(np.concatenate([block, block]))])
-            inside = running[cells + 1 : 2 * cells + 1] - running[cells + 1 - each.span : 2 * cells + 1 - each.span]
+            running = np.zeros((*w.shape[:-1], 2 * cells + 1))
+            np.cumsum(np.concatenate([block, block], axis=-1), axis=-1, out=running[..., 1:])
+            total = running[..., cells, np.newaxis]
+            mean[..., self._heavy] += np.array([weight / ONE for weight in each.heavy]) * total
+            mean[..., self._single] += each.low / ONE * total
+            mean[..., self._rare] += each.outside / ONE * total
+            inside = running[..., cells + 1 :] - running[..., cells + 1 - each.span : 2 * cells + 1 - each.span]
             seen[order] += (each.inside - each.outside) / ONE * inside
         for circle, numbers in zip(self._circles, seen, strict=True):
-            mean[circle.sequence] += circle.means(numbers)
+            mean[..., circle.sequence] += circle.means(numbers)
         return mean
 
-    def _rows(self, number: int, order: int) -> Floats:
-        """(k, J): the probabilities of the windows of one type and order."""
-        each = self._channel.types[number]
-        cells = self._channel.cells
-        rows = np.empty((self.inputs, cells))
-        rows[self._heavy] = np.array([weight / ONE for weight in each.heavy])[:, np.newaxis]
-        rows[self._single] = each.low / ONE
-        circle = self._circles[order]
-        inside = (np.arange(cells) - np.arange(cells)[:, np.newaxis]) % cells < each.span  # [window, cell]
-        covered = circle.means(inside.astype(np.float64))
-        rows[circle.sequence] = (each.outside + (each.inside - each.outside) * covered.T) / ONE
-        return rows / self._orders
+    def _chunks(self) -> Iterator[slice]:
+        """All inputs, so few at a time that a number for each of their outputs is held."""
+        step = max(_HELD_CELLS // self.features, 1)
+        for start in range(0, self.inputs, step):
+            yield slice(start, min(start + step, self.inputs))
 
     @cached_property
-    def _inverse(self) -> Floats:
-        """L, (m, k): D^-1 Q' (Q D^-1 Q')^-1 with D = diag(reference @ Q), as of a table."""
-        if self.inputs * self.features > MOST_CELLS:
+    def _per_marginal(self) -> Floats:
+        """(m,) diag(D^-1), D = diag(reference @ Q); 0 for what no input emits, which is never counted."""
+        marginal = self.forward(self._reference)
+        return np.divide(1.0, marginal, out=np.zeros_like(marginal), where=marginal > 0)
+
+    @cached_property
+    def _solved(self) -> Floats:
+        """(k, k) the inverse of Q D^-1 Q', made by passes. The left inverse is L = D^-1 Q' times it, as of a table."""
+        if self.inputs > MOST_INPUTS or self.inputs * self.features > MOST_CELLS:
             raise NotInvertible(
                 f"an unbiased estimate of {self.inputs} values from {self.features} outputs is not computed for "
                 "windows of this size; use method 'map' (reports outweigh the prior) or 'mmse' (the prior is right)"
             )
-        marginal = self.forward(self._reference)
-        law = np.empty((self.features, self.inputs))
-        singles = len(self._single)
-        law[:singles] = self._other[:, np.newaxis]
-        law[np.arange(singles), self._single] = self._own
-        law[singles] = self._rest
-        for number, order, outputs in self._blocks():
-            law[outputs] = self._rows(number, order).T
-        seen = marginal > 0  # what no input emits is never counted
-        law /= np.sqrt(np.where(seen, marginal, 1.0))[:, np.newaxis]
-        values, vectors = np.linalg.eigh(law.T @ law)
+        information = np.empty((self.inputs, self.inputs))
+        for chunk in self._chunks():
+            alone = np.zeros((chunk.stop - chunk.start, self.inputs))
+            alone[np.arange(len(alone)), np.arange(self.inputs)[chunk]] = 1
+            information[chunk] = self.backward(self.forward(alone) * self._per_marginal)
+        values, vectors = np.linalg.eigh((information + information.T) / 2)
         rank = int(np.count_nonzero(values > SINGULAR * values[-1]))
         if rank < self.inputs:
             raise NotInvertible(
                 f"the windows have {self.inputs} inputs and rank {rank}: shares that differ can give the same reports, "
                 "so there is no unbiased estimate; use method 'mmse' or 'map', or author the campaign with more orders"
             )
-        inverse: Floats = law @ ((vectors / values) @ vectors.T)
-        inverse /= np.sqrt(np.where(seen, marginal, 1.0))[:, np.newaxis]
-        inverse[~seen] = 0
-        return inverse
+        solved: Floats = (vectors / values) @ vectors.T
+        return solved
+
+    def _columns(self, chunk: slice) -> Floats:
+        """(c, m): the columns of L of some inputs, which are never all held."""
+        return self.forward(self._solved[chunk]) * self._per_marginal
 
     def invert(self, share: Floats) -> Floats:
-        raw: Floats = share @ self._inverse
+        raw: Floats = self.backward(share * self._per_marginal) @ self._solved
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
-        adds: Floats = self._inverse @ v
+        adds: Floats = self.forward(self._solved @ v) * self._per_marginal
         return adds
 
     def variances(self, share: Floats) -> Floats:
-        raw = self.invert(share)
-        moment: Floats = np.einsum("y,yx,yx->x", share, self._inverse, self._inverse)
-        return moment - raw**2
+        moment = np.concatenate([self._columns(chunk) ** 2 @ share for chunk in self._chunks()])
+        variances: Floats = moment - self.invert(share) ** 2
+        return variances
 
     def staircase(self, counts: Integers, reports: int) -> Staircase:
         # Outputs of close parts are taken together; their common part is the mean over these very counts, so that the
@@ -239,8 +247,8 @@ class WindowsDecoder(Decoder):
         lengths = np.array([len(group) for group in groups])
         parts = np.empty((len(groups), self.inputs))
         reached = np.empty((len(groups), self.inputs), dtype=np.int64)
-        for chunk in np.array_split(np.arange(self.inputs), -(-self.inputs // 64)):
-            columns = self._inverse[:, chunk]
+        for chunk in self._chunks():
+            columns = self._columns(chunk).T
             order = np.argsort(-columns, axis=0, kind="stable")
             values, times = np.take_along_axis(columns, order, axis=0), counts[order]
             total = np.add.reduceat(times, starts, axis=0)
@@ -264,4 +272,4 @@ class WindowsDecoder(Decoder):
 
     @property
     def weight(self) -> float:
-        return float(max(self._inverse.max(), -self._inverse.min()))
+        return float(max(np.abs(self._columns(chunk)).max() for chunk in self._chunks()))
