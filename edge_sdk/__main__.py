@@ -11,12 +11,11 @@ Exit codes: 0 done, 1 refused or failed, 2 usage, 65 bad data, 75 not yet.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from edge_sdk.cli import commands, upkeep
 from edge_sdk.cli.exit_codes import BAD_DATA, DONE, FAILED, NOT_YET, USAGE
@@ -26,6 +25,13 @@ from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 
 STORELESS = upkeep.run, commands.audit
 """A configuration names the store, and a campaign's file needs none."""
+
+
+COMMANDS = {
+    "join", "terms", "close", "consent", "answer", "outbox", "follow", "address", "ledger", "preview", "exposure",
+    "audit", "forget", "enrolment", "budget", "adopt", "clock", "doctor", "run",
+}  # fmt: skip
+"""The words of all commands."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -39,8 +45,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    parser = _parser(_command_in(given))
+    options = parser.parse_args(given)
     if options.store is None and options.run not in STORELESS:
         parser.error("the following arguments are required: --store")
     run: Callable[[argparse.Namespace], Printed] = options.run
@@ -53,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), USAGE)
     except Undone as error:
         if options.json:
-            _print(json.dumps(error.printed, default=float))
+            _print(_json(error.printed))
         return _fail(str(error), error.code)
     except NotYet as error:
         return _fail(str(error), NOT_YET)
@@ -65,7 +72,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), FAILED)
     except KeyboardInterrupt:
         return _fail("interrupted: what was not on the disk did not happen", FAILED)
-    return _print(json.dumps(printed, default=float) if options.json else "\n".join(lines(printed)))
+    return _print(_json(printed) if options.json else "\n".join(lines(printed)))
+
+
+def _json(printed: Printed) -> str:
+    import json
+
+    return json.dumps(printed, default=float)
 
 
 def _print(text: str) -> int:
@@ -84,7 +97,40 @@ def _fail(text: str, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+class _Unasked:
+    """Stands for a command that was not asked for: its arguments are not made, since making them all takes longer
+    than an answer."""
+
+    def add_argument(self, *names: str, **how: object) -> None:
+        """Make nothing."""
+
+    def add_mutually_exclusive_group(self) -> _Unasked:
+        """Return the same."""
+        return self
+
+
+_Command: TypeAlias = argparse.ArgumentParser | _Unasked
+
+
+def _command_in(arguments: Sequence[str]) -> str | None:
+    """The word of the command that ``arguments`` name; None where only a parser of all commands can tell."""
+    words = iter(arguments)
+    for word in words:
+        if word in ("--store", "--keeper", "--mark"):
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+        elif word != "--json":
+            return None
+    return None
+
+
+def _parser(asked: str | None) -> argparse.ArgumentParser:
+    """The parser of the command ``asked``; of all commands where it is none of them.
+
+    Args:
+        asked: the word at the place of the command.
+    """
     parser = _Parser(
         prog="python -m edge_sdk",
         description="Answer signed questions with half-truths: what leaves is noisy, and what it costs is counted.",
@@ -106,14 +152,17 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="where a file keeper keeps a second mark, outside DIR and its backups, so that DIR restored is noticed",
     )
-    words = parser.add_subparsers(required=True, metavar="COMMAND")
+    words = parser.add_subparsers(required=True, metavar="COMMAND", prog=parser.prog)
+    parents = [_json_anywhere()]
 
-    def command(name: str, run: Callable[[argparse.Namespace], Printed], text: str) -> argparse.ArgumentParser:
-        made = words.add_parser(name, help=text, description=text, parents=[_json_anywhere()])
+    def command(name: str, run: Callable[[argparse.Namespace], Printed], text: str) -> _Command:
+        if asked in COMMANDS and asked != name:
+            return _Unasked()
+        made = words.add_parser(name, help=text, description=text, parents=parents)
         made.set_defaults(run=run)
         return made
 
-    def campaign(made: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    def campaign(made: _Command) -> _Command:
         made.add_argument("id", metavar="ID", help="the campaign's id, or the beginning of it")
         return made
 
