@@ -1,0 +1,35 @@
+"""The documents point to what is there: links lead to files and headings, and paths in code type exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.test_architecture import ROOT
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "protocol").glob("*.md")])
+LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
+PATH = re.compile(r"`((?:protocol|edge_sdk|aggregator|demo_app|tests|benchmarks|docs)/[\w./-]*)`")
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {"#" + re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
+def test_links_and_paths_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target, anchor in LINK.findall(text):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        found = (page.parent / target) if target else page
+        assert found.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors(found), f"{page.name} links to {target}{anchor}"
+    for path in PATH.findall(text):
+        if re.search(r"/(?:FAMILY|NAME)\b", path):
+            continue  # a name that the reader fills in
+        assert (ROOT / path).exists(), f"{page.name} names {path}"
