@@ -461,10 +461,13 @@ class Device:
         return transcript(self.records, campaign_id)
 
     def prior(self, campaign_id: bytes) -> dict[str, int]:
-        """How many reports were of each value: the person's own history, which never leaves the device."""
-        domain = self.campaign(campaign_id).domain
+        """How many reports were of each value: the person's own history, which never leaves the device.
+
+        Where this device's view is of districts, it is of these: more was never kept.
+        """
+        joined = self.records.campaigns.find(campaign_id)
         counts = self.records.memo.counts(self.records.campaigns.number(campaign_id))
-        return {domain.label(x): times for x, times in sorted(counts.items())}
+        return {joined.label(x): times for x, times in sorted(counts.items())}
 
     # Opting out
 

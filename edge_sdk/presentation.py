@@ -20,6 +20,7 @@ from protocol.campaign import require_campaign
 from protocol.domain import Buckets, Grid, Items, NumberRange
 from protocol.envelope import decode
 from protocol.errors import CampaignError
+from protocol.views import Identity
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Given:
     """A value that was answered. True answers are the person's own: its repr shows neither value nor report.
 
     Attributes:
-        label: the value; empty for an item that stands for none.
+        label: the value, or what this device's view made of it; empty for an item that stands for none.
         times: how many reports were of it.
         period, slot: of the latest.
         report: the latest, sealed, as it was queued or sent in an envelope of its own.
@@ -103,6 +104,13 @@ def question(device: Device, campaign_id: bytes, language: str | None = None) ->
     return Question(domain.kind, size, labels, campaign.texts(language).labels or labels)
 
 
+def kept_kind(device: Device, campaign_id: bytes) -> str:
+    """What the answers in a joined campaign are kept and reported as: the kind of its question, or "view" where this
+    device's view coarsens the answer, so that a label is a name and no answer."""
+    joined = device.records.campaigns.find(campaign_id)
+    return joined.campaign.domain.kind if isinstance(joined.map, Identity) else "view"
+
+
 def fits_classes(device: Device, campaign_id: bytes) -> bool:
     """Whether ``Device.choose_class`` can choose in a joined campaign: it has classes, each with a prior."""
     try:
@@ -123,7 +131,7 @@ def given(device: Device, campaign_id: bytes) -> list[Given]:
 def _given(joined: Joined, queued: set[bytes], x: int, kept: Kept, times: int) -> Given:
     report = joined.report(kept.period, kept.slot, kept.packed)
     domain = joined.campaign.domain
-    label = "" if isinstance(domain, Items) and x >= domain.count else domain.label(x)
+    label = "" if isinstance(domain, Items) and x >= domain.count else joined.label(x)
     return Given(label, times, kept.period, kept.slot, report, report in queued)
 
 

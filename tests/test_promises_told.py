@@ -138,7 +138,7 @@ def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None
         for place, certificate in enumerate(terms.certificates):
             inner = notion.notions[place] if isinstance(notion, notions.Classes) else notion
             levels = expected(inner, certificate)
-            told = Terms.of(signed, certificate, place if names else None)
+            told = Terms.of(signed, certificate, place if names else None, 0)
             require_true(told.notion, levels)
             for language in texts.LANGUAGES:
                 require_true(told.promise.told(language), levels, language)

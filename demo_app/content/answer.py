@@ -38,6 +38,7 @@ class Leaving:
         report: the signed report, once it is made; None before.
         envelopes: all that waits to leave for this study, the report among it, once that is made.
         said: what the report says in words, output by output; empty where it cannot be said.
+        said_kind: the same as kind; "view" where the answer was coarsened before the report was drawn.
         beside: (how many, bytes) of the envelopes that wait for other studies.
         repeated: whether it is an earlier report again.
     """
@@ -57,6 +58,7 @@ class Leaving:
     report: bytes | None = field(repr=False)
     envelopes: tuple[Outgoing, ...] = field(repr=False)
     said: tuple[Said, ...] = field(repr=False)
+    said_kind: str
     beside: tuple[int, int]
     repeated: bool = field(repr=False)
 
@@ -72,7 +74,7 @@ class Leaving:
             receipt: of it, once it was given.
         """
         from edge_sdk.disclosure.envelopes import outgoing, said
-        from edge_sdk.presentation import question
+        from edge_sdk.presentation import kept_kind, question
 
         cost = preview.cost if receipt is None else receipt.cost
         waiting = outgoing(device, campaign_id)
@@ -94,6 +96,7 @@ class Leaving:
             None if receipt is None else receipt.envelope,
             () if receipt is None else waiting,
             () if mine is None else said(device, mine),
+            kept_kind(device, campaign_id),
             (len(device.outbox) - len(waiting), device.outbox.bytes - here),
             receipt is not None and receipt.repeated,
         )
@@ -104,7 +107,8 @@ class StudyAnswers:
     """What was answered in one campaign.
 
     Attributes:
-        kind: of the question, as ``edge_sdk.presentation.Question`` has it.
+        kind: of the question, as ``edge_sdk.presentation.Question`` has it; "view" where answers were coarsened before
+            they were kept.
         given: the values, the latest first.
         spent: nats that they cost.
         addresses: of the study, tried in this order; empty where nobody said.
@@ -121,14 +125,14 @@ class StudyAnswers:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyAnswers:
         """What was answered in a joined campaign."""
-        from edge_sdk.presentation import given, question
+        from edge_sdk.presentation import given, kept_kind
 
         spent = sum(
             entry.nats
             for entry in device.ledger
             if entry.campaign_id == campaign_id and entry.kind.name in ("CHARGE", "CARRY")
         )
-        kind = question(device, campaign_id).kind
+        kind = kept_kind(device, campaign_id)
         addresses = device.addresses(campaign_id)
         return cls(StudyCard.of(device, campaign_id, now), kind, tuple(given(device, campaign_id)), spent, addresses)
 

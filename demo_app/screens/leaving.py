@@ -122,7 +122,7 @@ class LeavingView(PageView):
         yield Rule()
         yield words(say(f"leaving.{one.kind}", count=len(one.data)), "body", name=f"envelope:{place}")
         if mine and len(leaving.said) == 1:
-            yield words(says(leaving.kind, leaving.said[0], leaving.card.names), "body", name="says")
+            yield words(says(leaving.said_kind, leaving.said[0], leaving.card.names), "body", name="says")
         yield Mono(text="\n".join(rows), role="small", markup=True, name="bytes" if mine else f"bytes:{place}")
         sizes: dict[str, int] = {}
         for part in one.parts:

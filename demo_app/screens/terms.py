@@ -53,6 +53,8 @@ class TermsView(PageView):
         )
         if terms.shown:
             yield card(words(say("terms.values"), "title"), words(some(terms.shown), name="values"))
+        if terms.map is not None:
+            yield card(words(say("terms.asked"), "title"), words(terms.asked_in(spoken()), name="asked of this device"))
         yield card(*_about(terms))
         yield card(
             words(say("terms.promise"), "title"),

@@ -60,7 +60,7 @@ def give(
         )
     period = terms.period_at(now)
     longest = joined.longest_report
-    rand = urandom(terms.channel.rand_bytes)  # before the value is looked at, needed or not
+    rand = urandom(joined.rand_bytes)  # before the value is looked at, needed or not
     with records.store.transaction():
         campaign = records.campaigns.require_answerable(joined, now)
         consent = records.consents.find(campaign)
@@ -74,7 +74,7 @@ def give(
             records.readings.require_room()
         else:
             records.outbox.require_room(longest)
-        x = terms.domain.index(value, consent.dither)
+        x = joined.input(value, consent.dither)
         kept = records.memo.recall(campaign, x)
         free = records.readings.following(campaign, period)
         place = reading if reading is not None else 0 if terms.answers_per_period == 1 else free

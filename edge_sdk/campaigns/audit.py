@@ -17,6 +17,7 @@ from protocol import levels
 from protocol.campaign import Campaign
 from protocol.levels import METRICS, Asked, Metric, Survey, structure_of
 from protocol.notions.classes import class_channels
+from protocol.views import Identity
 
 MOST_STEPS = 2**20
 """About a second for a level; a channel that takes longer has none here."""
@@ -28,27 +29,34 @@ class OwnAudit:
 
     Attributes:
         campaign: whose channel.
-        survey: the levels.
+        view: the place of the view that is audited.
+        survey: the levels, of the inputs of that view.
         own: whether they are under the person's own history rather than under no knowledge at all.
     """
 
     campaign: Campaign
+    view: int
     survey: Survey
     own: bool
 
 
-def audit(campaign: Campaign, history: Mapping[str, int] | None = None) -> OwnAudit:
+def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: int | None = None) -> OwnAudit:
     """Audit a campaign.
 
     Args:
         history: how many reports were of each value, by its label; none where the device never answered.
+        view: of the device; None for the view that comes nearest to its bound.
     """
-    channel, domain, level = campaign.channel, campaign.domain, campaign.notion.level
-    counts = {x: times for x in range(domain.size) if history and (times := history.get(domain.label(x)))}
+    domain, level = campaign.domain, campaign.notion.level
+    view = campaign.certificate.view if view is None else view
+    channel, coarsening = campaign.views[view].channel, campaign.views[view].map
+    size = coarsening.inputs(domain)
+    counts = {x: times for x in range(size) if history and (times := history.get(coarsening.label(domain, x)))}
     # Which class the person is of is not known here, so each has the same prior, and the worst of them is told.
-    prior = counted(domain.size, counts) * max(1, len(campaign.classes))
+    prior = counted(size, counts) * max(1, len(campaign.classes))
     channels = class_channels(channel, len(campaign.classes)) if campaign.classes else (channel,)
-    metric = Metric.of(domain) if domain.kind in METRICS else None
+    # A view of districts has inputs without a distance.
+    metric = Metric.of(domain) if domain.kind in METRICS and isinstance(coarsening, Identity) else None
     asked = Asked(prior, (0, level // 2, level), metric=metric)
     found = levels.survey_of([structure_of(one, MOST_STEPS) for one in channels], asked)
-    return OwnAudit(campaign, found, bool(history))
+    return OwnAudit(campaign, view, found, bool(history))

@@ -119,10 +119,13 @@ def _require_introduction(records: Records, joined: Joined) -> None:
 
 
 def _history(records: Records, joined: Joined) -> list[int]:
-    """How often each value was answered in all campaigns of this device that ask for the same."""
+    """How often each value was answered in all campaigns of this device that ask for the same, as it is."""
+    from protocol.views import Identity
+
     counts = [0] * joined.campaign.domain.size
     for campaign_id in records.campaigns.ids():
-        if records.campaigns.find(campaign_id).campaign.domain == joined.campaign.domain:
+        known = records.campaigns.find(campaign_id)
+        if known.campaign.domain == joined.campaign.domain and isinstance(known.map, Identity):
             for x, times in records.memo.counts(records.campaigns.number(campaign_id)).items():
                 counts[x] += times
     return counts

@@ -18,6 +18,7 @@ from edge_sdk.campaigns.role import NOBODY, Role
 from edge_sdk.campaigns.terms import Terms
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign, SignedCampaign, open_campaign
 from protocol.channels import Channel
+from protocol.domain import Answer
 from protocol.envelope import MAX_PAYLOAD, Kind, sealed_bytes
 from protocol.keys import SigningKey
 from protocol.notions import Certificate
@@ -25,6 +26,7 @@ from protocol.notions.classes import class_channels
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, packed_bytes, unpack
+from protocol.views import Map
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,31 @@ class Joined:
         notion = self.campaign.transcript
         if notion is None:
             return self
-        bits = self.campaign.channel.output_bits
+        bits = self.campaign.output_bits
         told = [(then, unpack(packed, 1, bits)[0]) for then, packed in earlier]
         return replace(self, expected=notion.prior_after(told, period))
+
+    @cached_property
+    def view(self) -> int:
+        """The place of this device's view: a function of its key for the campaign alone."""
+        return self.signed.view_of(self.key.public)
+
+    @property
+    def map(self) -> Map:
+        """What this device's view makes of an answer before anything is drawn."""
+        return self.campaign.views[self.view].map
+
+    def input(self, value: Answer, dither: bytes) -> int:
+        """What an answer is drawn for and kept under: the view's input, which is all that the view asks for.
+
+        Raises:
+            NotInDomain
+        """
+        return self.map.input(self.campaign.domain, self.campaign.domain.index(value, dither))
+
+    def label(self, x: int) -> str:
+        """The name of the view's input ``x``; that of the answer itself where the view is of the answer as it is."""
+        return self.map.label(self.campaign.domain, x)
 
     @property
     def _derived(self) -> tuple[OwnPrior | TranscriptPrior, tuple[int, ...]] | None:
@@ -92,12 +116,12 @@ class Joined:
     @property
     def _place(self) -> int:
         """The class; before one is named, the one where an answer costs most."""
-        costs = [certificate.cost for certificate in self.campaign.certificates]
+        costs = [certificate.cost for certificate in self.campaign.certificate.classes]
         return costs.index(max(costs)) if self.role.place is None else self.role.place
 
     @cached_property
     def channel(self) -> Channel:
-        """The law that this person's answers are drawn from, over the k values."""
+        """The law that this person's answers are drawn from, over the inputs of this device's view."""
         campaign = self.campaign
         if self._derived:
             notion, prior = self._derived
@@ -106,7 +130,12 @@ class Joined:
             return notion.channel_of(prior)
         if campaign.classes:
             return class_channels(campaign.channel, len(campaign.classes))[self._place]
-        return campaign.channel
+        return campaign.views[self.view].channel
+
+    @property
+    def rand_bytes(self) -> int:
+        """Random bytes that are drawn for an answer, whatever the role and the answer."""
+        return self.campaign.views[self.view].channel.rand_bytes
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -117,7 +146,7 @@ class Joined:
             if isinstance(notion, OwnPrior):
                 return notion.certificate_of(prior, campaign.channel)
             return notion.certificate_of(prior)
-        return campaign.certificates[self._place]
+        return campaign.certificate.classes[self._place] if campaign.classes else campaign.view_certificates[self.view]
 
     @cached_property
     def terms(self) -> Terms:
@@ -126,15 +155,15 @@ class Joined:
 
     def terms_in(self, language: str | None) -> Terms:
         """What the person is told, in their language where the campaign has it."""
-        return Terms.of(self.signed, self.certificate, self.role.place, language)
+        return Terms.of(self.signed, self.certificate, self.role.place, self.view, language)
 
     @property
     def commitment(self) -> Commitment:
-        """What it can cost."""
+        """What it can cost this device, in its role and for its view."""
         campaign = self.campaign
         return Commitment(
             self.certificate.cost,
-            campaign.most_draws,
+            campaign.draws_of(self.view),
             campaign.answers_per_period,
             campaign.period_seconds,
             campaign.periods,
@@ -145,16 +174,16 @@ class Joined:
         law = self.channel
         if self.campaign.classes:  # the class travels in clear: each has outputs of its own
             law, x = self.campaign.channel, self.campaign.input_of(x, self._place)
-        return pack([law.sample(x, rand)], self.campaign.channel.output_bits)
+        return pack([law.sample(x, rand)], self.campaign.output_bits)
 
     def report(self, period: int, slot: int, *packed: bytes) -> bytes:
         """The sealed report of outputs in neighbouring slots, each packed by itself; the same bytes for the same
         arguments."""
-        together, bits = packed[0], self.campaign.channel.output_bits
+        together, bits = packed[0], self.campaign.output_bits
         if len(packed) > 1:
             together = pack([unpack(one, 1, bits)[0] for one in packed], bits)
         report = Report(self.signed.id, period, slot, len(packed), together)
-        report.require_fit(self.campaign)
+        report.require_fit(self.campaign, self.view)
         return report.seal(self.key)
 
     @property
@@ -163,14 +192,14 @@ class Joined:
         emptiest = len(Report(self.signed.id, MAX_PERIOD, MAX_SLOT, MAX_ANSWERS_PER_PERIOD, b"").encode())
         # The length of up to 2^16 bytes takes one more than that of none.
         room = MAX_PAYLOAD[Kind.REPORT] - emptiest - 1
-        return min(MAX_ANSWERS_PER_PERIOD, 8 * room // self.campaign.channel.output_bits)
+        return min(MAX_ANSWERS_PER_PERIOD, 8 * room // self.campaign.output_bits)
 
     @cached_property
     def longest_report(self) -> int:
         """Bytes of the longest report of one output; none is made for it."""
         campaign = self.campaign
         last = campaign.periods - 1
-        empty = bytes(packed_bytes(1, campaign.channel.output_bits))
+        empty = bytes(packed_bytes(1, campaign.output_bits))
         return sealed_bytes(len(Report(self.signed.id, last, campaign.slots(last) - 1, 1, empty).encode()))
 
     @property

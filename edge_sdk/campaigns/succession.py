@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.store.sqlite import Store
     from edge_sdk.transport.upload import Opener
+    from protocol.views import Map
 
 SAME = (
     "question", "purpose", "organisation", "domain", "notion", "classes", "addresses", "contact", "retention", "notice",
@@ -37,8 +38,14 @@ def continues(before: Joined, after: Joined) -> bool:
     """Whether the permission to follow one campaign covers another."""
     same = all(getattr(after.campaign, name) == getattr(before.campaign, name) for name in SAME)
     later = after.campaign.closes > before.campaign.closes
-    asked, agreed = after.commitment, before.commitment
-    return same and later and asked.cost <= agreed.cost and asked.worst_case <= agreed.worst_case
+    asked, agreed = after.terms, before.terms
+    no_dearer = asked.cost_nanonats <= agreed.cost_nanonats and asked.worst_case_nanonats <= agreed.worst_case_nanonats
+    return same and later and no_dearer and _coarsenings(after) == _coarsenings(before)
+
+
+def _coarsenings(joined: Joined) -> list[tuple[int, Map]]:
+    """What devices are asked for, and what share of them."""
+    return [(view.weight, view.map) for view in joined.campaign.views]
 
 
 def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None = None) -> bytes | None:

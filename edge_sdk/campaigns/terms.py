@@ -13,6 +13,8 @@ from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Dates, Domain, Grid, Line
 from protocol.notions import Certificate, OwnPrior, Promise
 from protocol.texts import Texts
+from protocol.views import Map, is_plain
+from protocol.views.sentences import asked
 
 MOST_LISTED = 512
 
@@ -61,10 +63,14 @@ class Terms:
         opens, closes, period_seconds, answers_per_period: when and how often, in UTC seconds.
         enrolment: "open" or "enrolled" (keys the study was told of).
         level: what the campaign declares, nats; to the person's class, once they have named it.
-        cost, cost_nanonats: of one fresh answer.
-        worst_case, worst_case_nanonats: of all answers together; reserved on consent.
+        cost, cost_nanonats: of one fresh answer, for the view where it costs most.
+        worst_case, worst_case_nanonats: of all answers together, for the view where they cost most; what this device's
+            view costs is reserved on consent.
         promise: what is promised, in numbers; ``notion`` says it in English.
         answers: what can be answered, in plain words.
+        map: what this device's view makes of an answer, where devices are asked for views; else None. ``asked`` says
+            it in English.
+        domain: what can be answered, as the campaign has it.
         values: the possible answers in order, as one answers with them, where there are at most ``MOST_LISTED``; else
             empty.
         shown: the same in the language of the terms.
@@ -95,6 +101,8 @@ class Terms:
     worst_case_nanonats: int
     promise: Promise
     answers: str
+    domain: Domain
+    map: Map | None
     values: tuple[str, ...]
     shown: tuple[str, ...]
     classes: tuple[ClassTerms, ...]
@@ -116,6 +124,15 @@ class Terms:
     def notion(self) -> str:
         """What is promised, in plain English."""
         return self.promise.told()
+
+    @property
+    def asked(self) -> str:
+        """What this device is asked for, in plain English, where devices are asked for different views; else empty."""
+        return self.asked_in("en")
+
+    def asked_in(self, language: str) -> str:
+        """The same in one of the languages of ``protocol.views.sentences``."""
+        return "" if self.map is None else asked(self.map, self.domain, language)
 
     @property
     def worst_case(self) -> float:
@@ -150,6 +167,7 @@ class Terms:
             "notion": self.notion,
             "promise": self.promise.as_json(),
             "answers": self.answers,
+            **({"asked": self.asked} if self.asked else {}),
             "values": list(self.values),
             "shown": list(self.shown),
             "classes": [
@@ -167,16 +185,26 @@ class Terms:
 
     @classmethod
     def of(
-        cls, signed: SignedCampaign, certificate: Certificate, place: int | None, language: str | None = None
+        cls,
+        signed: SignedCampaign,
+        certificate: Certificate,
+        place: int | None,
+        view: int,
+        language: str | None = None,
     ) -> Terms:
         """The terms of a verified campaign.
 
         Args:
             certificate: of what the person's answers are drawn from.
             place: of the person's class, where they have named it.
+            view: of the device.
             language: of the reader, such as "de" or "de_AT"; None for the texts the campaign was written in.
         """
         campaign = signed.terms
+        cost, worst, map_ = certificate.cost, certificate.cost * campaign.most_draws, None
+        if not is_plain(campaign.views):
+            certificate, map_ = campaign.certificate, campaign.views[view].map
+            cost, worst = max(found.cost for found in campaign.view_certificates), campaign.worst_case
         said = campaign.texts(language)
         listed = range(campaign.domain.size) if campaign.domain.size <= MOST_LISTED else ()
         return cls(
@@ -197,10 +225,12 @@ class Terms:
             campaign.answers_per_period,
             campaign.enrolment,
             exact.nats(certificate.declared if place is not None else campaign.notion.level),
-            certificate.cost,
-            certificate.cost * campaign.most_draws,
+            cost,
+            worst,
             Promise.of(campaign.notion, certificate, place),
             _answers(campaign.domain),
+            campaign.domain,
+            map_,
             tuple(campaign.domain.label(x) for x in listed),
             tuple(said.labels[x] if x < len(said.labels) else campaign.domain.label(x) for x in listed),
             _classes(campaign, said),

@@ -107,7 +107,7 @@ def consent(options: argparse.Namespace) -> Printed:
         terms, budget = device.terms(campaign_id), device.budget
         printed: Printed = {
             "campaign": campaign_id.hex(),
-            "reserved": terms.worst_case,
+            "reserved": exact.nats(device.records.member(campaign_id).commitment.worst_case),
             "remaining": budget.remaining,
             "enrolment": terms.enrolment,
         }
@@ -303,7 +303,7 @@ def preview(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         campaign_id = _find(device, options.id)
         value = None if options.value is None else device.parse(campaign_id, _value(options.value))
-        preview = device.preview(campaign_id, value)
+        preview, terms = device.preview(campaign_id, value), device.terms(campaign_id)
         return {
             "campaign": campaign_id.hex(),
             "bytes": preview.report_bytes,
@@ -314,7 +314,8 @@ def preview(options: argparse.Namespace) -> Printed:
             "wrong": preview.wrong,
             "belief_before": preview.belief.before,
             "belief_after": preview.belief.after,
-            "notion": device.terms(campaign_id).notion,
+            "notion": terms.notion,
+            **({"asked": terms.asked} if terms.asked else {}),
         }
 
 
@@ -349,6 +350,7 @@ def audit(options: argparse.Namespace) -> Printed:
     """``audit ID|FILE``: the levels under every notion."""
     from edge_sdk.campaigns import audit as own
     from protocol.levels import as_json
+    from protocol.views import is_plain
 
     file = Path(options.campaign)
     if file.is_file():
@@ -358,7 +360,9 @@ def audit(options: argparse.Namespace) -> Printed:
             raise Usage("there is no such file; for the id of a joined campaign, name the device's --store")
         with Device.open(options.store) as device:
             campaign_id = _find(device, options.campaign)
-            found = own.audit(device.campaign(campaign_id), device.prior(campaign_id))
+            view = device.records.campaigns.find(campaign_id).view
+            found = own.audit(device.campaign(campaign_id), device.prior(campaign_id), view)
+    views = found.campaign.views
     certificate = found.campaign.certificate
     surveyed: Printed = {
         "title": found.campaign.title,
@@ -367,7 +371,8 @@ def audit(options: argparse.Namespace) -> Printed:
         "audited": exact.nats(certificate.audited),
         **({} if certificate.ball is None else {"lip-ball": exact.nats(certificate.ball)}),
         "prior": "own" if found.own else "uniform",
-        **as_json(found.survey, found.campaign.channel),
+        **({} if is_plain(views) else {"view": found.view, "views": len(views)}),
+        **as_json(found.survey, views[found.view].channel),
     }
     if options.json:
         return surveyed

@@ -46,7 +46,7 @@ class Said:
 
     Attributes:
         fits: how many of the answers these are.
-        size: the number of all answers.
+        size: the number of all answers; of districts, where this device is asked for those.
         labels: these answers, where they are at most ``MOST_NAMED``; else empty. Of items, that which stands for none
             is an empty text.
     """
@@ -129,18 +129,19 @@ def said(device: Device, envelope: Outgoing) -> tuple[Said, ...]:
     if joined.campaign.transcript is not None:
         earlier = records.transcripts.of(records.campaigns.number(campaign_id))
         joined = joined.following(earlier[: told.slot], told.period)
-    whole, first = joined.campaign.channel, 0
+    whole, first = joined.campaign.views[joined.view].channel, 0
     if joined.role.place is not None and isinstance(whole, Blocks):
         first = whole.offsets[joined.role.place + 1]  # the class travels in clear: its outputs come after the others'
     domain, structure = joined.campaign.domain, structure_of(joined.channel, MOST_STEPS)
+    size = joined.map.inputs(domain)
+    nothing = domain.count if isinstance(domain, Items) else size
     found = []
     try:
-        for y in told.outputs(joined.campaign):
+        for y in told.outputs(joined.campaign, joined.view):
             fits = structure.fitting(y - first)
             named = fits if len(fits) <= MOST_NAMED else ()
-            nothing = domain.count if isinstance(domain, Items) else domain.size
-            labels = tuple(domain.label(x) if x < nothing else "" for x in named)
-            found.append(Said(len(fits), domain.size, labels))
+            labels = tuple(joined.label(x) if x < nothing else "" for x in named)
+            found.append(Said(len(fits), size, labels))
     except TooLarge:
         return ()
     return tuple(found)

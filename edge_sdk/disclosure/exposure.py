@@ -21,18 +21,52 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
 from protocol import exact
-from protocol.channels import Channel
+from protocol.channels import Channel, Loss
 from protocol.domain import Answer, Domain
 from protocol.levels import Level, structure_of
 from protocol.notions import MinId
+from protocol.views import Identity, Map
 
 MOST_STEPS = 2**20
 """About a second of comparing inputs; beyond it the sum of the channels' own worst cases bounds the whole."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """What an output was drawn from: a channel, behind what the device's view makes of an answer."""
+
+    map: Map
+    channel: Channel
+
+    def loss(self, domain: Domain, first: Sequence[int], second: Sequence[int]) -> Loss:
+        """The worst ratio of the probabilities of an output under an input of ``first`` and one of ``second``."""
+        loss = self.channel.loss(self._inputs(domain, first), self._inputs(domain, second))
+        return replace(
+            loss,
+            x=self._one(domain, first, loss.x),
+            other=None if loss.other is None else self._one(domain, second, loss.other),
+        )
+
+    def level(self, domain: Domain, first: Sequence[int], second: Sequence[int]) -> int | None:
+        """The level of that ratio, nanonats; None where it is infinite."""
+        return self.channel.loss(self._inputs(domain, first), self._inputs(domain, second)).level
+
+    def _inputs(self, domain: Domain, inputs: Sequence[int]) -> Sequence[int]:
+        """The inputs of the channel."""
+        if isinstance(self.map, Identity):
+            return inputs
+        if len(inputs) == domain.size:
+            return range(self.map.inputs(domain))
+        return sorted({self.map.input(domain, x) for x in inputs})
+
+    def _one(self, domain: Domain, inputs: Sequence[int], z: int) -> int:
+        """One of ``inputs`` that has the channel's input ``z``."""
+        return next(x for x in inputs if self.map.input(domain, x) == z)
 
 
 @dataclass(frozen=True)
@@ -41,8 +75,8 @@ class Told:
 
     Attributes:
         campaign_id, title: which one.
-        size: k, the number of values.
-        draws: how many outputs were drawn from each channel.
+        domain: of the values.
+        draws: how many outputs were drawn from each law.
         beside: nanonats that any two values are told apart by besides: by the choice of a class, and by what was drawn
             before the campaign was forgotten and joined again. None where nothing bounds it.
         budgets: the budgets of the values, where the campaign's notion has some and bounds all pairs.
@@ -50,8 +84,8 @@ class Told:
 
     campaign_id: bytes
     title: str
-    size: int
-    draws: Mapping[Channel, int]
+    domain: Domain
+    draws: Mapping[Law, int]
     beside: int | None = 0
     budgets: MinId | None = None
 
@@ -63,8 +97,8 @@ class Told:
     @property
     def nanonats(self) -> int | None:
         """What tells any two values apart at most; None where nothing bounds it."""
-        everything = range(self.size)
-        return _sum([self.beside, *_losses(self.draws, everything, everything)])
+        everything = range(self.domain.size)
+        return _sum([self.beside, *_losses(self.domain, self.draws, everything, everything)])
 
     def budget(self, x: int) -> int | None:
         """What tells value ``x`` from any other at most, by its budget where there is one, else as any value."""
@@ -133,10 +167,10 @@ class Exposure:
         return None if None in rows else tuple(level for level in rows if level is not None)
 
     @cached_property
-    def _draws(self) -> Counter[Channel]:
-        found: Counter[Channel] = Counter()
+    def _draws(self) -> Counter[Law]:
+        found: Counter[Law] = Counter()
         for told in self.told:
-            found.update({channel: times for channel, times in told.draws.items() if times})
+            found.update({law: times for law, times in told.draws.items() if times})
         return found
 
     @cached_property
@@ -144,16 +178,16 @@ class Exposure:
         return _sum(told.beside for told in self.told)
 
     def _sum(self, first: Sequence[int], second: Sequence[int]) -> int | None:
-        return _sum([self._beside, *_losses(self._draws, first, second)])
+        return _sum([self._beside, *_losses(self.domain, self._draws, first, second)])
 
     def _worst(self, first: Sequence[int]) -> Level:
         everything = range(self.domain.size)
         if len(self._draws) <= 1 or self._beside is None:
-            for channel in self._draws:
-                loss = channel.loss(first, everything)
+            for law in self._draws:
+                loss = law.loss(self.domain, first, everything)
                 return Level(self._sum(first, everything), loss.x, loss.other, loss.y)
             return Level(self._beside)
-        steps = sum(structure_of(channel).loss_steps for channel in self._draws)
+        steps = sum(structure_of(law.channel).loss_steps for law in self._draws)
         if len(first) * self.domain.size * steps > MOST_STEPS:
             return Level(self._sum(first, everything), first[0] if len(first) == 1 else None)
         worst = Level(0)
@@ -167,9 +201,9 @@ class Exposure:
         return worst
 
 
-def _losses(draws: Mapping[Channel, int], first: Sequence[int], second: Sequence[int]) -> list[int | None]:
-    """What each channel's draws tell one of ``first`` from one of ``second`` by."""
-    levels = [(channel.loss(first, second).level, times) for channel, times in draws.items() if times]
+def _losses(domain: Domain, draws: Mapping[Law, int], first: Sequence[int], second: Sequence[int]) -> list[int | None]:
+    """What each law's draws tell one of ``first`` from one of ``second`` by."""
+    levels = [(law.level(domain, first, second), times) for law, times in draws.items() if times]
     return [None if level is None else level * times for level, times in levels]
 
 

@@ -14,10 +14,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from edge_sdk.answers.transcripts import as_drawn
-from edge_sdk.disclosure.exposure import Exposure, Told
+from edge_sdk.disclosure.exposure import Exposure, Law, Told
 from edge_sdk.disclosure.posterior import Belief, belief, fits
 from protocol import exact
-from protocol.channels import Channel
 from protocol.domain import DITHER_BYTES, Answer
 from protocol.errors import CampaignError
 from protocol.notions import MinId
@@ -38,7 +37,8 @@ class Preview:
         leaving_bytes: what the next send of the campaign carries in all.
         truth: how often a report fits the answer where it is true: probability that the output is one of those the
             answer makes likeliest, or, in words of independent bits, has the answer's own bit; of the answer the audit
-            found most exposed, where none was given.
+            found most exposed, where none was given. Where devices are asked for views, "the answer" is here and below
+            what this device's view makes of it.
         wrong: how often it fits this answer all the same where another is true, whichever; at least. Only beside it
             does ``truth`` say what a report gives away.
         belief: what an observer who knew this person's history could believe.
@@ -85,7 +85,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     x = cost = None
     again = False
     if value is not None:
-        x = joined.campaign.domain.index(value, _dither(records, campaign))
+        x = joined.input(value, _dither(records, campaign))
         kept = records.memo.recall(campaign, x)
         again = kept is not None and kept.period == period
         cost = 0 if kept is not None and (joined.campaign.transcript is None or again) else certificate.cost
@@ -138,18 +138,18 @@ def _told(records: Records, campaign_id: bytes, carried: int) -> Told:
     """
     joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
     terms = joined.campaign
-    draws: Counter[Channel] = Counter()
+    draws: Counter[Law] = Counter()
     if terms.transcript:
-        draws.update(drawn.channel for drawn in as_drawn(joined, records.transcripts.of(campaign)))
+        draws.update(Law(joined.map, drawn.channel) for drawn in as_drawn(joined, records.transcripts.of(campaign)))
         carried *= 2  # an LDP level is at most twice the LIP level that was charged
     else:
-        draws[joined.channel] = len(records.memo.counts(campaign))
+        draws[Law(joined.map, joined.channel)] = len(records.memo.counts(campaign))
     consent = records.consents.find(campaign)
     beside = carried + (0 if consent is None else consent.choice)
     # Where a level is infinite, what was charged for a draw bounds some pairs only.
     unbounded = carried and any(certificate.ldp is None for certificate in terms.certificates)
     notion = terms.notion if isinstance(terms.notion, MinId) and not terms.notion.unbounded else None
-    return Told(campaign_id, terms.title, terms.domain.size, draws, None if unbounded else beside, notion)
+    return Told(campaign_id, terms.title, terms.domain, draws, None if unbounded else beside, notion)
 
 
 def _dither(records: Records, campaign: int) -> bytes:

@@ -26,7 +26,7 @@ SETTLE_SECONDS = 0.25
 
 TOLD = (
     "campaign", "title", "question", "purpose", "organisation", "addresses", "contact", "retention", "notice",
-    "withdrawal", "opens", "closes", "cost", "worst_case", "notion", "answers", "values",
+    "withdrawal", "opens", "closes", "cost", "worst_case", "notion", "answers", "asked", "values",
 )  # fmt: skip
 """Of the campaign's terms, what an owner reads who agrees for a unit."""
 

@@ -121,7 +121,7 @@ class Coarse(Map):
             first, last = row * domain.columns + column, last_row * domain.columns + last_column
         else:
             first, last = z * self.factor, min((z + 1) * self.factor, domain.size) - 1
-        return domain.label(first) if first == last else f"{domain.label(first)} to {domain.label(last)}"
+        return domain.label(first) if first == last else f"{domain.label(first)} .. {domain.label(last)}"
 
     def encode(self) -> codec.Value:
         return [self.name, self.factor]

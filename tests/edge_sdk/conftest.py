@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from protocol.channels import RandomizedResponse
 from protocol.domain import Domain, Values
 from protocol.keys import SigningKey
 from protocol.notions import Ldp
-from protocol.views import plain_views
+from protocol.views import Identity, Map, View
 
 AUTHOR = SigningKey(bytes(range(32)))
 LABELS = ("none", "primary", "secondary", "bachelor", "master", "doctorate")
@@ -39,8 +39,9 @@ def campaign(
     enrolment: str = "open",
     author: SigningKey = AUTHOR,
     addresses: tuple[str, ...] = (),
+    maps: Sequence[Map] = (Identity(),),
 ) -> bytes:
-    """A signed campaign of randomised response."""
+    """A signed campaign of randomised response, with a view for each map; all views are equally likely."""
     domain = domain or Values(LABELS)
     terms = Campaign(
         title,
@@ -50,7 +51,7 @@ def campaign(
         domain,
         Ldp(level),
         "randomized-response",
-        plain_views(response(domain.size, level)),
+        tuple(View(1, one, response(one.inputs(domain), level)) for one in maps),
         opens,
         opens + periods * period_seconds,
         period_seconds,

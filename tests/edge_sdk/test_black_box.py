@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import permutations
 
 import pytest
 from scipy.stats import beta
@@ -27,8 +28,8 @@ from protocol.notions import (
     MutualInformation,
 )
 from protocol.report import Report
-from protocol.views import plain_views
-from tests.edge_sdk.conftest import AUTHOR, OPENS
+from protocol.views import Districts, Identity, View, plain_views
+from tests.edge_sdk.conftest import AUTHOR, OPENS, response
 
 NAT = exact.NANONATS
 ALPHA = 1e-6
@@ -72,8 +73,10 @@ def test_every_mechanism_is_measured() -> None:
     assert set(QUESTIONS) == {mechanism.name for mechanism in CATALOGUE}
 
 
-def emitted(terms: Campaign, x: int, draws: int) -> Counter[int]:
+def emitted(terms: Campaign, x: int, draws: int, view: int = 0) -> Counter[int]:
     """Outputs in the signed reports of ``draws`` devices that answer ``x``, with the operating system's randomness.
+
+    All of them have one view: a device that has another is not asked.
 
     One store stands for all of them: between two answers the memo, the used slots and the queue are emptied, as they
     are in a new device. Everything in between is the device's own path.
@@ -84,10 +87,12 @@ def emitted(terms: Campaign, x: int, draws: int) -> Counter[int]:
     outputs: Counter[int] = Counter()
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=1000), clock=lambda: OPENS) as device:
         campaign_id = device.join(data).campaign_id
+        if device.records.campaigns.find(campaign_id).view != view:
+            return emitted(terms, x, draws, view)
         device.consent(campaign_id)
         for _ in range(draws):
             sealed = device.answer(campaign_id, answer).envelope
-            outputs.update(Report.decode(envelope.decode(sealed).unverified).outputs(opened))
+            outputs.update(Report.decode(envelope.decode(sealed).unverified).outputs(opened, view))
             with device._store.transaction():
                 for table in ("memo", "used", "reading", "outbox", "ledger"):
                     device._store.execute(f"DELETE FROM {table}")  # noqa: S608
@@ -150,6 +155,27 @@ def test_the_measured_level_never_exceeds_the_declared_one(name: str) -> None:
     terms = campaign(name)
     pair = exposed(terms)
     assert measured(terms, pair, 600) <= declared(terms.channel, pair)
+
+
+RESOLUTIONS = tuple(
+    View(1, one, response(one.inputs(SQUARE), NAT)) for one in (Identity(), Districts(((0, 2), (1, 2))))
+)
+
+
+@pytest.mark.parametrize("view", range(len(RESOLUTIONS)))
+@pytest.mark.parametrize("draws", [600, pytest.param(40_000, marks=pytest.mark.long)])
+def test_the_measured_level_of_a_view_never_exceeds_its_own(view: int, draws: int) -> None:
+    """The same of devices of each view: two cells are measured at no more than the level of what the view makes of
+    them, which is 0 for two cells of one district. n: 600 reports of each of four cells; alpha = 1e-6 a pair."""
+    terms = Campaign(
+        "t", "q", "p", "o", SQUARE, Ldp(NAT), "randomized-response", RESOLUTIONS, OPENS, OPENS + 9, 9, 1, 1, "enrolled",
+    )  # fmt: skip
+    channel, counts = RESOLUTIONS[view].channel, [emitted(terms, x, draws, view) for x in range(4)]
+    for x, other in permutations(range(4), 2):
+        inputs = tuple(RESOLUTIONS[view].map.input(SQUARE, one) for one in (x, other))
+        limit = declared(channel, inputs)
+        assert limit == (1.0 if inputs[0] != inputs[1] else 0.0)
+        assert lower_bound(counts[x], counts[other], draws) <= limit
 
 
 @pytest.mark.long

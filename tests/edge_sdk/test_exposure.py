@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from edge_sdk.__main__ import main
 from edge_sdk.disclosure import exposure
-from edge_sdk.disclosure.exposure import Exposure, Told
+from edge_sdk.disclosure.exposure import Exposure, Law, Told
 from protocol import exact, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks, Hadamard, Table
@@ -25,7 +25,7 @@ from protocol.keys import public_line
 from protocol.notions import Graded, Information, Ldp, MinId
 from protocol.notions.classes import Classes
 from protocol.notions.transcript import TranscriptPrior
-from protocol.views import plain_views
+from protocol.views import Coarse, Identity, plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign, response
 
 NAT = exact.NANONATS
@@ -46,7 +46,8 @@ def together(*told: tuple[object, int], budgets: MinId | None = None, size: int 
     """What so many draws from each channel told."""
     domain = Values(tuple(f"v{x}" for x in range(size)))
     parts = tuple(
-        Told(bytes([n]), f"{n}", size, {channel: times}, 0, budgets) for n, (channel, times) in enumerate(told)
+        Told(bytes([n]), f"{n}", domain, {Law(Identity(), channel): times}, 0, budgets)
+        for n, (channel, times) in enumerate(told)
     )
     return Exposure(domain, bytes(DITHER_BYTES), parts, 0)
 
@@ -111,6 +112,25 @@ def test_draws_of_a_tight_channel_add_up_exactly() -> None:
     assert found.budgets is None
 
 
+def test_a_coarse_view_tells_nothing_of_what_it_joins() -> None:
+    """Draws of a view move the odds of two values by the loss of what the map makes of them, and not at all where that
+    is one; beside draws of the answer as it is, the two add up."""
+    domain = Values(tuple(f"v{x}" for x in range(5)))
+    halves, plain = Law(Coarse(2), response(3, NAT)), Law(Identity(), response(5, NAT // 2))
+
+    def told(*laws: Law) -> Exposure:
+        return Exposure(domain, bytes(DITHER_BYTES), tuple(Told(b"t", "t", domain, {law: 2}) for law in laws), 0)
+
+    alone, both = told(halves), told(halves, plain)
+    for x, other in permutations(range(5), 2):
+        level = 0 if x // 2 == other // 2 else 2 * NAT
+        assert (alone.pair(x, other).nanonats, both.pair(x, other).nanonats) == (level, level + NAT)
+    worst = alone.worst
+    assert worst.nanonats == alone.value(4).nanonats == 2 * NAT
+    assert worst.x // 2 != worst.other // 2
+    assert both.worst.nanonats == 3 * NAT
+
+
 def test_budgets_of_values_add_up() -> None:
     """The vectors of MinID-LDP add, a campaign without budgets adds its level, and the smaller of two bounds the pair
     (Gu et al. 2020, Theorem 2)."""
@@ -122,13 +142,14 @@ def test_budgets_of_values_add_up() -> None:
         [Fraction(3, 10), Fraction(5, 10), Fraction(2, 10)],
         [Fraction(3, 10), Fraction(3, 10), Fraction(4, 10)],
     ])  # fmt: skip
-    graded = Told(b"g", "graded", 3, {table: 2}, 0, notion)
-    plain = Told(b"p", "plain", 3, {response(3, NAT // 2): 3}, NAT // 4)
-    found = Exposure(Values(("a", "b", "c")), bytes(DITHER_BYTES), (graded, plain), 0)
+    domain = Values(("a", "b", "c"))
+    graded = Told(b"g", "graded", domain, {Law(Identity(), table): 2}, 0, notion)
+    plain = Told(b"p", "plain", domain, {Law(Identity(), response(3, NAT // 2)): 3}, NAT // 4)
+    found = Exposure(domain, bytes(DITHER_BYTES), (graded, plain), 0)
     assert found.budgets == tuple(2 * budget + 3 * (NAT // 2) + NAT // 4 for budget in budgets)
     for x, other in permutations(range(3), 2):
         assert found.pair(x, other).nanonats <= min(found.budgets[x], found.budgets[other])
-    unbounded = Told(b"u", "unbounded", 3, {}, None)
+    unbounded = Told(b"u", "unbounded", domain, {}, None)
     assert Exposure(found.domain, found.dither, (graded, unbounded), 0).budgets is None
 
 
@@ -137,7 +158,8 @@ def test_43750_values_are_never_compared_pair_by_pair_where_that_takes_long() ->
     domain = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
     numerator, one = exact.exp_lower(NAT), 1 << exact.EXP_BITS
     hadamard = Hadamard((numerator << 64) // (numerator + one), domain.size)
-    told = (Told(b"h", "h", domain.size, {hadamard: 2}), Told(b"r", "r", domain.size, {response(domain.size, NAT): 1}))
+    laws = ({Law(Identity(), hadamard): 2}, {Law(Identity(), response(domain.size, NAT)): 1})
+    told = tuple(Told(bytes([n]), "t", domain, draws) for n, draws in enumerate(laws))
     found = Exposure(domain, bytes(DITHER_BYTES), told, 0)
     assert 3 * NAT - 100 <= found.worst.nanonats <= 3 * NAT
     assert found.worst.x is None

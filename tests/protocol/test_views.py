@@ -108,8 +108,8 @@ def test_labels_of_a_view_name_its_inputs() -> None:
     for one, made in cases:
         labels = [made.label(one, z) for z in range(made.inputs(one))]
         assert len(set(labels)) == len(labels)
-    assert [Coarse(2).label(FIVE, z) for z in range(3)] == ["a to b", "c to d", "e"]
-    assert Coarse(3).label(domain.Grid(0, 4_000_000, 0, 3_000_000, 1_000_000), 0) == "0.5,0.5 to 2.5,2.5"
+    assert [Coarse(2).label(FIVE, z) for z in range(3)] == ["a .. b", "c .. d", "e"]
+    assert Coarse(3).label(domain.Grid(0, 4_000_000, 0, 3_000_000, 1_000_000), 0) == "0.5,0.5 .. 2.5,2.5"
     assert districts_of([0, 0, 1], ("West", "East")).label(FIVE, 1) == "East"
 
 

@@ -1,0 +1,64 @@
+"""What a device with a view is asked for, in words, in every language; the one place that words it.
+
+Each text speaks of one device, since a person reads it about their own. What is promised of it: notions.sentences.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from protocol import exact
+from protocol.domain import Domain, Grid
+from protocol.notions.sentences import MARKS
+from protocol.views.maps import Coarse, Identity, Map
+
+SENTENCES: dict[str, dict[str, str]] = {
+    "en": {
+        "cell": "This device is asked for the cell that you are in.",
+        "answer": "This device is asked for your answer itself.",
+        "square": "This device is asked for the {factor} x {factor} district that you are in, not for the cell.",
+        "stretch": "This device is asked which group of {factor} neighbouring answers yours is in, not for the answer "
+        "itself.",
+        "district": "This device is asked for the district that you are in, one of {count}, not for the cell.",
+        "group": "This device is asked which of {count} groups of answers yours is in, not for the answer itself.",
+        "chosen": "Other devices may be asked for more or for less. The key that a device has for this study decides "
+        "that, and never an answer.",
+    },
+    "de": {
+        "cell": "Dieses Gerät wird nach der Zelle gefragt, in der Sie sind.",
+        "answer": "Dieses Gerät wird nach Ihrer Antwort selbst gefragt.",
+        "square": "Dieses Gerät wird nach dem Gebiet von {factor} x {factor} Zellen gefragt, in dem Sie sind, nicht "
+        "nach der Zelle.",
+        "stretch": "Dieses Gerät wird gefragt, in welcher Gruppe von {factor} benachbarten Antworten Ihre liegt, nicht "
+        "nach der Antwort selbst.",
+        "district": "Dieses Gerät wird nach dem Bezirk gefragt, in dem Sie sind, einem von {count}, nicht nach der "
+        "Zelle.",
+        "group": "Dieses Gerät wird gefragt, in welcher von {count} Gruppen von Antworten Ihre liegt, nicht nach der "
+        "Antwort selbst.",
+        "chosen": "Andere Geräte werden vielleicht nach mehr oder nach weniger gefragt. Das entscheidet der Schlüssel, "
+        "den ein Gerät für diese Studie hat, und nie eine Antwort.",
+    },
+}
+"""By language and key."""
+
+
+def asked(map_: Map, domain: Domain, language: str = "en") -> str:
+    """What a device whose view has this map is asked for, and how that was decided.
+
+    Args:
+        domain: of the campaign.
+        language: one of ``MARKS``.
+    """
+    place = isinstance(domain, Grid)
+    factor = count = 0
+    if isinstance(map_, Identity):
+        key = "cell" if place else "answer"
+    elif isinstance(map_, Coarse):
+        key, factor = "square" if place else "stretch", map_.factor
+    else:
+        key, count = "district" if place else "group", map_.inputs(domain)
+    marks = MARKS[language]
+    said = SENTENCES[language][key].format(
+        factor=exact.written(Fraction(factor), *marks), count=exact.written(Fraction(count), *marks)
+    )
+    return f"{said} {SENTENCES[language]['chosen']}"

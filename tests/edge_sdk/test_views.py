@@ -1,0 +1,328 @@
+"""A device with a view: what it is asked for, pays for, keeps and tells (promises 5, 6, 8, 9, 11, 14, 22)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.__main__ import main
+from edge_sdk.campaigns.succession import continues
+from edge_sdk.disclosure.envelopes import outgoing, said
+from edge_sdk.errors import BudgetRefused, QuotaReached
+from edge_sdk.presentation import given, kept_kind
+from protocol import envelope
+from protocol.campaign import open_campaign
+from protocol.domain import DITHER_BYTES, Grid, Values
+from protocol.keys import SigningKey, public_line
+from protocol.report import Report
+from protocol.views import Coarse, Districts, Identity
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
+
+NAT = 10**9
+MAPS = (Identity(), Coarse(2), Districts(((0, 1), (1, 2), (0, 1), (1, 2)), ("ends", "middle")))
+each_view = pytest.mark.parametrize("view", range(len(MAPS)))
+SECRETS = {}
+"""A seed of the dice, for each campaign and view, whose device has that view."""
+
+
+def asking(**changes) -> bytes:
+    return campaign(maps=MAPS, enrolment="enrolled", **changes)
+
+
+def dice_of(data: bytes, view: int) -> Dice:
+    """Randomness whose device has a view of a campaign."""
+    if (data, view) not in SECRETS:
+        signed = open_campaign(data, [AUTHOR.public])
+        secrets = ((seed, Dice(seed)(32)) for seed in itertools.count())
+        seed = next(
+            seed
+            for seed, secret in secrets
+            if signed.view_of(SigningKey.for_campaign(secret, signed.id).public) == view
+        )
+        SECRETS[data, view] = seed
+    return Dice(SECRETS[data, view])
+
+
+@pytest.fixture
+def member(open_device):
+    """Opens a device of a view that agreed to the campaign; returns it, the campaign's id and its randomness."""
+
+    def make(data: bytes, view: int, **options):
+        dice = dice_of(data, view)
+        device = open_device(urandom=dice, **options)
+        campaign_id = device.join(data).campaign_id
+        device.consent(campaign_id)
+        assert device.records.campaigns.find(campaign_id).view == view
+        return device, campaign_id, dice
+
+    return make
+
+
+def output(data: bytes, sealed: bytes, view: int) -> int:
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    [y] = Report.decode(envelope.decode(sealed).unverified).outputs(terms, view)
+    return y
+
+
+@each_view
+def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
+    """For every answer, the report carries exactly what Q_j draws for f_j(x) from the bytes that were asked of the
+    operating system: for each key the channel is Q_j o f_j (promises 6 and 22)."""
+    data = asking()
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    law = terms.views[view]
+    for x, label in enumerate(LABELS):
+        device, campaign_id, dice = member(data, view)
+        report = device.answer(campaign_id, label).envelope
+        rand = dice.given[-1]
+        assert len(rand) == law.channel.rand_bytes
+        assert output(data, report, view) == law.channel.sample(law.map.input(terms.domain, x), rand)
+        device.close()
+
+
+def test_the_view_is_there_before_any_answer_and_stays(open_device, clock, place):
+    """The view is the same before and after every answer, after a restart, and after forgetting and joining again: no
+    answer, period or draw decides it (promise 22)."""
+    data, seen = asking(), set()
+    for label in LABELS:
+        with open_device(place) as device:
+            campaign_id = device.join(data).campaign_id
+            seen.add(device.records.campaigns.find(campaign_id).view)
+            device.consent(campaign_id)
+            device.answer(campaign_id, label)
+            seen.add(device.records.campaigns.find(campaign_id).view)
+        clock.now += WEEK
+    with open_device(place) as device:
+        device.forget(campaign_id)
+        device.join(data)
+        seen.add(device.records.campaigns.find(campaign_id).view)
+    assert len(seen) == 1
+
+
+@each_view
+def test_two_answers_in_one_district_are_one_kept_output(member, clock, view):
+    """Over all answers, as many outputs are drawn and paid for as the view has inputs, and every answer of a district
+    has the same (promise 8); the cost is that of the view, and the memo knows no more than the view asks for."""
+    data = asking(periods=40)
+    device, campaign_id, _ = member(data, view)
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    outputs: dict[int, set[int]] = {}
+    costs = []
+    for x, label in [*enumerate(LABELS)] * 3:
+        receipt = device.answer(campaign_id, label)
+        outputs.setdefault(MAPS[view].input(terms.domain, x), set()).add(output(data, receipt.envelope, view))
+        costs.append(receipt.cost_nanonats)
+        clock.now += WEEK
+    asked = terms.views[view].channel.inputs
+    assert {len(ys) for ys in outputs.values()} == {1}
+    assert [cost for cost in costs if cost] == [NAT] * asked
+    assert costs[len(LABELS) :] == [0] * 2 * len(LABELS)
+    assert sorted(device.prior(campaign_id)) == sorted(MAPS[view].label(terms.domain, z) for z in range(asked))
+
+
+@each_view
+def test_a_retry_with_another_answer_of_the_district_is_the_same_bytes(member, view):
+    """What a slot is filled with is the view's input: another answer of it is a retry, one outside it is refused."""
+    data = asking()
+    device, campaign_id, _ = member(data, view)
+    first = device.answer(campaign_id, LABELS[0])
+    domain = Values(LABELS)
+    for x, label in enumerate(LABELS):
+        if MAPS[view].input(domain, x) == MAPS[view].input(domain, 0):
+            again = device.answer(campaign_id, label)
+            assert (again.envelope, again.repeated, again.cost) == (first.envelope, True, 0)
+        else:
+            with pytest.raises(QuotaReached):
+                device.answer(campaign_id, label)
+
+
+@each_view
+@pytest.mark.parametrize("value", LABELS)
+def test_the_manner_of_answering_is_the_same_for_every_value_and_view(member, value, view):
+    """For every answer and every view: random bytes in the same order, as long a report, the same cost (promise 9)."""
+    device, campaign_id, dice = member(asking(), view)
+    receipt = device.answer(campaign_id, value)
+    assert dice.asked == [32, DITHER_BYTES, 8]
+    assert (len(receipt.envelope), receipt.cost) == (106, 1.0)
+    assert len(receipt.envelope) == device.records.campaigns.find(campaign_id).longest_report
+
+
+@each_view
+def test_whether_a_device_with_a_view_sends_never_depends_on_what_it_answered(member, view):
+    """Whatever was answered before, the same periods are sent, and there is room for the same campaigns (promise 9)."""
+    data, seen = asking(periods=8), set()
+    other = campaign("Another question", level=NAT // 2)
+    for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4, ["none", "master"] * 4]:
+        clock = Clock()
+        device, campaign_id, dice = member(data, view, clock=clock, lifetime=6.5)
+        manner = []
+        for value in history:
+            manner.append(len(device.answer(campaign_id, value).envelope))
+            try:
+                device.join(other)
+                manner.append(0)
+            except BudgetRefused as error:
+                manner.append(str(error))
+            clock.now += WEEK
+        seen.add((tuple(map(str, manner)), tuple(dice.asked), len(device.outbox), device.outbox.bytes))
+        device.close()
+    assert len(seen) == 1
+
+
+@each_view
+def test_what_is_reserved_is_what_the_own_view_can_cost(member, clock, view):
+    """Consent reserves the draws of the device's view; the terms tell the campaign's worst. Forgetting counts every
+    answer as another one, and never more than the view has inputs (promises 7 and 11)."""
+    data = asking(periods=40)
+    device, campaign_id, _ = member(data, view)
+    inputs = (6, 3, 2)[view]
+    terms = device.terms(campaign_id)
+    assert (terms.cost_nanonats, terms.worst_case_nanonats) == (NAT, 6 * NAT)
+    assert device.budget.reserved_nanonats == inputs * NAT
+    for label in LABELS:
+        device.answer(campaign_id, label)
+        clock.now += WEEK
+    assert (device.budget.spent_nanonats, device.budget.reserved_nanonats) == (inputs * NAT, 0)
+    device.forget(campaign_id)
+    assert device.budget.spent_nanonats == inputs * NAT
+
+
+@each_view
+def test_a_cap_is_compared_with_the_own_view(open_device, view):
+    """A device takes part exactly where its own view fits under its caps, and is refused before anything is asked."""
+    data = asking(periods=40)
+    inputs = (6, 3, 2)[view]
+    device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=inputs - 0.5))
+    with pytest.raises(BudgetRefused):
+        device.join(data)
+    device.close()
+    device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=inputs))
+    device.consent(device.join(data).campaign_id)
+    assert device.budget.remaining == 0
+
+
+def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
+    """Terms, preview and what a report says speak of this device's view: its sentence, its inputs and its labels."""
+    expected = (
+        "This device is asked for your answer itself.",
+        "This device is asked which group of 2 neighbouring answers yours is in, not for the answer itself.",
+        "This device is asked which of 2 groups of answers yours is in, not for the answer itself.",
+    )
+    data = asking()
+    for view, sentence in enumerate(expected):
+        device, campaign_id, _ = member(data, view)
+        terms, law = device.terms(campaign_id), open_campaign(data, [AUTHOR.public]).terms.views[view]
+        assert terms.asked.startswith(sentence)
+        assert terms.as_json()["asked"] == terms.asked
+        assert terms.values == LABELS  # what is answered stays the whole question
+        preview = device.preview(campaign_id, "none")
+        inputs = law.channel.inputs
+        assert float(preview.truth) == pytest.approx(2.718281828 / (2.718281828 + inputs - 1))
+        assert float(preview.belief.before) == pytest.approx(1 / inputs)
+        receipt = device.answer(campaign_id, "none")
+        [envelope_] = outgoing(device, campaign_id)
+        [told] = said(device, envelope_)
+        y = output(data, receipt.envelope, view)
+        assert (told.fits, told.size, told.labels) == (1, inputs, (law.map.label(Values(LABELS), y),))
+        [one] = given(device, campaign_id)
+        assert one.label == law.map.label(Values(LABELS), law.map.input(Values(LABELS), 0))
+        assert kept_kind(device, campaign_id) == ("values" if view == 0 else "view")
+        device.close()
+    plain = open_device()
+    assert plain.terms(plain.join(campaign()).campaign_id).asked == ""
+
+
+def test_a_map_is_asked_for_by_district_or_cell(open_device):
+    """Of a grid the sentences speak of cells and districts."""
+    grid = Grid(0, 10**6, 0, 10**6, 10**5)
+    squares = Districts(((0, 30), (1, 70)))
+    data = campaign(domain=grid, maps=(Identity(), Coarse(5), squares), level=NAT // 10)
+    found = set()
+    for view in range(3):
+        device = open_device(urandom=dice_of(data, view))
+        found.add(device.join(data).asked.partition(". ")[0])
+        assert device.terms(device.campaigns[0]).asked_in("de").startswith("Dieses Gerät wird nach de")
+    assert found == {
+        "This device is asked for the cell that you are in",
+        "This device is asked for the 5 x 5 district that you are in, not for the cell",
+        "This device is asked for the district that you are in, one of 2, not for the cell",
+    }
+
+
+def test_together_with_another_campaign_districts_add_what_they_tell(open_device, clock):
+    """What two answers are told apart by is nothing within a district, and adds to a campaign about the same values
+    that asks for the answer as it is."""
+    data = asking()
+    device = open_device(urandom=dice_of(data, 1))
+    plain = campaign("Plain", level=NAT // 2)
+    for one in (data, plain):
+        device.consent(device.join(one).campaign_id)
+        device.answer(device.campaigns[-1], "none")
+    exposure = device.exposure(device.campaigns[0])
+    assert [told.drawn for told in exposure.told] == [1, 1]
+    for x, other in itertools.permutations(range(6), 2):
+        assert exposure.pair(x, other).nanonats == NAT // 2 + (0 if x // 2 == other // 2 else NAT)
+
+
+@each_view
+def test_readings_of_a_view_are_bundled(member, tmp_path, view):
+    """Collected readings leave in one report, in the width of the widest view, with one charge for each district."""
+    data = asking(answers=12)
+    device, campaign_id, _ = member(data, view)
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    for label in LABELS * 2:
+        device.collect(campaign_id, label)
+    assert device.bundle(campaign_id) == 1
+    [envelope_] = outgoing(device, campaign_id)
+    report = Report.decode(envelope.decode(envelope_.data).unverified)
+    outputs = report.outputs(terms, view)
+    assert len(outputs) == 12
+    assert outputs[:6] == outputs[6:]
+    assert len(report.packed) == 12 * 3 // 8 + 1
+    assert device.budget.spent_nanonats == (6, 3, 2)[view] * NAT
+
+
+def test_the_permission_to_follow_covers_the_same_coarsenings_only(open_device):
+    """The next campaign is followed where it asks the same shares of devices for the same; by what the owner was told
+    of the whole campaign, and not by which view the device happens to have in either."""
+    device = open_device()
+    joined = device.records.campaigns
+    later = {"title": "Next", "opens": OPENS + 10 * WEEK}
+    device.join(asking())
+    before = joined.find(device.campaigns[0])
+    for seed, (follows, maps) in enumerate([(True, MAPS), (False, MAPS[:2]), (False, MAPS[::-1]), (False, (MAPS[0],))]):
+        other = Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=1000), clock=lambda: OPENS)
+        after = other.records.campaigns
+        other.join(campaign(maps=maps, enrolment="enrolled", **later))
+        assert continues(before, after.find(other.campaigns[0])) is follows, seed
+        other.close()
+
+
+def test_a_session_with_views_on_the_command_line(tmp_path, monkeypatch, capsys):
+    """terms, preview and audit say what this device is asked for; consent prints what it reserved."""
+    monkeypatch.chdir(tmp_path)
+    data = asking(opens=int(__import__("time").time()) - 60)
+    (tmp_path / "c.campaign").write_bytes(data)
+    (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
+
+    def run(*words: str) -> dict:
+        assert main(["--store", "store", *words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    audited = run("audit", "c.campaign")
+    assert (audited["views"], audited["levels"]["ldp"]) == (3, 1.0)
+    terms = run("join", "c.campaign", "--trust", "analyst.pub")
+    ident = terms["campaign"]
+    with Device.open(tmp_path / "store") as device:
+        view = device.records.campaigns.find(bytes.fromhex(ident)).view
+    assert terms["asked"].startswith("This device is asked ")
+    assert terms["worst_case"] == 6.0
+    assert run("consent", ident)["reserved"] == (6.0, 3.0, 2.0)[view]
+    assert run("preview", ident, "none")["asked"] == terms["asked"]
+    assert run("answer", ident, "none")["cost"] == 1.0
+    own = run("audit", ident)
+    assert (own["view"], own["prior"]) == (view, "own")
+    assert own["belief"]["before"] == pytest.approx(2 / ((6, 3, 2)[view] + 1))
