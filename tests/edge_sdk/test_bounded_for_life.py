@@ -22,10 +22,9 @@ from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Clock, campaign
 NAT = 10**9
 CAMPAIGNS = [
     campaign("A", level=NAT, periods=100, period_seconds=10, answers=1),
-    campaign("B", level=NAT // 2, periods=300, period_seconds=3, answers=2),
+    campaign("B", level=NAT // 2, periods=300, period_seconds=3, answers=2, maps=(Identity(), Coarse(2), Coarse(3))),
     campaign("C", level=2 * NAT, periods=20, period_seconds=50, answers=3),
     campaign("D", level=NAT // 4, opens=OPENS + 30, periods=1000, period_seconds=1, answers=1),
-    campaign("E", level=NAT, periods=40, period_seconds=25, answers=2, maps=(Identity(), Coarse(2), Coarse(3))),
 ]
 IDS = [campaign_id(data) for data in CAMPAIGNS]
 REFUSALS = (BudgetRefused, ConsentMissing, OutboxFull, OutsideSchedule, QuotaReached, UnknownCampaign)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 
 import pytest
 
@@ -304,7 +305,7 @@ def test_the_permission_to_follow_covers_the_same_coarsenings_only(open_device):
 def test_a_session_with_views_on_the_command_line(tmp_path, monkeypatch, capsys):
     """terms, preview and audit say what this device is asked for; consent prints what it reserved."""
     monkeypatch.chdir(tmp_path)
-    data = asking(opens=int(__import__("time").time()) - 60)
+    data = asking(opens=int(time.time()) - 60)
     (tmp_path / "c.campaign").write_bytes(data)
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
 
