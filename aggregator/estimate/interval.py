@@ -126,3 +126,15 @@ def _enough(stairs: Staircase, raw: Floats, se: Floats, z: float, effect: Floats
 def _least_count(z: float) -> float:
     """How many reports must bear on a value, for tails beyond ``z`` to be near those of the normal law."""
     return max(LEAST_COUNT, z**6 / 3)
+
+
+def possible(low: Floats, high: Floats, se: Floats, share: Floats) -> tuple[Floats, Floats]:
+    """The part of each interval that a share can lie in, and the consistent share itself.
+
+    One value in forty has an interval wholly below zero. Clipped, it would look like certainty, so an upper end is at
+    least a standard error above 0 and a lower end one below 1. A consistent share knows more than the unbiased estimate
+    of its value, or leans on a prior, and may lie outside; the interval then reaches as far. Wider only, so no share is
+    missed that was covered.
+    """
+    least, most = np.clip(np.minimum(low, 1 - se), 0, 1), np.clip(np.maximum(high, se), 0, 1)
+    return np.minimum(least, share), np.maximum(most, share)

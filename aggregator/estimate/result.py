@@ -9,7 +9,7 @@ Linear queries such as means: query. How it is printed: present.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from aggregator.estimate import distribution, interval, likelihood
 from aggregator.estimate.classes import pooled
 from aggregator.estimate.linear import solve
-from aggregator.estimate.method import WITHOUT_INVERSE, consistent, default_method, require_method
-from aggregator.estimate.minimum import require_enough
+from aggregator.estimate.method import WITHOUT_INVERSE, MethodRefused, consistent, default_method, require_method
+from aggregator.estimate.minimum import devices_of, require_enough
 from aggregator.estimate.names import POOLS
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.prior_test import PriorTest, prior_test
 from aggregator.estimate.reported import Reported
+from aggregator.estimate.resolutions import Resolution, Views, resolutions, view_words
 from aggregator.estimate.robust import LARGEST, robust
 from aggregator.estimate.screen import screen
 from aggregator.estimate.shared import shared
@@ -37,6 +38,10 @@ from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Items, Line
 from protocol.notions import Information, MutualInformation
+from protocol.views import is_plain
+
+VIEW_METHODS = ("projection", "linear")
+"""The methods of campaigns whose devices are asked for views: the first where nobody asks for one."""
 
 MOVED = 5e-4
 """Shares that differ by less are told as the same."""
@@ -133,6 +138,7 @@ class Estimate:
         prior: (k,) what was expected before any report, where the campaign says it.
         prior_test: whether the outputs look as the prior predicts; None where that cannot be told.
         rough: (k,) where few reports weigh so much that ``se`` is no usual error: the law is far from normal.
+        resolutions: of a campaign with views, the shares at each, the coarsest first; the last is that of the values.
     """
 
     terms: Campaign
@@ -157,6 +163,7 @@ class Estimate:
     prior: Floats | None = None
     prior_test: PriorTest | None = None
     rough: NDArray[np.bool_] | None = None
+    resolutions: tuple[Resolution, ...] = ()
 
     @property
     def size(self) -> int:
@@ -196,13 +203,6 @@ class Estimate:
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form; its keys are a contract."""
-        columns = [self.share, self.raw, self.se, self.low, self.high, self.all_low, self.all_high]
-        names = ["estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high"]
-        if self.prior is not None:
-            columns.append(self.prior)
-            names.append("prior")
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        rough = np.zeros(self.size, dtype=np.bool_) if self.rough is None else self.rough
         return {
             "campaign": self.terms.title,
             "campaign_id": self.campaign_id.hex(),
@@ -218,14 +218,14 @@ class Estimate:
             "value_kind": self.value_kind,
             "note": self.note,
             **self._items(),
-            "values": [
+            "values": _rows(self, map(self.label, range(self.size)), self.prior),
+            "resolutions": [
                 {
-                    "value": self.label(x),
-                    **{name: _number(number) for name, number in zip(names, row, strict=True)},
-                    "above_zero": None if math.isnan(self.all_low[x]) else bool(self.above_zero[x]),
-                    "se_rough": bool(rough[x]),
+                    "resolution": each.name,
+                    "reports": each.reports,
+                    "values": _rows(each, (each.map.label(self.terms.domain, z) for z in range(each.size))),
                 }
-                for x, row in enumerate(rows)
+                for each in self.resolutions[:-1]
             ],
             "prior_test": None if self.prior_test is None else self.prior_test.as_json(),
             "added_to_prior": self.added,
@@ -241,6 +241,27 @@ class Estimate:
             return {}
         numbered = [1, domain.count] if isinstance(domain.labels, int) else None
         return {"items": {"count": domain.count, "padding": domain.padding, "numbered": numbered}}
+
+
+def _rows(shown: Estimate | Resolution, labels: Iterable[str], prior: Floats | None = None) -> list[dict[str, Any]]:
+    """The machine-readable form of each value or district."""
+    columns = [shown.share, shown.raw, shown.se, shown.low, shown.high, shown.all_low, shown.all_high]
+    names = ["estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high"]
+    if prior is not None:
+        columns.append(prior)
+        names.append("prior")
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    above = shown.above_zero
+    rough = np.zeros(shown.size, dtype=np.bool_) if shown.rough is None else shown.rough
+    return [
+        {
+            "value": label,
+            **{name: _number(number) for name, number in zip(names, row, strict=True)},
+            "above_zero": None if math.isnan(shown.all_low[x]) else bool(above[x]),
+            "se_rough": bool(rough[x]),
+        }
+        for x, (label, row) in enumerate(zip(labels, rows, strict=True))
+    ]
 
 
 def estimate(
@@ -269,12 +290,14 @@ def estimate(
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
-    decoder, prior = reader_of(terms, tally)
-    reported = Reported.of(terms.domain)
     if not 0 < level < 1:
         raise ValueError("the level of an interval lies between 0 and 1")
     if forged is not None and not 0 <= forged <= tally.reports:
         raise ValueError(f"0 to {tally.reports} of the reports may be forged")
+    if not is_plain(terms.views):
+        return _of_views(terms, signed.id if signed else b"", tally, method, level, forged)
+    decoder, prior = reader_of(terms, tally)
+    reported = Reported.of(terms.domain)
 
     counts, n = tally.counts, tally.reports
     share = counts / n
@@ -339,10 +362,50 @@ def estimate(
         shares = reported.possible(shares)
     return Estimate(
         terms, signed.id if signed else b"", n, method, level, shares, raw, se,
-        *_possible(low, high, se, shares), *_possible(all_low, all_high, se, shares),
+        *interval.possible(low, high, se, shares), *interval.possible(all_low, all_high, se, shares),
         tally.rejected, tally.version, Influence(weight, n, forged), tuple(warnings),
         n if groups is None else groups.devices if where is None else None, where, pool,
         prior if reported.count == decoder.inputs else None, tested, rough,
+    )  # fmt: skip
+
+
+def _of_views(
+    terms: Campaign, campaign_id: bytes, tally: Tally, method: str | None, level: float, forged: int | None
+) -> Estimate:
+    """The estimate of a campaign whose devices are asked for views, with every resolution of it."""
+    require_enough(terms, tally)
+    method = method or VIEW_METHODS[0]
+    if method not in VIEW_METHODS:
+        raise MethodRefused(
+            f"a campaign whose devices are asked for views of the answer has method {' or '.join(VIEW_METHODS)}, not "
+            f"{method[:40]!r}"
+        )
+    views = Views.of(terms, tally.by_view)
+    found = resolutions(terms, views, level=level, method=method)
+    warnings: list[str] = []
+    for one in views.asked:
+        part, name = one.tally, view_words(terms, one.view)
+        if one.linear is None:
+            warnings.append(f"no device that is asked for {name} has answered: that view is left out")
+            continue
+        groups = part.groups if part.groups is not None and part.groups.dependent else None
+        if one.linear.between is not None and not one.linear.between.freedom:
+            warnings.append(f"{name}: {ONE_DEVICE}")
+        screened = screen(
+            one.decoder, part.counts, part.reports, *(() if groups is None else (groups.devices, groups.most))
+        )
+        warnings.extend(f"{name}: {finding}" for finding in screened)
+    weight = max(one.decoder.weight * tally.reports / one.tally.reports for one in views.asked if one.linear)
+    finest = found[-1]
+    if np.isnan(finest.raw).all():
+        warnings.append(
+            "nobody has answered at the finest resolution: the share of a value is its part of the district around it, "
+            "spread evenly, and has no error"
+        )
+    return Estimate(
+        terms, campaign_id, tally.reports, method, level, finest.share, finest.raw, finest.se, finest.low, finest.high,
+        finest.all_low, finest.all_high, tally.rejected, tally.version, Influence(weight, tally.reports, forged),
+        tuple(warnings), devices_of(tally), rough=finest.rough, resolutions=tuple(found),
     )  # fmt: skip
 
 
@@ -374,18 +437,6 @@ def _as_far_as_told(
     lost = int(np.count_nonzero(~found.told))
     warning = f"shares without error bars at {lost} of {decoder.inputs} values, which no report tells apart: {reason}"
     return found.raw, np.sqrt(found.variance / n), found.weight, warning
-
-
-def _possible(low: Floats, high: Floats, se: Floats, share: Floats) -> tuple[Floats, Floats]:
-    """The part of each interval that a share can lie in, and the consistent share itself.
-
-    One value in forty has an interval wholly below zero. Clipped, it would look like certainty, so an upper end is at
-    least a standard error above 0 and a lower end one below 1. A consistent share knows more than the unbiased estimate
-    of its value, or leans on a prior, and may lie outside; the interval then reaches as far. Wider only, so no share is
-    missed that was covered.
-    """
-    least, most = np.clip(np.minimum(low, 1 - se), 0, 1), np.clip(np.maximum(high, se), 0, 1)
-    return np.minimum(least, share), np.maximum(most, share)
 
 
 def _contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:

@@ -1,11 +1,12 @@
 """The tally: all that an estimate needs of the reports.
 
-What is counted are features, which output a report has or which of its bits are set; so tallies add.
+What is counted are features, which output a report has or which of its bits are set; so tallies add. Devices with
+different views answer different questions, so each view has a tally of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ class Tally:
     """Counts of features, and what was refused on the way.
 
     Attributes:
-        counts: (m,) accepted outputs that have each feature of the campaign's channel.
+        counts: (m,) accepted outputs that have each feature of the channel.
         reports: n, accepted outputs.
         rejected: envelopes refused for this campaign, by reject class.
         version: version of the study's report table the counts were read from; None outside a study.
@@ -39,3 +40,36 @@ class Tally:
     def of(cls, counts: NDArray[np.int64]) -> Tally:
         """The tally of a channel whose reports have one feature each, their output."""
         return cls(counts, int(counts.sum()))
+
+    @property
+    def by_view(self) -> tuple[Tally, ...]:
+        """The tally of each view of the campaign, in their order; of a plain campaign this one."""
+        return (self,)
+
+
+@dataclass(frozen=True)
+class ViewsTally(Tally):
+    """The tallies of several views.
+
+    Attributes:
+        counts: those of all views, one after another.
+        reports: the accepted outputs of all views.
+        groups: None; the tally of each view has its own.
+        parts: the tally of each view, without reports where nobody with that view has answered.
+    """
+
+    parts: tuple[Tally, ...] = field(kw_only=True)
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Tally], rejected: Mapping[str, int], version: int | None) -> ViewsTally:
+        """The tally of views that have these tallies.
+
+        Args:
+            rejected, version: as of ``Tally``.
+        """
+        counts = np.concatenate([part.counts for part in parts])
+        return cls(counts, sum(part.reports for part in parts), rejected, version, parts=tuple(parts))
+
+    @property
+    def by_view(self) -> tuple[Tally, ...]:
+        return self.parts

@@ -150,72 +150,110 @@ def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
     return v
 
 
+@dataclass(frozen=True)
+class Passes:
+    """The two passes through a tree, which depend on the reference law and not on the reports.
+
+    Attributes:
+        own: of each resolution, (k_j,) w, the weight of the district's own survey; 0 where nobody was asked.
+        part: of each, (k_j,) g, the district's part of what its parent spreads; they sum to 1 inside a parent.
+        weighing: of each, (k_j,) the variance under the reference law of z.
+    """
+
+    tree: Tree
+    own: tuple[Floats, ...]
+    part: tuple[Floats, ...]
+    weighing: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, tree: Tree, surveys: Sequence[Survey | None]) -> Passes:
+        """Return the passes for some surveys, one for each resolution; None where nobody was asked.
+
+        Raises:
+            ValueError: the finest resolution has no survey.
+        """
+        if surveys[-1] is None:
+            raise ValueError("the finest resolution of a tree has a survey")
+        weighing, own = [surveys[-1].weighing], [np.ones_like(surveys[-1].weighing)]
+        for level in range(len(surveys) - 2, -1, -1):
+            below, survey = tree.sums(level + 1, weighing[0]), surveys[level]
+            w = np.zeros_like(below)
+            if survey is not None:
+                both = below + survey.weighing
+                w = np.divide(below, both, out=np.ones_like(both), where=both > 0)
+                below = w * survey.weighing
+            weighing.insert(0, below)
+            own.insert(0, w)
+        part = []
+        for level, each in enumerate(weighing):
+            parent = tree.parents[level]
+            whole, count = (tree.sums(level, numbers)[parent] for numbers in (each, np.ones_like(each)))
+            part.append(np.divide(each, whole, out=1 / count, where=whole > 0))
+        return cls(tree, tuple(own), tuple(part), tuple(weighing))
+
+    def up(self, surveys: Sequence[Survey | None]) -> list[tuple[Floats, Floats]]:
+        """Return (k_j,) z of each resolution, and its variances as the reports show them."""
+        found: list[tuple[Floats, Floats]] = []
+        for level in range(len(surveys) - 1, -1, -1):
+            survey, w = surveys[level], self.own[level]
+            raw, variances = np.zeros_like(w), np.zeros_like(w)
+            if found:
+                raw, variances = (self.tree.sums(level + 1, numbers) for numbers in found[0])
+            if survey is not None:
+                raw = w * survey.raw + (1 - w) * raw
+                variances = w**2 * survey.variances + (1 - w) ** 2 * variances
+            found.insert(0, (raw, variances))
+        return found
+
+    def adjoint(self, level: int, v: Floats) -> tuple[float, list[Floats]]:
+        """Return how the estimate of v . p is made of the surveys.
+
+        Args:
+            level: the resolution of ``v``.
+            v: (k_level,) a number for each district.
+        Returns:
+            a constant, and (k_j,) what each survey's estimates are multiplied by; v . est is the constant and their
+            sum. Zeros where nobody was asked.
+        """
+        est, of_z = v, [np.zeros_like(w) for w in self.own]
+        for at in range(level, -1, -1):
+            above = self.tree.sums(at, self.part[at] * est)
+            of_z[at] = est - above[self.tree.parents[at]]
+            est = above
+        constant = float(est[0])
+        for at in range(len(of_z) - 1):
+            of_z[at + 1] = of_z[at + 1] + ((1 - self.own[at]) * of_z[at])[self.tree.parents[at + 1]]
+        return constant, [w * each for w, each in zip(self.own, of_z, strict=True)]
+
+
 def combine(tree: Tree, surveys: Sequence[Survey | None]) -> list[Combined]:
     """Return the best linear estimate of every district.
 
-    Time is linear in the number of districts.
+    Time is linear in the number of districts. On the way down, the error of a parent's estimate is kept in two parts
+    that are independent: A of all surveys outside its subtree, and b times the error of its own z. The estimate of its
+    child is
+
+        est = (1 + g u) z + g (A + b w raw of the parent + u (sum of the siblings' z)),    u = b (1 - w) - 1
+
+    so the same two parts of the child's error follow from those of the parent.
 
     Args:
         surveys: of each resolution; None where nobody was asked. The finest has one.
     """
-    finest = len(surveys) - 1
-    up: list[Combined] = []
-    weights: list[Floats] = []
-    for level in range(finest, -1, -1):
-        survey = surveys[level]
-        if level == finest:
-            if survey is None:
-                raise ValueError("the finest resolution of a tree has a survey")
-            up.append(Combined(survey.raw, survey.variances, survey.weighing))
-            weights.append(np.ones_like(survey.raw))
-            continue
-        below = up[-1]
-        raw, variances, weighing = (
-            tree.sums(level + 1, numbers) for numbers in (below.raw, below.variances, below.weighing)
-        )
-        w = np.zeros_like(raw)
-        if survey is not None:
-            both = weighing + survey.weighing
-            w = np.divide(weighing, both, out=np.ones_like(both), where=both > 0)
-            raw = w * survey.raw + (1 - w) * raw
-            variances = w**2 * survey.variances + (1 - w) ** 2 * variances
-            weighing = w * survey.weighing
-        up.append(Combined(raw, variances, weighing))
-        weights.append(w)
-    return _down(tree, surveys, up[::-1], weights[::-1])
-
-
-def _down(
-    tree: Tree, surveys: Sequence[Survey | None], up: Sequence[Combined], weights: Sequence[Floats]
-) -> list[Combined]:
-    """Spread what the parents know to their children.
-
-    The error of a parent's estimate is kept in two parts that are independent: A of all surveys outside its subtree,
-    and b times the error of its own z. Its child's estimate is
-
-        est = (1 + g u) z + g (A + b w raw of the parent + u (sum of the siblings' z)),    u = b (1 - w) - 1
-
-    with g the child's part of V_c, so the same two parts of the child's error follow from the parent's.
-    """
+    passes = Passes.of(tree, surveys)
     found: list[Combined] = []
-    above, outside, own, survey_error = np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1)
-    w = np.zeros(1)
-    for level, z in enumerate(up):
-        parent = tree.parents[level]
-        whole, variances, weighing = (tree.sums(level, each) for each in (z.raw, z.variances, z.weighing))
-        count = tree.sums(level, np.ones_like(z.raw))
-        even = 1 / count[parent]
-        g = np.divide(z.weighing, weighing[parent], out=even, where=weighing[parent] > 0)
-        raw = z.raw + g * (above - whole)[parent]
-        u = own * (1 - w) - 1
-        a = outside + (own * w) ** 2 * survey_error
-        siblings = np.maximum(variances[parent] - z.variances, 0)
+    above, outside, b, w, survey_error = np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
+    for level, (z, variances) in enumerate(passes.up(surveys)):
+        parent, g = tree.parents[level], passes.part[level]
+        u = b * (1 - w) - 1
+        a = outside + (b * w) ** 2 * survey_error
+        siblings = np.maximum(tree.sums(level, variances)[parent] - variances, 0)
+        above = z + g * (above - tree.sums(level, z))[parent]
         outside = g**2 * (a[parent] + u[parent] ** 2 * siblings)
-        own = 1 + g * u[parent]
-        found.append(Combined(raw, outside + own**2 * z.variances, z.weighing))
-        survey = surveys[level]
-        above, w = raw, weights[level]
-        survey_error = np.zeros_like(raw) if survey is None else survey.variances
+        b = 1 + g * u[parent]
+        found.append(Combined(above, outside + b**2 * variances, passes.weighing[level]))
+        survey, w = surveys[level], passes.own[level]
+        survey_error = np.zeros_like(z) if survey is None else survey.variances
     return found
 
 

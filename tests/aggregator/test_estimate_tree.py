@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from aggregator.estimate import tree as trees
 from aggregator.estimate.distribution import project
 from aggregator.estimate.interval import quantile
-from aggregator.estimate.tree import NotNested, Survey, Tree, combine, consistent, independent, project_inside
+from aggregator.estimate.tree import (
+    NotNested,
+    Passes,
+    Survey,
+    Tree,
+    combine,
+    consistent,
+    independent,
+    project_inside,
+)
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
@@ -78,6 +87,25 @@ def test_two_passes_are_weighted_least_squares(seed, levels, missing):
     for found, (raw, variances) in zip(combine(tree, surveys), dense(districts, surveys), strict=True):
         assert np.allclose(found.raw, raw, atol=1e-9)
         assert np.allclose(found.variances, variances, rtol=1e-7, atol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.booleans())
+def test_a_number_is_made_of_the_surveys(seed, levels, missing):
+    """Any weighted sum of estimates, at any resolution, is a constant and a weighted sum of the surveys."""
+    rng = np.random.default_rng(seed)
+    tree, _ = random_tree(rng, levels)
+    surveys = random_surveys(rng, tree, missing)
+    level = int(rng.integers(levels))
+    v = rng.normal(size=tree.sizes[level])
+    constant, factors = Passes.of(tree, surveys).adjoint(level, v)
+    found = constant + sum(float(f @ s.raw) for f, s in zip(factors, surveys, strict=True) if s)
+    assert found == pytest.approx(v @ combine(tree, surveys)[level].raw, abs=1e-8)
+    for x in range(tree.sizes[level]):
+        corner = np.zeros(tree.sizes[level])
+        corner[x] = 1
+        _, factors = Passes.of(tree, surveys).adjoint(level, corner)
+        variance = sum(float(f**2 @ s.variances) for f, s in zip(factors, surveys, strict=True) if s)
+        assert variance == pytest.approx(combine(tree, surveys)[level].variances[x], rel=1e-7, abs=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))

@@ -1,0 +1,250 @@
+"""The estimates of a campaign with views, at every resolution that devices were asked for.
+
+Each view is a survey of its own devices. The views whose districts nest form a tree, and all of them together make the
+estimate of each of its resolutions. A view that does not nest in them is estimated from its own survey and from the
+views of the tree whose districts lie inside its districts; the tree does not use it.
+
+A view that nobody answered is left out. Where nobody was asked for anything finer, a finer district has no unbiased
+estimate, and its share is its part, by number of answers, of the district that was asked for.
+
+How surveys are combined: tree. The estimate of a campaign: result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregator.estimate import interval, tree
+from aggregator.estimate.linear import Linear, solve
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.tree import Combined, NotNested, Passes, Survey, Tree, parent_of
+from aggregator.families.decoder import Decoder, Floats, Integers
+from aggregator.families.registry import decoder_of
+from protocol.campaign import Campaign
+from protocol.domain import Grid
+from protocol.views import Coarse, Identity, Map, View
+
+FINEST = "1"
+"""The name of the resolution of the answers as they are."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The shares of the districts of one resolution.
+
+    All arrays are (k_j,), fractions; NaN where no unbiased estimate exists.
+
+    Attributes:
+        map: from an answer to its district.
+        districts: (k,) the district of each answer.
+        reports: of the view's own devices.
+        share: not negative, sums to one.
+        raw, se: unbiased, and its standard error.
+        low, high: interval of each district by itself.
+        all_low, all_high: intervals that hold for all districts of this resolution together.
+        rough: where few reports of the view's own weigh so much that ``se`` is no usual error.
+    """
+
+    map: Map
+    districts: Integers
+    reports: int
+    share: Floats
+    raw: Floats
+    se: Floats
+    low: Floats
+    high: Floats
+    all_low: Floats
+    all_high: Floats
+    rough: NDArray[np.bool_]
+
+    @property
+    def size(self) -> int:
+        """k_j, the number of districts."""
+        return len(self.share)
+
+    @property
+    def name(self) -> str:
+        """What tables call it: how many answers a district has on each side, or the name of the map."""
+        if isinstance(self.map, Identity):
+            return FINEST
+        return str(self.map.factor) if isinstance(self.map, Coarse) else self.map.name
+
+    @property
+    def above_zero(self) -> NDArray[np.bool_]:
+        """(k_j,) whether a district's simultaneous interval lies above zero: it has people, whatever chance did."""
+        above: NDArray[np.bool_] = self.all_low > 0
+        return above
+
+
+def view_words(terms: Campaign, view: View) -> str:
+    """What devices with a view are asked for, in a few words."""
+    if isinstance(view.map, Identity):
+        return "the answer as it is"
+    size = view.map.inputs(terms.domain)
+    if isinstance(view.map, Coarse) and isinstance(terms.domain, Grid):
+        return f"{size:,} squares of {view.map.factor} x {view.map.factor} cells"
+    if isinstance(view.map, Coarse):
+        return f"{size:,} stretches of {view.map.factor} values"
+    return f"{size:,} {view.map.name}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One view and what its devices said.
+
+    Attributes:
+        districts: (k,) the district of each answer.
+        linear: None where nobody answered.
+    """
+
+    view: View
+    districts: Integers
+    decoder: Decoder
+    tally: Tally
+    linear: Linear | None
+
+    @classmethod
+    def of(cls, terms: Campaign, view: View, tally: Tally) -> Asked:
+        """Return a view and its unbiased estimate.
+
+        Raises:
+            NotInvertible
+        """
+        districts = np.array([view.map.input(terms.domain, x) for x in range(terms.domain.size)], dtype=np.int64)
+        decoder = decoder_of(view.channel)
+        return cls(view, districts, decoder, tally, solve(decoder, tally) if tally.reports else None)
+
+    @cached_property
+    def survey(self) -> Survey | None:
+        """The survey of the view; None where nobody answered."""
+        if self.linear is None:
+            return None
+        n = self.tally.reports
+        even = self.decoder.forward(np.bincount(self.districts) / len(self.districts))
+        shown = self.tally.counts / n
+        laws = [tree.independent(self.decoder, law, self.decoder.variances(law) / n) for law in (even, shown)]
+        effect = 1.0 if self.linear.effect is None else self.linear.effect
+        return Survey(self.linear.raw, laws[0], laws[1] * effect)
+
+
+@dataclass(frozen=True)
+class Views:
+    """The views of a campaign with their reports.
+
+    Attributes:
+        asked: by number of districts, the fewest first.
+        tree: the places in ``asked`` of those that form the tree, the coarsest first.
+    """
+
+    asked: tuple[Asked, ...]
+    tree: tuple[int, ...]
+
+    @classmethod
+    def of(cls, terms: Campaign, parts: Sequence[Tally]) -> Views:
+        """Return the views, and which of them form a tree: those nested ones that most people answered.
+
+        Args:
+            parts: the tally of each view; one has reports.
+        Raises:
+            NotInvertible
+        """
+        asked = [Asked.of(terms, view, part) for view, part in zip(terms.views, parts, strict=True)]
+        asked.sort(key=lambda one: one.view.channel.inputs)
+        return cls(tuple(asked), _largest_chain(asked))
+
+    def combined(self) -> list[Combined | None]:
+        """Return the linear estimate of each view's districts; None where no view tells them apart."""
+        found: list[Combined | None] = [None] * len(self.asked)
+        for place, each in zip(self.tree, self._combine(self.tree), strict=True):
+            found[place] = each
+        for place in range(len(self.asked)):
+            if found[place] is None:
+                inside = [other for other in self.tree if other != place and self._nested(place, other)]
+                chain = [place, *inside]
+                if inside or self.asked[place].survey is not None:
+                    found[place] = self._combine(chain)[0]
+        return found
+
+    def passes(self) -> Passes:
+        """Return the passes through the tree."""
+        return Passes.of(self.nested(self.tree), [self.asked[place].survey for place in self.tree])
+
+    def nested(self, places: Sequence[int]) -> Tree:
+        """Return the tree of some views."""
+        return Tree.of([self.asked[place].districts for place in places])
+
+    def _combine(self, places: Sequence[int]) -> list[Combined]:
+        return tree.combine(self.nested(places), [self.asked[place].survey for place in places])
+
+    def _nested(self, coarse: int, fine: int) -> bool:
+        return _is_nested(self.asked[coarse].districts, self.asked[fine].districts)
+
+
+def _is_nested(coarse: Integers, fine: Integers) -> bool:
+    try:
+        parent_of(coarse, fine)
+    except NotNested:
+        return False
+    return True
+
+
+def _largest_chain(asked: Sequence[Asked]) -> tuple[int, ...]:
+    """The places of nested views that most people answered; it ends with a view that somebody answered."""
+    best: list[tuple[int, tuple[int, ...]]] = []
+    for place, one in enumerate(asked):
+        before = [best[other] for other in range(place) if _is_nested(asked[other].districts, one.districts)]
+        reports, chain = max(before, key=lambda each: (each[0], len(each[1])), default=(0, ()))
+        best.append((reports + one.tally.reports, (*chain, place)))
+    answered = [each for each, one in zip(best, asked, strict=True) if one.tally.reports]
+    return max(answered, key=lambda each: (each[0], len(each[1])))[1]
+
+
+def resolutions(terms: Campaign, views: Views, *, level: float, method: str) -> list[Resolution]:
+    """Return the estimate of each resolution, the coarsest first; the last is that of the answers as they are.
+
+    Args:
+        level: of the intervals.
+        method: ``projection``, inside each district of the next coarser resolution; or ``linear``, where shares are the
+            unbiased estimates.
+    """
+    combined = views.combined()
+    in_tree = [each for place in views.tree if (each := combined[place]) is not None]
+    shares = dict(zip(views.tree, tree.consistent(views.nested(views.tree), in_tree), strict=True))
+    finest = views.asked[views.tree[-1]].districts
+    people = shares[views.tree[-1]][finest] / np.bincount(finest)[finest]
+    found: dict[Map, Resolution] = {}
+    for place, (one, each) in enumerate(zip(views.asked, combined, strict=True)):
+        rough = None if one.linear is None else one.linear.rough
+        if each is None:
+            share = np.bincount(one.districts, people).astype(np.float64)
+        else:
+            share = shares[place] if place in shares else tree.consistent(views.nested([place]), [each])[0]
+            share = each.raw if method == "linear" else share
+        found[one.view.map] = _resolution(one.view.map, one.districts, one.tally.reports, each, share, rough, level)
+    if Identity() not in found:
+        found[Identity()] = _resolution(Identity(), np.arange(terms.domain.size), 0, None, people, None, level)
+    return sorted(found.values(), key=lambda one: one.size)
+
+
+def _resolution(
+    map_: Map,
+    districts: Integers,
+    reports: int,
+    combined: Combined | None,
+    share: Floats,
+    rough: NDArray[np.bool_] | None,
+    level: float,
+) -> Resolution:
+    nothing = np.full_like(share, np.nan)
+    raw, se = (nothing, nothing) if combined is None else (combined.raw, combined.se)
+    ends = [
+        interval.possible(*interval.normal(raw, se, alpha), se, share)
+        for alpha in (1 - level, (1 - level) / len(share))
+    ]
+    rough = np.zeros(len(share), dtype=np.bool_) if rough is None else rough
+    return Resolution(map_, districts, reports, share, raw, se, *ends[0], *ends[1], rough)
