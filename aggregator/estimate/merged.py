@@ -34,14 +34,15 @@ class Merged:
     counts: Integers
 
     @classmethod
-    def of(cls, decoder: Decoder, counts: Integers) -> Merged:
+    def of(cls, decoder: Decoder, counts: Integers, most: int = MOST_BLOCKS) -> Merged:
         """The reports of a channel whose outputs lie on the line of its inputs.
 
         Args:
             counts: (m,) how often each output came, some of them above zero.
+            most: blocks, at most.
         """
         k = decoder.inputs
-        blocks = min(k, MOST_BLOCKS)
+        blocks = min(k, most)
         ends = np.arange(1, blocks + 1) * k // blocks
         starts = np.arange(0, decoder.features, max(k // blocks, 1))
         merged = np.add.reduceat(counts, starts)

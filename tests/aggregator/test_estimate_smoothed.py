@@ -37,7 +37,7 @@ def test_smoothing_is_a_triangle(size: int) -> None:
         assert (found >= 0).all()
 
 
-def test_blocks_of_a_line_are_the_channel_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_a_line_are_the_channel_added_up() -> None:
     """The merged channel is the mean of the rows of a block, its columns added up block by block, and counts likewise;
     without merging it is the channel itself where an output came."""
     channel = wave(50, NANONATS)
@@ -47,8 +47,7 @@ def test_blocks_of_a_line_are_the_channel_added_up(monkeypatch: pytest.MonkeyPat
     whole = Merged.of(decoder, counts)
     np.testing.assert_allclose(whole.channel, dense[:, counts > 0])
     assert (whole.counts == counts[counts > 0]).all()
-    monkeypatch.setattr(merged, "MOST_BLOCKS", 12)
-    coarse = Merged.of(decoder, counts)
+    coarse = Merged.of(decoder, counts, 12)
     assert coarse.blocks == 12
     assert coarse.sizes.sum() == 50
     assert coarse.counts.sum() == counts.sum()

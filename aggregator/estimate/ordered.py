@@ -1,0 +1,300 @@
+"""What ordered values are read for: quantiles, the distribution function, the share in a range, the mean.
+
+Every number has an interval. That of a share in a range inverts the likelihood-ratio test of it (profile), and so does
+that of a quantile: v is refused as the p-quantile where the share at or below v is significantly less than p, or the
+share below v significantly more. Estimates are sums of the shares of ``result.estimate`` and lie within their
+intervals.
+
+Measured: docs/BENCHMARKS.md. How it is printed: present.ordered.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from aggregator.estimate import interval, query
+from aggregator.estimate.merged import Merged
+from aggregator.estimate.personal import PersonalTally
+from aggregator.estimate.pooled import Pooled
+from aggregator.estimate.profile import SHORTER, Profile
+from aggregator.estimate.result import Estimate, estimate, reader_of
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.transcript import TranscriptTally
+from aggregator.families.decoder import Floats
+from protocol.campaign import Campaign, SignedCampaign
+from protocol.domain import DITHER_BYTES, Answer, Dates, Domain, Line
+from protocol.errors import HalftruthError
+
+BLOCKS = 256
+"""Intervals are as fine as this part of the range, where there are more values."""
+
+POINTS = 21
+"""Of the distribution function, at most."""
+
+Value = int | float | str
+"""A value as a reader has it: a number, a date or a label."""
+
+
+class NotOrdered(HalftruthError, ValueError):
+    """Quantiles or ranges were asked of a campaign that has none, or whose reports do not say them."""
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """The value at or below which a part ``p`` of the people are.
+
+    Attributes:
+        value: the least value with a share of p at or below it.
+        low, high: the values that are not refused.
+    """
+
+    p: float
+    value: Value
+    low: Value
+    high: Value
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {"p": self.p, "value": self.value, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class RangeShare:
+    """The share of people in a range of values, both ends included.
+
+    Attributes:
+        first, last: the ends.
+        estimate, low, high: fractions.
+    """
+
+    first: Value
+    last: Value
+    estimate: float
+    low: float
+    high: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {"from": self.first, "to": self.last, "estimate": self.estimate, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class Point:
+    """The share of people at or below a value.
+
+    Attributes:
+        low, high: its interval.
+        all_low, all_high: intervals that hold for all points together: the band.
+    """
+
+    value: Value
+    estimate: float
+    low: float
+    high: float
+    all_low: float
+    all_high: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {
+            "value": self.value,
+            "estimate": self.estimate,
+            "low": self.low,
+            "high": self.high,
+            "simultaneous_low": self.all_low,
+            "simultaneous_high": self.all_high,
+        }
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Numbers about the distribution of ordered values; what was not asked for is empty or None.
+
+    Attributes:
+        found: the estimate that they are of.
+        quantiles, cdf, bins: in increasing order.
+        above, between: the share of people in one range.
+        mean: unbiased, of numbers.
+    """
+
+    found: Estimate
+    quantiles: tuple[Quantile, ...]
+    cdf: tuple[Point, ...]
+    bins: tuple[RangeShare, ...]
+    above: RangeShare | None
+    between: RangeShare | None
+    mean: query.Answer | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form; what was not asked for is left out."""
+        found = self.found
+        told: dict[str, Any] = {
+            "campaign": found.terms.title,
+            "campaign_id": found.campaign_id.hex(),
+            "class": found.where,
+            "reports": found.reports,
+            "method": found.method,
+            "confidence": found.level,
+        }
+        for name in ("quantiles", "cdf", "bins"):
+            if rows := getattr(self, name):
+                told[name] = [row.as_json() for row in rows]
+        for name in ("above", "between", "mean"):
+            if (one := getattr(self, name)) is not None:
+                told[name] = one.as_json()
+        return told | {"warnings": list(found.warnings)}
+
+
+def ordered(
+    campaign: Campaign | SignedCampaign,
+    tally: Tally,
+    *,
+    quantiles: Sequence[float] = (),
+    cdf: bool = False,
+    bins: Sequence[Answer] = (),
+    above: Answer | None = None,
+    between: tuple[Answer, Answer] | None = None,
+    mean: bool = False,
+    method: str | None = None,
+    level: float = 0.95,
+    where: str | None = None,
+) -> Ordered:
+    """Return quantiles, distribution function and shares of ranges, each with its interval.
+
+    Args:
+        quantiles: parts of the people, between 0 and 1.
+        cdf: whether to return the distribution function, at up to ``POINTS`` values.
+        bins: where one bin ends and the next begins; a value at an edge is in the upper bin.
+        above: a value; the share of people above it.
+        between: two values; the share of people from one to the other, both included.
+        mean: whether to return the mean.
+        method, level, where: as of ``result.estimate``.
+    Raises:
+        NotOrdered: the campaign's values have no order, its reports do not tell an order, or a range has no value.
+        NotInDomain: an edge outside the campaign's range.
+        NotEnough, MethodRefused, NotInvertible
+    """
+    terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
+    domain = terms.domain
+    if not all(0 < p < 1 for p in quantiles):
+        raise NotOrdered("a quantile is of a part of the people between 0 and 1, such as 0.5")
+    if not domain.ordered:
+        raise NotOrdered(f"{terms.title!r} asks for {domain.kind}, which have no order: quantiles and ranges need one")
+    found = estimate(campaign, tally, method=method, level=level, where=where)
+    reading = _Reading(domain, found.share, _profile_of(terms, tally))
+    z = interval.quantile(1 - level)
+    edges = [reading.first(edge) for edge in sorted(bins, key=reading.first)]
+    return Ordered(
+        found,
+        tuple(reading.quantile(p, z) for p in sorted(quantiles)),
+        reading.cdf(level) if cdf else (),
+        tuple(reading.share_of(*ends, z) for ends in zip([0, *edges], [*edges, domain.size], strict=True) if edges),
+        None if above is None else reading.share_of(reading.past(above), domain.size, z),
+        None if between is None else reading.share_of(reading.first(between[0]), reading.past(between[1]), z),
+        query.mean(terms, tally, level=level) if mean else None,
+    )
+
+
+def _profile_of(terms: Campaign, tally: Tally) -> tuple[Merged, Profile]:
+    """The tests of shares that a tally allows.
+
+    Raises:
+        NotOrdered: its reports are not of one channel for everybody, or not counted output by output.
+    """
+    decoder, _ = reader_of(terms, tally)
+    if isinstance(decoder, Pooled):
+        raise NotOrdered(f"quantiles and ranges are of one class: name it, one of {', '.join(terms.classes)}")
+    if not decoder.one_hot or isinstance(tally, PersonalTally | TranscriptTally):
+        raise NotOrdered(
+            "quantiles and ranges need whole outputs of one channel for everybody: mechanism wave is made for them"
+        )
+    if decoder.by_value and decoder.inputs > BLOCKS:
+        raise NotOrdered(f"quantiles and ranges of more than {BLOCKS} values need the mechanism wave")
+    merged = Merged.of(decoder, tally.counts, BLOCKS)
+    # As if each device repeated itself as often as it could.
+    dependent = tally.groups is not None and tally.groups.dependent
+    return merged, Profile(merged, tally.groups.most if tally.groups is not None and dependent else 1.0)
+
+
+class _Reading:
+    """Ranges of values, numbered by their first input and the one after their last."""
+
+    def __init__(self, domain: Domain, share: Floats, profile: tuple[Merged, Profile]) -> None:
+        self._domain, self._share = domain, share
+        self._merged, self._profile = profile
+        self._places = np.arange(self._merged.blocks)
+
+    def first(self, answer: Answer) -> int:
+        """The first input at or above ``answer``."""
+        return self._place(answer, bisect_left)
+
+    def past(self, answer: Answer) -> int:
+        """The first input above ``answer``."""
+        return self._place(answer, bisect_right)
+
+    def _place(self, answer: Answer, bisect: Callable[[Sequence[int], Any], int]) -> int:
+        if isinstance(self._domain, Line):
+            return bisect(self._domain.scaled, self._domain.number(answer) * 10**self._domain.places)
+        return bisect(range(self._domain.size), self._domain.index(answer, bytes(DITHER_BYTES)))
+
+    def value(self, x: int) -> Value:
+        """Input ``x`` as a reader has it."""
+        if isinstance(self._domain, Line) and not isinstance(self._domain, Dates):
+            number = Fraction(self._domain.scaled[x], 10**self._domain.places)
+            return int(number) if number.denominator == 1 else float(number)
+        return self._domain.label(x)
+
+    def share_of(self, first: int, past: int, z: float) -> RangeShare:
+        """The share of the inputs from ``first`` to before ``past``."""
+        if first >= past:
+            raise NotOrdered(
+                f"a range holds no value of the campaign, whose values are {self._domain.label(0)} to "
+                f"{self._domain.label(self._domain.size - 1)}: widen it, or give its ends in increasing order"
+            )
+        low, high = self._interval(first, past, z)
+        share = float(self._share[first:past].sum())
+        return RangeShare(self.value(first), self.value(past - 1), share, min(low, share), max(high, share))
+
+    def _interval(self, first: int, past: int, z: float) -> tuple[float, float]:
+        """The interval of a share; where blocks are no single values, of all that the range may hold."""
+        ends = self._merged.ends
+        starts = ends - self._merged.sizes
+        inner, outer = (starts >= first) & (ends <= past), (ends > first) & (starts < past)
+        low, high = self._profile.interval(inner, z)
+        return low, high if (inner == outer).all() else self._profile.interval(outer, z)[1]
+
+    def quantile(self, p: float, z: float) -> Quantile:
+        """The value at or below which a part ``p`` of the people are."""
+        last, z = self._merged.blocks - 1, z * math.sqrt(SHORTER)
+        # Both hold from some block on, and for the last one in any case.
+        low = bisect_left(range(last), True, key=lambda block: self._root(block, p) <= z)
+        high = bisect_left(range(last), True, key=lambda block: self._root(block, p) < -z)
+        ends = self._merged.ends
+        found = min(int(np.searchsorted(np.cumsum(self._share), p - 1e-12)), self._domain.size - 1)
+        first, final = int(ends[low] - self._merged.sizes[low]), int(ends[high]) - 1
+        return Quantile(p, self.value(found), self.value(min(first, found)), self.value(max(final, found)))
+
+    def _root(self, block: int, p: float) -> float:
+        """How significantly less than ``p`` the share up to a block is, as a standard normal value."""
+        return self._profile.root(self._places <= block, p)
+
+    def cdf(self, level: float) -> tuple[Point, ...]:
+        """The distribution function, at the last inputs of evenly spaced blocks."""
+        blocks = np.unique(np.linspace(0, self._merged.blocks - 2, POINTS).round().astype(int)).tolist()
+        alone, together = interval.quantile(1 - level), interval.quantile((1 - level) / len(blocks))
+        points = []
+        for block in blocks:
+            past = int(self._merged.ends[block])
+            share = min(float(self._share[:past].sum()), 1.0)
+            low, high = self._profile.interval(self._places <= block, alone)
+            least, most = self._profile.interval(self._places <= block, together)
+            ends = (min(low, share), max(high, share), min(least, share), max(most, share))
+            points.append(Point(self.value(past - 1), share, *ends))
+        return tuple(points)

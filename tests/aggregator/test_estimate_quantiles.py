@@ -1,0 +1,181 @@
+"""Quantiles, ranges and the distribution function: the tests behind their intervals, and how often these hold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from aggregator.estimate.merged import Merged
+from aggregator.estimate.ordered import BLOCKS, NotOrdered, Ordered, ordered
+from aggregator.estimate.profile import NATS, SHORTER, Profile
+from aggregator.estimate.tally import Tally
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
+from aggregator.families.wave.recipe import wave
+from protocol.campaign import Campaign
+from protocol.channels import Channel
+from protocol.domain import Dates, Domain, NumberRange, OrderedValues, Values
+from protocol.errors import NotInDomain
+from protocol.exact import NANONATS
+from protocol.notions import Ldp
+from protocol.views import plain_views
+from tests.aggregator.test_estimate_smoothed import shapes
+
+Z = 1.6448536269514722
+"""Of 90% intervals."""
+
+
+def asked(channel: Channel, domain: Domain) -> Campaign:
+    views = plain_views(channel)
+    return Campaign("T", "Q?", "", "O", domain, Ldp(NANONATS), "any", views, 0, 86400, 86400, 1, 1, "open")
+
+
+def reports(p: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """(m,) the outputs of n people with numbers of law ``p``, at 1 nat."""
+    law = decoder_of(wave(len(p), NANONATS)).forward(p)
+    return np.random.default_rng(seed).multinomial(n, law / law.sum())
+
+
+def slowly(on: Merged, chosen: np.ndarray, t: float) -> float:
+    """The largest log-likelihood with the share ``t`` in the chosen blocks, by plain expectation maximisation."""
+    p = np.where(chosen, t / chosen.sum(), (1 - t) / (~chosen).sum())
+    for _ in range(5_000):
+        p = p * (on.channel @ (on.counts / (p @ on.channel)))
+        p = np.where(chosen, p * t / p[chosen].sum(), p * (1 - t) / p[~chosen].sum())
+    return float(on.counts @ np.log(p @ on.channel))
+
+
+def test_the_statistic_is_that_of_slow_maxima() -> None:
+    """The signed root is that of the difference of two log-likelihoods, each maximised by 5,000 steps of expectation
+    maximisation; it rises with the share, and is 0 at the most likely one."""
+    on = Merged.of(decoder_of(wave(20, NANONATS)), reports(shapes(20)["bimodal"], 3000, 2))
+    profile, chosen = Profile(on), np.arange(20) < 8
+    here = float(profile.share[chosen].sum())
+    best = slowly(on, chosen, here)
+    assert profile.root(chosen, here) == pytest.approx(0, abs=math.sqrt(2 * NATS))
+    roots = []
+    for t in (0.05, 0.2, 0.35, 0.6, 0.9):
+        roots.append(profile.root(chosen, t))
+        assert roots[-1] ** 2 == pytest.approx(2 * (best - slowly(on, chosen, t)), abs=0.1)
+        assert (roots[-1] > 0) == (t > here)
+    assert roots == sorted(roots)
+    low, high = profile.interval(chosen, Z)
+    assert profile.root(chosen, low) == pytest.approx(-Z, abs=2e-3)
+    assert profile.root(chosen, high) == pytest.approx(Z, abs=2e-3)
+    assert Profile(on, 4.0).root(chosen, 0.9) == pytest.approx(roots[-1] / 2)
+
+
+def test_a_quantile_has_all_values_that_are_not_refused() -> None:
+    """Low and high are the first and the last of all values v that pass both tests: the share up to v is not less than
+    p, the share below v not more."""
+    channel, domain = wave(20, NANONATS), NumberRange.of(10, 29)
+    counts = reports(shapes(20)["smooth"], 4000, 3)
+    profile, places = Profile(Merged.of(decoder_of(channel), counts)), np.arange(20)
+    z = Z * math.sqrt(SHORTER)
+    for found in ordered(asked(channel, domain), Tally.of(counts), quantiles=(0.9, 0.1, 0.5), level=0.9).quantiles:
+        held = [
+            v
+            for v in range(20)
+            if (v == 19 or profile.root(places <= v, found.p) <= z)
+            and (v == 0 or profile.root(places < v, found.p) >= -z)
+        ]
+        assert (found.low, found.high) == (min(10 + held[0], found.value), max(10 + held[-1], found.value))
+        assert held == list(range(held[0], held[-1] + 1))
+
+
+def covered(crowds: int, seed: int, k: int = 74, n: int = 5000) -> dict[str, tuple[float, float]]:
+    """For each shape, how often 90% intervals of nine deciles, and of the shares up to them, hold what is true."""
+    found, channel = {}, wave(k, NANONATS)
+    decoder, places = decoder_of(channel), np.arange(k)
+    z = Z * math.sqrt(SHORTER)
+    for name, p in shapes(k).items():
+        up_to, held = np.cumsum(p), []
+        for crowd in range(crowds):
+            profile = Profile(Merged.of(decoder, reports(p, n, seed + crowd)))
+            for part in np.arange(1, 10) / 10:
+                v = min(int(np.searchsorted(up_to, part - 1e-9)), k - 1)
+                enough = v == k - 1 or profile.root(places <= v, part) <= z
+                some = v == 0 or profile.root(places < v, part) >= -z
+                low, high = (0.0, 1.0) if v == k - 1 else profile.interval(places <= v, Z)
+                held.append((enough and some, low - 1e-9 <= up_to[v] <= high + 1e-9))
+        found[name] = tuple(np.mean(held, axis=0))
+    return found
+
+
+def test_intervals_hold() -> None:
+    """Of 4 crowds of 5,000 on each of five shapes, 74 numbers, 1 nat, pooled over nine deciles, at least 80% of the 90%
+    intervals of deciles and of the shares up to them hold; seed fixed. A failure means that they are too narrow."""
+    found = covered(4, 100)
+    assert min(min(both) for both in found.values()) >= 0.8, found
+
+
+@pytest.mark.long
+def test_intervals_hold_long() -> None:
+    """As the short form, with 200 crowds: at least 87% on each shape, and for deciles at most 97% on those without
+    values that many people share; seed fixed."""
+    found = covered(200, 1000)
+    assert min(min(both) for both in found.values()) >= 0.87, found
+    assert max(found[name][0] for name in ("smooth", "bimodal", "uniform")) <= 0.97, found
+
+
+def told(domain: Domain, **wanted: object) -> Ordered:
+    channel = wave(domain.size, NANONATS)
+    counts = reports(shapes(domain.size)["smooth"], 20_000, 5)
+    return ordered(asked(channel, domain), Tally.of(counts), level=0.9, **wanted)  # type: ignore[arg-type]
+
+
+def test_ranges_add_up_and_lie_in_their_intervals() -> None:
+    """Bins cover all values once, their shares sum to one, an edge is in the upper bin; above excludes its value and
+    between has both its ends; every estimate lies in its interval, and the band holds the intervals."""
+    found = told(NumberRange.of(17, 90, unit="years"), bins=(35, 25), above=65, between=(30, 40), mean=True, cdf=True)
+    assert [(one.first, one.last) for one in found.bins] == [(17, 24), (25, 34), (35, 90)]
+    assert sum(one.estimate for one in found.bins) == pytest.approx(1)
+    assert (found.above.first, found.above.last) == (66, 90)
+    assert (found.between.first, found.between.last) == (30, 40)
+    assert found.mean.low < found.mean.estimate < found.mean.high
+    for one in (*found.bins, found.above, found.between, *found.cdf):
+        assert 0 <= one.low <= one.estimate <= one.high <= 1
+    assert [one.estimate for one in found.cdf] == sorted(one.estimate for one in found.cdf)
+    assert all(one.all_low <= one.low and one.high <= one.all_high for one in found.cdf)
+    said = found.as_json()
+
+    assert {"from", "to", "estimate", "low", "high"} == set(said["above"])
+    assert "quantiles" not in said
+
+
+def test_values_are_told_as_they_are_asked() -> None:
+    """Dates are told as dates, ordered labels by their names, numbers with decimals as numbers."""
+    days = told(Dates.of("2026-01-01", "2026-02-09"), quantiles=(0.5,), above="2026-01-10")
+    assert days.quantiles[0].value.startswith("2026-01-")
+    assert days.above.first == "2026-01-11"
+    steps = told(NumberRange.of(0, "4.5", "0.5"), quantiles=(0.5,), bins=("0.75",))
+    assert steps.bins[1].first == 1
+    assert steps.bins[0].last == 0.5
+    labels = OrderedValues(tuple("abcdefghij"))
+    assert told(labels, between=("b", "d")).between.as_json()["from"] == "b"
+
+
+def test_many_values_are_read_in_blocks() -> None:
+    """Of more values than blocks, the interval of a quantile ends at ends of blocks and holds its estimate."""
+    found = told(NumberRange.of(0, 2999), quantiles=(0.25,), above=700)
+    (quarter,) = found.quantiles
+    assert quarter.low <= quarter.value <= quarter.high
+    assert quarter.high - quarter.low >= 3000 // BLOCKS - 1
+    assert found.above.low <= found.above.estimate <= found.above.high
+
+
+def test_what_cannot_be_read_is_refused_in_words() -> None:
+    """Values without an order, parts beyond 0 to 1, edges beyond the range, ranges of nothing."""
+    labels, ages = Values(tuple("abcdefgh")), NumberRange.of(17, 90)
+    with pytest.raises(NotOrdered, match="have no order"):
+        ordered(asked(randomized_response(8, NANONATS), labels), Tally.of(np.full(8, 50)), quantiles=(0.5,))
+    with pytest.raises(NotOrdered, match="between 0 and 1"):
+        told(ages, quantiles=(50,))
+    with pytest.raises(NotInDomain):
+        told(ages, above=120)
+    with pytest.raises(NotOrdered, match="holds no value"):
+        told(ages, between=(40, 30))
+    with pytest.raises(NotOrdered, match="holds no value"):
+        told(ages, above=90)
