@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from aggregator import simulation
 from aggregator.author.value_table import SheetError
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import randomized_response
-from aggregator.simulation import CHUNK, Truth, population, read_truth, simulate
+from aggregator.simulation import Truth, population, read_truth, simulate
 from protocol import envelope, exact
 from protocol.campaign import Campaign
 from protocol.channels import Blocks
@@ -49,9 +50,10 @@ def test_an_open_campaign_hears_enrolment_before_report():
     assert kinds == [Kind.ENROLMENT, Kind.REPORT] * 5
 
 
-def test_a_seed_repeats_everything_whatever_the_number_of_processes():
+def test_a_seed_repeats_everything_whatever_the_number_of_processes(monkeypatch):
     """The bytes of a seed are the same on one process and on two; another seed gives others."""
-    truth = Truth(("red", "green"), (CHUNK, 100))
+    monkeypatch.setattr(simulation, "CHUNK", 50)
+    truth = Truth(("red", "green"), (100, 30))
     one, two, other = (
         b"".join(sent.reports + sent.enrolments for sent in population(terms(COLOURS), ID, truth, 0, seed, processes))
         for seed, processes in ((1, 1), (1, 2), (2, 1))

@@ -24,8 +24,8 @@ from tests.edge_sdk.conftest import AUTHOR, campaign
 
 
 @pytest.fixture
-def run(tmp_path):
-    """Runs the command in a folder with ``c.campaign`` and ``analyst.pub``; returns code, stdout, stderr."""
+def folder(tmp_path):
+    """A folder with ``c.campaign`` and others, and ``analyst.pub``."""
     now = int(time.time())
     (tmp_path / "c.campaign").write_bytes(campaign(opens=now - 60))
     (tmp_path / "later.campaign").write_bytes(campaign("Later", opens=now + 86_400))
@@ -37,19 +37,43 @@ def run(tmp_path):
     (tmp_path / "batch.htr").write_bytes(2 * report)
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
     (tmp_path / "stranger.pub").write_text(public_line(SigningKey(bytes(32)).public))
+    return tmp_path
 
-    def call(*arguments, stdin=None):
-        done = subprocess.run(
-            [sys.executable, "-m", "edge_sdk", "--store", "store", *arguments],
-            cwd=tmp_path,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr
-        assert done.returncode in (0, 2) or done.stderr.count("\n") == 1, "one clear line"
-        return done.returncode, done.stdout, done.stderr
+
+def said(code, out, err):
+    """What came of a command, if it is no traceback."""
+    assert "Traceback" not in err
+    assert code in (0, 2) or err.count("\n") == 1, "one clear line"
+    return code, out, err
+
+
+@pytest.fixture
+def run(folder, monkeypatch, capsys):
+    """Runs the command in ``folder``, in this process; returns code, stdout, stderr."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["edge_sdk"])
+
+    def call(*arguments, stdin=""):
+        capsys.readouterr()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+            try:
+                code = main(["--store", "store", *arguments])
+            except SystemExit as usage:
+                code = usage.code
+        return said(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def run_apart(folder):
+    """Runs ``python -m edge_sdk`` in ``folder``; returns code, stdout, stderr."""
+
+    def call(*arguments):
+        words = [sys.executable, "-m", "edge_sdk", "--store", "store", *arguments]
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        return said(done.returncode, done.stdout, done.stderr)
 
     return call
 
@@ -85,8 +109,9 @@ def test_a_whole_session(run, tmp_path):
     assert script("ledger")["remaining"] == 7.0
 
 
-def test_a_session_for_people(run):
-    """Without ``--json`` the same is said in lines."""
+def test_a_session_for_people(run_apart):
+    """Without ``--json`` the same is said in lines; each command is a process of its own, as people run them."""
+    run = run_apart
     code, out, _ = run("join", "c.campaign", "--trust", "analyst.pub")
     assert code == 0
     assert "worst case: 6 nats" in out
