@@ -16,12 +16,13 @@ from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import within
 from aggregator.estimate.minimum import NotEnough
+from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
-from aggregator.estimate.trend import Span, Trend, trend
+from aggregator.estimate.trend import Trend, trend
 from aggregator.families.decoder import Floats
 from aggregator.present.trends import change_csv, change_table, spans_table, steps_table, trend_csv, value_table
 from aggregator.study import Study
-from protocol.campaign import MAX_PERIODS, Campaign, SignedCampaign
+from protocol.campaign import Campaign, SignedCampaign
 
 MOST_SPANS = 200
 """More periods than this are taken together, with --periods."""
@@ -57,25 +58,6 @@ class Course:
     steps: bool = False
     value: int | None = None
     truths: Sequence[Floats] = ()
-
-
-class Spans(click.ParamType[list[Span]]):
-    """Spans of periods as they are typed: ``0-3,4-7``, or ``0,9``."""
-
-    name = "spans"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[Span]:
-        found = []
-        for part in str(value).split(","):
-            first, dash, last = (text.strip() for text in part.partition("-"))
-            ends = (first, last if dash else first)
-            if not all(end.isascii() and end.isdecimal() and len(end) < 9 for end in ends):
-                self.fail("spans of periods are typed as 0-3,4-7, or single periods as 0,9", param, ctx)
-            span = Span(int(ends[0]), int(ends[1]))
-            if not span.first <= span.last < MAX_PERIODS:
-                self.fail(f"{part.strip()} does not go from a period to a later one", param, ctx)
-            found.append(span)
-        return found
 
 
 def show_trend(

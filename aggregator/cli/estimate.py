@@ -3,7 +3,8 @@
 One idea: what does not go together is refused before anything is counted; then one tally is made, by whatever engine,
 and every form of the result is of that tally.
 
-Over the periods, and what has changed: changes.
+Over the periods, and what has changed: changes. What estimates is loaded when an estimate is made, and not for a key
+press that completes an option.
 """
 
 from __future__ import annotations
@@ -11,33 +12,27 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
-from aggregator.author.audit import ask, audit
 from aggregator.author.value_table import read_sheet, stranger
 from aggregator.cli import options, shell
-from aggregator.cli.changes import Course, Form, Spans, show_trend
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
-from aggregator.estimate import query
-from aggregator.estimate.classes import within
 from aggregator.estimate.names import POOLS
-from aggregator.estimate.result import Estimate
-from aggregator.estimate.result import estimate as estimate_shares
-from aggregator.estimate.tally import Tally
-from aggregator.estimate.trend import Span, Trend
-from aggregator.families.decoder import Floats
-from aggregator.present.document import answer_csv, estimate_csv, estimate_parquet, estimates_geojson
-from aggregator.present.page import page
-from aggregator.present.table import answer_table, estimate_table
-from aggregator.simulation import read_truth
-from aggregator.study import Study
+from aggregator.estimate.span import Span
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line
 from protocol.errors import NotInDomain
+
+if TYPE_CHECKING:  # loaded when an estimate is made
+    from aggregator.estimate import query
+    from aggregator.estimate.result import Estimate
+    from aggregator.estimate.tally import Tally
+    from aggregator.estimate.trend import Trend
+    from aggregator.families.decoder import Floats
 
 FILES = ("parquet", "geojson")
 """Forms of a whole distribution for other programs."""
@@ -58,8 +53,12 @@ FILES = ("parquet", "geojson")
 @click.option("--report", type=shell.writable, help="Write the page to hand on: one HTML file that stands alone.")
 @click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
 @click.option("--by", type=click.Choice(["period"]), help="An estimate of each period, and what has changed.")
-@click.option("--periods", type=Spans(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS")
-@click.option("--between", type=Spans(), help="With --by period: the two between which the change is.", metavar="A,B")
+@click.option(
+    "--periods", type=options.Spans(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS"
+)
+@click.option(
+    "--between", type=options.Spans(), help="With --by period: the two between which the change is.", metavar="A,B"
+)
 @click.option("--steps", is_flag=True, help="With --by period: also the change from each to the next.")
 @click.option("--where", help="One class of people only, as class=NAME.", metavar="class=NAME")
 @options.method
@@ -139,6 +138,12 @@ def estimate(
     else:
         _require_alone_by_period(queries, period, population, forged)
     name = _class_of(where)
+
+    from aggregator.cli.changes import Course, Form, show_trend
+    from aggregator.estimate.classes import within
+    from aggregator.estimate.result import estimate as estimate_shares
+    from aggregator.study import Study
+
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
     if period is not None:
@@ -185,6 +190,8 @@ def _asked(
     level: float,
 ) -> query.Answer:
     """The one number that --value, --mean, --sum or --weights asks for."""
+    from aggregator.estimate import query
+
     if value is not None:
         x = _one_value(terms.domain, value)
         answer = query.survey(terms, tally, x, level=level)
@@ -200,6 +207,9 @@ def _asked(
 
 
 def _print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | None, reports: int) -> None:
+    from aggregator.present.document import answer_csv
+    from aggregator.present.table import answer_table
+
     if form == "json":
         shell.print_json({"campaign": terms.title, "class": name, "reports": reports} | answer.as_json())
     elif form == "csv":
@@ -209,6 +219,9 @@ def _print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | 
 
 
 def _print_shares(found: Estimate, period: int | None, form: str, plot: Path | None, truth: Floats | None) -> None:
+    from aggregator.present.document import estimate_csv, estimate_parquet, estimates_geojson
+    from aggregator.present.table import estimate_table
+
     if form == "json":
         shell.print_json(found.as_json())
     elif form == "csv":
@@ -237,6 +250,8 @@ def _write_binary(data: bytes) -> None:
 
 def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str | None) -> Floats:
     """The shares of a file that ``simulate`` takes too; of the class called ``name`` alone, if one is named."""
+    from aggregator.simulation import read_truth
+
     truth = read_truth(path, domain, classes)
     return (truth if name is None else truth.within(classes.index(name))).shares(domain)
 
@@ -282,6 +297,9 @@ def _require_by_period(
 def _write_page(
     path: Path, found: Estimate, tally: Tally, period: int | None, truth: Floats | None, course: Trend | None
 ) -> None:
+    from aggregator.author.audit import ask, audit
+    from aggregator.present.page import page
+
     terms = found.terms
     with shell.progress("auditing", None):
         # Levels under other notions are of one law for all people, which classes do not have.
@@ -317,6 +335,8 @@ def _value(domain: Domain, answer: Answer) -> int:
 
 def _weights(path: Path, domain: Domain) -> Floats:
     """A weight for each value, from a sheet."""
+    import numpy as np
+
     found = {_value(domain, answer): float(weight) for answer, weight, _ in read_sheet(path, domain, "weight")}
     size = domain.count if isinstance(domain, Items) else domain.size
     missing = next((x for x in range(size) if x not in found), None)

@@ -12,6 +12,8 @@ import click
 from aggregator.cli import shell
 from aggregator.engines import is_engine
 from aggregator.estimate.names import METHODS
+from aggregator.estimate.span import Span
+from protocol.campaign import MAX_PERIODS
 
 if TYPE_CHECKING:
     from protocol.campaign import Campaign
@@ -32,6 +34,25 @@ class Number(click.FloatRange):
         found: float = super().convert(value, param, ctx)
         if math.isnan(found):
             self.fail("a number is expected", param, ctx)
+        return found
+
+
+class Spans(click.ParamType[list[Span]]):
+    """Spans of periods as they are typed: ``0-3,4-7``, or ``0,9``."""
+
+    name = "spans"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[Span]:
+        found = []
+        for part in str(value).split(","):
+            first, dash, last = (text.strip() for text in part.partition("-"))
+            ends = (first, last if dash else first)
+            if not all(end.isascii() and end.isdecimal() and len(end) < 9 for end in ends):
+                self.fail("spans of periods are typed as 0-3,4-7, or single periods as 0,9", param, ctx)
+            span = Span(int(ends[0]), int(ends[1]))
+            if not span.first <= span.last < MAX_PERIODS:
+                self.fail(f"{part.strip()} does not go from a period to a later one", param, ctx)
+            found.append(span)
         return found
 
 

@@ -11,9 +11,8 @@ import click
 
 from aggregator import simulation
 from aggregator.cli import options, shell
-from aggregator.cli.changes import Spans
 from aggregator.cli.shell import FAILED, Failure, halftruth
-from aggregator.estimate.trend import Span
+from aggregator.estimate.span import Span
 from protocol.campaign import Campaign, campaign_id, require_campaign, unverified_campaign
 from protocol.errors import OutsideSchedule
 
@@ -34,7 +33,7 @@ from protocol.errors import OutsideSchedule
 @click.option("--panel", is_flag=True, help="Let the same devices answer in several periods.")
 @click.option(
     "--periods",
-    type=Spans(),
+    type=options.Spans(),
     metavar="FIRST-LAST",
     help="With --panel: its periods, as 0-3. [default: all up to the current one]",
 )

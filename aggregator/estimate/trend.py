@@ -15,27 +15,10 @@ from aggregator.estimate.classes import within
 from aggregator.estimate.minimum import NotEnough, devices_of, is_enough
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.result import Estimate, estimate
+from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
 from protocol.campaign import SignedCampaign
-
-
-@dataclass(frozen=True)
-class Span:
-    """Periods ``first`` to ``last``, both of them in it."""
-
-    first: int
-    last: int
-
-    @property
-    def name(self) -> str:
-        """As it is typed: ``3``, or ``0-3``."""
-        return f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
-
-    @property
-    def words(self) -> str:
-        """As it is read: ``period 3``, or ``periods 0-3``."""
-        return f"period{'' if self.first == self.last else 's'} {self.name}"
 
 
 @dataclass(frozen=True)

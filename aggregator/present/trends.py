@@ -21,7 +21,8 @@ from rich.text import Text
 
 from aggregator.estimate.change import Difference
 from aggregator.estimate.result import Estimate
-from aggregator.estimate.trend import Span, Trend
+from aggregator.estimate.span import Span
+from aggregator.estimate.trend import Trend
 from aggregator.families.decoder import Floats
 from aggregator.present.document import COLUMNS, csv_text
 from aggregator.present.table import FEW, ROWS, away, decimals, distance_name, percent

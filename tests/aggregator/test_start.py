@@ -59,6 +59,18 @@ def test_the_names_of_commands_are_completed_from_the_table(desk):
     assert loaded(desk, **words) == set()
 
 
+def test_options_are_completed_without_what_the_command_computes_with(desk):
+    """A key press after ``estimate --per`` loads the command's options, and no library that computes."""
+    words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth estimate --per", "COMP_CWORD": "2"}
+    assert loaded(desk, **words) == set()
+
+
+def test_campaigns_are_completed_from_the_tables_alone(desk):
+    """A key press after ``estimate edu`` reads the names in the study, and loads nothing that estimates."""
+    words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth estimate edu", "COMP_CWORD": "2"}
+    assert loaded(desk, HALFTRUTH_STUDY="lib", **words) <= {"numpy", "pyarrow", "deltalake", "nacl"}
+
+
 def test_a_status_loads_the_tables_and_no_estimator(desk):
     """Status reads the study's tables: it loads what reads them, and nothing that estimates, serves or draws."""
     assert loaded(desk, "--study", "lib", "status") <= {"numpy", "pyarrow", "deltalake", "nacl"}

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from aggregator.estimate.change import Side, difference
+from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
-from aggregator.estimate.trend import Span, trend
+from aggregator.estimate.trend import trend
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
