@@ -140,7 +140,7 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Sent:
+class SimulatedUpload:
     """What some devices sent: envelopes, one after another.
 
     Attributes:
@@ -161,7 +161,7 @@ def population(
     period: int,
     seed: int | None = None,
     processes: int = 1,
-) -> Iterator[Sent]:
+) -> Iterator[SimulatedUpload]:
     """Let every person of ``truth`` answer once; people come in random order.
 
     Args:
@@ -187,7 +187,7 @@ def simulate(
     *,
     seed: int | None = None,
     processes: int = 1,
-) -> Iterator[Sent]:
+) -> Iterator[SimulatedUpload]:
     """Let every person of ``truth`` answer in each of ``periods``, always with the same device.
 
     From one period to the next a person keeps their answer with probability 1 - ``change``, and else draws a new one
@@ -288,7 +288,7 @@ def _declared(terms: Campaign, truth: Truth) -> tuple[tuple[int, ...], ...]:
 
 def _answer_all(
     terms: Campaign, campaign_id: bytes, people: Sequence[Person], first: int, periods: range, seed: int | None
-) -> Sent:
+) -> SimulatedUpload:
     reports, enrolments = bytearray(), bytearray()
     for number, person in enumerate(people, first):
         draw = dice(seed, number)
@@ -297,7 +297,7 @@ def _answer_all(
         if terms.enrolment == "open":
             reports += enrolment
         reports += told
-    return Sent(bytes(reports), bytes(enrolments), len(people))
+    return SimulatedUpload(bytes(reports), bytes(enrolments), len(people))
 
 
 def _answer(

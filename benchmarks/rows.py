@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from aggregator.estimate.result import estimate
-from aggregator.intake.deduplicate import Offer
+from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.slots import Slots
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS
@@ -44,7 +44,7 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
         size = min(COMMIT_ROWS, rows - first)
         key, zeros = rng.integers(-(2**63), 2**63 - 1, size), np.zeros(size, dtype=np.int64)
         output = rng.zipf(1.5, size) % US_GRID.size
-        offer = Offer((signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, output, None)
+        offer = Candidates((signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, output, None)
         table = tables.snapshot(path)
         took, free = timed(partial(offer.free, table, slots=slots))
         seconds.append(took.cpu)

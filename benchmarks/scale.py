@@ -256,7 +256,7 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
     for what in ("first round, reads the period", "next round"):
         fresh = rng.integers(-(2**63), 2**63 - 1, size - len(known))
         key = np.concatenate([known, fresh])
-        offer = deduplicate.Offer((signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, zeros, None)
+        offer = deduplicate.Candidates((signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, zeros, None)
         parcels = [engine.client.scatter(parcel) for parcel in shards.split([offer], len(homes))]
         began = time.perf_counter()
         jobs = ((standing, table.version(), shard, len(homes), [parcels[shard]]) for shard in range(len(homes)))

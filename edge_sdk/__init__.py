@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from edge_sdk.device import Device
     from edge_sdk.disclosure.envelopes import outgoing, said
     from edge_sdk.disclosure.preview import Preview
-    from edge_sdk.rollback.file_store import FileKeeper
+    from edge_sdk.rollback.file_store import FileKeyStore
     from edge_sdk.transport.download import fetch_campaign, fetch_offers, learn_closings
 
 __all__ = [
     "BudgetPolicy",
     "Device",
-    "FileKeeper",
+    "FileKeyStore",
     "Preview",
     "Receipt",
     "Terms",
@@ -40,7 +40,7 @@ __all__ = [
 _HOME = {
     "BudgetPolicy": "edge_sdk.budget.policy",
     "Device": "edge_sdk.device",
-    "FileKeeper": "edge_sdk.rollback.file_store",
+    "FileKeyStore": "edge_sdk.rollback.file_store",
     "Preview": "edge_sdk.disclosure.preview",
     "Receipt": "edge_sdk.answers.results",
     "Terms": "edge_sdk.campaigns.terms",

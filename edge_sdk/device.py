@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Self
 
 from edge_sdk.answers.answering import bundle, give, known_past, set_clock
 from edge_sdk.answers.results import Collected, Receipt
-from edge_sdk.budget.ledger import Entry
+from edge_sdk.budget.ledger import LedgerEntry
 from edge_sdk.budget.policy import Budget, BudgetPolicy
 from edge_sdk.campaigns.consent import agree, choose, no_consent
 from edge_sdk.errors import AddressRefused, StoreDamaged, StoreRestored, UnknownCampaign
@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledge
     from edge_sdk.campaigns.terms import Terms
     from edge_sdk.disclosure.exposure import Exposure
     from edge_sdk.disclosure.preview import Preview, Transcript
-    from edge_sdk.rollback.key_store import Keeper
+    from edge_sdk.rollback.key_store import KeyStore
     from protocol.campaign import Campaign
     from protocol.domain import Answer
 
@@ -66,7 +66,7 @@ class Device:
         trust: Iterable[bytes] = (),
         budget: BudgetPolicy | None = None,
         *,
-        keeper: Keeper | None = None,
+        keeper: KeyStore | None = None,
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
     ) -> Self:
@@ -106,7 +106,7 @@ class Device:
         trust: Iterable[bytes] = (),
         budget: BudgetPolicy | None = None,
         *,
-        keeper: Keeper | None = None,
+        keeper: KeyStore | None = None,
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
     ) -> Self:
@@ -161,7 +161,7 @@ class Device:
         return self.records.caps.budget()
 
     @property
-    def ledger(self) -> list[Entry]:
+    def ledger(self) -> list[LedgerEntry]:
         """Everything that was reserved, spent, released or carried, oldest first."""
         return self.records.ledger.entries()
 
@@ -563,7 +563,7 @@ class Device:
         return joined, now
 
 
-def _opened(place: str | os.PathLike[str], urandom: Callable[[int], bytes], keeper: Keeper | None) -> Store:
+def _opened(place: str | os.PathLike[str], urandom: Callable[[int], bytes], keeper: KeyStore | None) -> Store:
     if place == MEMORY:
         return Store.in_memory(urandom)
     from edge_sdk.rollback.store_identity import open_store

@@ -24,7 +24,7 @@ from protocol.views import Identity
 
 
 @dataclass(frozen=True)
-class Question:
+class AnswerChoices:
     """What can be answered, in parts.
 
     Attributes:
@@ -79,7 +79,7 @@ class Given:
     waits: bool
 
 
-def question(device: Device, campaign_id: bytes, language: str | None = None) -> Question:
+def question(device: Device, campaign_id: bytes, language: str | None = None) -> AnswerChoices:
     """What a joined campaign can be answered with.
 
     Args:
@@ -90,18 +90,20 @@ def question(device: Device, campaign_id: bytes, language: str | None = None) ->
     campaign = device.campaign(campaign_id)
     domain = campaign.domain
     if isinstance(domain, Grid):
-        return Question(
+        return AnswerChoices(
             domain.kind, domain.size, (), (), domain.south, domain.north, domain.west, domain.east, domain.step
         )
     ends = (domain.label(0), domain.label(domain.size - 1))
     if isinstance(domain, NumberRange):
-        return Question(domain.kind, domain.size, low=ends[0], high=ends[1], places=domain.places, unit=domain.unit)
+        return AnswerChoices(
+            domain.kind, domain.size, low=ends[0], high=ends[1], places=domain.places, unit=domain.unit
+        )
     if isinstance(domain, Buckets):
         labels = tuple(map(domain.label, range(domain.size)))
-        return Question(domain.kind, domain.size, labels, labels, low=ends[0], high=ends[1], places=domain.places)
+        return AnswerChoices(domain.kind, domain.size, labels, labels, low=ends[0], high=ends[1], places=domain.places)
     size = domain.count if isinstance(domain, Items) else domain.size
     labels = tuple(domain.label(x) for x in range(size))
-    return Question(domain.kind, size, labels, campaign.texts(language).labels or labels)
+    return AnswerChoices(domain.kind, size, labels, campaign.texts(language).labels or labels)
 
 
 def kept_kind(device: Device, campaign_id: bytes) -> str:

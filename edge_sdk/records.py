@@ -18,7 +18,7 @@ from edge_sdk.budget.consents import Consents
 from edge_sdk.budget.ledger import Ledger
 from edge_sdk.campaigns.known import Campaigns
 from edge_sdk.store.sqlite import Store
-from edge_sdk.transport.queue import Queue
+from edge_sdk.transport.queue import UploadQueue
 
 if TYPE_CHECKING:  # loaded with the first campaign
     from edge_sdk.campaigns.joined import Joined
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # loaded with the first campaign
 class Records:
     """What one store holds. Campaigns go by their number in it, ``campaigns.number``."""
 
-    def __init__(self, store: Store, outbox: Queue) -> None:
+    def __init__(self, store: Store, outbox: UploadQueue) -> None:
         self.store = store
         self.outbox = outbox
         self.campaigns = Campaigns(store)

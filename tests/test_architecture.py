@@ -152,3 +152,14 @@ def test_every_file_opens_with_its_purpose() -> None:
         purpose = ast.get_docstring(tree(path))
         assert purpose, path
         assert purpose.splitlines()[0].endswith((".", "?", "!", ":")), path
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    """No two classes of the product have one name, so a search for a class finds one."""
+    places: dict[str, list[str]] = {}
+    for package in PACKAGES:
+        for path in sources(package):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

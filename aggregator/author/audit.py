@@ -3,7 +3,7 @@
 Nothing is read from what the author claims; every number is computed again from the channel's integers.
 Levels are exact and rounded up; errors are floats, for people.
 
-``audit`` says what the campaign promises; given an ``Asked``, it also says what the channel is worth under
+``audit`` says what the campaign promises; given an ``SurveyRequest``, it also says what the channel is worth under
 every other notion. ``compare`` sets several campaigns side by side.
 """
 
@@ -26,7 +26,7 @@ from aggregator.inspection import certificate_facts
 from protocol import levels
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Domain
-from protocol.levels import METRICS, Asked, Metric, Pufferfish, Survey, structure_of
+from protocol.levels import METRICS, LevelSurvey, Metric, Pufferfish, SurveyRequest, structure_of
 from protocol.notions import Classes, Information, MutualInformation, Notion, TranscriptPrior
 from protocol.notions.classes import class_channels
 
@@ -57,9 +57,9 @@ class Audit:
     people_per_report: float | None
     mse: float | None
     mse_bound: float | None
-    survey: Survey | None = None
+    survey: LevelSurvey | None = None
     prior: str | None = None
-    asked: Asked | None = None
+    asked: SurveyRequest | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form; levels in nats, null where infinite."""
@@ -105,7 +105,7 @@ def ask(
     radius: Fraction | None = None,
     metric: str | None = None,
     pufferfish: Pufferfish | None = None,
-) -> Asked:
+) -> SurveyRequest:
     """What to look at in a campaign.
 
     Args:
@@ -120,7 +120,7 @@ def ask(
     priors = [prior or _prior_of(notion) or (1,) * terms.domain.size for notion in each]
     level = terms.notion.level
     distance = Metric.of(terms.domain, metric) if metric or terms.domain.kind in METRICS else None
-    return Asked(tuple(chain(*priors)), epsilons or (0, level // 2, level), radius, distance, pufferfish)
+    return SurveyRequest(tuple(chain(*priors)), epsilons or (0, level // 2, level), radius, distance, pufferfish)
 
 
 def _prior_of(notion: Notion) -> tuple[int, ...] | None:
@@ -128,7 +128,7 @@ def _prior_of(notion: Notion) -> tuple[int, ...] | None:
     return notion.prior if isinstance(notion, Information | MutualInformation | TranscriptPrior) else None
 
 
-def _surveyed(terms: Campaign, asked: Asked) -> Survey:
+def _surveyed(terms: Campaign, asked: SurveyRequest) -> LevelSurvey:
     """All levels of the campaign, of classes the worst of each."""
     channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
     return levels.survey_of([structure_of(channel, MOST_STEPS) for channel in channels], asked)
@@ -161,7 +161,7 @@ def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
     return tuple(int(weight * whole) for weight in weights)
 
 
-def audit(terms: Campaign, asked: Asked | None = None, prior_name: str | None = None) -> Audit:
+def audit(terms: Campaign, asked: SurveyRequest | None = None, prior_name: str | None = None) -> Audit:
     """Audit a campaign. Its certificate was computed from the same integers when it was decoded.
 
     Args:

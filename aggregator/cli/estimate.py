@@ -54,10 +54,10 @@ FILES = ("parquet", "geojson")
 @click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
 @click.option("--by", type=click.Choice(["period"]), help="An estimate of each period, and what has changed.")
 @click.option(
-    "--periods", type=options.Spans(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS"
+    "--periods", type=options.SpanList(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS"
 )
 @click.option(
-    "--between", type=options.Spans(), help="With --by period: the two between which the change is.", metavar="A,B"
+    "--between", type=options.SpanList(), help="With --by period: the two between which the change is.", metavar="A,B"
 )
 @click.option("--steps", is_flag=True, help="With --by period: also the change from each to the next.")
 @click.option("--where", help="One class of people only, as class=NAME.", metavar="class=NAME")

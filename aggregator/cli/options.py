@@ -37,7 +37,7 @@ class Number(click.FloatRange):
         return found
 
 
-class Spans(click.ParamType[list[Span]]):
+class SpanList(click.ParamType[list[Span]]):
     """Spans of periods as they are typed: ``0-3,4-7``, or ``0,9``."""
 
     name = "spans"

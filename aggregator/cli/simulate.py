@@ -33,7 +33,7 @@ from protocol.errors import OutsideSchedule
 @click.option("--panel", is_flag=True, help="Let the same devices answer in several periods.")
 @click.option(
     "--periods",
-    type=options.Spans(),
+    type=options.SpanList(),
     metavar="FIRST-LAST",
     help="With --panel: its periods, as 0-3. [default: all up to the current one]",
 )

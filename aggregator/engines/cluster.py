@@ -46,13 +46,13 @@ from distributed.utils import silence_logging_cmgr
 
 from aggregator.engines import steps, tallies
 from aggregator.engines.engine import EngineError
-from aggregator.engines.steps import Examined, Settled, Standing
+from aggregator.engines.steps import Examined, Settled, StudyVersion
 from aggregator.engines.tallies import Chosen
 from aggregator.estimate.tally import Tally
 from aggregator.intake import ranges
 from aggregator.intake.enrolments import Introduction, admit
 from aggregator.intake.files import batch_files, size_of
-from aggregator.intake.ingest import ALONE_BYTES, Desk, IngestResult
+from aggregator.intake.ingest import ALONE_BYTES, IngestResult, IngestTotals
 from aggregator.intake.ranges import Range, Surveyed
 from aggregator.intake.signatures import BLOCK_BYTES
 from aggregator.intake.verified import Verified
@@ -215,13 +215,13 @@ class Cluster:
         standing = self._require_shared(study)
         warnings: dict[Place, str] = {}
         pieces = self._pieces(study, files, warnings)
-        desk, verified = Desk(study, now), Verified.of(study.path)
+        desk, verified = IngestTotals(study, now), Verified.of(study.path)
         self._take_keys(desk, verified, [piece for piece, enrolments in pieces if enrolments], standing)
         standing = replace(_standing(study), verified=standing.verified)
         self._take_reports(desk, verified, [piece for piece, _ in pieces], standing, warnings, progress)
         return desk.result(len(files), tuple(_warnings(files, warnings)))
 
-    def _require_shared(self, study: Study) -> Standing:
+    def _require_shared(self, study: Study) -> StudyVersion:
         """The study as it is, which all workers see.
 
         Raises:
@@ -302,7 +302,7 @@ class Cluster:
         return [(piece, any(list(itertools.islice(there, len(piece))))) for piece in pieces]
 
     def _take_keys(
-        self, desk: Desk, verified: Verified, pieces: Iterable[tuple[Range, ...]], standing: Standing
+        self, desk: IngestTotals, verified: Verified, pieces: Iterable[tuple[Range, ...]], standing: StudyVersion
     ) -> None:
         """Register the keys that enrolments introduce, in the order in which they were read."""
         waiting: dict[str, list[Introduction]] = {}
@@ -320,10 +320,10 @@ class Cluster:
 
     def _take_reports(
         self,
-        desk: Desk,
+        desk: IngestTotals,
         verified: Verified,
         pieces: Sequence[tuple[Range, ...]],
-        standing: Standing,
+        standing: StudyVersion,
         warnings: dict[Place, str],
         progress: Callable[[int], None] | None,
     ) -> None:
@@ -366,9 +366,9 @@ class Cluster:
 
     def _commit(
         self,
-        desk: Desk,
+        desk: IngestTotals,
         held: Sequence[tuple[Future[Any], Examined]],
-        standing: Standing,
+        standing: StudyVersion,
         homes: Sequence[str | None],
     ) -> None:
         shards = len(homes)
@@ -495,10 +495,10 @@ class _WorkItem:
     digest: Future[Any]
 
 
-def _standing(study: Study) -> Standing:
+def _standing(study: Study) -> StudyVersion:
     path = study.path.resolve()
     campaigns, keys = (tables.snapshot(path / name).version() for name in (CAMPAIGNS, KEYS))
-    return Standing(path, campaigns, keys, verified_bytes(path))
+    return StudyVersion(path, campaigns, keys, verified_bytes(path))
 
 
 def _bytes_of(study: Study, outputs: int) -> int:
@@ -539,6 +539,6 @@ def _warnings(files: Iterable[Place], found: Mapping[Place, str]) -> Iterator[st
             yield f"{path} {trouble}"
 
 
-def _admit(desk: Desk, parts: Sequence[Introduction]) -> None:
+def _admit(desk: IngestTotals, parts: Sequence[Introduction]) -> None:
     enrolled = admit(desk.study, Introduction.joined(parts))
     desk.take_keys(enrolled, enrolled.added + enrolled.known + enrolled.refused.total())

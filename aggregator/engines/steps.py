@@ -25,10 +25,10 @@ from aggregator.intake.enrolments import Enrolled, Introduction, introduced
 from aggregator.intake.ranges import Range, Surveyed
 from aggregator.intake.registry import Registry, load
 from aggregator.intake.rejects import Reject
-from aggregator.intake.shards import Parcel
+from aggregator.intake.shards import ShardPart
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
-from aggregator.intake.validate import Judged
+from aggregator.intake.validate import ValidationOutcome
 from aggregator.intake.verified import Verified
 from aggregator.storage import tables
 from aggregator.storage.places import Place
@@ -43,7 +43,7 @@ SHARD_ROWS = 2**26
 
 
 @dataclass(frozen=True)
-class Standing:
+class StudyVersion:
     """A study as it was at one moment: all reports of an ingest are judged by the same campaigns and keys.
 
     Attributes:
@@ -61,7 +61,7 @@ class Standing:
 class Pinned(Study):
     """A study that stays as it was."""
 
-    def __init__(self, standing: Standing) -> None:
+    def __init__(self, standing: StudyVersion) -> None:
         super().__init__(standing.path)
         self.standing = standing
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class Pinned(Study):
 
 
 @lru_cache(maxsize=2)
-def pinned(standing: Standing) -> Pinned:
+def pinned(standing: StudyVersion) -> Pinned:
     """The study of ``standing``, of which a process keeps two: there may be two drivers."""
     return Pinned(standing)
 
@@ -98,7 +98,7 @@ def verified(path: Place, size: int) -> Verified:
     return Verified.of(path, size)
 
 
-class Shelf:
+class SlotCache:
     """The filled slots of a shard, which a process keeps from one round to the next, whoever's round it is."""
 
     def __init__(self, path: Place, shard: int, number: int) -> None:
@@ -109,9 +109,9 @@ class Shelf:
 
 
 @lru_cache(maxsize=32)
-def shelf(path: Place, shard: int, number: int) -> Shelf:
+def shelf(path: Place, shard: int, number: int) -> SlotCache:
     """Those of one of ``number`` shards."""
-    return Shelf(path, shard, number)
+    return SlotCache(path, shard, number)
 
 
 def probe(path: Place, identity: str) -> tuple[str, str]:
@@ -151,7 +151,7 @@ class Introduced:
     verified: tuple[bytes, ...]
 
 
-def introduce(parts: Sequence[Range], standing: Standing) -> Introduced:
+def introduce(parts: Sequence[Range], standing: StudyVersion) -> Introduced:
     """Check the enrolments of a piece."""
     chunk, _ = ranges.gather(parts)
     noting = verified(standing.path, standing.verified).noting()
@@ -173,14 +173,14 @@ class Examined:
         verified: digests to write down.
     """
 
-    judged: Judged
+    judged: ValidationOutcome
     outputs: int
     travel: int
     troubles: Mapping[Place, str]
     verified: tuple[bytes, ...]
 
 
-def examine(parts: Sequence[Range], standing: Standing, now: int, number: int) -> tuple[Examined, list[Parcel]]:
+def examine(parts: Sequence[Range], standing: StudyVersion, now: int, number: int) -> tuple[Examined, list[ShardPart]]:
     """Check the reports of a piece, and sort those that pass into ``number`` shards."""
     chunk, troubles = ranges.gather(parts)
     noting = verified(standing.path, standing.verified).noting()
@@ -193,12 +193,12 @@ def examine(parts: Sequence[Range], standing: Standing, now: int, number: int) -
     return Examined(judged, outputs, travel, troubles, tuple(noting.noted)), parcels
 
 
-def summary(examined: tuple[Examined, list[Parcel]]) -> Examined:
+def summary(examined: tuple[Examined, list[ShardPart]]) -> Examined:
     """The part of an examination that the driver needs."""
     return examined[0]
 
 
-def parcel(examined: tuple[Examined, list[Parcel]], shard: int) -> Parcel:
+def parcel(examined: tuple[Examined, list[ShardPart]], shard: int) -> ShardPart:
     """The part of an examination that a shard needs."""
     return examined[1][shard]
 
@@ -213,10 +213,10 @@ class Settled:
     """
 
     rows: pa.Table
-    judged: Judged
+    judged: ValidationOutcome
 
 
-def settle(standing: Standing, version: int, shard: int, number: int, parcels: Sequence[Parcel]) -> Settled:
+def settle(standing: StudyVersion, version: int, shard: int, number: int, parcels: Sequence[ShardPart]) -> Settled:
     """Find which reports of a shard fill slots that are free.
 
     Args:
@@ -225,7 +225,7 @@ def settle(standing: Standing, version: int, shard: int, number: int, parcels: S
     """
     names = pinned(standing).ids()
     offer = shards.joined(names, parcels)
-    judged = Judged()
+    judged = ValidationOutcome()
     if not offer.reports:
         return Settled(_narrow(tables.SCHEMAS[REPORTS].empty_table()), judged)
     table = tables.snapshot(standing.path / REPORTS, version)
@@ -248,9 +248,9 @@ def _narrow(rows: pa.Table) -> pa.Table:
     return rows.sort_by([("key", "ascending"), ("slot", "ascending")])
 
 
-def merged(parts: Sequence[Judged]) -> Judged:
+def merged(parts: Sequence[ValidationOutcome]) -> ValidationOutcome:
     """What all parts came to together."""
-    whole = Judged(sum(part.read for part in parts), Counter(), Counter(), Counter())
+    whole = ValidationOutcome(sum(part.read for part in parts), Counter(), Counter(), Counter())
     for part in parts:
         whole.accepted.update(part.accepted)
         whole.outputs.update(part.outputs)

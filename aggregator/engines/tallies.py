@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from deltalake import DeltaTable
 
-from aggregator.engines.steps import Pinned, Standing, pinned
+from aggregator.engines.steps import Pinned, StudyVersion, pinned
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.tally import Tally
@@ -61,7 +61,7 @@ Chosen: TypeAlias = int | tuple[int, int] | None
 """What a tally is of: a period; a span of periods, by groups of devices; everybody's latest answer."""
 
 
-def part(standing: Standing, version: int, shard: int, number: int, campaign: str, chosen: Chosen) -> Tally:
+def part(standing: StudyVersion, version: int, shard: int, number: int, campaign: str, chosen: Chosen) -> Tally:
     """The tally of one of ``number`` shards, as ``Study.tally`` or ``Study.spans`` gives it.
 
     Args:

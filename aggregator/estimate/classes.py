@@ -15,7 +15,7 @@ import numpy as np
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally, offered_by
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.transcript import TranscriptDecoder, TranscriptTally
-from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.registry import decoder_of
 from protocol.errors import HalftruthError
 from protocol.notions import Information, MutualInformation, OwnPrior
@@ -85,7 +85,7 @@ class ClassesDecoder(Pooled):
         return max(decoder.weight for decoder in self._decoders)
 
 
-def _levels_of(stairs: Staircase) -> tuple[Floats, Integers]:
+def _levels_of(stairs: BinomialSteps) -> tuple[Floats, Integers]:
     """What the steps of a staircase lead to, from the top to the base, and how many reports stand at each level."""
     levels = stairs.base + np.concatenate(
         [np.cumsum(stairs.heights[::-1], axis=0)[::-1], np.zeros((1, len(stairs.base)))]

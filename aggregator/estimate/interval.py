@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from aggregator.families.decoder import Decoder, Floats, Staircase, Words
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, WordIncrements
 
 Interval: TypeAlias = tuple[Floats, Floats]
 
@@ -68,12 +68,12 @@ def normal(raw: Floats, se: Floats, alpha: float) -> Interval:
 
 
 def intervals(
-    stairs: Staircase,
+    stairs: BinomialSteps,
     raw: Floats,
     se: Floats,
     alpha: float,
     effect: Floats | None = None,
-    words: Words | None = None,
+    words: WordIncrements | None = None,
 ) -> Interval:
     """(k,) lower and upper ends; each interval misses its share with probability ``alpha`` at most.
 
@@ -100,7 +100,7 @@ def intervals(
     return low, high
 
 
-def _exact(stairs: Staircase, alpha: float, effect: Floats | None) -> Interval:
+def _exact(stairs: BinomialSteps, alpha: float, effect: Floats | None) -> Interval:
     if effect is None:
         low, high = clopper_pearson(stairs.counts, stairs.reports, alpha)
     else:
@@ -109,7 +109,7 @@ def _exact(stairs: Staircase, alpha: float, effect: Floats | None) -> Interval:
     return stairs.base + (stairs.heights * low).sum(axis=0), stairs.base + (stairs.heights * high).sum(axis=0)
 
 
-def _enough(stairs: Staircase, raw: Floats, se: Floats, z: float, effect: Floats | None) -> NDArray[np.bool_]:
+def _enough(stairs: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Floats | None) -> NDArray[np.bool_]:
     """Whether each value's estimate is normal enough to trust its tails beyond ``z``.
 
     N = (standard deviation of one report / its largest deviation)^2 * n is the count for a rare binomial and the

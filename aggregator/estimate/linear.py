@@ -19,7 +19,7 @@ from aggregator.estimate import interval
 from aggregator.estimate.groups import Spread, spread
 from aggregator.estimate.interval import Interval
 from aggregator.estimate.tally import Tally
-from aggregator.families.decoder import Decoder, Floats, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Linear:
     between: Spread | None
 
     @cached_property
-    def stairs(self) -> Staircase:
+    def stairs(self) -> BinomialSteps:
         """The estimate as steps on counts."""
         return self.decoder.staircase(self.tally.counts, self.tally.reports)
 

@@ -15,7 +15,7 @@ from abc import abstractmethod
 import numpy as np
 
 from aggregator.estimate.likelihood import PRIOR_REPORTS
-from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 
 MAX_ROUNDS = 2000
 SETTLED = 1e-9
@@ -93,14 +93,14 @@ class Pooled(Decoder):
         moment: Floats = self._moments(share).sum(axis=0)
         return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         levels, times = self._levels(counts)
         order = np.argsort(-levels, axis=0, kind="stable")
         stairs = np.take_along_axis(levels, order, axis=0)
         heights = stairs[:-1] - stairs[1:]
         heights[heights < NEGLIGIBLE * self.weight] = 0
         reached = np.cumsum(np.take_along_axis(times, order, axis=0), axis=0)[:-1]
-        return Staircase(stairs[-1], heights, reached, reports)
+        return BinomialSteps(stairs[-1], heights, reached, reports)
 
     def posterior_mean(self, share: Floats) -> Floats:
         """(k,) the mean, over the reports, of each person's posterior under the prior of their own class.

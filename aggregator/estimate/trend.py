@@ -22,7 +22,7 @@ from protocol.campaign import SignedCampaign
 
 
 @dataclass(frozen=True)
-class Point:
+class TrendPoint:
     """One span of a trend.
 
     Attributes:
@@ -50,7 +50,7 @@ class Trend:
         value: the only value that was asked for; None: all.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[TrendPoint, ...]
     change: Difference | None
     steps: tuple[Difference, ...] = ()
     value: int | None = None
@@ -61,7 +61,7 @@ class Trend:
         return [(point.span, point.estimate) for point in self.points if point.estimate is not None]
 
     @property
-    def ends(self) -> tuple[Point, Point] | None:
+    def ends(self) -> tuple[TrendPoint, TrendPoint] | None:
         """The points that the change is between."""
         if self.change is None:
             return None
@@ -102,7 +102,7 @@ class Trend:
         }
 
 
-def _told(point: Point, found: Estimate, value: int | None) -> dict[str, Any]:
+def _told(point: TrendPoint, found: Estimate, value: int | None) -> dict[str, Any]:
     told = found.as_json()
     rows = told["values"]
     if point.truth is not None:
@@ -143,7 +143,7 @@ def trend(
         raise ValueError("a change is between two of the spans")
     if len(truths) not in (0, 1, len(spans)):
         raise ValueError(f"one truth for all {len(spans)} spans is expected, or one for each, not {len(truths)}")
-    points: list[Point] = []
+    points: list[TrendPoint] = []
     held: dict[Span, Side] = {}
     taken: list[Difference] = []
     last: Side | None = None
@@ -157,11 +157,11 @@ def trend(
             terms, tally = within(campaign.terms, tally, where)
             asked = SignedCampaign(terms, campaign.id, campaign.author, campaign.data)
         if not is_enough(asked.terms, tally):
-            points.append(Point(span, tally.reports, None, truth))
+            points.append(TrendPoint(span, tally.reports, None, truth))
             most = max(most, devices_of(tally))
             continue
         found = estimate(asked, tally, level=level, method=method, where=where)
-        points.append(Point(span, tally.reports, found, truth))
+        points.append(TrendPoint(span, tally.reports, found, truth))
         side = Side(span.words, asked, tally, where, found)
         if steps and last is not None:
             taken.append(difference(last, side, level=level, paired=True, simultaneous=of_steps))

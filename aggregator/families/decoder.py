@@ -33,7 +33,7 @@ class NotInvertible(HalftruthError):
 
 
 @dataclass(frozen=True)
-class Staircase:
+class BinomialSteps:
     """The estimate of each input as steps on binomial counts.
 
         raw[x] = base[x] + sum over s of heights[s, x] * counts[s, x] / n
@@ -74,13 +74,13 @@ class Staircase:
     def _where_one_step(self, numbers: Floats) -> Floats:
         return np.where(self.steps == 1, numbers, np.nan)
 
-    def of(self, chosen: NDArray[np.bool_]) -> Staircase:
+    def of(self, chosen: NDArray[np.bool_]) -> BinomialSteps:
         """The staircase of the chosen inputs alone."""
-        return Staircase(self.base[chosen], self.heights[:, chosen], self.counts[:, chosen], self.reports)
+        return BinomialSteps(self.base[chosen], self.heights[:, chosen], self.counts[:, chosen], self.reports)
 
 
 @dataclass(frozen=True)
-class Words:
+class WordIncrements:
     """What one report adds to the estimate of each input, where that depends on its whole word of bits.
 
     Attributes:
@@ -171,7 +171,7 @@ class Decoder(ABC):
         return self.intercept(v) + float(share @ self.adjoint(v))
 
     @abstractmethod
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         """(m,) counts of the features of ``reports`` reports -> the estimate as steps on binomial counts.
 
         Raises:
@@ -184,7 +184,7 @@ class Decoder(ABC):
         return self
 
     @property
-    def words(self) -> Words | None:
+    def words(self) -> WordIncrements | None:
         """What a report adds where that takes many numbers; None where the ``staircase`` is the estimate."""
         return None
 

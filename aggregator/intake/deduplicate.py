@@ -26,7 +26,7 @@ _FILTER_BITS = 22
 
 
 @dataclass(frozen=True)
-class Offer:
+class Candidates:
     """Verified outputs, one row each, in ascending order of ``report``.
 
     Attributes:

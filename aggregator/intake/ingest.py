@@ -24,7 +24,7 @@ from aggregator.intake.framing import HEADS, frames
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
-from aggregator.intake.validate import Hearing, Judged
+from aggregator.intake.validate import PendingChunk, ValidationOutcome
 from aggregator.intake.verified import Verified
 from aggregator.storage import places
 from aggregator.storage.places import Place
@@ -34,7 +34,7 @@ from protocol.envelope import Kind
 if TYPE_CHECKING:
     from aggregator.study import Study
 
-__all__ = ["Counts", "IngestResult", "IntakeError", "ingest", "size_of"]
+__all__ = ["CampaignCounts", "IngestResult", "IntakeError", "ingest", "size_of"]
 
 PIECE_BYTES = 2**22
 ALONE_BYTES = 2**20
@@ -45,7 +45,7 @@ CHUNK_OUTPUTS = 2**18
 
 
 @dataclass(frozen=True)
-class Counts:
+class CampaignCounts:
     """What became of one campaign's envelopes.
 
     Attributes:
@@ -86,7 +86,7 @@ class IngestResult:
     keys_added: int
     files: int
     warnings: tuple[str, ...]
-    by_campaign: Mapping[str, Counts]
+    by_campaign: Mapping[str, CampaignCounts]
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form."""
@@ -134,7 +134,7 @@ def ingest(
     """
     files = batch_files(paths)
     warnings: list[str] = []
-    desk = Desk(study, now)
+    desk = IngestTotals(study, now)
     with verifier(threads, Verified.of(study.path)) as threads_verifying:
         # All keys come before all reports, so neither order nor the size of chunks decides who is known.
         introducing = [path for path in files if may_hold(path, HEADS[Kind.ENROLMENT], piece_bytes)]
@@ -151,7 +151,9 @@ def ingest(
     return desk.result(len(files), tuple(warnings))
 
 
-def _finished(hearings: Iterator[Hearing], slots: Slots, most_outputs: int) -> Iterator[tuple[Judged, int]]:
+def _finished(
+    hearings: Iterator[PendingChunk], slots: Slots, most_outputs: int
+) -> Iterator[tuple[ValidationOutcome, int]]:
     """What each came to, and the bytes of its chunk.
 
     While a chunk is committed, the signatures of the next are verified: there are two in memory, and no more.
@@ -210,7 +212,7 @@ def _with_last(path: Place, read: Iterator[bytes], warnings: list[str]) -> Itera
 
 
 @dataclass
-class Desk:
+class IngestTotals:
     """Counts what becomes of envelopes, and writes down what is refused."""
 
     study: Study
@@ -227,7 +229,7 @@ class Desk:
         self.read += envelopes - enrolled.added - enrolled.known - enrolled.ignored
         self._write_down(enrolled.refused)
 
-    def take_reports(self, judged: Judged) -> None:
+    def take_reports(self, judged: ValidationOutcome) -> None:
         """Count reports and strays."""
         self.accepted.update(judged.accepted)
         self.outputs.update(judged.outputs)
@@ -262,7 +264,7 @@ class Desk:
             files=files,
             warnings=warnings,
             by_campaign={
-                names.get(campaign, ""): Counts(self.accepted[campaign], self.outputs[campaign], classes)
+                names.get(campaign, ""): CampaignCounts(self.accepted[campaign], self.outputs[campaign], classes)
                 for campaign, classes in of_campaign.items()
             },
         )

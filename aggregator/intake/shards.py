@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from aggregator.intake.columns import Integers, Words
-from aggregator.intake.deduplicate import Offer
+from aggregator.intake.deduplicate import Candidates
 
 Packed: TypeAlias = NDArray[np.signedinteger[Any]]
 """Integers in as few bytes as the largest of them takes."""
@@ -29,12 +29,12 @@ _WIDTHS = (np.int8, np.int16, np.int32)
 
 
 @dataclass(frozen=True)
-class Parcel:
+class ShardPart:
     """The part of offers that one shard gets, as it travels: packed, and without names.
 
     Attributes:
         reports: number of reports.
-        numbers: the columns of an ``Offer``, those named in ``_NUMBERS``, in that order.
+        numbers: the columns of an ``Candidates``, those named in ``_NUMBERS``, in that order.
         word: words or nulls; None altogether where no row has one.
     """
 
@@ -67,13 +67,13 @@ def condition(shard: int, shards: int) -> str:
     return " AND ".join([f"key >= {low}"] * (shard > 0) + [f"key <= {high}"] * (shard < shards - 1))
 
 
-def split(offers: Sequence[Offer], shards: int) -> list[Parcel]:
+def split(offers: Sequence[Candidates], shards: int) -> list[ShardPart]:
     """Offers of the same campaigns, one after the other, by shard."""
     parts = [[_chosen(offer, where) for where in _places(offer, shards)] for offer in offers]
     return [_joined([part[shard] for part in parts]) for shard in range(shards)]
 
 
-def joined(campaigns: tuple[str, ...], parcels: Sequence[Parcel]) -> Offer:
+def joined(campaigns: tuple[str, ...], parcels: Sequence[ShardPart]) -> Candidates:
     """The offer of a shard, from its parcels in the order in which the reports were read."""
     whole = _joined(parcels)
     report, campaign, period, key, slot, output = (column.astype(np.int64) for column in whole.numbers)
@@ -81,26 +81,26 @@ def joined(campaigns: tuple[str, ...], parcels: Sequence[Parcel]) -> Offer:
     if whole.word is not None:
         word = np.empty(len(report), dtype=np.object_)
         word[:] = whole.word.to_pylist()
-    return Offer(campaigns, whole.reports, report, campaign, period, key, slot, output, word)
+    return Candidates(campaigns, whole.reports, report, campaign, period, key, slot, output, word)
 
 
-def _places(offer: Offer, shards: int) -> list[Integers]:
+def _places(offer: Candidates, shards: int) -> list[Integers]:
     """The rows of each shard, ascending."""
     shard = shard_of(offer.key, shards)
     order = np.argsort(shard, kind="stable")
     return np.split(order, np.searchsorted(shard[order], np.arange(1, shards)))
 
 
-def _chosen(offer: Offer, rows: Integers) -> Parcel:
+def _chosen(offer: Candidates, rows: Integers) -> ShardPart:
     """Some rows of an offer, with their reports numbered anew."""
     starts = np.diff(offer.report[rows], prepend=-1) != 0
     reports = int(starts.sum())
     columns = [np.cumsum(starts) - 1, *(getattr(offer, name)[rows] for name in _NUMBERS[1:])]
     word = None if offer.word is None else pa.array(offer.word[rows], pa.binary())
-    return Parcel(reports, tuple(map(_packed, columns)), word)
+    return ShardPart(reports, tuple(map(_packed, columns)), word)
 
 
-def _joined(parcels: Sequence[Parcel]) -> Parcel:
+def _joined(parcels: Sequence[ShardPart]) -> ShardPart:
     """Parcels of a shard one after the other."""
     before = np.cumsum([0, *(parcel.reports for parcel in parcels)]).tolist()
     empty = [np.zeros(0, dtype=np.int8)]
@@ -112,7 +112,7 @@ def _joined(parcels: Sequence[Parcel]) -> Parcel:
     if any(parcel.word is not None for parcel in parcels):
         said = [pa.nulls(len(one.numbers[0]), pa.binary()) if one.word is None else one.word for one in parcels]
         word = pa.concat_arrays(said)
-    return Parcel(before[-1], tuple(_packed(np.concatenate(empty + column)) for column in columns), word)
+    return ShardPart(before[-1], tuple(_packed(np.concatenate(empty + column)) for column in columns), word)
 
 
 def _packed(column: Packed) -> Packed:

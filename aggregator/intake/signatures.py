@@ -63,7 +63,7 @@ class Sealed:
 
 
 @dataclass(frozen=True)
-class Block:
+class SignatureBlock:
     """Envelopes ``start`` to ``stop`` of those asked about, which are remembered as one.
 
     Attributes:
@@ -78,7 +78,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingVerdicts:
     """Signatures that threads are at.
 
     Attributes:
@@ -88,7 +88,7 @@ class Asked:
     """
 
     number: int
-    blocks: list[Block]
+    blocks: list[SignatureBlock]
     verified: Verified | None
 
     def verdicts(self, start: int = 0, stop: int | None = None) -> Mask:
@@ -118,7 +118,7 @@ class Verifier:
     pool: ThreadPoolExecutor
     verified: Verified | None = None
 
-    def ask(self, sealed: Sealed, publics: Bytes) -> Asked:
+    def ask(self, sealed: Sealed, publics: Bytes) -> PendingVerdicts:
         """Have envelopes verified under their keys.
 
         Args:
@@ -138,8 +138,8 @@ class Verifier:
             slices = [(first, min(first + SLICE, stop)) for first in range(start, stop, SLICE)]
             futures = [self.pool.submit(_verify_slice, sealed, publics, *one) for one in slices]
             if futures:
-                blocks.append(Block(start, stop, digest, futures))
-        return Asked(len(sealed), blocks, self.verified)
+                blocks.append(SignatureBlock(start, stop, digest, futures))
+        return PendingVerdicts(len(sealed), blocks, self.verified)
 
     def verify(self, sealed: Sealed, publics: Bytes) -> Mask:
         """Whether each envelope verifies under its key; ``publics`` as of ``ask``."""

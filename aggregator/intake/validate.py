@@ -22,9 +22,9 @@ from deltalake import DeltaTable
 from aggregator.intake import columns
 from aggregator.intake.chunk import Chunk, by_campaign
 from aggregator.intake.columns import Bytes, Integers, Mask, Reports, Words
-from aggregator.intake.deduplicate import Offer
+from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.rejects import Reject
-from aggregator.intake.signatures import Asked, Sealed, Verifier
+from aggregator.intake.signatures import PendingVerdicts, Sealed, Verifier
 from aggregator.intake.slots import Slots
 from aggregator.storage.tables import REPORTS, append
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign
@@ -41,7 +41,7 @@ _NONE, _ACCEPTED = -1, len(_CLASSES)
 
 
 @dataclass
-class Judged:
+class ValidationOutcome:
     """What became of reports, and of what should not be among them.
 
     Attributes:
@@ -57,13 +57,13 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Hearing:
+class PendingChunk:
     """A chunk whose signatures are being verified."""
 
     chunk: Chunk
-    docket: _Docket | None
+    docket: _VerdictQueue | None
 
-    def finish(self, slots: Slots, most_outputs: int) -> Judged:
+    def finish(self, slots: Slots, most_outputs: int) -> ValidationOutcome:
         """Commit the reports that pass.
 
         Args:
@@ -78,7 +78,7 @@ class Hearing:
         return _judged(self.docket, self.chunk)
 
 
-def begin(study: Study, chunk: Chunk, verifier: Verifier, now: int) -> Hearing:
+def begin(study: Study, chunk: Chunk, verifier: Verifier, now: int) -> PendingChunk:
     """Begin to check the reports of a chunk; meanwhile others can be committed.
 
     Args:
@@ -86,10 +86,12 @@ def begin(study: Study, chunk: Chunk, verifier: Verifier, now: int) -> Hearing:
     Raises:
         StudyError
     """
-    return Hearing(chunk, _Docket.asked(study, chunk, verifier, now))
+    return PendingChunk(chunk, _VerdictQueue.asked(study, chunk, verifier, now))
 
 
-def examine(study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outputs: int) -> tuple[Judged, list[Offer]]:
+def examine(
+    study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outputs: int
+) -> tuple[ValidationOutcome, list[Candidates]]:
     """Check the reports of a chunk, and hand out those that pass; nothing is committed.
 
     Args:
@@ -100,15 +102,15 @@ def examine(study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outpu
     Raises:
         StudyError
     """
-    docket = _Docket.asked(study, chunk, verifier, now)
-    offers: list[Offer] = []
+    docket = _VerdictQueue.asked(study, chunk, verifier, now)
+    offers: list[Candidates] = []
     if docket is not None:
         offers = [docket.offered(part)[1] for part in docket.parts(most_outputs)]
     return _judged(docket, chunk), offers
 
 
-def _judged(docket: _Docket | None, chunk: Chunk) -> Judged:
-    judged = Judged() if docket is None else docket.judged()
+def _judged(docket: _VerdictQueue | None, chunk: Chunk) -> ValidationOutcome:
+    judged = ValidationOutcome() if docket is None else docket.judged()
     strays = chunk.garbage + len(chunk.of(Kind.CAMPAIGN)) + len(chunk.of(Kind.CLOSING))
     judged.rejected["", Reject.MALFORMED] += strays
     judged.read = strays + len(chunk.of(Kind.REPORT))
@@ -116,7 +118,7 @@ def _judged(docket: _Docket | None, chunk: Chunk) -> Judged:
 
 
 @dataclass(frozen=True)
-class _Docket:
+class _VerdictQueue:
     """The reports of a chunk, one row each, and their verdicts.
 
     Attributes:
@@ -139,10 +141,10 @@ class _Docket:
     key: Integers
     verdict: Integers
     now: int
-    under_way: list[Asked]
+    under_way: list[PendingVerdicts]
 
     @classmethod
-    def of(cls, study: Study, chunk: Chunk, sealed: Sealed, now: int) -> _Docket:
+    def of(cls, study: Study, chunk: Chunk, sealed: Sealed, now: int) -> _VerdictQueue:
         """Decode: malformed, and unknown campaigns."""
         reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
         listed = study.listed()
@@ -159,7 +161,7 @@ class _Docket:
         return docket
 
     @classmethod
-    def asked(cls, study: Study, chunk: Chunk, verifier: Verifier, now: int) -> _Docket | None:
+    def asked(cls, study: Study, chunk: Chunk, verifier: Verifier, now: int) -> _VerdictQueue | None:
         """The reports, their signatures on the way to be verified; None where there are no reports."""
         sealed = chunk.of(Kind.REPORT)
         if not len(sealed):
@@ -234,7 +236,7 @@ class _Docket:
         """The terms of a campaign by its number."""
         return self.study.known(self.names[campaign]).campaign.terms
 
-    def offered(self, part: Integers) -> tuple[Integers, Offer]:
+    def offered(self, part: Integers) -> tuple[Integers, Candidates]:
         """Bad outputs; the rest of the rows, and what they say."""
         said = list(self._unpacked(part))
         reports = part[self.verdict[part] == _NONE]
@@ -250,7 +252,7 @@ class _Docket:
         slot = np.arange(len(output)) + np.repeat(self.reports.slot[reports] - begin, count)
         report, campaign = np.repeat(np.arange(len(reports)), count), np.repeat(self.campaign[reports], count)
         period, key = np.repeat(self.reports.period[reports], count), np.repeat(self.key[reports], count)
-        return reports, Offer(self.names, len(reports), report, campaign, period, key, slot, output, word)
+        return reports, Candidates(self.names, len(reports), report, campaign, period, key, slot, output, word)
 
     def commit(self, part: Integers, slots: Slots) -> None:
         """Bad outputs and replays; what is left is accepted."""
@@ -288,9 +290,9 @@ class _Docket:
             self.refuse(some, ~good, Reject.BAD_OUTPUT)
             yield some[good], numbers[good], words
 
-    def judged(self) -> Judged:
+    def judged(self) -> ValidationOutcome:
         """The verdicts that there are, counted."""
-        result = Judged()
+        result = ValidationOutcome()
         accepted = self.verdict == _ACCEPTED
         for campaign in np.unique(self.campaign[accepted]).tolist():
             rows = accepted & (self.campaign == campaign)

@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from aggregator.intake.signatures import Verifier
 from aggregator.receive import inbox, receipts
 from aggregator.receive.limits import Limits
-from aggregator.receive.view import View
+from aggregator.receive.view import StudySnapshot
 from aggregator.study import Study
 from protocol.errors import BadData
 
@@ -75,7 +75,7 @@ def application(
         StudyError: the study cannot be read.
         NoInbox
     """
-    view = View(study)
+    view = StudySnapshot(study)
     service = _Service(study, view, max_bytes, patience)
     made = Starlette(
         lifespan=partial(_following, view),
@@ -95,7 +95,7 @@ def application(
 
 
 @contextlib.asynccontextmanager
-async def _following(view: View, _: Starlette) -> AsyncIterator[None]:
+async def _following(view: StudySnapshot, _: Starlette) -> AsyncIterator[None]:
     """Keep the view up with the study while requests are answered."""
     stop = threading.Event()
     threading.Thread(target=view.follow, args=(stop,), name="follow", daemon=True).start()
@@ -106,7 +106,7 @@ async def _following(view: View, _: Starlette) -> AsyncIterator[None]:
 
 
 class _Service:
-    def __init__(self, study: Study, view: View, max_bytes: int, patience: float) -> None:
+    def __init__(self, study: Study, view: StudySnapshot, max_bytes: int, patience: float) -> None:
         self.study = study
         self.view = view
         self.max_bytes = max_bytes
@@ -136,7 +136,7 @@ class _Service:
             raise _busy("too many questions at once")
         self.questions += 1
         try:
-            question = await asyncio.to_thread(receipts.Question.of, upload.body)
+            question = await asyncio.to_thread(receipts.CountedQuery.of, upload.body)
             known = await self.view.answers(question.campaigns, ANSWER_SECONDS)
             if known is None:
                 raise _busy("what was counted is being read")
@@ -165,7 +165,7 @@ class _Service:
             raise Refused(404, "path", "the study knows no notice that closes this campaign early")
         return Response(notice, media_type=BATCH, headers={"cache-control": "public, max-age=60"})
 
-    async def _upload(self, request: Request) -> receipts.Upload:
+    async def _upload(self, request: Request) -> receipts.ReceivedUpload:
         """The batch that a request carries."""
         kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
         if kind != BATCH or request.headers.get("content-encoding", "identity") != "identity":

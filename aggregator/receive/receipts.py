@@ -36,7 +36,7 @@ MOST_ASKED = 64
 
 
 @dataclass(frozen=True)
-class Receipt:
+class UploadReceipt:
     """That an upload has come, and that all of it but what is refused is on the disk.
 
     Attributes:
@@ -56,7 +56,7 @@ class Receipt:
 
 
 @dataclass(frozen=True)
-class Upload:
+class ReceivedUpload:
     """Reports and enrolments, one after another; nothing in them is verified.
 
     Attributes:
@@ -72,7 +72,7 @@ class Upload:
     named: tuple[str, ...]
     reports: int
 
-    def divide(self, campaigns: Collection[str]) -> tuple[bytes, Receipt]:
+    def divide(self, campaigns: Collection[str]) -> tuple[bytes, UploadReceipt]:
         """The bytes that a study of these campaigns keeps, and the receipt that says so.
 
         Args:
@@ -85,10 +85,10 @@ class Upload:
         if refused:
             spans = zip(begins, self.ends, self.named, strict=False)
             kept = b"".join(self.body[begin:end] for begin, end, named in spans if named not in foreign)
-        return kept, Receipt(hashlib.sha256(self.body).hexdigest(), len(self.ends), refused)
+        return kept, UploadReceipt(hashlib.sha256(self.body).hexdigest(), len(self.ends), refused)
 
 
-def look_over(body: bytes) -> Upload:
+def look_over(body: bytes) -> ReceivedUpload:
     """An upload that is whole reports and enrolments, one after another, and nothing else.
 
     No signature is verified, in time linear in the bytes.
@@ -104,11 +104,11 @@ def look_over(body: bytes) -> Upload:
         raise EnvelopeError("an upload carries reports and enrolments, not campaigns and notices about them")
     payloads = zip(found.payload, found.end, strict=True)
     named = (campaign_named(body, payload, end - TRAILER) for payload, end in payloads)
-    return Upload(body, tuple(found.end), tuple(named), found.kind.count(Kind.REPORT))
+    return ReceivedUpload(body, tuple(found.end), tuple(named), found.kind.count(Kind.REPORT))
 
 
 @dataclass(frozen=True)
-class Question:
+class CountedQuery:
     """The reports of a batch, of which a device asks whether they were counted; enrolments are passed over.
 
     Attributes:
@@ -123,7 +123,7 @@ class Question:
     campaigns: tuple[str, ...]
 
     @classmethod
-    def of(cls, body: bytes) -> Question:
+    def of(cls, body: bytes) -> CountedQuery:
         """What a batch asks."""
         gathering = Gathering()
         gathering.add(body, frames(body, final=True))

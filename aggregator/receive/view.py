@@ -52,7 +52,7 @@ class Answers:
     counted: Counted
 
 
-class View:
+class StudySnapshot:
     """A study as it was a moment ago. What it holds is replaced and never changed, so requests read it as they like."""
 
     def __init__(self, study: Study) -> None:

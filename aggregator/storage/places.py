@@ -52,7 +52,7 @@ class PlaceError(HalftruthError):
     """A place has no such name, or what is needed to reach it is not there."""
 
 
-class StoreError(OSError):
+class ObjectStoreError(OSError):
     """An object store does not do what it is asked, for a reason that is told in a few words."""
 
 
@@ -344,7 +344,7 @@ def sync(paths: Iterable[Place]) -> None:
 
 def answer_of(error: BaseException) -> str | None:
     """What an object store, or the lack of one, is the cause of in an error, in a few words; else None."""
-    if isinstance(error, StoreError):
+    if isinstance(error, ObjectStoreError):
         return error.strerror
     text = _COLOUR.sub("", str(error))
     if "Generic S3 error" not in text:
@@ -416,7 +416,7 @@ def _asked(remote: Remote) -> Iterator[S3Store]:
     except exceptions.AlreadyExistsError:
         raise FileExistsError(errno.EEXIST, "there is such an object", str(remote)) from None
     except exceptions.BaseError as error:
-        raise StoreError(errno.EIO, answer_of(error) or str(error).partition("\n")[0], str(remote)) from None
+        raise ObjectStoreError(errno.EIO, answer_of(error) or str(error).partition("\n")[0], str(remote)) from None
 
 
 @lru_cache

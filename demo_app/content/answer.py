@@ -26,7 +26,7 @@ class Leaving:
     """What will leave this phone for an answer, and what it could tell.
 
     Attributes:
-        kind: of the question, as ``edge_sdk.presentation.Question`` has it.
+        kind: of the question, as ``edge_sdk.presentation.AnswerChoices`` has it.
         value: the answer, as it was asked about.
         truth: how often a report of somebody who answers so fits the answer.
         wrong: how often one of anybody else fits it, at least.
@@ -107,8 +107,8 @@ class StudyAnswers:
     """What was answered in one campaign.
 
     Attributes:
-        kind: of the question, as ``edge_sdk.presentation.Question`` has it; "view" where answers were coarsened before
-            they were kept.
+        kind: of the question, as ``edge_sdk.presentation.AnswerChoices`` has it; "view" where answers were coarsened
+            before they were kept.
         given: the values, the latest first.
         spent: nats that they cost.
         addresses: of the study, tried in this order; empty where nobody said.

@@ -18,7 +18,7 @@ from edge_sdk import Device
 if TYPE_CHECKING:  # loaded with the first campaign
     from edge_sdk.campaigns.terms import Terms
     from edge_sdk.disclosure.preview import Preview
-    from edge_sdk.presentation import Question
+    from edge_sdk.presentation import AnswerChoices
 
 NEW, UPCOMING, OPEN, ANSWERED, OVER = "new", "upcoming", "open", "answered", "over"
 
@@ -206,7 +206,7 @@ class QuestionContent:
 
     card: StudyCard
     text: str
-    question: Question
+    question: AnswerChoices
     member_of: str | None
 
     @classmethod

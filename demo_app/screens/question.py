@@ -17,7 +17,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.study import QuestionContent
 from demo_app.screens.spelling import ITEMS_BETWEEN
-from demo_app.screens.view import View, action, words
+from demo_app.screens.view import ScreenView, action, words
 from demo_app.texts import say
 from demo_app.theme import READABLE
 from demo_app.widgets.choice import ChoiceList, ItemSet
@@ -25,13 +25,13 @@ from demo_app.widgets.gridmap import GridMap
 from demo_app.widgets.slider import NumberSlider
 
 if TYPE_CHECKING:  # loaded with the first campaign
-    from edge_sdk.presentation import Question
+    from edge_sdk.presentation import AnswerChoices
 
 SHORT = 40
 """Letters: a longer question stands in smaller ones, and leaves more room for the answer."""
 
 
-class QuestionView(View):
+class QuestionView(ScreenView):
     """One campaign's question.
 
     Attributes:
@@ -113,7 +113,7 @@ class QuestionView(View):
         one.bind(on_choice=lambda _, x: self._choose(question.labels[x]))
         return one
 
-    def _number(self, question: Question) -> Widget:
+    def _number(self, question: AnswerChoices) -> Widget:
         made = NumberSlider(
             name="number",
             low=float(question.low),

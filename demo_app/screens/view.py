@@ -30,7 +30,7 @@ FRAME_SECONDS = 0.008
 """How long a page makes widgets before it lets a frame be drawn."""
 
 
-class View(Screen):
+class ScreenView(Screen):
     """One screen.
 
     Attributes:
@@ -58,7 +58,7 @@ class View(Screen):
         self.come(*arguments)
 
 
-class PageView(View):
+class PageView(ScreenView):
     """A view that is one page which scrolls.
 
     Attributes:

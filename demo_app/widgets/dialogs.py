@@ -25,7 +25,7 @@ Builder.load_string("""
 #:import look demo_app.widgets.look.look
 #:import dp kivy.metrics.dp
 
-<Question>:
+<AskDialog>:
     size_hint: None, None
     background: ""
     background_color: 0, 0, 0, 0
@@ -56,7 +56,7 @@ Builder.load_string("""
                 kind: "plain"
                 on_release: root.answered(False)
 
-<Told>:
+<Toast>:
     size_hint: None, None
     orientation: "horizontal"
     tone: "card" if self.kind == "plain" else "good_tint" if self.kind == "good" else "alert_tint"
@@ -81,7 +81,7 @@ SHOWN = 6.0
 """Seconds a notice stays, unless it is dismissed."""
 
 
-class Question(ModalView):
+class AskDialog(ModalView):
     """Two answers in front of everything; Esc and a touch beside it are the harmless one."""
 
     title = StringProperty("")
@@ -114,7 +114,7 @@ class Question(ModalView):
 
 def ask(
     title: str, body: str, agree: str, on_agree: Callable[[], object], refuse: str = "", grave: bool = False
-) -> Question:
+) -> AskDialog:
     """Ask before something is done.
 
     Args:
@@ -122,19 +122,19 @@ def ask(
         refuse: the other; "Cancel" where nothing is given.
         grave: whether it cannot be undone.
     """
-    question = Question(
+    question = AskDialog(
         on_agree, title=title, body=body, agree=agree, refuse=refuse or say("dialog.cancel"), grave=grave
     )
     question.open()
     return question
 
 
-class Told(Card):
+class Toast(Card):
     """One notice."""
 
     text = StringProperty("")
     kind = OptionProperty("plain", options=["plain", "good", "alert"])
-    waiting: ClassVar[deque[Told]] = deque()
+    waiting: ClassVar[deque[Toast]] = deque()
 
     def dismiss(self, *_: object) -> None:
         """Go, and let the next one come."""
@@ -142,10 +142,10 @@ class Told(Card):
             return
         Window.remove_widget(self)
         Window.unbind(size=self._fit)
-        if Told.waiting and Told.waiting[0] is self:
-            Told.waiting.popleft()
-        if Told.waiting:
-            Told.waiting[0].show()
+        if Toast.waiting and Toast.waiting[0] is self:
+            Toast.waiting.popleft()
+        if Toast.waiting:
+            Toast.waiting[0].show()
 
     def show(self) -> None:
         """Come up from below."""
@@ -169,10 +169,10 @@ def tell(text: str, kind: str = "plain") -> None:
     Args:
         kind: plain, good or alert.
     """
-    told = Told(text=text, kind=kind, name="notice")
-    Told.waiting.append(told)
-    if len(Told.waiting) == 1:
+    told = Toast(text=text, kind=kind, name="notice")
+    Toast.waiting.append(told)
+    if len(Toast.waiting) == 1:
         told.show()
 
 
-__all__ = ["Action", "Question", "Told", "ask", "tell"]
+__all__ = ["Action", "AskDialog", "Toast", "ask", "tell"]

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from edge_sdk.answers.memo import Kept
 from edge_sdk.answers.results import Receipt
 from edge_sdk.answers.transcripts import following
-from edge_sdk.budget.ledger import Kind
+from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.consent import no_consent
 from edge_sdk.errors import OutboxFull, QuotaReached
 from protocol.errors import CampaignError, OutsideSchedule
@@ -93,7 +93,7 @@ def give(
         cost = 0 if kept else joined.certificate.cost  # certified before it is sampled
         drawn = joined.draw(x, rand)
         if cost:
-            records.ledger.add(campaign, Kind.CHARGE, now, cost)
+            records.ledger.add(campaign, EntryKind.CHARGE, now, cost)
         records.consents.answered(campaign, now, terms.opens + period * terms.period_seconds)
         packed = kept.packed if kept else drawn
         records.memo.keep(campaign, x, Kept(packed, period, slot))

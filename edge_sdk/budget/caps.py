@@ -18,7 +18,7 @@ from edge_sdk.budget.policy import (
     BudgetPolicy,
     Cap,
     Commitment,
-    Standing,
+    Commitments,
     require_kept,
     require_room,
 )
@@ -65,10 +65,10 @@ class Caps:
         Raises:
             BudgetRefused
         """
-        standing = Standing(*self._ledger.committed_here(campaign), self._consents.commitments())
+        standing = Commitments(*self._ledger.committed_here(campaign), self._consents.commitments())
         if choice:
             chosen = Commitment.once(choice)
-            standing = Standing(standing.committed + choice, standing.here + choice, [*standing.consented, chosen])
+            standing = Commitments(standing.committed + choice, standing.here + choice, [*standing.consented, chosen])
         require_room(self.in_force(), standing, self._ledger.carried(), asked, now)
 
     def require_windows(self, now: int, ahead: int) -> None:
@@ -78,7 +78,7 @@ class Caps:
         Raises:
             BudgetRefused
         """
-        standing = Standing(0, 0, self._consents.commitments())
+        standing = Commitments(0, 0, self._consents.commitments())
         windows = [cap for cap in self.in_force() if cap.kind == WINDOW]
         require_room(windows, standing, self._ledger.carried(), Commitment.once(ahead), now)
 
@@ -93,4 +93,4 @@ class Caps:
             if cap.kind == WINDOW:  # the only kind that looks at the schedules agreed to
                 consented = self._consents.commitments()
                 break
-        require_kept(caps, Standing(*self._ledger.committed_here(campaign), consented))
+        require_kept(caps, Commitments(*self._ledger.committed_here(campaign), consented))

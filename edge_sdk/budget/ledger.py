@@ -20,7 +20,7 @@ from edge_sdk.store.sqlite import NOBODYS, Store
 from protocol import exact
 
 
-class Kind(IntEnum):
+class EntryKind(IntEnum):
     """What a row says; the numbers are the store's."""
 
     RESERVE = 1
@@ -30,12 +30,12 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One row. The level is in nanonats."""
 
     time: int
     campaign_id: bytes
-    kind: Kind
+    kind: EntryKind
     nanonats: int
 
     @property
@@ -50,16 +50,16 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def add(self, campaign: int, kind: Kind, time: int, nanonats: int) -> None:
+    def add(self, campaign: int, kind: EntryKind, time: int, nanonats: int) -> None:
         """Add a row; part of the caller's transaction."""
         self.store.execute("INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?)", time, campaign, kind, nanonats)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LedgerEntry]:
         """All rows, oldest first."""
         rows = self.store.rows(
             "SELECT time, id, kind, nanonats FROM ledger JOIN known ON known.number = campaign ORDER BY ledger.number"
         )
-        return [Entry(time, campaign_id, Kind(kind), nanonats) for time, campaign_id, kind, nanonats in rows]
+        return [LedgerEntry(time, campaign_id, EntryKind(kind), nanonats) for time, campaign_id, kind, nanonats in rows]
 
     def spent(self, campaign: int | None = None) -> int:
         """Nanonats that reports have cost."""
@@ -85,13 +85,13 @@ class Ledger:
         """(time, nanonats) of what forgotten campaigns spent."""
         return [
             (time, nanonats)
-            for time, nanonats in self.store.rows("SELECT time, nanonats FROM ledger WHERE kind = ?", Kind.CARRY)
+            for time, nanonats in self.store.rows("SELECT time, nanonats FROM ledger WHERE kind = ?", EntryKind.CARRY)
         ]
 
     def forgotten(self) -> dict[int, int]:
         """Nanonats that each campaign spent at most before it was forgotten, by its number."""
         query = "SELECT campaign, sum(nanonats) FROM ledger WHERE kind = ? GROUP BY campaign"
-        return {int(campaign): int(spent) for campaign, spent in self.store.rows(query, Kind.CARRY)}
+        return {int(campaign): int(spent) for campaign, spent in self.store.rows(query, EntryKind.CARRY)}
 
     def fold(self, campaign: int, time: int, told: int) -> None:
         """Release what the campaign cannot have spent, and carry what it may have; part of the caller's transaction.
@@ -104,11 +104,11 @@ class Ledger:
         charged = self._sum("SELECT sum(nanonats) FROM ledger WHERE kind = 2", campaign)
         carried = max(charged, told)
         unspent = self.committed(campaign) - self.spent(campaign) - (carried - charged)
-        self.store.execute("DELETE FROM ledger WHERE campaign = ? AND kind = ?", campaign, Kind.CHARGE)
+        self.store.execute("DELETE FROM ledger WHERE campaign = ? AND kind = ?", campaign, EntryKind.CHARGE)
         if carried:
-            self.add(campaign, Kind.CARRY, time, carried)
+            self.add(campaign, EntryKind.CARRY, time, carried)
         if unspent:
-            self.add(campaign, Kind.RELEASE, time, unspent)
+            self.add(campaign, EntryKind.RELEASE, time, unspent)
 
     def _sum(self, query: str, campaign: int | None) -> int:
         one = () if campaign is None else (campaign, NOBODYS)  # what nobody knows the campaign of counts in each

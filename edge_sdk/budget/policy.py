@@ -129,7 +129,7 @@ class Commitment:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Commitments:
     """What the ledger and the consents say at one moment; levels in nanonats.
 
     Attributes:
@@ -144,7 +144,7 @@ class Standing:
 
 
 def require_room(
-    caps: Iterable[Cap], standing: Standing, carried: Sequence[tuple[int, int]], asked: Commitment, now: int
+    caps: Iterable[Cap], standing: Commitments, carried: Sequence[tuple[int, int]], asked: Commitment, now: int
 ) -> None:
     """Return if ``asked`` fits under every cap beside what is committed already.
 
@@ -173,7 +173,7 @@ def require_room(
             )
 
 
-def require_kept(caps: Iterable[Cap], standing: Standing) -> None:
+def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
     """Return if what is committed keeps the caps, which fails only where the owner lowered one afterwards.
 
     Looks at consents and never at answers, so it stops a device at the same moment whatever was answered.

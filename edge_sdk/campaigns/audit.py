@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from edge_sdk.disclosure.posterior import counted
 from protocol import levels
 from protocol.campaign import Campaign
-from protocol.levels import METRICS, Asked, Metric, Survey, structure_of
+from protocol.levels import METRICS, LevelSurvey, Metric, SurveyRequest, structure_of
 from protocol.notions.classes import class_channels
 from protocol.views import Identity
 
@@ -36,7 +36,7 @@ class OwnAudit:
 
     campaign: Campaign
     view: int
-    survey: Survey
+    survey: LevelSurvey
     own: bool
 
 
@@ -57,6 +57,6 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     channels = class_channels(channel, len(campaign.classes)) if campaign.classes else (channel,)
     # A view of districts has inputs without a distance.
     metric = Metric.of(domain) if domain.kind in METRICS and isinstance(coarsening, Identity) else None
-    asked = Asked(prior, (0, level // 2, level), metric=metric)
+    asked = SurveyRequest(prior, (0, level // 2, level), metric=metric)
     found = levels.survey_of([structure_of(one, MOST_STEPS) for one in channels], asked)
     return OwnAudit(campaign, view, found, bool(history))

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from edge_sdk.budget.consents import Consent
-from edge_sdk.budget.ledger import Kind
+from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.role import Role, counts_of, declared_of, incomplete, priors_of
 from edge_sdk.errors import ConsentMissing
 from protocol.errors import CampaignError
@@ -104,9 +104,9 @@ def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: by
     commitment = joined.commitment
     records.caps.require_room(campaign, commitment, now, choice)
     _require_introduction(records, joined)
-    records.ledger.add(campaign, Kind.RESERVE, now, commitment.worst_case + choice)
+    records.ledger.add(campaign, EntryKind.RESERVE, now, commitment.worst_case + choice)
     if choice:
-        records.ledger.add(campaign, Kind.CHARGE, now, choice)
+        records.ledger.add(campaign, EntryKind.CHARGE, now, choice)
     records.consents.add(campaign, Consent(now, dither, joined.role, commitment, choice, now, now))
     if joined.campaign.enrolment == "open":
         records.outbox.enqueue(campaign, joined.enrolment())

@@ -17,7 +17,7 @@ from edge_sdk.device import Device
 from protocol import exact
 
 if TYPE_CHECKING:  # loaded when needed
-    from edge_sdk.rollback.key_store import Keeper
+    from edge_sdk.rollback.key_store import KeyStore
 
 
 def budget(options: argparse.Namespace) -> Printed:
@@ -105,13 +105,13 @@ def store(options: argparse.Namespace) -> str:
     return str(options.store)
 
 
-def keeper(options: argparse.Namespace) -> Keeper | None:
+def keeper(options: argparse.Namespace) -> KeyStore | None:
     """The keeper that was named; None where none was.
 
     Raises:
         Usage: one that does not go with what else was named.
     """
-    from edge_sdk.rollback.file_store import FileKeeper
+    from edge_sdk.rollback.file_store import FileKeyStore
     from edge_sdk.rollback.known_key_stores import keeper_of
 
     folder = Path(store(options))
@@ -119,4 +119,4 @@ def keeper(options: argparse.Namespace) -> Keeper | None:
         raise Usage("--mark is a file keeper's: the keyring and the Keystore are outside the folder themselves")
     if options.keeper in ("keyring", "android"):
         return keeper_of(f"{options.keeper} {folder.absolute()}", folder)
-    return FileKeeper(folder, options.mark) if options.keeper or options.mark else None
+    return FileKeyStore(folder, options.mark) if options.keeper or options.mark else None

@@ -70,7 +70,7 @@ class Law:
 
 
 @dataclass(frozen=True)
-class Told:
+class CampaignExposure:
     """What the draws of one campaign told.
 
     Attributes:
@@ -121,7 +121,7 @@ class Exposure:
 
     domain: Domain
     dither: bytes = field(repr=False)
-    told: tuple[Told, ...]
+    told: tuple[CampaignExposure, ...]
     forgotten_nanonats: int
 
     def about(self, answer: Answer) -> Level:

@@ -23,7 +23,7 @@ MOST_OUTPUTS = 2**24
 
 
 @dataclass(frozen=True)
-class Belief:
+class Posterior:
     """The most an observer could believe that the answer is one certain value, as a probability.
 
     Attributes:
@@ -35,7 +35,7 @@ class Belief:
     after: Fraction
 
 
-def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: int | None = None) -> Belief:
+def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: int | None = None) -> Posterior:
     """What could be believed about value ``x``, or about the value where it is worst.
 
         P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x'),  the largest over y
@@ -53,8 +53,8 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
     except levels.TooLarge:
         # Every other value emits y with at least e^-level times the probability that x does.
         odds = None if level is None else before * exact.exp_above(level)
-        return Belief(before, Fraction(1) if odds is None else odds / (odds + 1 - before))
-    return Belief(before, after)
+        return Posterior(before, Fraction(1) if odds is None else odds / (odds + 1 - before))
+    return Posterior(before, after)
 
 
 def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:

@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from edge_sdk.answers.transcripts import as_drawn
-from edge_sdk.disclosure.exposure import Exposure, Law, Told
-from edge_sdk.disclosure.posterior import Belief, belief, fits
+from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
+from edge_sdk.disclosure.posterior import Posterior, belief, fits
 from protocol import exact
 from protocol.domain import DITHER_BYTES, Answer
 from protocol.errors import CampaignError
@@ -50,7 +50,7 @@ class Preview:
     leaving_bytes: int
     truth: Fraction
     wrong: Fraction
-    belief: Belief
+    belief: Posterior
     cost_nanonats: int
 
     @property
@@ -130,7 +130,7 @@ def transcript(records: Records, campaign_id: bytes) -> Transcript:
     )
 
 
-def _told(records: Records, campaign_id: bytes, carried: int) -> Told:
+def _told(records: Records, campaign_id: bytes, carried: int) -> CampaignExposure:
     """What a campaign's draws told.
 
     Args:
@@ -149,7 +149,7 @@ def _told(records: Records, campaign_id: bytes, carried: int) -> Told:
     # Where a level is infinite, what was charged for a draw bounds some pairs only.
     unbounded = carried and any(certificate.ldp is None for certificate in terms.certificates)
     notion = terms.notion if isinstance(terms.notion, MinId) and not terms.notion.unbounded else None
-    return Told(campaign_id, terms.title, terms.domain, draws, None if unbounded else beside, notion)
+    return CampaignExposure(campaign_id, terms.title, terms.domain, draws, None if unbounded else beside, notion)
 
 
 def _dither(records: Records, campaign: int) -> bytes:

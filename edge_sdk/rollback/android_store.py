@@ -23,8 +23,8 @@ from hashlib import sha256
 from typing import Any
 
 from edge_sdk.errors import StoreError, StoreRestored
-from edge_sdk.rollback.checkpoint import Mark
-from edge_sdk.rollback.file_store import FileKeeper
+from edge_sdk.rollback.checkpoint import Checkpoint
+from edge_sdk.rollback.file_store import FileKeyStore
 from edge_sdk.rollback.key_store import WRAPPED_FILE
 from edge_sdk.store.files import write_durably
 
@@ -36,7 +36,7 @@ _HEADER = struct.Struct(f">4s8sI{VECTOR_BYTES}s")  # magic, the key's name and n
 _MAGIC = b"htw1"
 
 
-class AndroidKeeper(FileKeeper):
+class AndroidKeyStore(FileKeyStore):
     """The folder's ``device.wrapped``: the name of a key in the Keystore, and the secret under AES-256-GCM with it.
 
     The mark is in ``device.mark``, as a file keeper keeps it.
@@ -71,7 +71,7 @@ class AndroidKeeper(FileKeeper):
         self._wrap(secret)
         self._secret, self._renewed = secret, True
 
-    def keep_mark(self, mark: Mark, alone: bool = False) -> None:
+    def keep_mark(self, mark: Checkpoint, alone: bool = False) -> None:
         """Move the mark on; for the first time in an opening, replace the key too."""
         super().keep_mark(mark, alone)
         if self._secret is not None and not self._renewed:

@@ -20,7 +20,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import TypeAlias
 
-from edge_sdk.budget.ledger import Kind
+from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.budget.policy import LIFETIME, PER_CAMPAIGN, WINDOW, Cap
 
 Row: TypeAlias = tuple[int, int, int, int]
@@ -39,15 +39,15 @@ _CAP = struct.Struct(">BQQ")
 _ROW = struct.Struct(">qqBq")
 _CAPS = (LIFETIME, PER_CAMPAIGN, WINDOW)  # a cap's kind is written as its place here
 _SIGNS: dict[int, tuple[int, int]] = {  # what a row adds to (committed, spent)
-    Kind.RESERVE: (1, 0),
-    Kind.CHARGE: (0, 1),
-    Kind.RELEASE: (-1, 0),
-    Kind.CARRY: (0, 1),
+    EntryKind.RESERVE: (1, 0),
+    EntryKind.CHARGE: (0, 1),
+    EntryKind.RELEASE: (-1, 0),
+    EntryKind.CARRY: (0, 1),
 }
 
 
 @dataclass(frozen=True)
-class Mark:
+class Checkpoint:
     """How far one store's ledger has come; levels in nanonats.
 
     Attributes:
@@ -77,7 +77,7 @@ class Mark:
             raise ValueError("what a mark counts lies in 0 .. 2^63 - 1")
 
     @classmethod
-    def of(cls, store: bytes, sequence: int, rows: Iterable[Row], caps: Iterable[Cap] = ()) -> Mark:
+    def of(cls, store: bytes, sequence: int, rows: Iterable[Row], caps: Iterable[Cap] = ()) -> Checkpoint:
         """The mark of a whole ledger.
 
         Raises:
@@ -85,12 +85,12 @@ class Mark:
         """
         return cls(store, sequence, *_chained(bytes(HEAD_BYTES), 0, 0, rows), tuple(caps))
 
-    def after(self, row: Row) -> Mark:
+    def after(self, row: Row) -> Checkpoint:
         """The mark once ``row`` is added."""
         counted = _chained(self.head, self.committed, self.spent, [row])
-        return Mark(self.store, self.sequence + 1, *counted, self.caps)
+        return Checkpoint(self.store, self.sequence + 1, *counted, self.caps)
 
-    def follows(self, earlier: Mark) -> bool:
+    def follows(self, earlier: Checkpoint) -> bool:
         """Whether a store that is here may once have been at ``earlier``."""
         return earlier.sequence < self.sequence or earlier == self
 
@@ -102,7 +102,7 @@ class Mark:
         return record + _check(record)
 
     @classmethod
-    def decode(cls, data: bytes) -> Mark | None:
+    def decode(cls, data: bytes) -> Checkpoint | None:
         """The mark that ``data`` begins with; None where it is not a whole one."""
         if len(data) < _HEADER.size or not data.startswith(MAGIC):
             return None
@@ -111,7 +111,7 @@ class Mark:
 
 
 @lru_cache(maxsize=4)  # the same record is read back from the store and from both slots of a file
-def _decoded(data: bytes) -> Mark | None:
+def _decoded(data: bytes) -> Checkpoint | None:
     """The mark that exactly ``data`` is, which begins like one; None where it is none."""
     record, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]
     if check != _check(record):
@@ -119,7 +119,7 @@ def _decoded(data: bytes) -> Mark | None:
     _, store, sequence, head, committed, spent, _ = _HEADER.unpack_from(record)
     try:
         caps = tuple(Cap(_CAPS[kind], *cap) for kind, *cap in _CAP.iter_unpack(record[_HEADER.size :]))
-        return Mark(store, sequence, head, committed, spent, caps)
+        return Checkpoint(store, sequence, head, committed, spent, caps)
     except (IndexError, ValueError):
         return None
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.budget.policy import Cap
 from edge_sdk.errors import StoreError, StoreRestored
-from edge_sdk.rollback.checkpoint import Mark, Row
-from edge_sdk.rollback.host_identity import Instance
-from edge_sdk.rollback.key_store import Keeper
+from edge_sdk.rollback.checkpoint import Checkpoint, Row
+from edge_sdk.rollback.host_identity import HostIdentity
+from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.store.sqlite_errors import advice, not_written
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ MARK = "mark"
 """The setting in which the store keeps it."""
 
 
-class Watch:
+class CheckpointWriter:
     """Follows the ledger and the caps of one open store, by its hooks: whatever changes a row moves the mark.
 
     Attributes:
         trouble: why the mark beside the store is behind; empty where it is not.
     """
 
-    def __init__(self, store: Store, keeper: Keeper, instance: Instance) -> None:
+    def __init__(self, store: Store, keeper: KeyStore, instance: HostIdentity) -> None:
         self.trouble = ""
         self._store = store
         self._keeper = keeper
@@ -156,20 +156,20 @@ class Watch:
         }
 
 
-def written(store: Store) -> Mark:
+def written(store: Store) -> Checkpoint:
     """The mark in the store.
 
     Raises:
         StoreDamaged
     """
     found = store.setting(MARK)
-    mark = Mark.decode(found) if isinstance(found, bytes) else None
+    mark = Checkpoint.decode(found) if isinstance(found, bytes) else None
     if mark is None:
         raise not_written(store.folder)
     return mark
 
 
-def counted(store: Store, fingerprint: bytes, sequence: int) -> Mark:
+def counted(store: Store, fingerprint: bytes, sequence: int) -> Checkpoint:
     """The mark of the rows that there are.
 
     Raises:
@@ -177,7 +177,7 @@ def counted(store: Store, fingerprint: bytes, sequence: int) -> Mark:
     """
     rows = store.rows("SELECT time, campaign, kind, nanonats FROM ledger ORDER BY number")
     try:
-        return Mark.of(fingerprint, sequence, rows, _caps(store))
+        return Checkpoint.of(fingerprint, sequence, rows, _caps(store))
     except ValueError:
         raise not_written(store.folder) from None
 

@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from edge_sdk.rollback.checkpoint import MOST_BYTES, Mark
-from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE, Keeper, require_later
+from edge_sdk.rollback.checkpoint import MOST_BYTES, Checkpoint
+from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE, KeyStore, require_later
 from edge_sdk.store.files import write_durably
 
 SLOT_BYTES = 4096
@@ -19,7 +19,7 @@ SLOT_BYTES = 4096
 FLUSH = getattr(os, "fdatasync", os.fsync)  # the file never grows, so its data are all that is to be flushed
 
 
-class FileKeeper(Keeper):
+class FileKeyStore(KeyStore):
     """Files of the store's folder that only the owner can read, and a second mark elsewhere if one is named.
 
         folder/device.secret     32 bytes
@@ -56,11 +56,11 @@ class FileKeeper(Keeper):
         """Write ``device.secret``."""
         write_durably(self.folder / SECRET_FILE, secret)
 
-    def marks(self) -> dict[str, Mark | None]:
+    def marks(self) -> dict[str, Checkpoint | None]:
         """By path; of the two slots, the one that came later."""
         return {str(path): _kept(path) for path in self._paths}
 
-    def keep_mark(self, mark: Mark, alone: bool = False) -> None:
+    def keep_mark(self, mark: Checkpoint, alone: bool = False) -> None:
         """Write the slot that is older, or both."""
         first: OSError | None = None
         for path in self._paths:  # a second place that is away for a while keeps no mark from the first
@@ -80,13 +80,13 @@ class FileKeeper(Keeper):
         return (*self.files, *(() if self.outside is None else (self.outside,)))
 
 
-def _slots(descriptor: int) -> list[Mark | None]:
+def _slots(descriptor: int) -> list[Checkpoint | None]:
     """What the two slots hold, of a file that was opened just now."""
     data = os.read(descriptor, SLOT_BYTES + MOST_BYTES)
-    return [Mark.decode(data), Mark.decode(data[SLOT_BYTES:])]
+    return [Checkpoint.decode(data), Checkpoint.decode(data[SLOT_BYTES:])]
 
 
-def _newest(slots: list[Mark | None]) -> Mark | None:
+def _newest(slots: list[Checkpoint | None]) -> Checkpoint | None:
     first, second = slots
     return first if first and (second is None or first.sequence >= second.sequence) else second
 
@@ -101,7 +101,7 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _kept(path: Path) -> Mark | None:
+def _kept(path: Path) -> Checkpoint | None:
     try:
         with _opened(path, os.O_RDONLY) as descriptor:
             return _newest(_slots(descriptor))
@@ -109,7 +109,7 @@ def _kept(path: Path) -> Mark | None:
         return None
 
 
-def _keep(path: Path, mark: Mark, alone: bool) -> None:
+def _keep(path: Path, mark: Checkpoint, alone: bool) -> None:
     slot = mark.encode().ljust(SLOT_BYTES, b"\0")
     if alone and not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -34,14 +34,14 @@ _UNKNOWN = bytes(PART_BYTES)
 
 
 @dataclass(frozen=True)
-class Instance:
+class HostIdentity:
     """Where a store lives: two fingerprints of 16 bytes, each zero where it cannot be known."""
 
     machine: bytes = _UNKNOWN
     copy: bytes = _UNKNOWN
 
     @classmethod
-    def of(cls, secret: bytes, database: Path, files: Iterable[Path], machine: Machine) -> Instance:
+    def of(cls, secret: bytes, database: Path, files: Iterable[Path], machine: Machine) -> HostIdentity:
         """Of the store that has this secret, this database, and these files beside it.
 
         The database is not opened for it: closing a file gives up all locks that the process has on it, SQLite's too.
@@ -56,7 +56,7 @@ class Instance:
         return cls(*(_part(secret, name, found) for name, found in (("machine", machine()), ("copy", copy))))
 
     @classmethod
-    def decode(cls, data: bytes) -> Instance:
+    def decode(cls, data: bytes) -> HostIdentity:
         """From ``bytes(instance)``."""
         return cls(data[:PART_BYTES], data[PART_BYTES:])
 
@@ -73,7 +73,7 @@ class Instance:
         """Whether the file system tells a file from its copy."""
         return self.copy != _UNKNOWN
 
-    def moved_to(self, now: Instance) -> bool:
+    def moved_to(self, now: HostIdentity) -> bool:
         """Whether the store that lived here and is at ``now`` is a copy. What was unknown here cannot be missed."""
         return (self.knows_machine and self.machine != now.machine) or (self.knows_copy and self.copy != now.copy)
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from edge_sdk.errors import StoreRestored
-from edge_sdk.rollback.checkpoint import Mark
+from edge_sdk.rollback.checkpoint import Checkpoint
 
 SECRET_FILE, MARK_FILE, WRAPPED_FILE = "device.secret", "device.mark", "device.wrapped"
 """What keepers put into the store's folder."""
 
 
-class Keeper(ABC):
+class KeyStore(ABC):
     """Keeps one device's secret and mark. An app may bring its own: a name of its own, and these methods.
 
     Attributes:
@@ -57,7 +57,7 @@ class Keeper(ABC):
         """
 
     @abstractmethod
-    def marks(self) -> dict[str, Mark | None]:
+    def marks(self) -> dict[str, Checkpoint | None]:
         """The mark, by each place it is kept in; None where there is none that can be read.
 
         Raises:
@@ -65,7 +65,7 @@ class Keeper(ABC):
         """
 
     @abstractmethod
-    def keep_mark(self, mark: Mark, alone: bool = False) -> None:
+    def keep_mark(self, mark: Checkpoint, alone: bool = False) -> None:
         """Keep ``mark`` in every place, on the disk when this returns; a crash leaves it or the one before.
 
         Args:
@@ -80,7 +80,7 @@ class Keeper(ABC):
         """One line: where the secret is, what protects it, and what it is not protected from."""
 
 
-def require_later(mark: Mark, kept: Mark | None, where: str, alone: bool = False) -> None:
+def require_later(mark: Checkpoint, kept: Checkpoint | None, where: str, alone: bool = False) -> None:
     """Return if ``mark`` may take the place of ``kept``, which is in ``where``.
 
     Raises:

@@ -13,8 +13,8 @@ import binascii
 from typing import TYPE_CHECKING
 
 from edge_sdk.errors import StoreError
-from edge_sdk.rollback.checkpoint import Mark
-from edge_sdk.rollback.key_store import Keeper, require_later
+from edge_sdk.rollback.checkpoint import Checkpoint
+from edge_sdk.rollback.key_store import KeyStore, require_later
 
 if TYPE_CHECKING:  # an extra
     from keyring.backend import KeyringBackend
@@ -24,7 +24,7 @@ LEAST_PRIORITY = 1
 """What the keyring package recommends from; fail, null and plain-text files are below."""
 
 
-class KeyringKeeper(Keeper):
+class KeyringKeyStore(KeyStore):
     """Two entries of the service "halftruth" in the person's keyring: NAME, the secret, and NAME.mark.
 
     A store whose folder was deleted is still known here; ``keyring del halftruth NAME`` and NAME.mark make it new.
@@ -52,12 +52,12 @@ class KeyringKeeper(Keeper):
         """Set the entry."""
         self._write(self.entry, secret)
 
-    def marks(self) -> dict[str, Mark | None]:
+    def marks(self) -> dict[str, Checkpoint | None]:
         """The one in the second entry."""
         found = self._read(self._mark)
-        return {f"the keyring's entry {self._mark}": None if found is None else Mark.decode(found)}
+        return {f"the keyring's entry {self._mark}": None if found is None else Checkpoint.decode(found)}
 
-    def keep_mark(self, mark: Mark, alone: bool = False) -> None:
+    def keep_mark(self, mark: Checkpoint, alone: bool = False) -> None:
         """Set the second entry; a keyring keeps nothing of the one before that it could be asked for."""
         for where, kept in self.marks().items():
             require_later(mark, kept, where, alone)

@@ -9,11 +9,11 @@ import os
 from pathlib import Path
 
 from edge_sdk.errors import StoreError
-from edge_sdk.rollback.file_store import FileKeeper
-from edge_sdk.rollback.key_store import SECRET_FILE, WRAPPED_FILE, Keeper
+from edge_sdk.rollback.file_store import FileKeyStore
+from edge_sdk.rollback.key_store import SECRET_FILE, WRAPPED_FILE, KeyStore
 
 
-def keeper_of(address: str, folder: Path) -> Keeper:
+def keeper_of(address: str, folder: Path) -> KeyStore:
     """The keeper of a store in ``folder`` that was made with one of this address.
 
     Raises:
@@ -21,19 +21,19 @@ def keeper_of(address: str, folder: Path) -> Keeper:
     """
     name, _, place = address.partition(" ")
     if name == "file":
-        return FileKeeper(folder, place or None)
+        return FileKeyStore(folder, place or None)
     if name == "keyring":
-        from edge_sdk.rollback.keyring_store import KeyringKeeper
+        from edge_sdk.rollback.keyring_store import KeyringKeyStore
 
-        return KeyringKeeper(place)
+        return KeyringKeyStore(place)
     if name == "android":
-        from edge_sdk.rollback.android_store import AndroidKeeper
+        from edge_sdk.rollback.android_store import AndroidKeyStore
 
-        return AndroidKeeper(folder)
+        return AndroidKeyStore(folder)
     raise StoreError(f"the secret of the store in {folder} is kept by {name!r}: open it with that keeper")
 
 
-def usual_keeper(folder: Path) -> Keeper:
+def usual_keeper(folder: Path) -> KeyStore:
     """The keeper of a store that does not say: by what is left in the folder; of a new one, the Keystore on Android,
     elsewhere a file.
 

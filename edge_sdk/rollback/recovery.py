@@ -17,12 +17,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from edge_sdk.budget.ledger import Kind
+from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
-from edge_sdk.rollback.checkpoint import HEAD_BYTES, Mark, lowest
+from edge_sdk.rollback.checkpoint import HEAD_BYTES, Checkpoint, lowest
 from edge_sdk.rollback.checkpointing import counted
 from edge_sdk.rollback.host_identity import Machine
-from edge_sdk.rollback.key_store import Keeper
+from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.rollback.known_key_stores import keeper_of, usual_keeper
 from edge_sdk.rollback.store_identity import checked, fingerprint, instance_of, keeper_given, settle
 from edge_sdk.store.files import sync
@@ -37,7 +37,7 @@ def adopt(
     place: str | os.PathLike[str],
     urandom: Callable[[int], bytes],
     now: int,
-    keeper: Keeper | None = None,
+    keeper: KeyStore | None = None,
     machine: Machine | None = None,
 ) -> None:
     """Make a restored, copied or damaged store one that opens.
@@ -60,7 +60,7 @@ def adopt(
 
 
 def _adopt(
-    folder: Path, urandom: Callable[[int], bytes], now: int, given: Keeper | None, machine: Machine | None
+    folder: Path, urandom: Callable[[int], bytes], now: int, given: KeyStore | None, machine: Machine | None
 ) -> None:
     """Adopt a store whose database is whole, or is not there."""
     store = Store.connect(folder)
@@ -83,7 +83,7 @@ def _adopt(
         store.close()
 
 
-def _take_over(store: Store, made: bool, keeper: Keeper, secret: bytes | None, now: int) -> Mark:
+def _take_over(store: Store, made: bool, keeper: KeyStore, secret: bytes | None, now: int) -> Checkpoint:
     """Empty all but what outlasts a campaign, and count as spent what was reserved here or by the mark.
 
     Raises:
@@ -107,15 +107,15 @@ def _take_over(store: Store, made: bool, keeper: Keeper, secret: bytes | None, n
         "sum(CASE kind WHEN 4 THEN nanonats ELSE 0 END) FROM ledger GROUP BY campaign"
     )
     add = "INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?)"
-    store.execute("DELETE FROM ledger WHERE kind = ?", Kind.CHARGE)
+    store.execute("DELETE FROM ledger WHERE kind = ?", EntryKind.CHARGE)
     for campaign, uncarried in totals:
         if uncarried:
-            store.execute(add, time, campaign, Kind.CARRY, uncarried)
+            store.execute(add, time, campaign, EntryKind.CARRY, uncarried)
     lost = max(mark.committed for mark in marks) - here
     if lost:
         store.execute("INSERT OR IGNORE INTO known VALUES (?, zeroblob(32))", NOBODYS)
-        store.execute(add, time, NOBODYS, Kind.RESERVE, lost)
-        store.execute(add, time, NOBODYS, Kind.CARRY, lost)
+        store.execute(add, time, NOBODYS, EntryKind.RESERVE, lost)
+        store.execute(add, time, NOBODYS, EntryKind.CARRY, lost)
     for cap in lowest(mark.caps for mark in marks):
         store.execute(
             "INSERT INTO cap VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET nanonats = excluded.nanonats",
@@ -129,7 +129,7 @@ def _take_over(store: Store, made: bool, keeper: Keeper, secret: bytes | None, n
     return counted(store, marks[0].store, max(mark.sequence for mark in marks) + 1)
 
 
-def _secret_left(keeper: Keeper, folder: Path, written: bytes | None) -> bytes | None:
+def _secret_left(keeper: KeyStore, folder: Path, written: bytes | None) -> bytes | None:
     """The secret, where it is not lost with the machine that could read it.
 
     Raises:
@@ -146,7 +146,7 @@ def _secret_left(keeper: Keeper, folder: Path, written: bytes | None) -> bytes |
     return found
 
 
-def _set_aside(folder: Path, given: Keeper | None) -> None:
+def _set_aside(folder: Path, given: KeyStore | None) -> None:
     """Move a damaged database away, once the mark says all that can be read in it.
 
     Raises:
@@ -162,7 +162,7 @@ def _set_aside(folder: Path, given: Keeper | None) -> None:
     committed = max(mark.committed for mark in marks)
     sequence = max(mark.sequence for mark in marks) + 1
     caps = lowest(mark.caps for mark in marks)
-    keeper.keep_mark(Mark(marks[0].store, sequence, bytes(HEAD_BYTES), committed, committed, caps), alone=True)
+    keeper.keep_mark(Checkpoint(marks[0].store, sequence, bytes(HEAD_BYTES), committed, committed, caps), alone=True)
     number = next(number for number in itertools.count(1) if not (folder / f"{QUARANTINE}{number}").exists())
     aside = folder / f"{QUARANTINE}{number}"
     aside.mkdir(mode=0o700)
@@ -172,7 +172,7 @@ def _set_aside(folder: Path, given: Keeper | None) -> None:
     sync(folder)
 
 
-def _salvaged(folder: Path) -> tuple[Mark | None, str | None]:
+def _salvaged(folder: Path) -> tuple[Checkpoint | None, str | None]:
     """The mark, and the keeper's address, as far as a damaged database can be read."""
     mark = address = None
     connection = sqlite3.connect(folder / DATABASE_FILE)
@@ -180,7 +180,7 @@ def _salvaged(folder: Path) -> tuple[Mark | None, str | None]:
         settings = dict(connection.execute("SELECT name, value FROM setting"))
         address = settings.get("keeper")
         if "mark" in settings:
-            mark = Mark.decode(settings["mark"])
+            mark = Checkpoint.decode(settings["mark"])
     return mark, address
 
 

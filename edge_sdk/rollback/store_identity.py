@@ -15,18 +15,18 @@ from hashlib import sha256
 from pathlib import Path
 
 from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
-from edge_sdk.rollback.checkpoint import Mark
-from edge_sdk.rollback.checkpointing import MARK, Watch, counted, written
-from edge_sdk.rollback.file_store import FileKeeper
-from edge_sdk.rollback.host_identity import Instance, Machine, this_machine
-from edge_sdk.rollback.key_store import Keeper, require_later
+from edge_sdk.rollback.checkpoint import Checkpoint
+from edge_sdk.rollback.checkpointing import MARK, CheckpointWriter, counted, written
+from edge_sdk.rollback.file_store import FileKeyStore
+from edge_sdk.rollback.host_identity import HostIdentity, Machine, this_machine
+from edge_sdk.rollback.key_store import KeyStore, require_later
 from edge_sdk.rollback.known_key_stores import keeper_of, usual_keeper
 from edge_sdk.store.sqlite import DATABASE_FILE, SECRET_BYTES, Store
 from edge_sdk.store.sqlite_errors import not_the_secret, not_written
 
 
 def open_store(
-    folder: Path, urandom: Callable[[int], bytes], keeper: Keeper | None = None, machine: Machine | None = None
+    folder: Path, urandom: Callable[[int], bytes], keeper: KeyStore | None = None, machine: Machine | None = None
 ) -> Store:
     """The store in a folder, made if there is none.
 
@@ -53,7 +53,7 @@ def _identify(
     folder: Path,
     made: bool,
     urandom: Callable[[int], bytes],
-    given: Keeper | None,
+    given: KeyStore | None,
     machine: Machine | None,
 ) -> None:
     """Read or make the secret of a store, and begin its watch; part of the caller's transaction.
@@ -93,7 +93,7 @@ def _identify(
     settle(store, secret, mark, keeper, here or instance_of(folder, secret, keeper, machine))
 
 
-def settle(store: Store, secret: bytes, mark: Mark, keeper: Keeper, instance: Instance) -> None:
+def settle(store: Store, secret: bytes, mark: Checkpoint, keeper: KeyStore, instance: HostIdentity) -> None:
     """Write down whose store this is, where it is and how far it is, where that changed; and watch it from here on."""
     settled: dict[str, bytes | str] = {
         "secret": mark.store,
@@ -104,10 +104,10 @@ def settle(store: Store, secret: bytes, mark: Mark, keeper: Keeper, instance: In
     for name, value in settled.items():
         if store.setting(name) != value:
             store.set(name, value)
-    store.secret, store.hooks = secret, Watch(store, keeper, instance)
+    store.secret, store.hooks = secret, CheckpointWriter(store, keeper, instance)
 
 
-def keeper_given(store: Store, folder: Path, given: Keeper | None) -> Keeper:
+def keeper_given(store: Store, folder: Path, given: KeyStore | None) -> KeyStore:
     """The keeper the store was made with; a new store's is the given one, or the usual one.
 
     A second place for the mark may be named later.
@@ -121,19 +121,19 @@ def keeper_given(store: Store, folder: Path, given: Keeper | None) -> Keeper:
     if given is None or given.address == address:
         return given or keeper_of(address, folder)
     kind = address.partition(" ")[0]
-    if given.name != kind or kind != FileKeeper.name:
+    if given.name != kind or kind != FileKeyStore.name:
         raise StoreError(
             f"the secret of the store in {folder} is kept by {address!r}, not by {given.address!r}: name no keeper"
         )
-    return keeper_of(address, folder) if given.address == FileKeeper.name else given
+    return keeper_of(address, folder) if given.address == FileKeyStore.name else given
 
 
-def instance_of(folder: Path, secret: bytes, keeper: Keeper, machine: Machine | None) -> Instance:
+def instance_of(folder: Path, secret: bytes, keeper: KeyStore, machine: Machine | None) -> HostIdentity:
     """Where the store is now."""
-    return Instance.of(secret, folder / DATABASE_FILE, keeper.files, machine or this_machine)
+    return HostIdentity.of(secret, folder / DATABASE_FILE, keeper.files, machine or this_machine)
 
 
-def checked(store: Store, known: bytes, made: bool) -> Mark:
+def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
     """The mark written with the ledger, which its rows must lead to; of a new store, the first mark.
 
     Args:
@@ -155,7 +155,7 @@ def fingerprint(secret: bytes) -> bytes:
     return sha256(b"halftruth/1/secret-fingerprint" + secret).digest()
 
 
-def _require_new(folder: Path, marks: dict[str, Mark | None], secret: bytes | None) -> None:
+def _require_new(folder: Path, marks: dict[str, Checkpoint | None], secret: bytes | None) -> None:
     """A folder without a database must not be what is left of a store that counted something.
 
     Raises:
@@ -174,7 +174,7 @@ def _require_new(folder: Path, marks: dict[str, Mark | None], secret: bytes | No
         )
 
 
-def _require_marked(folder: Path, mark: Mark, marks: dict[str, Mark | None], expected: set[str]) -> None:
+def _require_marked(folder: Path, mark: Checkpoint, marks: dict[str, Checkpoint | None], expected: set[str]) -> None:
     """A store that is at ``mark`` must not be an older state of itself, nor another's.
 
     Args:
@@ -191,14 +191,14 @@ def _require_marked(folder: Path, mark: Mark, marks: dict[str, Mark | None], exp
             )
 
 
-def _require_here(store: Store, folder: Path, secret: bytes, keeper: Keeper, machine: Machine | None) -> Instance:
+def _require_here(store: Store, folder: Path, secret: bytes, keeper: KeyStore, machine: Machine | None) -> HostIdentity:
     """Where the store lives, which must be where it lived.
 
     Raises:
         StoreRestored
     """
     now, found = instance_of(folder, secret, keeper, machine), store.setting("instance")
-    if found is None or Instance.decode(found).moved_to(now):
+    if found is None or HostIdentity.decode(found).moved_to(now):
         raise StoreRestored(
             f"the store in {folder} was copied, from another machine or from another folder, or restored: go on with "
             "the one it was copied from; or adopt this one, if that one is gone"

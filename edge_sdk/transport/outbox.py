@@ -19,13 +19,13 @@ from edge_sdk.campaigns.known import Campaigns
 from edge_sdk.errors import NothingQueued, StoreError, UnknownCampaign
 from edge_sdk.store.files import write_durably
 from edge_sdk.store.sqlite import Store
-from edge_sdk.transport.queue import CampaignId, Queue, Randomness
+from edge_sdk.transport.queue import CampaignId, Randomness, UploadQueue
 
 if TYPE_CHECKING:  # loaded with the first upload: an app that only answers needs no network
     from edge_sdk.transport.upload import Opener, Sent
 
 
-class Outbox(Queue):
+class Outbox(UploadQueue):
     """The queue of one store, and the ways out of it."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time, urandom: Randomness = os.urandom) -> None:

@@ -75,7 +75,7 @@ class Upload:
 
 
 @dataclass(frozen=True)
-class Destination:
+class UploadAddress:
     """Where the envelopes of one campaign go.
 
     Attributes:
@@ -91,7 +91,7 @@ class Destination:
     envelopes: int
 
 
-class Queue:
+class UploadQueue:
     """The queue of one store. ``campaign`` is the store's number of one."""
 
     def __init__(self, store: Store) -> None:
@@ -143,14 +143,14 @@ class Queue:
 
     # Uploads
 
-    def destinations(self) -> list[Destination]:
+    def destinations(self) -> list[UploadAddress]:
         """Where what waits is to go, by campaign; the one that waits longest is first."""
         rows = self.store.rows(
             "SELECT outbox.campaign, id, addresses, count(*) FROM outbox JOIN joined USING (campaign) "
             "JOIN known ON known.number = outbox.campaign GROUP BY outbox.campaign ORDER BY min(outbox.number)"
         )
         return [
-            Destination(int(campaign), bytes(campaign_id), tuple(addresses.split()), int(count))
+            UploadAddress(int(campaign), bytes(campaign_id), tuple(addresses.split()), int(count))
             for campaign, campaign_id, addresses, count in rows
         ]
 

@@ -29,7 +29,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from edge_sdk.transport.address import Address, address
-from edge_sdk.transport.queue import Destination, Queue, Randomness, Trouble, Upload
+from edge_sdk.transport.queue import Randomness, Trouble, Upload, UploadAddress, UploadQueue
 
 TIMEOUT_SECONDS = 30
 FIRST_SECONDS, MOST_SECONDS = 60, 24 * 3600
@@ -115,7 +115,7 @@ class _Hopeless(Exception):
 
 
 def send(
-    queue: Queue,
+    queue: UploadQueue,
     url: str | None,
     campaign: int | None,
     now: float,
@@ -132,7 +132,7 @@ def send(
 
 
 def _send_campaign(
-    queue: Queue, waiting: Destination, only: Address | None, now: float, urandom: Randomness, opener: Opener
+    queue: UploadQueue, waiting: UploadAddress, only: Address | None, now: float, urandom: Randomness, opener: Opener
 ) -> Iterator[Attempt]:
     """Uploads of one campaign until nothing waits or something stays."""
     addresses = [address(text) for text in waiting.addresses]
@@ -158,7 +158,7 @@ def _send_campaign(
 
 
 def _offer(
-    queue: Queue, upload: Upload, to: Iterable[Address], opener: Opener, now: float
+    queue: UploadQueue, upload: Upload, to: Iterable[Address], opener: Opener, now: float
 ) -> tuple[int, Attempt | None]:
     """Offer an upload to each address in turn until nothing is left of it.
 

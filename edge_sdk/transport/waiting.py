@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edge_sdk.campaigns.known import Campaigns
-from edge_sdk.transport.queue import Queue, Trouble
+from edge_sdk.transport.queue import Trouble, UploadQueue
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Waiting:
         return f"attempts that failed: {self.failures}" if self.failures else "ready to be sent"
 
 
-def waiting(queue: Queue) -> list[Waiting]:
+def waiting(queue: UploadQueue) -> list[Waiting]:
     """What waits to leave, campaign by campaign; the one that waits longest is first. Nothing is attempted."""
     campaigns, found = Campaigns(queue.store), []
     for one in queue.destinations():

@@ -33,7 +33,7 @@ class TooLarge(HalftruthError):
 
 
 @dataclass(frozen=True)
-class Column:
+class OutputClass:
     """A class of outputs that a prior sees alike.
 
     Attributes:
@@ -110,7 +110,7 @@ class Structure:
         """log2 of what the weights of a profile sum to."""
         return self.channel.scale
 
-    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """All outputs by class; among them some that are never seen.
 
         Args:
@@ -121,14 +121,14 @@ class Structure:
             masses: dict[int, int] = {}
             for weight, mass in zip(self.column(y), prior, strict=True):
                 masses[weight] = masses.get(weight, 0) + mass
-            yield Column(y, 1, tuple(masses.items()))
+            yield OutputClass(y, 1, tuple(masses.items()))
 
     @property
     def lift_steps(self) -> int:
         """Steps of the worst ratios over all ``lifts`` and priors near one (SPEC 6.11)."""
         return 2 * self.channel.inputs * self.channel.outputs
 
-    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+    def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Columns, among them those where a weight is largest, and least, beside the mean under any prior that is
         reached from ``prior`` by moving mass or by factors, the same for all inputs.
 

@@ -7,7 +7,7 @@ once. What they ask of a channel: protocol.channels.structure, and each family's
 from __future__ import annotations
 
 from protocol.channels.registry import structure_of
-from protocol.channels.structure import MOST_STEPS, Column, Structure, TooLarge
+from protocol.channels.structure import MOST_STEPS, OutputClass, Structure, TooLarge
 from protocol.levels.leakage import bits_above, maximal_leakage, mutual_information
 from protocol.levels.level import Delta, Level, above, log_above
 from protocol.levels.metric import METRICS, Metric
@@ -20,12 +20,41 @@ from protocol.levels.priors import (
     information_in_ratio,
 )
 from protocol.levels.pufferfish import Distinction, Pufferfish, Scenario, pufferfish
-from protocol.levels.survey import Asked, Row, Survey, as_json, survey, survey_of, uniform
+from protocol.levels.survey import DeltaRow, LevelSurvey, SurveyRequest, as_json, survey, survey_of, uniform
 
 __all__ = [
-    "METRICS", "MOST_STEPS",
-    "Asked", "Column", "Delta", "Distinction", "Level", "Metric", "Pufferfish", "Row", "Scenario", "Structure",
-    "Survey", "TooLarge", "above", "as_json", "belief", "bits_above", "delta", "geo", "identifiability", "information",
-    "information_delta", "information_in_ball", "information_in_ratio", "ldp", "log_above", "maximal_leakage",
-    "mutual_information", "pufferfish", "structure_of", "survey", "survey_of", "uniform",
+    "METRICS",
+    "MOST_STEPS",
+    "Delta",
+    "DeltaRow",
+    "Distinction",
+    "Level",
+    "LevelSurvey",
+    "Metric",
+    "OutputClass",
+    "Pufferfish",
+    "Scenario",
+    "Structure",
+    "SurveyRequest",
+    "TooLarge",
+    "above",
+    "as_json",
+    "belief",
+    "bits_above",
+    "delta",
+    "geo",
+    "identifiability",
+    "information",
+    "information_delta",
+    "information_in_ball",
+    "information_in_ratio",
+    "ldp",
+    "log_above",
+    "maximal_leakage",
+    "mutual_information",
+    "pufferfish",
+    "structure_of",
+    "survey",
+    "survey_of",
+    "uniform",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from protocol.levels.pufferfish import Distinction, Pufferfish, pufferfish
 
 
 @dataclass(frozen=True)
-class Asked:
+class SurveyRequest:
     """What a survey looks at.
 
     Attributes:
@@ -38,7 +38,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Row:
+class DeltaRow:
     """The deltas at one epsilon; None where they are not computed.
 
     Attributes:
@@ -52,7 +52,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Survey:
+class LevelSurvey:
     """What was found.
 
     Attributes:
@@ -66,7 +66,7 @@ class Survey:
 
     levels: dict[str, Level]
     missing: dict[str, str]
-    curve: tuple[Row, ...]
+    curve: tuple[DeltaRow, ...]
     belief: tuple[Fraction, Fraction] | None
     distinction: Distinction | None
 
@@ -77,7 +77,7 @@ class Survey:
         return None if found is None else leakage.bits_above(found)
 
 
-def survey(structure: Structure, asked: Asked) -> Survey:
+def survey(structure: Structure, asked: SurveyRequest) -> LevelSurvey:
     """All levels of a channel.
 
     Raises:
@@ -124,7 +124,7 @@ def survey(structure: Structure, asked: Asked) -> Survey:
     else:
         look("pufferfish", lambda: distinguish(puffer))
     curve = tuple(
-        Row(
+        DeltaRow(
             epsilon,
             delta("delta-ldp", lambda at=epsilon: pairs.delta(structure, at)),  # type: ignore[misc]
             delta("delta-lip", lambda at=epsilon: priors.information_delta(structure, prior, at)),  # type: ignore[misc]
@@ -137,10 +137,10 @@ def survey(structure: Structure, asked: Asked) -> Survey:
         believed = before, max(before, priors.belief(structure, prior))
     except TooLarge as error:
         missing["belief"] = str(error)
-    return Survey(levels, missing, curve, believed, distinctions[0] if distinctions else None)
+    return LevelSurvey(levels, missing, curve, believed, distinctions[0] if distinctions else None)
 
 
-def survey_of(structures: Sequence[Structure], asked: Asked) -> Survey:
+def survey_of(structures: Sequence[Structure], asked: SurveyRequest) -> LevelSurvey:
     """All levels of a campaign: of its channel, or of its classes' channels the worst of each.
 
     Which class a person is in is public, so nothing is compared between classes, and nothing is told by a class.
@@ -165,12 +165,12 @@ def survey_of(structures: Sequence[Structure], asked: Asked) -> Survey:
             x, other = (None if at is None else at + worst * size for at in (level.x, level.other))
             levels[name] = replace(level, x=x, other=other, y=None if level.y is None else level.y + first[worst])
     curve = tuple(
-        Row(rows[0].epsilon, _worst([row.ldp for row in rows], size), _worst([row.lip for row in rows], size))
+        DeltaRow(rows[0].epsilon, _worst([row.ldp for row in rows], size), _worst([row.lip for row in rows], size))
         for rows in zip(*(one.curve for one in found), strict=True)
     )
     beliefs = [one.belief for one in found if one.belief is not None]
     distinctions = [one.distinction for one in found if one.distinction is not None]
-    return Survey(
+    return LevelSurvey(
         levels,
         missing,
         curve,
@@ -194,7 +194,7 @@ def _worst(deltas: Sequence[Delta | None], size: int) -> Delta | None:
     return replace(worst, x=worst.x + place * size, other=other)
 
 
-def as_json(found: Survey, channel: Channel) -> dict[str, object]:
+def as_json(found: LevelSurvey, channel: Channel) -> dict[str, object]:
     """The machine-readable form: nats, rounded up; null where infinite. What was not computed is under ``missing``.
 
     Args:

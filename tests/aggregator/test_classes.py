@@ -19,7 +19,7 @@ from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.query import weighted
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
-from aggregator.families.decoder import Staircase
+from aggregator.families.decoder import BinomialSteps
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
@@ -254,7 +254,7 @@ def test_steps_without_height_are_none() -> None:
     """The levels of a staircase are those its steps lead to, whatever count stands beside a step without height."""
     heights = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
     counts = np.array([[4, 9], [10, 5], [6, 1]])
-    levels, times = _levels_of(Staircase(np.array([-1.0, 0.0]), heights, counts, 10))
+    levels, times = _levels_of(BinomialSteps(np.array([-1.0, 0.0]), heights, counts, 10))
     for x, law in ((0, {2.0: 4, 0.0: 2, -1.0: 4}), (1, {3.0: 5, 0.0: 5})):
         found = Counter()
         for level, count in zip(levels[:, x].tolist(), times[:, x].tolist(), strict=True):

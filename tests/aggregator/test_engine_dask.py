@@ -32,7 +32,7 @@ from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import randomized_response
 from aggregator.intake import enrolments, ranges, shards, signatures, slots
-from aggregator.intake.deduplicate import Offer
+from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
 from aggregator.intake.verified import NAME
@@ -359,7 +359,7 @@ def test_shards_hold_what_was_offered(seed, number, words):
         word = np.array([None if rng.random() < 0.3 else rng.bytes(3) for _ in range(total)], dtype=object)
         columns = [rng.integers(0, high, total) for high in (2, 2**20, 2**16, 2**40)]
         offers.append(
-            Offer(("a", "b"), len(counts), report_of, columns[0], columns[1], key, columns[2], columns[3],
+            Candidates(("a", "b"), len(counts), report_of, columns[0], columns[1], key, columns[2], columns[3],
                   word if words else None)
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ import pytest
 from aggregator.estimate.interval import clopper_pearson, intervals, quantile, standard_errors
 from aggregator.families.bits import recipe as unary
 from aggregator.families.blocks.recipe import high_low, in_blocks
-from aggregator.families.decoder import Staircase
+from aggregator.families.decoder import BinomialSteps
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.noise import recipe as noise
 from aggregator.families.projective.recipe import projective
@@ -150,7 +150,7 @@ def all_intervals(given, counts, alpha, n=REPORTS):
     steps = np.einsum("bm,msk->sbk", counts.astype(float), reaches.astype(float), optimize=True)
     steps = np.rint(steps).astype(np.int64) + n * ground.counts[:, None]
     batches = len(counts)
-    joined = Staircase(
+    joined = BinomialSteps(
         np.tile(ground.base, batches), np.tile(ground.heights, batches), steps.reshape(len(steps), -1), n
     )
     raw, se = estimates(given, counts, n), dense_errors(given, counts, n)
@@ -313,7 +313,7 @@ def test_exact_intervals_hold_where_normal_ones_fail():
     se = np.sqrt(counts / n * (1 - counts / n) / n) / truth
     z = quantile(ALPHA)
     normal = (np.abs(raw) > z * se).mean()
-    stairs = Staircase(np.full(20_000, -cover / truth), np.full((1, 20_000), 1 / truth), counts[np.newaxis], n)
+    stairs = BinomialSteps(np.full(20_000, -cover / truth), np.full((1, 20_000), 1 / truth), counts[np.newaxis], n)
     low, high = intervals(stairs, raw, se, ALPHA)
     exact = ((low > 0) | (high < 0)).mean()
     assert normal == pytest.approx(0.61, abs=0.02)

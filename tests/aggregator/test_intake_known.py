@@ -13,7 +13,7 @@ from aggregator.intake import ingest as intake
 from aggregator.intake import shards, signatures, validate
 from aggregator.intake.chunk import Gathering
 from aggregator.intake.compact import compact
-from aggregator.intake.deduplicate import Offer
+from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
 from aggregator.intake.signatures import LEAST, verifier
@@ -185,7 +185,7 @@ def offer(rng, devices, reports):
         key, period, slot = int(devices[rng.integers(len(devices))]), rng.integers(2), rng.integers(6)
         columns += [(number, 0, period, key, slot + more, 1) for more in range(rng.integers(1, 5))]
     report_, campaign_, period, key, slot, output = np.array(columns, dtype=np.int64).T
-    return Offer((PLAIN.id.hex(),), reports, report_, campaign_, period, key, slot, output, None)
+    return Candidates((PLAIN.id.hex(),), reports, report_, campaign_, period, key, slot, output, None)
 
 
 @pytest.mark.parametrize("most", [10**6, 150])

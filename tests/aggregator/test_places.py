@@ -17,7 +17,7 @@ from aggregator.cli.shell import halftruth
 from aggregator.intake.files import IntakeError, batch_files
 from aggregator.receive.inbox import NoInbox, inbox_of
 from aggregator.storage import places, tables
-from aggregator.storage.places import PlaceError, Remote, StoreError, below, place
+from aggregator.storage.places import ObjectStoreError, PlaceError, Remote, below, place
 from aggregator.storage.tables import REPORTS, StudyError
 from aggregator.study import Study
 from protocol.keys import public_line
@@ -183,7 +183,7 @@ def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatc
     silence = pytest.raises(StudyError, match="the object store does not answer; AWS_ENDPOINT_URL")
     with speaking_to("http://127.0.0.1:9"), silence:
         Study.open(study.path)
-    with pytest.raises(StoreError, match="NoSuchBucket"):
+    with pytest.raises(ObjectStoreError, match="NoSuchBucket"):
         batch_files(["s3://no-such-bucket/inbox"])
     with pytest.raises(StudyError, match="NoSuchBucket"):
         tables.snapshot(Remote("no-such-bucket", "study") / REPORTS)

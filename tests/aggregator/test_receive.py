@@ -41,9 +41,9 @@ from aggregator.receive import server as server_module
 from aggregator.receive.app import application
 from aggregator.receive.fingerprints import Counted, fingerprints, numbers
 from aggregator.receive.limits import CLIENTS, Limits
-from aggregator.receive.receipts import MOST_ASKED, Question, look_over
+from aggregator.receive.receipts import MOST_ASKED, CountedQuery, look_over
 from aggregator.receive.server import STOP_SECONDS, BadAddress, Deadlines, Tls, bind, is_loopback, server, url
-from aggregator.receive.view import View
+from aggregator.receive.view import StudySnapshot
 from aggregator.simulation import Truth, population
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS, snapshot
@@ -129,7 +129,7 @@ def raw(address, data):
 
 def counted(study, body):
     """Which reports of a batch the study says that it has counted."""
-    question, view = Question.of(body), View(study)
+    question, view = CountedQuery.of(body), StudySnapshot(study)
     view.ask(view.campaigns)
     view.look()
     known = asyncio.run(view.answers(view.campaigns, 0))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from edge_sdk.__main__ import main
 from edge_sdk.disclosure import exposure
-from edge_sdk.disclosure.exposure import Exposure, Law, Told
+from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
 from protocol import exact, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks, Hadamard, Table
@@ -46,7 +46,7 @@ def together(*told: tuple[object, int], budgets: MinId | None = None, size: int 
     """What so many draws from each channel told."""
     domain = Values(tuple(f"v{x}" for x in range(size)))
     parts = tuple(
-        Told(bytes([n]), f"{n}", domain, {Law(Identity(), channel): times}, 0, budgets)
+        CampaignExposure(bytes([n]), f"{n}", domain, {Law(Identity(), channel): times}, 0, budgets)
         for n, (channel, times) in enumerate(told)
     )
     return Exposure(domain, bytes(DITHER_BYTES), parts, 0)
@@ -119,7 +119,9 @@ def test_a_coarse_view_tells_nothing_of_what_it_joins() -> None:
     halves, plain = Law(Coarse(2), response(3, NAT)), Law(Identity(), response(5, NAT // 2))
 
     def told(*laws: Law) -> Exposure:
-        return Exposure(domain, bytes(DITHER_BYTES), tuple(Told(b"t", "t", domain, {law: 2}) for law in laws), 0)
+        return Exposure(
+            domain, bytes(DITHER_BYTES), tuple(CampaignExposure(b"t", "t", domain, {law: 2}) for law in laws), 0
+        )
 
     alone, both = told(halves), told(halves, plain)
     for x, other in permutations(range(5), 2):
@@ -143,13 +145,13 @@ def test_budgets_of_values_add_up() -> None:
         [Fraction(3, 10), Fraction(3, 10), Fraction(4, 10)],
     ])  # fmt: skip
     domain = Values(("a", "b", "c"))
-    graded = Told(b"g", "graded", domain, {Law(Identity(), table): 2}, 0, notion)
-    plain = Told(b"p", "plain", domain, {Law(Identity(), response(3, NAT // 2)): 3}, NAT // 4)
+    graded = CampaignExposure(b"g", "graded", domain, {Law(Identity(), table): 2}, 0, notion)
+    plain = CampaignExposure(b"p", "plain", domain, {Law(Identity(), response(3, NAT // 2)): 3}, NAT // 4)
     found = Exposure(domain, bytes(DITHER_BYTES), (graded, plain), 0)
     assert found.budgets == tuple(2 * budget + 3 * (NAT // 2) + NAT // 4 for budget in budgets)
     for x, other in permutations(range(3), 2):
         assert found.pair(x, other).nanonats <= min(found.budgets[x], found.budgets[other])
-    unbounded = Told(b"u", "unbounded", domain, {}, None)
+    unbounded = CampaignExposure(b"u", "unbounded", domain, {}, None)
     assert Exposure(found.domain, found.dither, (graded, unbounded), 0).budgets is None
 
 
@@ -159,7 +161,7 @@ def test_43750_values_are_never_compared_pair_by_pair_where_that_takes_long() ->
     numerator, one = exact.exp_lower(NAT), 1 << exact.EXP_BITS
     hadamard = Hadamard((numerator << 64) // (numerator + one), domain.size)
     laws = ({Law(Identity(), hadamard): 2}, {Law(Identity(), response(domain.size, NAT)): 1})
-    told = tuple(Told(bytes([n]), "t", domain, draws) for n, draws in enumerate(laws))
+    told = tuple(CampaignExposure(bytes([n]), "t", domain, draws) for n, draws in enumerate(laws))
     found = Exposure(domain, bytes(DITHER_BYTES), told, 0)
     assert 3 * NAT - 100 <= found.worst.nanonats <= 3 * NAT
     assert found.worst.x is None

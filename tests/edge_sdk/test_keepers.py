@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
 from edge_sdk.errors import StoreError, StoreRestored
-from edge_sdk.rollback.android_store import AndroidKeeper
-from edge_sdk.rollback.checkpoint import Mark
+from edge_sdk.rollback.android_store import AndroidKeyStore
+from edge_sdk.rollback.checkpoint import Checkpoint
 from edge_sdk.rollback.checkpointing import written
-from edge_sdk.rollback.file_store import FileKeeper
-from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE, WRAPPED_FILE, Keeper
-from edge_sdk.rollback.keyring_store import KeyringKeeper
+from edge_sdk.rollback.file_store import FileKeyStore
+from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE, WRAPPED_FILE, KeyStore
+from edge_sdk.rollback.keyring_store import KeyringKeyStore
 from edge_sdk.rollback.known_key_stores import usual_keeper
 from edge_sdk.store.sqlite import DATABASE_FILE
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
@@ -211,10 +211,10 @@ def use(place, clock, period: int = 0, **options) -> float:
 # Every keeper
 
 KEEPERS = {
-    "file": FileKeeper,
-    "file and another": lambda place: FileKeeper(place, place.parent / "elsewhere" / "mark"),
-    "keyring": lambda place: KeyringKeeper(str(place)),
-    "android": AndroidKeeper,
+    "file": FileKeyStore,
+    "file and another": lambda place: FileKeyStore(place, place.parent / "elsewhere" / "mark"),
+    "keyring": lambda place: KeyringKeyStore(str(place)),
+    "android": AndroidKeyStore,
 }
 each_keeper = pytest.mark.parametrize("make", KEEPERS.values(), ids=KEEPERS)
 
@@ -223,11 +223,11 @@ each_keeper = pytest.mark.parametrize("make", KEEPERS.values(), ids=KEEPERS)
 def test_a_keeper_keeps_what_it_was_given(make, place, ring, phone) -> None:
     """A secret and a mark come back as they were; before there are any there is nothing; the mark goes on only."""
     place.mkdir(parents=True)
-    keeper: Keeper = make(place)
+    keeper: KeyStore = make(place)
     assert keeper.secret() is None
     assert set(keeper.marks().values()) == {None}
     keeper.keep_secret(bytes(range(32)))
-    marks = [Mark(bytes(32), sequence, bytes(32), 9, sequence) for sequence in range(1, 6)]
+    marks = [Checkpoint(bytes(32), sequence, bytes(32), 9, sequence) for sequence in range(1, 6)]
     keeper.keep_mark(marks[0], alone=True)
     for mark in marks[1:]:
         keeper.keep_mark(mark)
@@ -235,7 +235,7 @@ def test_a_keeper_keeps_what_it_was_given(make, place, ring, phone) -> None:
         with pytest.raises(StoreRestored, match="older state"):
             keeper.keep_mark(marks[0])
         with pytest.raises(StoreRestored, match="another store"):
-            keeper.keep_mark(Mark(bytes(31) + b"1", 99, bytes(32), 0, 0))
+            keeper.keep_mark(Checkpoint(bytes(31) + b"1", 99, bytes(32), 0, 0))
         assert set(keeper.marks().values()) == {mark}
     assert make(place).secret() == bytes(range(32))
     assert str(place) in keeper.say()
@@ -280,8 +280,8 @@ def test_forgetting_works_with_every_keeper(make, place, clock, ring, phone) -> 
 
 def test_a_keeper_of_another_kind_is_refused(place, clock, ring, phone) -> None:
     """A secret does not move: naming another keeper later is an error that says which it is."""
-    use(place, clock, keeper=FileKeeper(place))
-    for other in (KeyringKeeper(str(place)), AndroidKeeper(place)):
+    use(place, clock, keeper=FileKeyStore(place))
+    for other in (KeyringKeyStore(str(place)), AndroidKeyStore(place)):
         with pytest.raises(StoreError, match="kept by 'file'"):
             use(place, clock, keeper=other)
 
@@ -289,7 +289,7 @@ def test_a_keeper_of_another_kind_is_refused(place, clock, ring, phone) -> None:
 def test_an_apps_own_keeper_is_named_each_time(place, clock) -> None:
     """A keeper that this package does not bring cannot be found by its name, and the error says so."""
 
-    class Own(FileKeeper):
+    class Own(FileKeyStore):
         name = "own"
 
     assert use(place, clock, keeper=Own(place)) == 1
@@ -314,7 +314,7 @@ def test_the_usual_keeper(place, ring, phone, monkeypatch) -> None:
 
 def test_nothing_of_the_secret_is_in_the_folder(place, clock, ring) -> None:
     """With a keyring, no file holds the secret."""
-    with Device.open(place, keeper=KeyringKeeper("unit")) as device:
+    with Device.open(place, keeper=KeyringKeyStore("unit")) as device:
         secret = device._store.secret
         assert not [path for path in place.iterdir() if secret in path.read_bytes()]
     assert sorted(ring.entries) == [("halftruth", "unit"), ("halftruth", "unit.mark")]
@@ -322,7 +322,7 @@ def test_nothing_of_the_secret_is_in_the_folder(place, clock, ring) -> None:
 
 def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, ring) -> None:
     """The keyring went on without the folder, and is not restored with it."""
-    use(place, clock, keeper=KeyringKeeper("unit"))
+    use(place, clock, keeper=KeyringKeyStore("unit"))
     held = {path: path.read_bytes() for path in place.iterdir()}
     use(place, clock, 1)
     for path, data in held.items():
@@ -333,7 +333,7 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, 
 
 def test_a_folder_without_its_keyring_is_another_machines(place, clock, ring) -> None:
     """A folder moved to a login without the entry is refused; adopted, it has new keys and its total."""
-    use(place, clock, keeper=KeyringKeeper("unit"))
+    use(place, clock, keeper=KeyringKeyStore("unit"))
     ring.entries.clear()
     with pytest.raises(StoreRestored, match="missing"):
         Device.open(place)
@@ -349,7 +349,7 @@ def test_a_keyring_that_keeps_nothing_is_refused(place, name) -> None:
     try:
         keyring.set_keyring(__import__(name, fromlist=["Keyring"]).Keyring())
         with pytest.raises(StoreError, match="no keyring that keeps a secret"):
-            Device.open(place, keeper=KeyringKeeper("unit"))
+            Device.open(place, keeper=KeyringKeyStore("unit"))
     finally:
         keyring.set_keyring(before)
 
@@ -358,15 +358,15 @@ def test_a_plain_text_keyring_is_refused_alone_and_as_the_first_of_a_chain(place
     """What is below the priority that the keyring package recommends keeps no secret."""
     ring.priority = 0.5
     with pytest.raises(StoreError, match="no keyring"):
-        Device.open(place, keeper=KeyringKeeper("unit"))
+        Device.open(place, keeper=KeyringKeyStore("unit"))
     ring.priority, ring.backends = 10, [types.SimpleNamespace(priority=0.5, name="plain text")]
     with pytest.raises(StoreError, match="offers plain text"):
-        Device.open(place, keeper=KeyringKeeper("unit"))
+        Device.open(place, keeper=KeyringKeyStore("unit"))
 
 
 def test_a_locked_keyring_says_so(place, clock, ring) -> None:
     """A locked keyring is no restored store, and what it says stays with it; an answer given meanwhile is kept."""
-    use(place, clock, keeper=KeyringKeeper("unit"))
+    use(place, clock, keeper=KeyringKeyStore("unit"))
     with Device.open(place, clock=clock) as device:
         clock.now += WEEK
         ring.locked = True
@@ -383,7 +383,7 @@ def test_a_machine_without_the_extra_says_what_to_install(place, monkeypatch) ->
     """The keyring package is an extra."""
     monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(StoreError, match=r"pip install halftruth\[keyring\]"):
-        Device.open(place, keeper=KeyringKeeper("unit"))
+        Device.open(place, keeper=KeyringKeyStore("unit"))
 
 
 # The Keystore
@@ -496,7 +496,7 @@ def test_a_keystore_that_refuses_keeps_the_old_key(place, clock, phone) -> None:
 def test_a_machine_without_a_keystore_says_so(place) -> None:
     """The Android keeper is Android's."""
     with pytest.raises(StoreError, match="Android's"):
-        Device.open(place, keeper=AndroidKeeper(place))
+        Device.open(place, keeper=AndroidKeyStore(place))
 
 
 # The command line

@@ -14,12 +14,12 @@ import pytest
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
-from edge_sdk.budget.ledger import Kind
+from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.errors import BudgetRefused, StoreDamaged, StoreError, StoreRestored
-from edge_sdk.rollback.checkpoint import MOST_CAPS, Mark
+from edge_sdk.rollback.checkpoint import MOST_CAPS, Checkpoint
 from edge_sdk.rollback.checkpointing import written
-from edge_sdk.rollback.file_store import SLOT_BYTES, FileKeeper
-from edge_sdk.rollback.host_identity import Instance, _generation
+from edge_sdk.rollback.file_store import SLOT_BYTES, FileKeyStore
+from edge_sdk.rollback.host_identity import HostIdentity, _generation
 from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE
 from edge_sdk.rollback.store_identity import open_store
 from edge_sdk.store.sqlite import DATABASE_FILE, Store
@@ -117,7 +117,7 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_mark_only(answere
         assert "cannot be noticed" in device.doctor()["rollback"]
     put_back(place, held)
     assert spent(place) == 1
-    answered(keeper=FileKeeper(place, outside))
+    answered(keeper=FileKeyStore(place, outside))
     assert outside.stat().st_mode & 0o777 == 0o600
     held = files(place)
     answered()  # without naming it: the store remembers
@@ -130,7 +130,7 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_mark_only(answere
 
 def test_a_second_mark_outlives_the_folder(answered, place, tmp_path) -> None:
     """A folder deleted to begin anew meets its mark elsewhere; adopting it goes on from what was spent."""
-    keeper = FileKeeper(place, tmp_path / "elsewhere" / "unit.mark")
+    keeper = FileKeyStore(place, tmp_path / "elsewhere" / "unit.mark")
     answered(2, keeper=keeper)
     shutil.rmtree(place)
     with pytest.raises(StoreRestored, match="there was"):
@@ -143,7 +143,7 @@ def test_a_second_mark_outlives_the_folder(answered, place, tmp_path) -> None:
 def test_a_mark_that_is_gone_is_missed(answered, place, tmp_path, away) -> None:
     """A store that has counted something expects its mark in every place it was kept."""
     outside = tmp_path / "unit.mark"
-    answered(keeper=FileKeeper(place, outside))
+    answered(keeper=FileKeyStore(place, outside))
     (outside if away == "outside" else place / MARK_FILE).unlink()
     with pytest.raises(StoreRestored, match="has no mark"):
         spent(place)
@@ -152,10 +152,10 @@ def test_a_mark_that_is_gone_is_missed(answered, place, tmp_path, away) -> None:
 def test_the_mark_of_another_store_is_refused(answered, open_device, place, tmp_path) -> None:
     """Two stores cannot share one mark, neither by a copied file nor by the same name elsewhere."""
     outside = tmp_path / "unit.mark"
-    answered(keeper=FileKeeper(place, outside))
+    answered(keeper=FileKeyStore(place, outside))
     other = tmp_path / "other"
     with pytest.raises(StoreRestored):
-        open_device(other, keeper=FileKeeper(other, outside))
+        open_device(other, keeper=FileKeyStore(other, outside))
     open_device(tmp_path / "third").close()
     put_back(place, {MARK_FILE: (tmp_path / "third" / MARK_FILE).read_bytes()}, MARK_FILE)
     with pytest.raises(StoreRestored, match="another store"):
@@ -232,24 +232,24 @@ def test_what_is_unknown_is_said_and_not_missed(monkeypatch, answered, place, tm
 
 def test_an_instance_is_missed_only_where_it_was_known() -> None:
     """From unknown to known nothing is missed; from known to unknown, or to another, it is."""
-    unknown, one, two = Instance(), Instance(b"1" * 16, b"1" * 16), Instance(b"1" * 16, b"2" * 16)
+    unknown, one, two = HostIdentity(), HostIdentity(b"1" * 16, b"1" * 16), HostIdentity(b"1" * 16, b"2" * 16)
     assert not unknown.moved_to(one)
     assert not one.moved_to(one)
     assert one.moved_to(two)
     assert one.moved_to(unknown)
-    assert Instance.decode(bytes(two)) == two
+    assert HostIdentity.decode(bytes(two)) == two
 
 
 def test_an_inode_that_is_used_again_is_another_file(tmp_path) -> None:
     """A file that replaces a deleted one often gets its inode; where the file system counts its lives, it is told."""
     path, database = tmp_path / "mark", tmp_path / "database"
     database.touch()
-    seen: dict[int, list[Instance]] = {}
+    seen: dict[int, list[HostIdentity]] = {}
     for _ in range(50):
         path.write_bytes(b"")
-        here = Instance.of(bytes(32), database, [path], lambda: b"")
+        here = HostIdentity.of(bytes(32), database, [path], lambda: b"")
         seen.setdefault(path.stat().st_ino, []).append(here)
-        assert here == Instance.of(bytes(32), database, [path], lambda: b"")
+        assert here == HostIdentity.of(bytes(32), database, [path], lambda: b"")
         path.unlink()
     path.touch()
     again = [found for found in seen.values() if len(found) > 1]
@@ -383,21 +383,21 @@ def test_the_slots_are_written_in_turn(open_device, place) -> None:
         for nats in range(50, 45, -1):
             device.tighten(BudgetPolicy(lifetime=nats))
             data = (place / MARK_FILE).read_bytes()
-            sequences = [Mark.decode(data[start:]).sequence for start in (0, SLOT_BYTES)]
+            sequences = [Checkpoint.decode(data[start:]).sequence for start in (0, SLOT_BYTES)]
             latest = written(device._store).sequence
             assert sorted(sequences) == [latest - 1, latest]
-            FileKeeper(place).keep_mark(written(device._store))  # again, as a second process may: nothing is written
+            FileKeyStore(place).keep_mark(written(device._store))  # again, as a second process may: nothing is written
             assert (place / MARK_FILE).read_bytes() == data
 
 
 def test_every_mark_that_is_not_whole_is_none() -> None:
     """No byte of a mark can change or be missing unnoticed."""
-    with_caps = Mark.of(bytes(32), 7, [(1, 2, Kind.RESERVE, 5)])
+    with_caps = Checkpoint.of(bytes(32), 7, [(1, 2, EntryKind.RESERVE, 5)])
     data = with_caps.encode()
-    assert Mark.decode(data + bytes(9)) == with_caps
+    assert Checkpoint.decode(data + bytes(9)) == with_caps
     for place in range(len(data)):
-        assert Mark.decode(data[:place]) is None
-        assert Mark.decode(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]) is None
+        assert Checkpoint.decode(data[:place]) is None
+        assert Checkpoint.decode(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]) is None
 
 
 def test_a_mark_that_cannot_be_written_loses_no_receipt(answered, open_device, place, monkeypatch, clock) -> None:
@@ -449,7 +449,7 @@ def test_processes_never_leave_an_older_mark(answered, open_device, place) -> No
     with Device.open(place) as device:
         for worker in workers:
             assert worker.communicate()[1] == b""
-        [kept] = FileKeeper(place).marks().values()
+        [kept] = FileKeyStore(place).marks().values()
         assert kept == written(device._store)
         assert kept is not None
         assert kept.spent == device.budget.spent_nanonats
@@ -459,12 +459,12 @@ def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, 
     """A process whose database was replaced under it does not set the newer mark back, and says so."""
     answered()
     with open_device(place) as device:
-        [(where, kept)] = FileKeeper(place).marks().items()
-        FileKeeper(place).keep_mark(Mark(kept.store, kept.sequence + 9, kept.head, kept.committed, kept.spent))
+        [(where, kept)] = FileKeyStore(place).marks().items()
+        FileKeyStore(place).keep_mark(Checkpoint(kept.store, kept.sequence + 9, kept.head, kept.committed, kept.spent))
         clock.now += 100
         with pytest.raises(StoreRestored, match="older state"):
             device.answer(device.campaigns[0], LABELS[3])
-        assert FileKeeper(place).marks()[where].sequence == kept.sequence + 9
+        assert FileKeyStore(place).marks()[where].sequence == kept.sequence + 9
 
 
 @pytest.mark.parametrize(
@@ -488,7 +488,7 @@ def test_whatever_changes_a_row_that_is_counted_moves_the_mark(answered, open_de
         assert written(device._store) == before
         with device._store.transaction():
             device._store.execute(change)
-        assert list(FileKeeper(place).marks().values()) == [written(device._store)] != [before]
+        assert list(FileKeyStore(place).marks().values()) == [written(device._store)] != [before]
     open_device(place).close()
 
 
@@ -506,9 +506,9 @@ def test_a_tightened_cap_cannot_be_rolled_back(answered, open_device, place) -> 
     answered()
     held = files(place)
     answered(0, lifetime=100)
-    sequence = FileKeeper(place).marks()[str(place / MARK_FILE)].sequence
+    sequence = FileKeyStore(place).marks()[str(place / MARK_FILE)].sequence
     answered(0, lifetime=100)
-    assert FileKeeper(place).marks()[str(place / MARK_FILE)].sequence == sequence
+    assert FileKeyStore(place).marks()[str(place / MARK_FILE)].sequence == sequence
     put_back(place, held, DATABASE_FILE)
     with pytest.raises(StoreRestored):
         spent(place)
@@ -528,10 +528,10 @@ def test_more_caps_than_a_mark_holds_are_a_mistake(open_device, place) -> None:
 def test_forgetting_leaves_no_old_byte_in_the_mark(answered, open_device, place, tmp_path, outside) -> None:
     """Both slots say what is left; heads over rows that are gone, and what was reserved, are not there any more."""
     elsewhere = tmp_path / "unit.mark"
-    keeper = FileKeeper(place, elsewhere if outside else None)
+    keeper = FileKeyStore(place, elsewhere if outside else None)
     answered(3, keeper=keeper)
     marks = [place / MARK_FILE, *([elsewhere] if outside else [])]
-    old = [Mark.decode(path.read_bytes()[start:]) for path in marks for start in (0, SLOT_BYTES)]
+    old = [Checkpoint.decode(path.read_bytes()[start:]) for path in marks for start in (0, SLOT_BYTES)]
     with open_device(place) as device:
         device.forget()
         assert device.budget.spent == 3
@@ -587,7 +587,7 @@ def test_a_restored_total_that_is_lower_is_made_up_by_the_mark(open_device, plac
     with Device.adopt(place, [AUTHOR.public], policy, clock=clock) as device:
         assert device.budget.spent == 12
         assert {(entry.campaign_id == bytes(32), entry.kind) for entry in device.ledger} == {
-            (False, Kind.RESERVE), (False, Kind.CARRY), (True, Kind.RESERVE), (True, Kind.CARRY),
+            (False, EntryKind.RESERVE), (False, EntryKind.CARRY), (True, EntryKind.RESERVE), (True, EntryKind.CARRY),
         }  # fmt: skip
         for data in (one, two):
             with pytest.raises(BudgetRefused, match="the campaign cap"):

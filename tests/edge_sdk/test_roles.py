@@ -8,7 +8,7 @@ import pytest
 
 from edge_sdk import BudgetPolicy
 from edge_sdk.__main__ import main
-from edge_sdk.budget.ledger import Kind
+from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.joined import Joined
 from edge_sdk.errors import BudgetRefused, ConsentMissing
 from protocol import envelope, exact, keys, personal
@@ -168,7 +168,7 @@ def test_the_choice_is_charged_and_kept(open_device, place) -> None:
         assert device.budget.spent_nanonats == 700_000_000
         assert device.budget.reserved_nanonats == 6 * cost
         entries = [(entry.kind, entry.nanonats) for entry in device.ledger]
-        assert entries == [(Kind.RESERVE, 6 * cost + 700_000_000), (Kind.CHARGE, 700_000_000)]
+        assert entries == [(EntryKind.RESERVE, 6 * cost + 700_000_000), (EntryKind.CHARGE, 700_000_000)]
         assert device.terms(joined).member_of == name
         for _ in range(20):
             assert device.choose_class(joined, 0.7, {"doctorate": 9}) == name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edge_sdk import BudgetPolicy
-from edge_sdk.budget.ledger import Kind
+from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.errors import BudgetRefused, QuotaReached
 from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -166,7 +166,7 @@ def test_a_forgotten_transcript_is_not_begun_anew(agreed, place) -> None:
         device.consent(joined)
     assert not device.consented(joined)
     assert [(entry.kind, entry.nanonats) for entry in device.ledger] == [
-        (Kind.RESERVE, 10 * NAT), (Kind.CARRY, NAT), (Kind.RELEASE, 9 * NAT),
+        (EntryKind.RESERVE, 10 * NAT), (EntryKind.CARRY, NAT), (EntryKind.RELEASE, 9 * NAT),
     ]  # fmt: skip
 
 

@@ -206,7 +206,7 @@ def test_windows_of_every_shape_say_what_their_cells_say(name: str) -> None:
     test_a_structure_says_what_the_cells_say(WINDOWS[name])
 
 
-def by_parts(columns: Iterable[levels.Column]) -> Counter[object]:
+def by_parts(columns: Iterable[levels.OutputClass]) -> Counter[object]:
     """How many outputs a prior sees alike; those never seen are left out."""
     found: Counter[object] = Counter()
     for column in columns:

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from aggregator.families.bits.decoder import BitsDecoder
-from aggregator.families.decoder import Decoder, Floats, Integers, Staircase, Words
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, WordIncrements
 from protocol.channels.bits.channel import Bits
 
 EVEN = 1e-9
@@ -75,17 +75,17 @@ class BalancedDecoder(BitsDecoder):
     def variance(self, v: Floats, share: Floats) -> float:
         return self._plain.variance(self._without_sum(v)[0], share)
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         """The uncorrected estimate as steps; raw' has as many levels as there are words."""
         return self._plain.staircase(counts, reports)
 
     @cached_property
-    def words(self) -> Words:
+    def words(self) -> WordIncrements:
         # A report adds most to raw'[x] with x's bit alone, and least with all bits but that one.
         unset, set_ = self._other / self._gap, (1 - self._other) / self._gap
         most = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
         least = -(1 - self._part) * unset - self._part * (set_.sum() - set_ - 1)
-        return Words(self._bearing(), least, most)
+        return WordIncrements(self._bearing(), least, most)
 
     def _bearing(self) -> Floats:
         """The lesser of those where nobody and where everybody has the value; the other bits are as the reference law

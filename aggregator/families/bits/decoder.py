@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels.bits.channel import Bits, S
 
 
@@ -69,9 +69,9 @@ class BitsDecoder(Decoder):
         # Shares that are estimates themselves may take what is left below zero, by less than their own error.
         return max(alone - float(told.sum() ** 2 - told @ told), 0.0)
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         # S_x = the words with x's bit set, p* = a, q* = b.
-        return Staircase(-self._other / self._gap, 1 / self._gap[np.newaxis], counts[np.newaxis], reports)
+        return BinomialSteps(-self._other / self._gap, 1 / self._gap[np.newaxis], counts[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:

@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.hadamard.decoder import HadamardDecoder
 from protocol.channels import Blocks, Channel
 from protocol.channels.blocks.channel import ONE, OPEN, Constant
@@ -52,8 +52,8 @@ class ConstantDecoder(Decoder):
     def variances(self, share: Floats) -> Floats:
         return share - share**2
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
-        return Staircase(np.ones(1), np.zeros((1, 1)), counts[np.newaxis], reports)
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+        return BinomialSteps(np.ones(1), np.zeros((1, 1)), counts[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:
@@ -84,13 +84,13 @@ class _Alike:
             return method(rows)
         return np.array([method(row) for row in rows])
 
-    def staircase(self, counts: Integers) -> Staircase:
+    def staircase(self, counts: Integers) -> BinomialSteps:
         """The inner staircases, as arrays with an axis for the blocks before the one of the inputs."""
         rows, total = counts[self.columns], int(counts.sum())
         if isinstance(self.inner, HadamardDecoder):
             return self.inner.staircase(rows, total)
         stairs = [self.inner.staircase(row, total) for row in rows]
-        return Staircase(
+        return BinomialSteps(
             np.array([each.base for each in stairs]),
             np.stack([each.heights for each in stairs], axis=1),
             np.stack([each.counts for each in stairs], axis=1),
@@ -183,7 +183,7 @@ class BlocksDecoder(Decoder):
         moment += share[self._own].sum() * self._aside**2
         return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         """The inner steps, each cut in two at the level of the reports from outside the block."""
         pieces = [(self._open, *self._open_steps(counts))]
         pieces += [(group.members.ravel(), *self._steps(group, counts, reports)) for group in self._groups]
@@ -194,7 +194,7 @@ class BlocksDecoder(Decoder):
             base[members] = least
             heights[: len(rows), members] = rows
             reached[: len(rows), members] = times
-        return Staircase(base, heights, reached, reports)
+        return BinomialSteps(base, heights, reached, reports)
 
     def _open_steps(self, counts: Integers) -> tuple[Floats, Floats, Integers]:
         least = np.zeros(len(self._open))

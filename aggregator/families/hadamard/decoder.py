@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.hadamard.walsh import walsh
 from protocol.channels import Hadamard
 from protocol.channels.hadamard.channel import ONE
@@ -56,11 +56,11 @@ class HadamardDecoder(Decoder):
         moment: Floats = share.sum(axis=-1, keepdims=True) / self._contrast**2
         return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         # S_x = where row x is +1, p* = pi, q* = 1/2.
         reached = (counts.sum(axis=-1, keepdims=True) + self._over_columns(counts)) // 2
         height = np.full((1, *reached.shape), 2 / self._contrast)
-        return Staircase(np.full(reached.shape, -1 / self._contrast), height, reached[np.newaxis], reports)
+        return BinomialSteps(np.full(reached.shape, -1 / self._contrast), height, reached[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:

@@ -23,7 +23,7 @@ from itertools import count
 import numpy as np
 from scipy import fft
 
-from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels.projective.channel import ProjectiveGeometry
 
 BLOCK = 2**14
@@ -77,10 +77,10 @@ class ProjectiveDecoder(Decoder):
         variances: Floats = (moment - raw**2) / self._gap**2
         return variances
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         base = np.full(self.inputs, -self._outside / self._gap)
         height = np.full((1, self.inputs), 1 / self._gap)
-        return Staircase(base, height, self._cycle.count(counts)[np.newaxis], reports)
+        return BinomialSteps(base, height, self._cycle.count(counts)[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, NotInvertible
 from protocol.channels import RandomizedResponse
 
 
@@ -44,10 +44,10 @@ class ResponseDecoder(Decoder):
         moment: Floats = (share * own + (share.sum() - share) * others) / self._telling**2
         return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         # S_x = {x}, p* = c[x] + t, q* = c[x].
         height = np.full((1, self.inputs), 1 / self._telling)
-        return Staircase(-self._cover / self._telling, height, counts[np.newaxis], reports)
+        return BinomialSteps(-self._cover / self._telling, height, counts[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels.sets.subset import SubsetSelection
 
 
@@ -69,9 +69,9 @@ class SubsetDecoder(Decoder):
         second = v**2 @ share + self._two_others * pairs + (self._with_own - self._two_others) * owned
         return float(max(second - (v @ share) ** 2, 0.0)) / self._gap**2
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         base = np.full(self.inputs, -self._outside / self._gap)
-        return Staircase(base, np.full((1, self.inputs), 1 / self._gap), counts[np.newaxis], reports)
+        return BinomialSteps(base, np.full((1, self.inputs), 1 / self._gap), counts[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:

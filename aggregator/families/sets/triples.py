@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.families.decoder import Decoder, Floats, Integers, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels.sets.triples import Triples
 
 Number = TypeVar("Number", np.float64, np.int64)
@@ -86,10 +86,10 @@ class TriplesDecoder(Decoder):
         variances: Floats = (moment - raw**2) / self._gap**2
         return variances
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         base = np.full(self.inputs, -self._outside / self._gap)
         height = np.full((1, self.inputs), 1 / self._gap)
-        return Staircase(base, height, self._over_outputs(counts)[np.newaxis], reports)
+        return BinomialSteps(base, height, self._over_outputs(counts)[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:

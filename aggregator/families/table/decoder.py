@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, NotInvertible
 from protocol.channels import Table
 
 SINGULAR = 1e-10
@@ -71,13 +71,13 @@ class TableDecoder(Decoder):
         moment: Floats = share @ self._inverse**2
         return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         order = np.argsort(-self._inverse, axis=0, kind="stable")
         stairs = np.take_along_axis(self._inverse, order, axis=0)
         heights = stairs[:-1] - stairs[1:]
         heights[heights < SINGULAR * self.weight] = 0  # equal but for rounding
         reached = np.cumsum(counts[order], axis=0)[:-1]
-        return Staircase(stairs[-1], heights, reached, reports)
+        return BinomialSteps(stairs[-1], heights, reached, reports)
 
     @property
     def ceiling(self) -> Floats:

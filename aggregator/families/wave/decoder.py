@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, NotInvertible
 from protocol.channels import Wave
 
 EVEN = 1e-9
@@ -78,7 +78,7 @@ class WaveDecoder(Decoder):
     def variances(self, share: Floats) -> Floats:
         raise self._refused
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         raise self._refused
 
     @property

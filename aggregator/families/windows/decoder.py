@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible, Staircase
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, NotInvertible
 from protocol.channels.windows.channel import ONE, Windows
 
 MOST_INPUTS = 2048
@@ -239,7 +239,7 @@ class WindowsDecoder(Decoder):
         variances: Floats = moment - self.invert(share) ** 2
         return variances
 
-    def staircase(self, counts: Integers, reports: int) -> Staircase:
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         # Outputs of close parts are taken together; their common part is the mean over these very counts, so that the
         # staircase climbs to the estimate exactly.
         groups = np.array_split(np.arange(self.features), min(MOST_STEPS + 1, self.features))
@@ -256,7 +256,7 @@ class WindowsDecoder(Decoder):
             weighed = np.add.reduceat(values * times, starts, axis=0)
             parts[:, chunk] = np.divide(weighed, total, out=plain, where=total > 0)
             reached[:, chunk] = np.cumsum(total, axis=0)
-        return Staircase(parts[-1], np.maximum(parts[:-1] - parts[1:], 0), reached[:-1], reports)
+        return BinomialSteps(parts[-1], np.maximum(parts[:-1] - parts[1:], 0), reached[:-1], reports)
 
     @property
     def ceiling(self) -> Floats:

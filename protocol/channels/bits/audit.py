@@ -12,7 +12,7 @@ from itertools import product
 from math import comb, lcm
 
 from protocol.channels.bits.channel import BIT_SCALE, Bits, S
-from protocol.channels.structure import Column, Profile, Structure, TooLarge
+from protocol.channels.structure import OutputClass, Profile, Structure, TooLarge
 
 MOST_WORDS = 512
 """A channel of more bits has no columns: their weights would have 32 bits for each of its bits."""
@@ -56,7 +56,7 @@ class BitsStructure(Structure):
     def profile_scale(self) -> int:
         return 2 * BIT_SCALE
 
-    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         k = self.channel.inputs
         if len(self.channel.own) > 1 or len(set(prior)) > 1:
             yield from super().columns(prior)
@@ -72,13 +72,13 @@ class BitsStructure(Structure):
                 parts.append(((S - a) * b**ones * (S - b) ** (k - 1 - ones), prior[0] * (k - ones)))
             if len(parts) == 2 and parts[0][0] == parts[1][0]:
                 parts = [(parts[0][0], prior[0] * k)]
-            yield Column((1 << ones) - 1, comb(k, ones), tuple(parts))
+            yield OutputClass((1 << ones) - 1, comb(k, ones), tuple(parts))
 
     @property
     def lift_steps(self) -> int:
         return 4 * self.channel.inputs + 24 * len(self.channel.own) ** 2
 
-    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+    def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         # As in Bits.loss_against_prior: one bit alone set, or alone not set, the rarest input's of a class.
         if len(self.channel.own) > MOST_CLASSES:
             raise TooLarge(f"a bits channel of more than {MOST_CLASSES} classes is too large: the sums grow with each")
@@ -95,7 +95,7 @@ class BitsStructure(Structure):
             others[number] -= prior[x]
             own = told[number]
             if own is None:  # nobody else has this bit
-                yield Column(only, 1, ((1, prior[x]), (0, sum(others))))
+                yield OutputClass(only, 1, ((1, prior[x]), (0, sum(others))))
                 continue
             yield _relative(only, [(own, prior[x]), *zip(missing, others, strict=True)])
             if all(ratio is not None for ratio in told):
@@ -127,11 +127,11 @@ class BitsStructure(Structure):
         return best.numerator, best.denominator
 
 
-def _relative(y: int, parts: Sequence[tuple[Fraction, int]]) -> Column:
+def _relative(y: int, parts: Sequence[tuple[Fraction, int]]) -> OutputClass:
     """A column of ratios, on a scale of its own."""
     scale = lcm(*(ratio.denominator for ratio, _ in parts))
     masses: dict[int, int] = {}
     for ratio, mass in parts:
         weight = ratio.numerator * (scale // ratio.denominator)
         masses[weight] = masses.get(weight, 0) + mass
-    return Column(y, 1, tuple(part for part in masses.items() if part[1]))
+    return OutputClass(y, 1, tuple(part for part in masses.items() if part[1]))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from protocol.channels.blocks.channel import BLOCKS_SCALE, ONE, OPEN, Blocks
 from protocol.channels.channel import Channel
-from protocol.channels.structure import Column, Profile, Structure
+from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class BlocksStructure(Structure):
@@ -84,7 +84,7 @@ class BlocksStructure(Structure):
     def profile_steps(self) -> int:
         return max(inner.profile_steps for inner in self.inner)
 
-    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         total, open_mass = sum(prior), sum(self._law(OPEN, prior))
         for block, inner in enumerate(self.inner, 1):
             law, shift = self._law(block, prior), self._shift(block)
@@ -95,10 +95,10 @@ class BlocksStructure(Structure):
                 for weight, mass in column.parts:
                     masses[weight << shift] = masses.get(weight << shift, 0) + mass
                 parts = tuple(part for part in masses.items() if part[1])
-                yield Column(self.channel.offsets[block] + column.y, column.count, parts)
+                yield OutputClass(self.channel.offsets[block] + column.y, column.count, parts)
         for place, x in enumerate(self.channel.members[OPEN]):
             parts = tuple(part for part in ((self._own, prior[x]), (0, total - prior[x])) if part[1])
-            yield Column(self.channel.offsets[OPEN] + place, 1, parts)
+            yield OutputClass(self.channel.offsets[OPEN] + place, 1, parts)
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
         found: list[int] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from protocol.channels.hadamard.channel import ONE, Hadamard
-from protocol.channels.structure import Column, Profile, Structure
+from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class HadamardStructure(Structure):
@@ -49,11 +49,11 @@ class HadamardStructure(Structure):
     def lift_steps(self) -> int:
         return 32 * self.channel.outputs
 
-    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         told, not_told = self._weights
         total = sum(prior)
         for y, mass in enumerate(self._agreeing(prior)):
-            yield Column(y, 1, tuple(part for part in ((told, mass), (not_told, total - mass)) if part[1]))
+            yield OutputClass(y, 1, tuple(part for part in ((told, mass), (not_told, total - mass)) if part[1]))
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
         told, not_told = self._weights

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from protocol.channels.projective.channel import ProjectiveGeometry
-from protocol.channels.structure import Column, Profile, Structure
+from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class ProjectiveStructure(Structure):
@@ -52,10 +52,10 @@ class ProjectiveStructure(Structure):
     def lift_steps(self) -> int:
         return self.channel.prior_steps + 24 * self.channel.outputs
 
-    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         inside, outside, total = self.channel.inside, self.channel.outside, sum(prior)
         for y, mass in enumerate(self._masses(prior)):
-            yield Column(y, 1, tuple(part for part in ((inside, mass), (outside, total - mass)) if part[1]))
+            yield OutputClass(y, 1, tuple(part for part in ((inside, mass), (outside, total - mass)) if part[1]))
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
         base, gap = self.channel.outside * sum(law), self.channel.inside - self.channel.outside

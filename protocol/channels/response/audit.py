@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from protocol.channels.response.channel import RandomizedResponse
-from protocol.channels.structure import Column, Profile, Structure
+from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class ResponseStructure(Structure):
@@ -69,14 +69,14 @@ class ResponseStructure(Structure):
     def lift_steps(self) -> int:
         return 2 * self.channel.prior_steps
 
-    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         total, truth = sum(prior), self.channel.truth
         for y, mass in enumerate(prior):
             cover = self.channel.cover_of(y)
             if not truth:
-                yield Column(y, 1, ((cover, total),))
+                yield OutputClass(y, 1, ((cover, total),))
             else:
-                yield Column(y, 1, ((cover + truth, mass), (cover, total - mass)))
+                yield OutputClass(y, 1, ((cover + truth, mass), (cover, total - mass)))
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
         total, truth = sum(law), self.channel.truth

@@ -14,7 +14,7 @@ from math import comb
 
 from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.sets.triples import Triples
-from protocol.channels.structure import Column, Profile, Structure
+from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class SetsStructure(Structure):
@@ -76,7 +76,7 @@ class SetsStructure(Structure):
     def profile_steps(self) -> int:
         return 8
 
-    def of_set(self, y: int, prior: Sequence[int], count: int = 1) -> Column:
+    def of_set(self, y: int, prior: Sequence[int], count: int = 1) -> OutputClass:
         """The column of an output."""
         channel = self.channel
         held = sum(map(prior.__getitem__, self.members(y)))
@@ -87,16 +87,16 @@ class SetsStructure(Structure):
             (channel.outside, sum(prior) - held - more),
         ):
             masses[weight] = masses.get(weight, 0) + mass
-        return Column(y, count, tuple(part for part in masses.items() if part[1]))
+        return OutputClass(y, count, tuple(part for part in masses.items() if part[1]))
 
-    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         inside, outside, total = self.channel.inside, self.channel.outside, sum(prior)
         for y, mass in self.masses(prior):
             if y in self._raised_by:
                 yield self.of_set(y, prior)
             else:
                 parts = (inside, mass), (outside, total - mass)
-                yield Column(y, 1, tuple(part for part in parts if part[1]))
+                yield OutputClass(y, 1, tuple(part for part in parts if part[1]))
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
         self.require_steps(self.channel.outputs, "it has too many outputs")
@@ -126,7 +126,7 @@ class SetsStructure(Structure):
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         best = (0, 1)
 
-        def look(x: int, column: Column) -> None:
+        def look(x: int, column: OutputClass) -> None:
             nonlocal best
             most, marginal = prior[x] * self.channel.weight(x, column.y), column.marginal
             if most * best[1] > best[0] * marginal:
@@ -174,7 +174,7 @@ class SubsetStructure(SetsStructure):
         for members in combinations(range(self.channel.inputs), size):
             yield self._word(members), sum(map(law.__getitem__, members))
 
-    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         if len(set(prior)) > 1:
             yield from super().columns(prior)
             return
@@ -187,7 +187,7 @@ class SubsetStructure(SetsStructure):
     def lift_steps(self) -> int:
         return 2 * self.channel.prior_steps
 
-    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+    def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         yield from (self.of_set(y, prior) for y in self._raised_by)
         ranked = sorted(range(self.channel.inputs), key=prior.__getitem__)
         for y in (self._beyond(ranked), self._beyond(ranked[::-1])):
@@ -244,7 +244,7 @@ class TriplesStructure(SetsStructure):
     def lift_steps(self) -> int:
         return 2 * self.channel.prior_steps
 
-    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+    def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         yield from (self.of_set(y, prior) for y in sorted({0, 1, *self.channel.extremes(prior)}))
 
     def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from protocol.channels.structure import Column, Profile, Structure
+from protocol.channels.structure import OutputClass, Profile, Structure
 from protocol.channels.wave.channel import Wave
 
 
@@ -55,11 +55,11 @@ class WaveStructure(Structure):
     def lift_steps(self) -> int:
         return 16 * self.channel.outputs
 
-    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         total, inside, outside = sum(prior), self.channel.inside, self.channel.outside
         for y, mass in enumerate(self.channel.masses(prior)):
             parts = (inside, mass), (outside, total - mass)
-            yield Column(y, 1, parts if mass < total else parts[:1])
+            yield OutputClass(y, 1, parts if mass < total else parts[:1])
 
     def column(self, y: int) -> Sequence[int]:
         return self.channel.column(y)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from protocol.channels.structure import Column, Structure
+from protocol.channels.structure import OutputClass, Structure
 from protocol.channels.windows.arrangement import Type
 from protocol.channels.windows.channel import ONE, WINDOWS_SCALE, Windows
 
@@ -44,7 +44,7 @@ class WindowsStructure(Structure):
     def lift_steps(self) -> int:
         return self.channel.outputs * (96 + 32 * (len(self.channel.heavies) + len(self.channel.singles)))
 
-    def lifts(self, prior: Sequence[int]) -> Iterator[Column]:
+    def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """All columns, however many: a certificate needs them, and they are what the family is made for."""
         channel, total = self.channel, sum(prior)
         for y, single in enumerate(channel.singles):
@@ -62,7 +62,7 @@ class WindowsStructure(Structure):
             for number, each in enumerate(channel.types):
                 yield from self._windows(self._start(number, order), each, order, prior, sums)
 
-    def columns(self, prior: Sequence[int]) -> Iterator[Column]:
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         self.require_steps(
             self.channel.outputs * (len(self.channel.heavies) + 4), "it would be walked through window by window"
         )
@@ -75,7 +75,7 @@ class WindowsStructure(Structure):
 
     def _windows(
         self, start: int, each: Type, order: int, prior: Sequence[int], before: Sequence[int]
-    ) -> Iterator[Column]:
+    ) -> Iterator[OutputClass]:
         channel, layout = self.channel, self.channel.circle.layout(order)
         named: dict[int, int] = {}
         flat = [(each.low, single.x) for single in channel.singles]
@@ -288,5 +288,5 @@ def _weight(each: Type, points: int) -> int:
     return (each.outside << WINDOWS_SCALE) + (each.inside - each.outside) * points
 
 
-def _column(y: int, masses: dict[int, int]) -> Column:
-    return Column(y, 1, tuple(part for part in masses.items() if part[1]))
+def _column(y: int, masses: dict[int, int]) -> OutputClass:
+    return OutputClass(y, 1, tuple(part for part in masses.items() if part[1]))
