@@ -14,14 +14,20 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import PowerNorm
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LogNorm, Normalize, PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
 
 from aggregator.estimate.interval import quantile
+from aggregator.estimate.resolutions import FINEST
 from aggregator.estimate.result import Estimate
-from aggregator.families.decoder import Floats
+from aggregator.families.decoder import Floats, Integers
+from aggregator.present.coast import lines
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
+from aggregator.present.regions import Regions, regions
 from aggregator.present.table import (
     decimals,
     ends,
@@ -40,9 +46,15 @@ BARS = 40
 UNEVEN = 1.2
 """A map shows the widths of its intervals where the widest is this many times the narrowest."""
 
+LOG_RANGE = 1e5
+"""The largest colour of a map at several resolutions stands for at most this many times the smallest."""
+
 LABEL = 34
 FADED = 0.3
-INK, SHARE, TRUTH, FAINT = "#1f2933", "#8fb8de", "#c2410c", "#d9dee4"
+INK, SHARE, TRUTH, FAINT, SHORE = "#1f2933", "#8fb8de", "#c2410c", "#d9dee4", "#7b8794"
+
+KILOMETRES = 111.2
+"""Of a degree of latitude, and of one of longitude at the equator."""
 
 
 def draw(found: Estimate, path: Path, truth: Floats | None = None) -> None:
@@ -112,42 +124,40 @@ def _write_shares(axes: Axes, found: Estimate, shown: list[int], truth: Floats |
 
 
 def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
-    panels = [("share", found.share, "GnBu")]
+    cut = regions(found)
+    panels = [("share", cut.density, "GnBu")]
     if truth is not None:
         panels.append(("truth", truth, "GnBu"))
     half = quantile((1 - found.level) / found.size) * found.se
-    if half.max() > UNEVEN * half.min():
+    if not found.resolutions and half.max() > UNEVEN * half.min():
         panels.append(("± of the simultaneous interval", half, "Greys"))
-    south, north, west, east = (degrees / MICRODEGREES for degrees in (grid.south, grid.north, grid.west, grid.east))
-    stretch = 1 / max(math.cos(math.radians((south + north) / 2)), 0.05)  # a degree of longitude is shorter
-    tall = (north - south) * stretch / (east - west)
+    stretch = 1 / max(math.cos(math.radians((grid.south + grid.north) / 2 / MICRODEGREES)), 0.05)
+    tall = (grid.north - grid.south) * stretch / (grid.east - grid.west)  # a degree of longitude is shorter
     stacked = tall < 0.8
     width = 8.0 if stacked else 1.2 + 4.2 * len(panels)
     height = 0.9 + len(panels) * (0.6 + 6.4 * tall) if stacked else 1.7 + min(3.0 * tall, 9.0)
     figure = Figure(figsize=(width, min(height, 18.0)), dpi=DOTS_PER_INCH, layout="compressed")
     shape = (len(panels), 1) if stacked else (1, len(panels))
-    top = float(max(found.share.max(), 0.0 if truth is None else truth.max())) or 1.0
-    doubtful = ~(found.all_low > 0)
+    top = float(max(cut.density.max(), 0.0 if truth is None else truth.max())) or 1.0
+    doubtful = ~cut.holds[cut.of]
+    shades: Normalize = PowerNorm(0.5, 0, top)
+    if found.resolutions and cut.holds.any():
+        # A share spread over hundreds of cells is hundreds of times smaller than that of one cell.
+        least = float(cut.density[~doubtful].min())
+        shades = LogNorm(max(least, top / LOG_RANGE) / 3, top, clip=True) if 0 < least < top else shades
     for axes, (name, numbers, colours) in zip(figure.subplots(*shape, squeeze=False).flat, panels, strict=True):
-        faded = doubtful if name == "share" else np.zeros_like(doubtful)
-        image = axes.imshow(
-            numbers.reshape(grid.rows, grid.columns),
-            origin="lower",
-            extent=(west, east, south, north),
-            aspect=stretch,
-            interpolation="nearest",
-            alpha=np.where(faded, FADED, 1.0).reshape(grid.rows, grid.columns),
-            cmap=colours,
-            norm=PowerNorm(0.5, 0, top) if name in ("share", "truth") else None,
-        )
+        image = _panel(axes, grid, numbers, colours, doubtful if name == "share" else np.zeros_like(doubtful), stretch)
+        if name in ("share", "truth"):
+            image.set_norm(shades)
         bar = figure.colorbar(
             ScalarMappable(image.norm, image.cmap), ax=axes, pad=0.02, format=FuncFormatter(_percent_tick)
         )
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=8)
-        text = f"{name}; pale: {int(doubtful.sum()):,} of {grid.size:,} cells\nthat may be empty"
-        text = text.replace("\n", " ") if stacked else text
+        text = textwrap.fill(_drawn_how(found, cut, int(doubtful.sum())), 100 if stacked else 48)
         axes.set_title(text if name == "share" else name, size=9.5, loc="left", color=INK)
+        if name == "share" and found.resolutions:
+            axes.add_collection(LineCollection(_edges(grid, cut.of), colors=INK, linewidths=0.35, alpha=0.35))
         axes.tick_params(labelsize=8)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if stacked else 3))
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
@@ -155,6 +165,81 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
             axis.set_major_formatter(FuncFormatter(lambda degrees, place: f"{degrees:g}°"))
     _entitle(figure, found, 0, "")
     return figure
+
+
+def _panel(
+    axes: Axes, grid: Grid, numbers: Floats, colours: str, faded: NDArray[np.bool_], stretch: float
+) -> AxesImage:
+    """The cells of a map over coasts and borders, with a scale bar."""
+    south, north, west, east = (degrees / MICRODEGREES for degrees in (grid.south, grid.north, grid.west, grid.east))
+    axes.set_facecolor("white")
+    image = axes.imshow(
+        numbers.reshape(grid.rows, grid.columns),
+        origin="lower",
+        extent=(west, east, south, north),
+        aspect=stretch,
+        interpolation="nearest",
+        alpha=np.where(faded, FADED, 1.0).reshape(grid.rows, grid.columns),
+        cmap=colours,
+    )
+    world = lines()
+    # Above the cells, since these cover the land, and thin, since a line is no border between shares.
+    axes.add_collection(LineCollection(list(world.coasts), colors=SHORE, linewidths=0.7, alpha=0.8))
+    axes.add_collection(LineCollection(list(world.borders), colors=SHORE, linewidths=0.5, linestyles=":", alpha=0.8))
+    kilometres = KILOMETRES * (east - west) / stretch
+    length = _round_below(kilometres / 4)
+    wide, high = length / kilometres * (east - west), north - south
+    x, y = west + 0.03 * (east - west), south + 0.04 * high
+    axes.plot([x, x, x + wide, x + wide], [y + 0.015 * high, y, y, y + 0.015 * high], color=INK, lw=1.2)
+    axes.text(x + wide / 2, y + 0.015 * high, f"{length:g} km", ha="center", va="bottom", size=8, color=INK)
+    axes.set_xlim(west, east)
+    axes.set_ylim(south, north)
+    return image
+
+
+def _round_below(number: float) -> float:
+    """The largest of 1, 2, 5, 10, 20, 50 ... and of their parts that is not above ``number``."""
+    power = 10.0 ** math.floor(math.log10(number))
+    return max(step * power for step in (1, 2, 5) if step * power <= number)
+
+
+def _edges(grid: Grid, of: Integers) -> list[list[tuple[float, float]]]:
+    """The lines between cells of different regions, in degrees."""
+    cells = of.reshape(grid.rows, grid.columns)
+    west, south, step = (degrees / MICRODEGREES for degrees in (grid.west, grid.south, grid.step))
+    found = []
+    for row, column in np.argwhere(cells[:, 1:] != cells[:, :-1]).tolist():
+        x, y = west + (column + 1) * step, south + row * step
+        found.append([(x, y), (x, y + step)])
+    for row, column in np.argwhere(cells[1:] != cells[:-1]).tolist():
+        x, y = west + column * step, south + (row + 1) * step
+        found.append([(x, y), (x + step, y)])
+    return found
+
+
+def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
+    """What the colours of the map of shares are of."""
+    pale = f"pale: {doubtful:,} of {found.size:,} cells that may be empty"
+    if not found.resolutions:
+        return f"share; {pale}"
+    known = np.bincount(cut.resolutions[cut.holds], minlength=len(found.resolutions))[::-1].tolist()
+    parts = [
+        f"{count:,} {_called(each.name, count)}"
+        for count, each in zip(known, reversed(found.resolutions), strict=True)
+        if count
+    ]
+    if not parts:
+        return f"share of a cell; no district holds at any resolution; {pale}"
+    return f"share of a cell, at the finest resolution that holds: {', '.join(parts)}; {pale}"
+
+
+def _called(resolution: str, count: int) -> str:
+    """What districts of a resolution are called."""
+    if resolution == FINEST:
+        return "cell" if count == 1 else "cells"
+    if not resolution.isdecimal():
+        return resolution
+    return f"square{'' if count == 1 else 's'} of {resolution}x{resolution}"
 
 
 def _entitle(figure: Figure, found: Estimate, shown: int, note: str) -> None:

@@ -1,0 +1,43 @@
+"""The coasts of the world and the borders of its countries, to find one's way on a map.
+
+The file is the one that the app draws: Natural Earth's land and countries at 1:110m (public domain,
+naturalearthdata.com), in hundredths of a degree. The desk does not import the app, so it has a copy, and a test holds
+that both are equal. Its layout: demo_app.widgets.coast. The borders say nothing about whose land it is.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from aggregator.families.decoder import Floats
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines on the globe, each (points, 2) of longitudes and latitudes in degrees.
+
+    Attributes:
+        coasts: closed outlines of the land.
+        borders: between countries.
+    """
+
+    coasts: tuple[Floats, ...]
+    borders: tuple[Floats, ...]
+
+
+@cache
+def lines() -> Lines:
+    """Return what the file holds."""
+    packed = resources.files("aggregator").joinpath("data", "coast.bin").read_bytes()
+    numbers = np.frombuffer(zlib.decompress(packed), dtype="<u2").astype(np.int64)
+    outlines, borders, corners = numbers[:3].tolist()
+    sizes, points = numbers[3 : 3 + outlines + borders], numbers[3 + outlines + borders :]
+    east, north = np.split(points[: len(points) - corners], 2)
+    places = np.stack([east / 100 - 180, north / 100 - 90], axis=1)
+    found = tuple(np.split(places, np.cumsum(sizes)[:-1]))
+    return Lines(found[:outlines], found[outlines:])

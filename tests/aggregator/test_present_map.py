@@ -1,0 +1,99 @@
+"""Laws of maps: each cell is drawn at the finest resolution that holds there, over the coast that the app draws."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggregator.estimate.result import estimate
+from aggregator.present.coast import lines
+from aggregator.present.plot import draw, figure
+from aggregator.present.regions import regions
+from demo_app.widgets.coast import coast
+from protocol.views import Coarse, Identity
+from tests.aggregator.test_estimate_views import CROSSING, GRID, campaign, counted
+
+ROOT = Path(__file__).parents[2]
+SHARP = np.full(77, 0.1 / 74)
+SHARP[[12, 13, 60]] = 0.5, 0.1, 0.3
+"""Most people in three cells."""
+
+
+def found(n, *maps, seed=1):
+    terms = campaign(GRID, *(maps or (Coarse(4), Coarse(2), Identity())))
+    return estimate(terms, counted(terms, SHARP, [n] * len(terms.views), np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("n", [20, 200, 1000, 100_000])
+def test_a_cell_is_drawn_at_the_finest_resolution_that_holds(n):
+    """Whatever the noise: as looked up cell by cell, and the shares of all regions sum to one."""
+    one = found(n)
+    cut = regions(one)
+    for x in range(77):
+        known = [place for place, each in enumerate(one.resolutions) if each.above_zero[each.districts[x]]]
+        finest = max(known, default=0)
+        assert cut.resolutions[cut.of[x]] == finest
+        assert cut.districts[cut.of[x]] == one.resolutions[finest].districts[x]
+        assert cut.holds[cut.of[x]] == bool(known)
+    assert cut.density.sum() == pytest.approx(1, abs=1e-9)
+    if n == 100_000:
+        assert cut.density[[12, 60]] == pytest.approx(one.share[[12, 60]])
+
+
+def test_districts_that_cross_squares_leave_them_whole():
+    """A district that lies in parts of several regions is not drawn, and every cell still has one region."""
+    one = found(100_000, Coarse(3), CROSSING, Identity())
+    cut = regions(one)
+    assert set(cut.of.tolist()) <= set(range(len(cut.share)))
+    assert cut.density.sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_without_views_each_cell_is_a_region():
+    """A plain map is drawn as it is: no share is spread."""
+    terms = campaign(GRID, Identity())
+    plain = estimate(terms, counted(terms, SHARP, [1000], np.random.default_rng(2)).by_view[0])
+    cut = regions(plain)
+    assert cut.density.tolist() == plain.share.tolist()
+    assert cut.holds.tolist() == plain.above_zero.tolist()
+
+
+def test_the_coast_is_the_app_s():
+    """The desk's file is the app's, byte for byte, and both read the same lines from it."""
+    assert (ROOT / "aggregator/data/coast.bin").read_bytes() == (ROOT / "demo_app/data/coast.bin").read_bytes()
+    world, own = coast(), lines()
+    for places, read in ((world.outlines, own.coasts), (world.borders, own.borders)):
+        assert len(places) == len(read)
+        for line, points in zip(places, read, strict=True):
+            assert points[:, 0].tolist() == [world.longitudes[place] for place in line]
+            assert points[:, 1].tolist() == [world.latitudes[place] for place in line]
+
+
+def test_maps_are_drawn_from_any_estimate(tmp_path):
+    """With views, without, of a few people, of nobody at the finest resolution, beside the truth: a picture each."""
+    plain = campaign(GRID, Identity())
+    cases = {
+        "views": found(1000),
+        "few": found(20),
+        "no cells": found(1000, Coarse(4), Coarse(2)),
+        "plain": estimate(plain, counted(plain, SHARP, [1000], np.random.default_rng(2)).by_view[0]),
+    }
+    for name, one in cases.items():
+        drawn = figure(one, SHARP)
+        titles = [axes.get_title(loc="left").replace("\n", " ") for axes in drawn.axes]
+        assert any("finest resolution that holds" in title for title in titles) == (name != "plain")
+    draw(cases["no cells"], tmp_path / "map.png")
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_scale_bar_is_a_round_length():
+    """It is 1, 2 or 5 times a power of ten kilometres, at most a quarter of the width, and at least a tenth of it."""
+    one = found(1000)
+    for step in (1_000, 1_000_000):
+        grid = replace(GRID, north=7 * step, east=11 * step, step=step)
+        drawn = figure(replace(one, terms=replace(one.terms, domain=grid)))
+        texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
+        length = next(float(text.removesuffix(" km")) for text in texts if text.endswith(" km"))
+        wide = 111.2 * 11 * step / 1e6
+        assert 0.1 * wide <= length <= 0.25 * wide
+        assert f"{length:e}"[0] in "125"
