@@ -32,6 +32,7 @@ from protocol.envelope import Kind, read_batch
 from protocol.errors import BadData, ClosedEarly, NotInDomain
 from protocol.keys import SigningKey, public_line
 from protocol.notions import HighLow
+from protocol.views import Coarse, Districts
 from tests.demo_app.screen import ROOT
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, Clock, Dice, campaign
 from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_levels, of_own
@@ -240,6 +241,29 @@ def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, val
     model.answer(of(terms), value)
     [answers] = model.history().answers
     assert [one.label for one in answers.given] == [label]
+
+
+def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_asked_for(model, tmp_path):
+    """The map takes any position; the terms say what this device is asked for, in the person's language, and the
+    report in words, the history and what it told speak of that and nothing finer."""
+    grid = Grid(0, 10 * MICRO, 0, 10 * MICRO, MICRO)
+    maps = (Coarse(5), Districts(((0, 30), (1, 70)), ("Süden", "Norden")))
+    terms = joined(model, tmp_path, campaign(domain=grid, maps=maps, level=10**9 // 2))
+    coarse = terms.terms.map == maps[0]
+    asked = terms.terms.asked_in("de")
+    assert asked.startswith("Dieses Gerät wird nach dem " + ("Gebiet von 5 x 5" if coarse else "Bezirk"))
+    assert model.consent(of(terms)).question.kind == "grid"
+    leaving = model.answer(of(terms), "7.5,2.5")
+    label = "5.5,0.5 .. 9.5,4.5" if coarse else "Norden"
+    [answers] = model.history().answers
+    assert [one.label for one in answers.given] == [label]
+    assert spelled(answers.kind, label, answers.card.names) == label
+    [said] = leaving.said
+    assert said.size == (4 if coarse else 2)
+    assert all(spelled(leaving.said_kind, one, {}) == one for one in said.labels)
+    model.answer(of(terms), "9.5,0.5")
+    assert [one.times for one in model.history().answers[0].given] == [1]
+    assert model.told(of(terms)).level == pytest.approx(0.5, abs=1e-6)
 
 
 def test_a_value_that_the_question_does_not_allow_charges_nothing(model, tmp_path):

@@ -12,6 +12,7 @@ from edge_sdk import BudgetPolicy, Device
 from edge_sdk.store.sqlite import DATABASE_FILE
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.keys import public_line
+from protocol.views import Coarse
 from tests.demo_app.screen import DESKTOP, PHONE, SHOTS, Screen, display
 from tests.demo_app.test_session import settle, tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
@@ -64,7 +65,7 @@ def folder(tmp_path) -> Path:
         for campaign_id in ids.values():
             device.consent(campaign_id)
         device.answer(ids["Education"], "bachelor")
-        device.join(one("Not yet"))
+        device.join(one("Not yet", maps=(Coarse(2), Coarse(3))))
     (tmp_path / "classes.campaign").write_bytes(of_classes(opens=now() - DAY, closes=now() + 9 * DAY))
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public), encoding="utf-8")
     return place

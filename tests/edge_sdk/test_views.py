@@ -219,13 +219,15 @@ def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
         assert terms.asked.startswith(sentence)
         assert terms.as_json()["asked"] == terms.asked
         assert terms.values == LABELS  # what is answered stays the whole question
-        preview = device.preview(campaign_id, "none")
+        preview = device.preview(campaign_id, LABELS[-1])
         inputs = law.channel.inputs
         assert float(preview.truth) == pytest.approx(2.718281828 / (2.718281828 + inputs - 1))
         assert float(preview.belief.before) == pytest.approx(1 / inputs)
         receipt = device.answer(campaign_id, "none")
         [envelope_] = outgoing(device, campaign_id)
         [told] = said(device, envelope_)
+        assert device.preview(campaign_id, "none").cost == 0
+        assert float(device.preview(campaign_id, "none").belief.before) == pytest.approx(2 / (inputs + 1))
         y = output(data, receipt.envelope, view)
         assert (told.fits, told.size, told.labels) == (1, inputs, (law.map.label(Values(LABELS), y),))
         [one] = given(device, campaign_id)
@@ -289,17 +291,17 @@ def test_readings_of_a_view_are_bundled(member, tmp_path, view):
 def test_the_permission_to_follow_covers_the_same_coarsenings_only(open_device):
     """The next campaign is followed where it asks the same shares of devices for the same; by what the owner was told
     of the whole campaign, and not by which view the device happens to have in either."""
-    device = open_device()
-    joined = device.records.campaigns
-    later = {"title": "Next", "opens": OPENS + 10 * WEEK}
-    device.join(asking())
-    before = joined.find(device.campaigns[0])
-    for seed, (follows, maps) in enumerate([(True, MAPS), (False, MAPS[:2]), (False, MAPS[::-1]), (False, (MAPS[0],))]):
-        other = Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=1000), clock=lambda: OPENS)
-        after = other.records.campaigns
-        other.join(campaign(maps=maps, enrolment="enrolled", **later))
-        assert continues(before, after.find(other.campaigns[0])) is follows, seed
-        other.close()
+    later = {"title": "Next", "opens": OPENS + 10 * WEEK, "enrolment": "enrolled"}
+
+    def joined(data: bytes, view: int):
+        device = open_device(urandom=dice_of(data, view))
+        device.join(data)
+        return device.records.campaigns.find(device.campaigns[0])
+
+    for view, then in itertools.product(range(len(MAPS)), repeat=2):
+        assert continues(joined(asking(), view), joined(campaign(maps=MAPS, **later), then))
+    for maps in (MAPS[:2], MAPS[::-1], MAPS[:1]):
+        assert not continues(joined(asking(), 0), joined(campaign(maps=maps, **later), 0))
 
 
 def test_a_session_with_views_on_the_command_line(tmp_path, monkeypatch, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -16,11 +17,12 @@ from benchmarks import joining
 from protocol import codec, exact, notions
 from protocol.campaign import MAX_CAMPAIGN, open_campaign
 from protocol.channels import Blocks, Channel, Hadamard
-from protocol.domain import Items
+from protocol.domain import Grid, Items
 from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.envelope import Kind, seal
 from protocol.errors import CampaignError, Uncertified
 from protocol.notions import Block, Classes, Geo, Graded, Information, Ldp, Matrix, MutualInformation, Notion
+from protocol.views import Coarse, Districts, Map
 from tests.vectors.channels import wave
 
 NAT = exact.NANONATS
@@ -105,6 +107,18 @@ def test_the_steps_counted_bound_the_work(name: str) -> None:
     steps = notion.steps(fresh)
     done = instructions(lambda: notions.certify(fresh, notion))
     assert done <= OPCODES * steps + AT_FIRST, (done, steps)
+
+
+@pytest.mark.parametrize("kind", ["minid", "avgid", "pairwise"])
+@pytest.mark.parametrize("made", [Coarse(3), None])
+def test_the_steps_counted_bound_saying_a_notion_of_a_views_inputs(kind: str, made: Map | None) -> None:
+    """The same of what is done before a view's channel is audited: a notion is said of the view's inputs."""
+    grid = Grid(0, 10, 0, 10 if kind == "pairwise" else 400, 1)
+    budgets = [NAT + x % 16 for x in range(grid.size)]
+    notion = joining._matrix(grid.size) if kind == "pairwise" else Graded.over(budgets, kind)
+    made = made or Districts(tuple((x % 2, 1) for x in range(grid.size)))
+    done = instructions(lambda: notion.coarsened(partial(made.input, grid), made.inputs(grid)))
+    assert done <= OPCODES * notion.coarsening_steps + AT_FIRST, (done, notion.coarsening_steps)
 
 
 def test_what_takes_too_much_is_refused_in_words_and_at_once() -> None:

@@ -384,6 +384,18 @@ def test_a_view_above_its_level_refuses_all() -> None:
     assert terms(notion=budgets, views=(View(1, loud.map, response(3, NAT)),))
 
 
+def test_one_channel_is_judged_for_each_view_that_has_it() -> None:
+    """A channel that two views share keeps what is declared of the inputs of each: where it keeps the bound of one
+    view's districts and not of the other's, the campaign is refused, in whichever order they come."""
+    rows = ((0, NAT, 3 * NAT), (NAT, 0, 3 * NAT), (3 * NAT, 3 * NAT, 0))
+    three, notion = domain.Values(tuple("abc")), notions.Matrix(3 * NAT, rows)
+    apart, together = (View(1, districts_of(cells), response(2, 3 * NAT)) for cells in ([0, 0, 1], [0, 1, 1]))
+    assert terms(domain=three, notion=notion, views=(apart,)).certificate.audited == 3 * NAT
+    for pair in ((apart, together), (together, apart)):
+        with pytest.raises(Uncertified):
+            terms(domain=three, notion=notion, views=pair)
+
+
 def test_the_campaign_is_the_worst_of_its_views() -> None:
     """Levels are the largest of any view; the worst case is that of the view whose draws together cost most."""
     made = asked((1, Identity()), (1, Coarse(2)))
