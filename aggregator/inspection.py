@@ -80,6 +80,7 @@ def study_facts(terms: Campaign) -> dict[str, Any]:
         "notice": terms.notice,
         "language": terms.language,
         "translations": [one.language for one in terms.translations],
+        "goal": terms.goal,
     }
 
 

@@ -40,6 +40,9 @@ MAX_TIME = 2**40
 
 ENROLMENTS = ("open", "enrolled")
 
+GOALS = ("distribution", "mean", "ranges", "top")
+"""What an estimate may be wanted for. It decides what a planner chooses and an estimate shows first, nothing else."""
+
 MAX_ADDRESSES = 4
 
 
@@ -66,6 +69,7 @@ class Campaign:
         notice: a link to the legal notice; "" where there is none.
         language: tag of the language of all these texts; "" where it is not said.
         translations: the texts in other languages, in order of their tags.
+        goal: one of ``GOALS``, what the estimate is wanted for; "" where it is not said.
         certificate: what the integers of all views prove; computed here, never carried.
         view_certificates: what those of each view prove, in the order of the views.
     """
@@ -91,6 +95,7 @@ class Campaign:
     notice: str = ""
     language: str = ""
     translations: tuple[Texts, ...] = ()
+    goal: str = ""
     certificate: Certificate = field(init=False, compare=False)
     view_certificates: tuple[Certificate, ...] = field(init=False, compare=False)
 
@@ -124,6 +129,8 @@ class Campaign:
             raise CampaignError("the minimum number of reports is at least 1")
         if self.enrolment not in ENROLMENTS:
             raise CampaignError(f"enrolment is {' or '.join(ENROLMENTS)}, not {self.enrolment[:40]!r}")
+        if self.goal and self.goal not in GOALS:
+            raise CampaignError(f"a goal is one of {', '.join(GOALS)}, or empty, not {self.goal[:40]!r}")
         found = views.certificates_of(self.views, self.notion, self.domain)
         object.__setattr__(self, "view_certificates", found)
         object.__setattr__(self, "certificate", views.worst_of(found, self.notion.level))
@@ -258,7 +265,7 @@ class Campaign:
             self.opens, self.closes, self.period_seconds, self.answers_per_period,
             self.minimum_reports, ENROLMENTS.index(self.enrolment), list(self.classes),
             list(self.addresses), self.contact, self.retention, self.notice,
-            self.language, [one.encode() for one in self.translations],
+            self.language, [one.encode() for one in self.translations], self.goal,
         ])  # fmt: skip
 
     @classmethod
@@ -269,7 +276,7 @@ class Campaign:
             BadData: at the stage that fails: codec, domain, notion, channel, view, certificate or campaign.
         """
         value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
-        parts = codec.fields(value, 21, "a campaign", CampaignError)
+        parts = codec.fields(value, 22, "a campaign", CampaignError)
         title, question, purpose, organisation, asked, notion, mechanism, asked_for = parts[:8]
         opens, closes, period_seconds, answers, minimum, enrolment = codec.integers(
             parts[8:14], "a campaign's number", CampaignError
@@ -299,6 +306,7 @@ class Campaign:
             notice,
             language,
             tuple(Texts.from_wire(one) for one in parts[20]),
+            codec.text(parts[21], "a goal", CampaignError),
         )
 
 

@@ -30,7 +30,7 @@ from aggregator.families.table.mutual_information import mutual_information_tabl
 from aggregator.families.table.recipe import MOST_CONVEX
 from aggregator.planner.choice import AUTO, Unsuited, chosen, own_prior_channel
 from aggregator.planner.padding import choose_padding, read_sets
-from protocol.campaign import ENROLMENTS, Campaign
+from protocol.campaign import ENROLMENTS, GOALS, Campaign
 from protocol.channels import Channel, Table
 from protocol.domain import Domain, Items, Line
 from protocol.errors import NotionError
@@ -118,7 +118,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         name: Section(name, top.take(name, dict, "a table of its own", default))
         for name, default in (
             ("domain", None), ("privacy", None), ("schedule", None), ("mechanism", {}), ("limits", {}), ("prior", {}),
-            ("study", {}),
+            ("study", {}), ("analysis", {}),
         )
     }  # fmt: skip
     domain = domain_of(sections["domain"])
@@ -163,10 +163,23 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         notice=study.take("notice", str, "a link to the legal notice", ""),
         language=top.take("language", str, "the language of the texts, such as en", "").lower(),
         translations=translations_of(top.take("text", dict, "a table [text.LANGUAGE] for each language", {})),
+        goal=_goal(sections["analysis"], domain),
     )
     for section in (*sections.values(), top):
         section.done()
     return campaign
+
+
+def _goal(section: Section, domain: Domain) -> str:
+    """What the estimate is wanted for; "" where the draft does not say."""
+    if "goal" not in section:
+        return ""
+    goal = section.choice("goal", GOALS)
+    if goal == "mean" and not isinstance(domain, Line):
+        raise DraftError(f'[analysis] goal "mean" needs numbers, not {domain.kind}')
+    if goal == "ranges" and not domain.ordered:
+        raise DraftError(f'[analysis] goal "ranges" needs numbers, dates or ordered values, not {domain.kind}')
+    return goal
 
 
 def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:

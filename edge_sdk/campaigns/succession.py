@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SAME = (
     "question", "purpose", "organisation", "domain", "notion", "classes", "addresses", "contact", "retention", "notice",
-    "enrolment",
+    "enrolment", "goal",
 )  # fmt: skip
 """Of a campaign, what may not be another in the next one."""
 

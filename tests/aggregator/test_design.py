@@ -315,6 +315,16 @@ def test_wrong_numbers_are_refused_by_their_entry(entries, named):
         drafted(changed(VALUES, entries))
 
 
+def test_a_goal_is_signed_and_has_to_fit():
+    """The goal of [analysis] is the campaign's; a mean needs numbers, ranges an order, and other goals are refused."""
+    assert drafted(DRAFT).goal == ""
+    assert drafted(DRAFT + '\n[analysis]\ngoal = "Top"').goal == "top"
+    assert drafted(NUMBERS + '\n[analysis]\ngoal = "mean"').goal == "mean"
+    for goal, named in (("mean", "needs numbers"), ("ranges", "needs numbers"), ("median", "is one of distribution")):
+        with pytest.raises(DraftError, match=named):
+            drafted(DRAFT + f'\n[analysis]\ngoal = "{goal}"')
+
+
 def test_geo_counts_distances_in_the_metric_asked_for():
     """Under geo the bound of a pair is epsilon for each ``scale`` of the metric: steps, or the numbers themselves."""
     steps = drafted(NUMBERS.replace('notion = "ldp"', 'notion = "geo"')).notion

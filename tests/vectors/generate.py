@@ -1045,6 +1045,7 @@ def informed(**changes: Any) -> Campaign:
         "notice": "https://library.example/privacy?study=education",
         "language": "en",
         "translations": (GERMAN, Texts("pt-br", "Escolaridade", "Qual é a sua escolaridade?")),
+        "goal": "distribution",
     }
     return terms(**{**fields, **changes})
 
@@ -1054,7 +1055,7 @@ def _payload(base: Campaign | None = None, **changes: Any) -> bytes:
     names = (
         "title", "question", "purpose", "organisation", "domain", "notion", "mechanism", "channel",
         "opens", "closes", "period_seconds", "answers_per_period", "minimum_reports", "enrolment", "classes",
-        "addresses", "contact", "retention", "notice", "language", "translations",
+        "addresses", "contact", "retention", "notice", "language", "translations", "goal",
     )  # fmt: skip
     fields = codec.decode((base or terms()).encode(), limit=2**20)
     assert isinstance(fields, list)
@@ -1230,6 +1231,8 @@ def campaign_cases() -> Iterator[Case]:
         ("retention of 2,001 characters", _payload(retention="r" * 2001), "campaign"),
         ("retention that turns the line around", _payload(retention="a\u200fb"), "campaign"),
         *((f"notice: {name}", _payload(notice=text), "campaign") for name, text in NO_LINK.items()),
+        ("an unknown goal", _payload(goal="median"), "campaign"),
+        ("a goal as a number", _payload(goal=1), "campaign"),
         *((f"language {tag!r}", _payload(language=tag), "campaign") for tag in NO_TAG),
         *(
             (f"invisible character in the {name}", _payload(**{name: value}), stage)
