@@ -37,7 +37,9 @@ from protocol.envelope import Kind
 from protocol.errors import CampaignError
 
 if TYPE_CHECKING:
+    from aggregator.estimate.ordered import Ordered
     from aggregator.present.notebook import NotebookEstimate
+    from protocol.domain import Answer
 
 __all__ = ["CampaignStatus", "EnrolResult", "Study", "StudyError"]
 
@@ -310,9 +312,65 @@ class Study(Holdings):
             NotEnough: fewer devices have answered than the campaign waits for.
             MethodRefused: an unknown method, or one that the campaign does not have what it takes for.
         """
-        from aggregator.estimate.classes import within  # an ingest and a status need no estimators
-        from aggregator.estimate.result import estimate
+        from aggregator.estimate.result import estimate  # an ingest and a status need no estimators
         from aggregator.present.notebook import NotebookEstimate
+
+        signed, tally = self._asked(campaign, period, where)
+        found = estimate(signed, tally, method=method, level=confidence, where=where, pool=pool)
+        return NotebookEstimate(**vars(found), period=period)
+
+    def ordered(
+        self,
+        campaign: str,
+        *,
+        quantiles: Sequence[float] = (),
+        cdf: bool = False,
+        bins: Sequence[Answer] = (),
+        above: Answer | None = None,
+        between: tuple[Answer, Answer] | None = None,
+        mean: bool = False,
+        period: int | None = None,
+        where: str | None = None,
+        method: str | None = None,
+        confidence: float = 0.95,
+    ) -> Ordered:
+        """Estimate quantiles, the distribution function and shares of ranges of numbers, dates or ordered values.
+
+        Args:
+            quantiles: parts of the people, between 0 and 1.
+            cdf: whether to return the distribution function.
+            bins: values where one bin ends and the next begins; a value at an edge is in the upper bin.
+            above: a value; the share of people above it.
+            between: two values; the share of people from one to the other, both included.
+            mean: whether to return the mean, of numbers.
+            campaign, period, where, method, confidence: as of ``estimate``.
+        Returns:
+            Each number with its interval; what was not asked for is empty or None. Its ``as_json()``.
+        Raises:
+            NotOrdered: the values have no order, or the reports do not tell it, or a range holds no value.
+            NotInDomain: an edge outside the campaign's range.
+            StudyError, NotEnough, MethodRefused
+        """
+        from aggregator.estimate.ordered import ordered
+
+        signed, tally = self._asked(campaign, period, where)
+        return ordered(
+            signed,
+            tally,
+            quantiles=quantiles,
+            cdf=cdf,
+            bins=bins,
+            above=above,
+            between=between,
+            mean=mean,
+            method=method,
+            level=confidence,
+            where=where,
+        )
+
+    def _asked(self, campaign: str, period: int | None, where: str | None) -> tuple[SignedCampaign, Tally]:
+        """The campaign and the tally that an estimate is of, cut down to one class where one is named."""
+        from aggregator.estimate.classes import within
 
         signed = self.campaign(campaign)
         if period is not None and not 0 <= period < signed.terms.periods:
@@ -323,8 +381,7 @@ class Study(Holdings):
         if where is not None:
             terms, tally = within(signed.terms, tally, where)
             signed = replace(signed, terms=terms)
-        found = estimate(signed, tally, method=method, level=confidence, where=where, pool=pool)
-        return NotebookEstimate(**vars(found), period=period)
+        return signed, tally
 
     def status(self, now: int) -> list[CampaignStatus]:
         """How each campaign stands at ``now`` (UTC seconds), in order of their names."""

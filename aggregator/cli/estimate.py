@@ -19,10 +19,25 @@ import click
 from aggregator.author.value_table import read_sheet, stranger
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
+from aggregator.cli.ranges import Ranges, estimate_ranges, print_ranges
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
+<<<<<<< HEAD
 from aggregator.estimate.span import Span
+=======
+from aggregator.estimate.ordered import Ordered
+from aggregator.estimate.result import Estimate
+from aggregator.estimate.result import estimate as estimate_shares
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.trend import Span, Trend
+from aggregator.families.decoder import Floats
+from aggregator.present.document import answer_csv, estimate_csv, estimate_parquet, estimates_geojson
+from aggregator.present.page import page
+from aggregator.present.table import answer_table, estimate_table
+from aggregator.simulation import read_truth
+from aggregator.study import Study
+>>>>>>> ccedabd (aggregator: halftruth estimate answers quantiles, ranges and the distribution function)
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line
 from protocol.errors import NotInDomain
@@ -53,11 +68,19 @@ FILES = ("parquet", "geojson")
 @click.option("--report", type=shell.writable, help="Write the page to hand on: one HTML file that stands alone.")
 @click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
 @click.option("--by", type=click.Choice(["period"]), help="An estimate of each period, and what has changed.")
+<<<<<<< HEAD
 @click.option(
     "--periods", type=options.SpanList(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS"
 )
 @click.option(
     "--between", type=options.SpanList(), help="With --by period: the two between which the change is.", metavar="A,B"
+=======
+@click.option("--periods", type=Spans(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS")
+@click.option(
+    "--between",
+    metavar="A,B",
+    help="The share of people from value A to value B. With --by period: the two periods between which the change is.",
+>>>>>>> ccedabd (aggregator: halftruth estimate answers quantiles, ranges and the distribution function)
 )
 @click.option("--steps", is_flag=True, help="With --by period: also the change from each to the next.")
 @click.option("--where", help="One class of people only, as class=NAME.", metavar="class=NAME")
@@ -80,6 +103,10 @@ FILES = ("parquet", "geojson")
 )
 @click.option("--value", help="Only this value: its share, and people with --population.")
 @click.option("--mean", is_flag=True, help="The mean of a campaign that asks for a number.")
+@click.option("--quantiles", metavar="P,...", help="The values below which these parts of the people are, as .1,.5,.9.")
+@click.option("--cdf", is_flag=True, help="The shares of people up to each of some values, with a band.")
+@click.option("--bins", metavar="V,...", help="The shares of people between these values; an edge is in the upper bin.")
+@click.option("--above", metavar="V", help="The share of people above this value.")
 @click.option("--sum", "total", is_flag=True, help="Its sum, over the reports or --population.")
 @click.option("--weights", type=shell.existing, help="CSV value,weight: the sum of everybody's weight.")
 @click.option("--offset", type=options.Number(-1e15, 1e15), default=0.0, help="Added to every weight.")
@@ -97,7 +124,7 @@ def estimate(
     period: int | None,
     by: str | None,
     periods: list[Span] | None,
-    between: list[Span] | None,
+    between: str | None,
     steps: bool,
     where: str | None,
     method: str | None,
@@ -106,27 +133,40 @@ def estimate(
     pool: str,
     value: str | None,
     mean: bool,
+    quantiles: str | None,
+    cdf: bool,
+    bins: str | None,
+    above: str | None,
     total: bool,
     weights: Path | None,
     offset: float,
     population: int | None,
     forged: int | None,
     engine_name: str,
-) -> Estimate | Trend | query.Answer:
+) -> Estimate | Trend | query.Answer | Ordered:
     """The distribution behind the reports of CAMPAIGN (its name in the study, or its id).
 
     Shares come with intervals for each value by itself, and for all values together. With --value, --mean, --sum or
-    --weights, one number instead. With --by period, the course over the periods, and the change from the first to the
-    last, or --between two of them; with --steps also from each to the next; with --value, of that value alone. Where
-    fewer devices have answered than the campaign waits for, it ends with exit code 75.
+    --weights, one number instead. Of numbers, dates and ordered values, --quantiles, --cdf, --bins, --above and
+    --between give values and shares of ranges instead, --mean beside them, and --plot draws the distribution function.
+    With --by period, the course over the periods, and the change from the first to the last, or --between two of them;
+    with --steps also from each to the next; with --value, of that value alone. Where fewer devices have answered than
+    the campaign waits for, it ends with exit code 75.
     """
     form = "json" if as_json else form
+    ranges = Ranges(quantiles, cdf, bins, above, None if by else between)
+    spans = Spans().convert(between, None, ctx) if by and between is not None else None
+    if ranges.named:
+        others = [("by", by), ("value", value), ("sum", total), ("weights", weights), ("truth", truth_files)]
+        _require_alone(ranges.named[0], [*others, ("report", report), ("forged", forged), ("pool", pool != POOLS[0])])
+        if form in FILES:
+            raise click.UsageError(f"--format {form} is of one whole distribution: leave out --{ranges.named[0]}")
     if form in FILES and (by is not None or mean or total or weights is not None or value is not None):
         raise click.UsageError(f"--format {form} is of one whole distribution: leave out --by, --value, --mean, ...")
     if pool != POOLS[0] and (by is not None or where is not None or mean or total or weights or value is not None):
         raise click.UsageError(f"--pool {pool} is of one whole distribution of everybody")
     numbers = (("value", value is not None), ("mean", mean), ("sum", total), ("weights", weights is not None))
-    queries = [word for word, asked in numbers if asked]
+    queries = [word for word, asked in numbers if asked and not ranges.named]
     of_all = [("plot", plot), ("truth", truth_files or None)] if by is None else []
     _require_one_number(queries, [*of_all, ("report", report), ("forged", forged)])
     if population is not None and queries not in (["value"], ["sum"], ["weights"]):
@@ -134,7 +174,7 @@ def estimate(
     if offset and queries != ["weights"]:
         raise click.UsageError("--offset goes with --weights")
     if by is None:
-        _require_by_period(periods, between, steps, truth_files)
+        _require_by_period(periods, steps, truth_files)
     else:
         _require_alone_by_period(queries, period, population, forged)
     name = _class_of(where)
@@ -153,7 +193,7 @@ def estimate(
         if by is not None:
             truths = [_true_shares(file, signed.terms.domain, signed.terms.classes, name) for file in truth_files]
             one = None if value is None else _one_value(signed.terms.domain, value)
-            asked = Course(periods, between, steps, one, truths)
+            asked = Course(periods, spans, steps, one, truths)
             course = show_trend(engine, study, signed, asked, name, method, confidence, Form(form, plot))
             if report is None:
                 return course
@@ -163,6 +203,11 @@ def estimate(
         cut, tally = within(signed.terms, tally, name)
         signed = replace(signed, terms=cut)
     terms = signed.terms
+    if ranges.named:
+        ranges = replace(ranges, cdf=cdf or plot is not None)  # which is what is drawn
+        read = estimate_ranges(ranges, signed, tally, mean, method, confidence, name)
+        print_ranges(read, form, plot)
+        return read
     if queries:
         answer = _asked(terms, tally, value, mean, total, weights, offset, population, confidence)
         _print_answer(answer, form, terms, name, tally.reports)
@@ -266,6 +311,12 @@ def _class_of(where: str | None) -> str | None:
     return name
 
 
+def _require_alone(range_: str, others: list[tuple[str, object]]) -> None:
+    given = [name for name, value in others if value]
+    if given:
+        raise click.UsageError(f"--{range_} gives ranges of the distribution, and takes no --{given[0]}: ask twice")
+
+
 def _require_one_number(queries: list[str], of_all: list[tuple[str, object]]) -> None:
     if len(queries) > 1:
         raise click.UsageError(f"--{queries[0]} and --{queries[1]} ask for two numbers: ask twice")
@@ -283,10 +334,8 @@ def _require_alone_by_period(
         raise click.UsageError(f"--by period gives shares of each period, and takes no --{others[0]}: ask twice")
 
 
-def _require_by_period(
-    periods: list[Span] | None, between: list[Span] | None, steps: bool, truth_files: tuple[Path, ...]
-) -> None:
-    given = [("periods", periods), ("between", between), ("steps", steps or None)]
+def _require_by_period(periods: list[Span] | None, steps: bool, truth_files: tuple[Path, ...]) -> None:
+    given = [("periods", periods), ("steps", steps or None)]
     for name, value in given:
         if value is not None:
             raise click.UsageError(f"--{name} goes with --by period")

@@ -24,7 +24,7 @@ from aggregator.estimate.merged import Merged
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.profile import SHORTER, Profile
-from aggregator.estimate.result import Estimate, estimate, reader_of
+from aggregator.estimate.result import WITHOUT_BARS, Estimate, estimate, reader_of
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.families.decoder import Floats
@@ -132,6 +132,11 @@ class Ordered:
     between: RangeShare | None
     mean: query.Answer | None
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know first; that single shares have no error bars is none of it."""
+        return tuple(warning for warning in self.found.warnings if not warning.startswith(WITHOUT_BARS))
+
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form; what was not asked for is left out."""
         found = self.found
@@ -149,7 +154,7 @@ class Ordered:
         for name in ("above", "between", "mean"):
             if (one := getattr(self, name)) is not None:
                 told[name] = one.as_json()
-        return told | {"warnings": list(found.warnings)}
+        return told | {"warnings": list(self.warnings)}
 
 
 def ordered(

@@ -46,6 +46,9 @@ VIEW_METHODS = ("projection", "linear")
 MOVED = 5e-4
 """Shares that differ by less are told as the same."""
 
+WITHOUT_BARS = "shares without error bars"
+"""How the warning begins that single shares have none."""
+
 UNKNOWN = 0.5
 """A standard error above this makes an interval of every share there is: nothing is known of the value."""
 
@@ -431,11 +434,11 @@ def _as_far_as_told(
     nothing = np.full(decoder.inputs, np.nan)
     even = np.full(decoder.inputs, 1 / decoder.inputs)
     if not decoder.by_value or decoder.inputs * decoder.features > likelihood.MOST_CELLS:
-        return nothing, nothing, math.nan, f"shares without error bars: {reason}"
+        return nothing, nothing, math.nan, f"{WITHOUT_BARS}: {reason}"
     fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
     found = likelihood.told_apart(decoder, share, fit.share)
     lost = int(np.count_nonzero(~found.told))
-    warning = f"shares without error bars at {lost} of {decoder.inputs} values, which no report tells apart: {reason}"
+    warning = f"{WITHOUT_BARS} at {lost} of {decoder.inputs} values, which no report tells apart: {reason}"
     return found.raw, np.sqrt(found.variance / n), found.weight, warning
 
 

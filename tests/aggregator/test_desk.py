@@ -881,7 +881,7 @@ WRONG = [
     (("estimate", "education", "--by", "period", "--between", "2,3"), 75),
     (("estimate", "education", "--by", "period", "--value", "nursery"), 65),
     (("estimate", "education", "--by", "period", "--value", "none", "--population", "7"), 2),
-    (("estimate", "education", "--between", "0,1"), 2),
+    (("estimate", "education", "--between", "none,primary"), 65),
     (("estimate", "education", "--steps"), 2),
     (("estimate", "education", "--by", "period", "--forged", "3"), 2),
     (("estimate", "education", "--period", "6"), 2),
