@@ -23,27 +23,14 @@ from aggregator.cli.ranges import Ranges, estimate_ranges, print_ranges
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
-<<<<<<< HEAD
 from aggregator.estimate.span import Span
-=======
-from aggregator.estimate.ordered import Ordered
-from aggregator.estimate.result import Estimate
-from aggregator.estimate.result import estimate as estimate_shares
-from aggregator.estimate.tally import Tally
-from aggregator.estimate.trend import Span, Trend
-from aggregator.families.decoder import Floats
-from aggregator.present.document import answer_csv, estimate_csv, estimate_parquet, estimates_geojson
-from aggregator.present.page import page
-from aggregator.present.table import answer_table, estimate_table
-from aggregator.simulation import read_truth
-from aggregator.study import Study
->>>>>>> ccedabd (aggregator: halftruth estimate answers quantiles, ranges and the distribution function)
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line
 from protocol.errors import NotInDomain
 
 if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.estimate import query
+    from aggregator.estimate.ordered import Ordered
     from aggregator.estimate.result import Estimate
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.trend import Trend
@@ -68,19 +55,13 @@ FILES = ("parquet", "geojson")
 @click.option("--report", type=shell.writable, help="Write the page to hand on: one HTML file that stands alone.")
 @click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
 @click.option("--by", type=click.Choice(["period"]), help="An estimate of each period, and what has changed.")
-<<<<<<< HEAD
 @click.option(
     "--periods", type=options.SpanList(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS"
 )
 @click.option(
-    "--between", type=options.SpanList(), help="With --by period: the two between which the change is.", metavar="A,B"
-=======
-@click.option("--periods", type=Spans(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS")
-@click.option(
     "--between",
     metavar="A,B",
     help="The share of people from value A to value B. With --by period: the two periods between which the change is.",
->>>>>>> ccedabd (aggregator: halftruth estimate answers quantiles, ranges and the distribution function)
 )
 @click.option("--steps", is_flag=True, help="With --by period: also the change from each to the next.")
 @click.option("--where", help="One class of people only, as class=NAME.", metavar="class=NAME")
@@ -155,7 +136,7 @@ def estimate(
     """
     form = "json" if as_json else form
     ranges = Ranges(quantiles, cdf, bins, above, None if by else between)
-    spans = Spans().convert(between, None, ctx) if by and between is not None else None
+    spans = options.SpanList().convert(between, None, ctx) if by and between is not None else None
     if ranges.named:
         others = [("by", by), ("value", value), ("sum", total), ("weights", weights), ("truth", truth_files)]
         _require_alone(ranges.named[0], [*others, ("report", report), ("forged", forged), ("pool", pool != POOLS[0])])

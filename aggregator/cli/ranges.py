@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from aggregator.cli import shell
 from aggregator.cli.shell import BAD_DATA, Failure
-from aggregator.estimate.ordered import NotOrdered, Ordered, ordered
-from aggregator.estimate.tally import Tally
-from aggregator.present.ordered import ordered_csv, ordered_table
 from protocol.campaign import SignedCampaign
 from protocol.domain import Answer, Domain
 from protocol.errors import NotInDomain
+
+if TYPE_CHECKING:  # loaded when an estimate is made
+    from aggregator.estimate.ordered import Ordered
+    from aggregator.estimate.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ def estimate_ranges(
     asked: Ranges, signed: SignedCampaign, tally: Tally, mean: bool, method: str | None, level: float, where: str | None
 ) -> Ordered:
     """What was asked, of one tally."""
+    from aggregator.estimate.ordered import NotOrdered, ordered
+
     domain, parts = signed.terms.domain, asked.require_parts()
     between = [] if asked.between is None else _answers(domain, asked.between, "between")
     if len(between) not in (0, 2):
@@ -74,6 +78,8 @@ def estimate_ranges(
 
 def print_ranges(found: Ordered, form: str, plot: Path | None) -> None:
     """Print what was found, and draw it."""
+    from aggregator.present.ordered import ordered_csv, ordered_table
+
     if form == "json":
         shell.print_json(found.as_json())
     elif form == "csv":
