@@ -1,8 +1,8 @@
 """What a study has counted, as tallies: queries on its table of reports.
 
 A query first chooses rows (those of a period, or of each device those of its latest period), and a tally is the chosen
-rows counted by what they say. So every way to choose goes with every way to count: by output, by bit, by declared
-prior, by group of devices. Transcripts alone are read whole and in order.
+rows counted by view and by what they say. So every way to choose goes with every way to count: by output, by bit, by
+declared prior, by group of devices. Transcripts alone are read whole and in order.
 
 What a tally tells: estimate. How rows came in: intake. Tallies of some keys only, on workers: engines.
 """
@@ -19,12 +19,13 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from aggregator.estimate.tally import Tally
+from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.intake import columns, enrolments
 from aggregator.intake.columns import Integers
 from aggregator.storage import tables
 from aggregator.storage.tables import StudyError
 from protocol.campaign import Campaign, SignedCampaign
+from protocol.channels import Channel
 from protocol.notions.own import OwnPrior
 
 if TYPE_CHECKING:
@@ -36,19 +37,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Counts:
-    """The counted outputs of a campaign by period; a row for each feature that came in a period.
+    """The counted outputs of a campaign by period and view; a row for each feature that came.
 
     Attributes:
-        period, feature, count: (r,) of each row, by increasing period, then feature.
-        reports: outputs of each period.
+        period, view, feature, count: (r,) of each row, in this order; a feature is one of the channel of its view.
+        reports: outputs of each period and view that has any.
         version: of the report table.
     """
 
     period: Integers
+    view: Integers
     feature: Integers
     count: Integers
-    reports: Mapping[int, int]
+    reports: Mapping[tuple[int, int], int]
     version: int
+
+    @property
+    def periods(self) -> list[int]:
+        """The periods that have outputs."""
+        return sorted({period for period, _ in self.reports})
 
 
 @dataclass(frozen=True)
@@ -97,18 +104,23 @@ class Counting:
 
     def counts(self) -> Counts:
         """As ``Study.counts``."""
-        channel, reports = self.terms.channel, periods(self.table, self.name)
-        if not channel.unary:
-            found = tables.query(self.table, _COUNTS.format(campaign=self.name))
-            period, feature, count = (found[one].to_numpy().astype(np.int64) for one in ("period", "output", "n"))
-            return Counts(period, feature, count, reports, self.table.version())
-        ones = np.zeros((len(reports), channel.features), dtype=np.int64)
-        for row, number in enumerate(reports):
-            for batch in tables.stream(self.table, f"{self._chosen(number)} {_WORDS}"):
-                ones[row] += columns.ones(batch["word"], channel.features)
-        at, feature = np.nonzero(ones)
-        period = np.array(list(reports), dtype=np.int64)[at]
-        return Counts(period, feature, ones[at, feature], reports, self.table.version())
+        sent = tables.query(self.table, _BY_PERIOD.format(campaign=self.name)).to_pylist()
+        reports = {(row["period"], row["view"]): row["n"] for row in sent}
+        rows = [np.zeros((4, 0), dtype=np.int64)]
+        if not all(channel.unary for channel in self._channels):
+            numbers = tables.query(self.table, _COUNTS.format(campaign=self.name))
+            rows.append(np.array([numbers[name].to_numpy() for name in ("period", "view", "output", "n")]))
+        for period in sorted({period for period, _ in reports}):
+            ones: dict[int, Integers] = {}
+            for view, found in self._words(self._chosen(period), _WORDS):
+                features = self._channels[view].features
+                ones[view] = ones.get(view, 0) + columns.ones(found["word"], features)
+            for view, counts in ones.items():
+                bit = np.flatnonzero(counts)
+                rows.append(np.array([np.full_like(bit, period), np.full_like(bit, view), bit, counts[bit]]))
+        whole = np.concatenate(rows, axis=1)
+        period, view, feature, count = whole[:, np.lexsort(whole[2::-1])]
+        return Counts(period, view, feature, count, reports, self.table.version())
 
     def _chosen(self, period: int | None) -> str:
         """The beginning of a query that calls rows chosen: of a period, or of each device of its latest."""
@@ -119,56 +131,114 @@ class Counting:
     def _tally(self, rows: str, *, grouped: bool) -> Tally:
         """The tally of the rows that ``rows`` calls chosen."""
         if isinstance(self.terms.notion, OwnPrior):
-            found: Tally = self._personal(rows)
-        else:
-            found = self._counted(rows)
-        return replace(found, groups=self._groups(rows, found)) if grouped else found
+            found = self._personal(rows)
+            return replace(found, groups=self._personal_groups(rows, found)) if grouped else found
+        counts, reports = self._counted(rows)
+        groups = self._groups(rows, reports) if grouped else [None] * len(counts)
+        version, rejected = self.table.version(), MappingProxyType(self.study.rejected(self.campaign))
+        parts = [
+            Tally(one, int(n), rejected, version, groups=group)
+            for one, n, group in zip(counts, reports, groups, strict=True)
+        ]
+        return parts[0] if len(parts) == 1 else ViewsTally.of_parts(parts, rejected, version)
 
-    def _counted(self, rows: str) -> Tally:
-        """The counted outputs, whoever sent them."""
-        counts, reports = np.zeros(self.terms.channel.features, dtype=np.int64), 0
-        if self.terms.channel.unary:
-            for batch in tables.stream(self.table, f"{rows} {_WORDS}"):
-                counts += columns.ones(batch["word"], len(counts))
-                reports += batch.num_rows
-        else:
-            found = tables.query(self.table, f"{rows} {_OUTPUTS}")
-            counts[found["output"].to_numpy()] = found["n"].to_numpy()
-            reports = int(counts.sum())
-        return Tally(counts, reports, MappingProxyType(self.study.rejected(self.campaign)), self.table.version())
+    @property
+    def _channels(self) -> list[Channel]:
+        """The channel of each view."""
+        return [view.channel for view in self.terms.views]
 
-    def _groups(self, rows: str, tally: Tally) -> Groups:
-        """The rows that a tally counts by group of devices."""
+    def _numbers(self, rows: str, select: str) -> Iterator[tuple[int, pa.Table]]:
+        """What outputs that are numbers say, by view.
+
+        Args:
+            select: a query of the rows that are chosen, with a column view.
+        """
+        if all(channel.unary for channel in self._channels):
+            return
+        yield from _by_view(tables.query(self.table, f"{rows} {select}"))
+
+    def _words(self, rows: str, select: str) -> Iterator[tuple[int, pa.Table]]:
+        """Rows whose outputs are words, some of one view at a time.
+
+        Args:
+            select: as of ``_numbers``.
+        """
+        if not any(channel.unary for channel in self._channels):
+            return
+        for batch in tables.stream(self.table, f"{rows} {select}"):
+            yield from _by_view(pa.table(batch))
+
+    def _counted(self, rows: str) -> tuple[list[Integers], Integers]:
+        """The counted outputs of each view, whoever sent them, and (J,) how many there are."""
+        counts = [np.zeros(channel.features, dtype=np.int64) for channel in self._channels]
+        reports = np.zeros(len(counts), dtype=np.int64)
+        for view, found in self._numbers(rows, _OUTPUTS):
+            counts[view][found["output"].to_numpy()] = found["n"].to_numpy()
+            reports[view] = counts[view].sum()
+        for view, found in self._words(rows, _WORDS):
+            counts[view] += columns.ones(found["word"], len(counts[view]))
+            reports[view] += found.num_rows
+        return counts, reports
+
+    def _groups(self, rows: str, reports: Integers) -> list[Groups]:
+        """The rows of each view by group of devices.
+
+        Args:
+            reports: (J,) how many rows each view has.
+        """
         from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
-        from aggregator.estimate.personal import PersonalTally, possible
 
-        devices, most = tally.reports, min(tally.reports, 1)
-        if self.terms.answers_per_period > 1:
-            sizes = tables.query(self.table, f"{rows} {_SIZES}").to_pylist()[0]
-            devices, most = sizes["devices"], sizes["most"] or 0
-        if isinstance(tally, PersonalTally):
-            found = tables.query(self.table, f"{rows} {_OF_KEYS}")
-            key, output, times = (found[name].to_numpy() for name in ("key", "output", "n"))
-            places = {tuple(prior): place for place, prior in enumerate(tally.priors.tolist())}
-            which = np.array([places[prior] for prior in self._declared(key)], dtype=np.int64)
-            kept = possible(self.terms, tally.priors)[which, output]
-            at = which * self.terms.channel.outputs + output
-            return Groups.of((key & (GROUPS - 1))[kept], at[kept], times[kept], devices, most)
-        if not self.terms.channel.unary:
-            sql = f"{rows} SELECT key & {GROUPS - 1} AS part, output, count(*) AS n FROM chosen GROUP BY 1, 2"  # noqa: S608
-            found = tables.query(self.table, sql)
+        nothing = np.zeros(0, dtype=np.int64)
+        devices, most = self._devices(rows, reports)
+        groups = [
+            Groups.of(nothing, nothing, nothing, int(how_many), int(largest))
+            for how_many, largest in zip(devices, most, strict=True)
+        ]
+        for view, found in self._numbers(rows, _PARTS.format(last=GROUPS - 1)):
             part, output, times = (found[name].to_numpy() for name in ("part", "output", "n"))
-            return Groups.of(part, output, times, devices, most)
-        counts = np.zeros((GROUPS, self.terms.channel.features), dtype=np.int64)
-        reports = np.zeros(GROUPS, dtype=np.int64)
-        for batch in tables.stream(self.table, f"{rows} SELECT key & {GROUPS - 1} AS part, word FROM chosen"):  # noqa: S608
-            parts = batch["part"].to_numpy()
-            reports += np.bincount(parts, minlength=GROUPS)
+            groups[view] = Groups.of(part, output, times, groups[view].devices, groups[view].most)
+        ones: dict[int, tuple[Integers, Integers]] = {}
+        for view, found in self._words(rows, _WORD_PARTS.format(last=GROUPS - 1)):
+            features = self._channels[view].features
+            counts, sent = ones.setdefault(
+                view, (np.zeros((GROUPS, features), dtype=np.int64), np.zeros(GROUPS, dtype=np.int64))
+            )
+            parts = found["part"].to_numpy()
+            sent += np.bincount(parts, minlength=GROUPS)
             for part in np.unique(parts):
-                words = batch["word"].cast(pa.binary()).take(pa.array(np.flatnonzero(parts == part)))
-                counts[part] += columns.ones(words, counts.shape[1])
-        part, bit = np.nonzero(counts)
-        return Groups(part, bit, counts[part, bit], reports, devices, most)
+                words = found["word"].cast(pa.binary()).take(pa.array(np.flatnonzero(parts == part)))
+                counts[part] += columns.ones(words, features)
+        for view, (counts, sent) in ones.items():
+            part, bit = np.nonzero(counts)
+            groups[view] = Groups(part, bit, counts[part, bit], sent, groups[view].devices, groups[view].most)
+        return groups
+
+    def _devices(self, rows: str, reports: Integers) -> tuple[Integers, Integers]:
+        """(J,) How many devices the chosen rows of each view are of, and the most rows of one device.
+
+        Args:
+            reports: (J,) how many rows each view has.
+        """
+        if self.terms.answers_per_period == 1:
+            return reports, np.minimum(reports, 1)
+        devices, most = np.zeros_like(reports), np.zeros_like(reports)
+        for row in tables.query(self.table, f"{rows} {_SIZES}").to_pylist():
+            devices[row["view"]], most[row["view"]] = row["devices"], row["most"]
+        return devices, most
+
+    def _personal_groups(self, rows: str, tally: PersonalTally) -> Groups:
+        """The rows that a tally of declared priors counts by group of devices."""
+        from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
+        from aggregator.estimate.personal import possible
+
+        devices, most = self._devices(rows, np.array([tally.reports]))
+        found = tables.query(self.table, f"{rows} {_OF_KEYS}")
+        key, output, times = (found[name].to_numpy() for name in ("key", "output", "n"))
+        places = {tuple(prior): place for place, prior in enumerate(tally.priors.tolist())}
+        which = np.array([places[prior] for prior in self._declared(key)], dtype=np.int64)
+        kept = possible(self.terms, tally.priors)[which, output]
+        at = which * self.terms.channel.outputs + output
+        return Groups.of((key & (GROUPS - 1))[kept], at[kept], times[kept], int(devices[0]), int(most[0]))
 
     def _declared(self, key: Integers) -> list[tuple[int, ...]]:
         """The prior that each key declared."""
@@ -229,6 +299,27 @@ def periods(table: DeltaTable, campaign: str) -> dict[int, int]:
     return dict(zip(rows["period"].to_pylist(), rows["n"].to_pylist(), strict=True))
 
 
+def devices_by_view(table: DeltaTable, campaign: SignedCampaign) -> Integers:
+    """(J,) how many devices with each view of a campaign have counted reports."""
+    devices = np.zeros(len(campaign.terms.views), dtype=np.int64)
+    rows = tables.query(table, _VIEWS.format(campaign=campaign.id.hex()))
+    devices[rows["view"].to_numpy()] = rows["n"].to_numpy()
+    return devices
+
+
+def _by_view(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each view that has any, by its place."""
+    view = rows["view"].to_numpy()
+    places = np.unique(view).tolist()
+    if len(places) == 1:
+        yield places[0], rows
+        return
+    if "word" in rows.column_names:  # as it is read it cannot be taken apart
+        rows = rows.set_column(rows.column_names.index("word"), "word", rows["word"].cast(pa.binary()))
+    for place in places:
+        yield place, rows.take(pa.array(np.flatnonzero(view == place)))
+
+
 def outputs_under(table: DeltaTable, campaign: str, keys: Integers, since: int) -> int:
     """The outputs under some keys, of a period and later ones.
 
@@ -241,7 +332,8 @@ def outputs_under(table: DeltaTable, campaign: str, keys: Integers, since: int) 
     return sum(int(np.isin(batch["key"].to_numpy(), keys).sum()) for batch in rows)
 
 
-# Campaign ids are hex digits and periods integers, so nothing from outside gets into a query.
+# Campaign ids are hex digits and periods integers, so nothing from outside gets into a query. The word view is SQL's,
+# and so the column is quoted.
 _OF_PERIOD = "WITH chosen AS (SELECT * FROM rows WHERE campaign = '{campaign}' AND period = {period})"
 _FROM = """
     WITH mine AS (SELECT * FROM rows WHERE campaign = '{campaign}'{span}),
@@ -250,14 +342,28 @@ _FROM = """
 """
 _LATEST = _FROM.replace("{span}", "")
 _SPAN = _FROM.replace("{span}", " AND period BETWEEN {first} AND {last}")
-_OUTPUTS = "SELECT output, count(*) AS n FROM chosen GROUP BY output"
+_OUTPUTS = 'SELECT "view", output, count(*) AS n FROM chosen WHERE word IS NULL GROUP BY "view", output'
 _OF_KEYS = "SELECT key, output, count(*) AS n FROM chosen GROUP BY key, output"
-_WORDS = "SELECT word FROM chosen"
-_SIZES = "SELECT count(*) AS devices, max(n) AS most FROM (SELECT count(*) AS n FROM chosen GROUP BY key)"
+_WORDS = 'SELECT "view", word FROM chosen WHERE word IS NOT NULL'
+_PARTS = """
+    SELECT "view", key & {last} AS part, output, count(*) AS n FROM chosen WHERE word IS NULL
+    GROUP BY "view", key & {last}, output
+"""
+_WORD_PARTS = 'SELECT "view", key & {last} AS part, word FROM chosen WHERE word IS NOT NULL'
+_SIZES = """
+    SELECT "view", count(*) AS devices, max(n) AS most
+    FROM (SELECT "view", count(*) AS n FROM chosen GROUP BY "view", key) GROUP BY "view"
+"""
 _ALL = "SELECT key, period, slot, output FROM rows WHERE campaign = '{campaign}'"
 _COUNTS = """
-    SELECT period, output, count(*) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY period, output
-    ORDER BY period, output
+    SELECT period, "view", output, count(*) AS n FROM rows WHERE campaign = '{campaign}' AND word IS NULL
+    GROUP BY period, "view", output
 """
 _PERIODS = "SELECT period, count(*) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY period ORDER BY period"
+_BY_PERIOD = """
+    SELECT period, "view", count(*) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY period, "view"
+"""
+_VIEWS = """
+    SELECT "view", count(DISTINCT key) AS n FROM rows WHERE campaign = '{campaign}' GROUP BY "view"
+"""
 _SINCE = "SELECT key FROM rows WHERE campaign = '{campaign}' AND period >= {period}"

@@ -134,7 +134,7 @@ def attack(signed: SignedCampaign, honest: bytes) -> Attack:
 
 
 def _report(signed: SignedCampaign, period: int, slot: int) -> Report:
-    return Report(signed.id, period, slot, 1, pack([0], signed.terms.channel.output_bits))
+    return Report(signed.id, period, slot, 1, pack([0], signed.terms.output_bits))
 
 
 def _altered(data: bytes) -> bytes:

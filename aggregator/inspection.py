@@ -13,11 +13,13 @@ from typing import Any
 from protocol import envelope, exact
 from protocol.campaign import Campaign, campaign_id, unverified_campaign
 from protocol.closing import Closing, unverified_closing
+from protocol.domain import Grid
 from protocol.envelope import Envelope, Kind
 from protocol.errors import BadData
 from protocol.notions import Information
 from protocol.notions.information import RADIUS_UNITS
 from protocol.report import Report
+from protocol.views import Coarse, Identity, View, is_plain
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,40 @@ class ClosingFile:
     size: int
 
 
+def view_name(terms: Campaign, view: View) -> str:
+    """What devices with a view are asked for, in a few words."""
+    map_ = view.map
+    if isinstance(map_, Identity):
+        return "the answer as it is"
+    inputs = map_.inputs(terms.domain)
+    if isinstance(map_, Coarse) and isinstance(terms.domain, Grid):
+        return f"{inputs:,} squares of {map_.factor} x {map_.factor} cells"
+    if isinstance(map_, Coarse):
+        return f"{inputs:,} stretches of {map_.factor} values"
+    return f"{inputs:,} {map_.name}"
+
+
+def view_facts(terms: Campaign) -> list[dict[str, Any]]:
+    """Return what each of several views is and what its certificate says; nothing of a plain campaign."""
+    if is_plain(terms.views):
+        return []
+    total = sum(view.weight for view in terms.views)
+    return [
+        {
+            "view": view_name(terms, view),
+            "map": view.map.name,
+            "values": view.channel.inputs,
+            "weight": view.weight,
+            "share": view.weight / total,
+            "family": view.channel.family,
+            "audited": exact.nats(certificate.audited),
+            "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
+            "worst_case": exact.nats(certificate.cost * terms.draws_of(place)),
+        }
+        for place, (view, certificate) in enumerate(zip(terms.views, terms.view_certificates, strict=True))
+    ]
+
+
 def study_facts(terms: Campaign) -> dict[str, Any]:
     """What a campaign says of the study besides its question: where, whom to ask, how long, in which languages."""
     return {
@@ -90,7 +126,8 @@ def certificate_facts(terms: Campaign) -> dict[str, Any]:
     Returns:
         Levels, cost and worst case in nats, each rounded up to a nanonat; null where infinite.
     """
-    certificate, channel = terms.certificate, terms.channel
+    certificate = terms.certificate
+    channel = terms.views[certificate.view].channel  # which the witness is of
     named: dict[str, float | None] = {
         "declared": exact.nats(certificate.declared),
         "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
@@ -102,13 +139,15 @@ def certificate_facts(terms: Campaign) -> dict[str, Any]:
         declared["ball"] = terms.notion.radius / RADIUS_UNITS
     return {
         "mechanism": terms.mechanism,
-        "family": channel.family,
-        "values": channel.inputs,
-        "output_bits": channel.output_bits,
+        "family": ", ".join(dict.fromkeys(view.channel.family for view in terms.views)),
+        "values": max(1, len(terms.classes)) * terms.domain.size,
+        "output_bits": terms.output_bits,
+        "views": view_facts(terms),
         "notion": terms.notion.name,
         "levels": named,
         "certified": True,  # a campaign that is not cannot be constructed
         "witness": {
+            "view": certificate.view,
             "input": certificate.witness.x,
             "other": certificate.witness.other,
             "output": channel.spelled(certificate.witness.y),

@@ -31,6 +31,7 @@ from protocol.keys import SECRET_BYTES, SigningKey
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report
+from protocol.views import view_of
 
 MOST_PEOPLE = 10**8
 """Devices that are simulated at once, at most: each is 8 bytes of memory before it has answered."""
@@ -309,6 +310,7 @@ def _answer(
         repeats: with transcripts, whether it answered in all periods before, by the same dice.
     """
     key = SigningKey.for_campaign(draw(SECRET_BYTES), campaign_id)
+    view = view_of(campaign_id, key.public, terms.view_ends)
     dither = draw(DITHER_BYTES)
     inputs = [terms.domain.index(answer, dither) for answer in person.answers]
     if terms.transcript:
@@ -317,25 +319,28 @@ def _answer(
         told = _told(terms.transcript, inputs, range(before.start, periods.stop), draw)
         outputs, slots = told[len(before) :], list(range(len(before), len(told)))
     else:
-        outputs, slots = _remembered(terms, person, inputs, draw), [0] * len(periods)
+        outputs, slots = _remembered(terms, person, view, inputs, draw), [0] * len(periods)
     reports = b"".join(
-        Report.of(campaign_id, terms, period, slot, [output]).seal(key)
+        Report.of(campaign_id, terms, period, slot, [output], view).seal(key)
         for period, slot, output in zip(periods, slots, outputs, strict=True)
     )
     return reports, Enrolment(campaign_id, key.public, person.prior).seal(key)
 
 
-def _remembered(terms: Campaign, person: Person, inputs: Sequence[int], draw: Callable[[int], bytes]) -> list[int]:
-    """The outputs of one device: drawn once for each value, and repeated when the value comes again."""
-    channel = terms.channel
+def _remembered(
+    terms: Campaign, person: Person, view: int, inputs: Sequence[int], draw: Callable[[int], bytes]
+) -> list[int]:
+    """The outputs of one device: drawn once for each value of its view, and repeated when that comes again."""
+    channel = terms.views[view].channel
     if isinstance(terms.notion, OwnPrior) and person.prior is not None:
-        channel = terms.notion.channel_of(person.prior, terms.channel)
+        channel = terms.notion.channel_of(person.prior, channel)
+    asked = [terms.input_of(x, person.place, view) for x in inputs]
     memo: dict[int, int] = {}
-    for x in inputs:
+    for z in asked:
         rand = draw(channel.rand_bytes)  # before the value is looked at, needed or not
-        if x not in memo:
-            memo[x] = channel.sample(terms.input_of(x, person.place), rand)
-    return [memo[x] for x in inputs]
+        if z not in memo:
+            memo[z] = channel.sample(z, rand)
+    return [memo[z] for z in asked]
 
 
 def _told(notion: TranscriptPrior, inputs: Sequence[int], periods: range, draw: Callable[[int], bytes]) -> list[int]:

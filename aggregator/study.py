@@ -19,10 +19,11 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from aggregator.counting import Counting, Counts, outputs_under, periods
+from aggregator.counting import Counting, Counts, devices_by_view, outputs_under, periods
 from aggregator.estimate.names import POOLS
 from aggregator.estimate.tally import Tally
 from aggregator.holdings import Holdings, Known, listed_in
+from aggregator.inspection import view_name
 from aggregator.intake import enrolments
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.framing import frames
@@ -63,6 +64,25 @@ class EnrolResult:
 
 
 @dataclass(frozen=True)
+class ViewStatus:
+    """How one view of a campaign stands.
+
+    Attributes:
+        name: what devices with this view are asked for.
+        share: of all devices, by its weight.
+        devices: how many have counted reports.
+    """
+
+    name: str
+    share: float
+    devices: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {"view": self.name, "share": self.share, "devices": self.devices}
+
+
+@dataclass(frozen=True)
 class CampaignStatus:
     """How one campaign stands.
 
@@ -74,6 +94,8 @@ class CampaignStatus:
         revoked_from: how many are revoked from each period on.
         reports, periods: outputs counted, in all and by period.
         rejected: envelopes refused, by reject class.
+        views: of a campaign with several views, the devices with each that have counted reports; else empty.
+        warnings: what is wrong with these numbers, a sentence each.
     """
 
     name: str
@@ -89,6 +111,8 @@ class CampaignStatus:
     reports: int
     periods: Mapping[int, int]
     rejected: Mapping[str, int]
+    views: tuple[ViewStatus, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form."""
@@ -106,6 +130,8 @@ class CampaignStatus:
             "reports": self.reports,
             "periods": {str(period): reports for period, reports in self.periods.items()},
             "rejected": dict(self.rejected),
+            "views": [view.as_json() for view in self.views],
+            "warnings": list(self.warnings),
         }
 
 
@@ -390,6 +416,7 @@ class Study(Holdings):
         for known in self.campaigns():
             terms, name = known.campaign.terms, known.campaign.id.hex()
             early = known.closes
+            views, warnings = _views(reports, known.campaign)
             counted, registry = periods(reports, name), self.registry(name)
             since, keys = np.unique(registry.since[registry.revoked], return_counts=True)
             found.append(
@@ -407,9 +434,26 @@ class Study(Holdings):
                     reports=sum(counted.values()),
                     periods=counted,
                     rejected=self.rejected(known.campaign),
+                    views=views,
+                    warnings=warnings,
                 )
             )
         return found
+
+
+def _views(reports: DeltaTable, campaign: SignedCampaign) -> tuple[tuple[ViewStatus, ...], tuple[str, ...]]:
+    """How each view of a campaign with several stands, and what is wrong with their numbers."""
+    terms = campaign.terms
+    if len(terms.views) == 1:
+        return (), ()
+    from aggregator.estimate.view_screen import screen_views  # a status of plain campaigns needs no estimators
+
+    devices = devices_by_view(reports, campaign)
+    found = screen_views([view.weight for view in terms.views], devices)
+    total = sum(view.weight for view in terms.views)
+    named = zip(terms.views, devices.tolist(), strict=True)
+    views = tuple(ViewStatus(view_name(terms, view), view.weight / total, each) for view, each in named)
+    return views, () if found is None else (found,)
 
 
 def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, Reject]]]:

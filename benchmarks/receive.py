@@ -52,7 +52,7 @@ def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
     ours = np.array([int.from_bytes(key.id, "big", signed=True) for key in keys])
     key = np.concatenate([ours, rng.integers(-(2**63), 2**63 - 1, rows - DEVICES)])
     output, zeros = rng.integers(US_GRID.size, size=rows), np.zeros(rows, dtype=np.int64)
-    offer = Candidates((signed.id.hex(),), rows, np.arange(rows), zeros, zeros, key, zeros, output, None)
+    offer = Candidates((signed.id.hex(),), rows, np.arange(rows), zeros, zeros, key, zeros, zeros, output, None)
     tables.add(folder / REPORTS, offer.rows(np.ones(rows, dtype=np.bool_)))
     sent = [
         Report(signed.id, 0, 0, 1, int(said).to_bytes(2, "big")).seal(key)

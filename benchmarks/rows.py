@@ -44,7 +44,7 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
         size = min(COMMIT_ROWS, rows - first)
         key, zeros = rng.integers(-(2**63), 2**63 - 1, size), np.zeros(size, dtype=np.int64)
         output = rng.zipf(1.5, size) % US_GRID.size
-        offer = Candidates((signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, output, None)
+        offer = Candidates((signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, zeros, output, None)
         table = tables.snapshot(path)
         took, free = timed(partial(offer.free, table, slots=slots))
         seconds.append(took.cpu)

@@ -207,7 +207,8 @@ def generated(folder: Path, rows: int) -> tuple[Study, SignedCampaign]:
             output = (key * 7919 + period) % US_GRID.size
             columns = [
                 pa.repeat(signed.id.hex(), size), pa.repeat(np.int32(period), size), pa.array(key),
-                pa.repeat(np.int32(0), size), pa.array(output), pa.nulls(size, pa.binary()),
+                pa.repeat(np.int32(0), size), pa.repeat(np.int16(0), size), pa.array(output),
+                pa.nulls(size, pa.binary()),
             ]  # fmt: skip
             tables.add(study.path / REPORTS, pa.table(columns, schema=SCHEMAS[REPORTS]))
     return study, signed
@@ -256,7 +257,9 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
     for what in ("first round, reads the period", "next round"):
         fresh = rng.integers(-(2**63), 2**63 - 1, size - len(known))
         key = np.concatenate([known, fresh])
-        offer = deduplicate.Candidates((signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, zeros, None)
+        offer = deduplicate.Candidates(
+            (signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, zeros, zeros, None
+        )
         parcels = [engine.client.scatter(parcel) for parcel in shards.split([offer], len(homes))]
         began = time.perf_counter()
         jobs = ((standing, table.version(), shard, len(homes), [parcels[shard]]) for shard in range(len(homes)))

@@ -12,26 +12,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any
 
 from aggregator.author.value_table import SheetError, read_sheet
-from aggregator.estimate.error import campaign_error, lip_mse, lip_mse_bound
+from aggregator.estimate.error import campaign_error, lip_mse, lip_mse_bound, view_worths
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import NotInvertible
 from aggregator.inspection import certificate_facts
 from protocol import levels
 from protocol.campaign import Campaign
+from protocol.channels import Channel
 from protocol.domain import DITHER_BYTES, Domain
+from protocol.errors import HalftruthError
 from protocol.levels import METRICS, LevelSurvey, Metric, Pufferfish, SurveyRequest, structure_of
 from protocol.notions import Classes, Information, MutualInformation, Notion, TranscriptPrior
 from protocol.notions.classes import class_channels
+from protocol.views import View, is_plain
+from protocol.views.view import channel_places
 
 MOST_STEPS = 2**21
 """A desk is given longer than a device: some ten seconds for a level."""
+
+
+class AuditError(HalftruthError):
+    """Something is asked that the campaign has no level of."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +72,16 @@ class Audit:
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form; levels in nats, null where infinite."""
         found = certificate_facts(self.terms) | {"raw_mse": self.raw_mse, "people_per_report": self.people_per_report}
+        for view, worth in zip(found["views"], view_worths(self.terms), strict=True) if found["views"] else ():
+            view |= worth.as_json()
         if self.mse is not None:
             found |= {"mse": self.mse, "mse_bound": self.mse_bound}
         if self.survey is not None and self.asked is not None:
-            surveyed: dict[str, Any] = levels.as_json(self.survey, self.terms.channel)
+            places, channels = _surveyed_places(self.terms, self.asked)
+            surveyed: dict[str, Any] = levels.as_json(self.survey, channels)
+            for witness in surveyed["witnesses"].values():
+                if "channel" in witness:
+                    witness["view"] = places[witness.pop("channel")]
             # What the campaign declares keeps its own key, whatever else goes by that name; a ball that is asked for is
             # another question.
             own = dict(found["levels"])
@@ -86,13 +100,13 @@ class Audit:
     def _pufferfish(self) -> dict[str, Any]:
         if self.survey is None or self.survey.distinction is None or self.asked is None or not self.asked.pufferfish:
             return {}
-        worst, asked = self.survey.distinction, self.asked.pufferfish
+        worst, asked, channel = self.survey.distinction, self.asked.pufferfish, self.terms.channel
         return {
             "pufferfish": {
                 "secret": asked.secrets[worst.secret],
                 "other": asked.secrets[worst.other],
                 "scenario": asked.scenarios[worst.scenario].name,
-                "output": None if worst.level.y is None else self.terms.channel.spelled(worst.level.y),
+                "output": None if worst.level.y is None else channel.spelled(worst.level.y),
             }
         }
 
@@ -115,7 +129,17 @@ def ask(
         metric: one of ``METRICS`` for the campaign's domain; the first of them where not given.
     Raises:
         DomainError: the domain has no such metric.
+        AuditError: a metric or Pufferfish is asked of a campaign with views.
     """
+    if not is_plain(terms.views):
+        if metric is not None or pufferfish is not None:
+            raise AuditError(
+                "this campaign asks devices for views of the answer, whose values have no distance and no secrets: "
+                "leave out --metric and --pufferfish"
+            )
+        weights = prior or (1,) * terms.domain.size
+        chained = chain(*(_coarsened(terms, view, weights) for view in terms.views))
+        return SurveyRequest(tuple(chained), epsilons or (0, terms.notion.level // 2, terms.notion.level), radius)
     each = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
     priors = [prior or _prior_of(notion) or (1,) * terms.domain.size for notion in each]
     level = terms.notion.level
@@ -129,9 +153,37 @@ def _prior_of(notion: Notion) -> tuple[int, ...] | None:
 
 
 def _surveyed(terms: Campaign, asked: SurveyRequest) -> LevelSurvey:
-    """All levels of the campaign, of classes the worst of each."""
-    channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
-    return levels.survey_of([structure_of(channel, MOST_STEPS) for channel in channels], asked)
+    """All levels of the campaign, of classes and of views the worst of each."""
+    if terms.classes:
+        channels: Sequence[Channel] = class_channels(terms.channel, len(terms.classes))
+    else:
+        places, channels = _surveyed_places(terms, asked)
+        starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
+        asked = replace(asked, prior=tuple(chain(*(asked.prior[starts[at] : starts[at + 1]] for at in places))))
+    found = levels.survey_of([structure_of(channel, MOST_STEPS) for channel in channels], asked)
+    if is_plain(terms.views):
+        return found
+    missing = dict.fromkeys(("geo", "pufferfish"), "devices are asked for views of the answer")
+    return replace(found, missing=found.missing | missing)
+
+
+def _surveyed_places(terms: Campaign, asked: SurveyRequest) -> tuple[list[int], list[Channel]]:
+    """The views that differ in channel or prior, by place, and their channels; the first for a plain campaign."""
+    starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
+    priors = [tuple(asked.prior[begin:end]) for begin, end in pairwise(starts)]
+    laws = zip(channel_places(terms.views), priors, strict=True)
+    first: dict[tuple[int, tuple[int, ...]], int] = {}
+    for place, law in enumerate(laws):
+        first.setdefault(law, place)
+    return list(first.values()), [terms.views[place].channel for place in first.values()]
+
+
+def _coarsened(terms: Campaign, view: View, weights: Sequence[int]) -> list[int]:
+    """A prior of the answers as one of a view's values."""
+    sums = [0] * view.channel.inputs
+    for x, weight in enumerate(weights):
+        sums[view.map.input(terms.domain, x)] += weight
+    return sums
 
 
 def _whose(terms: Campaign) -> str:

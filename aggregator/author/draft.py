@@ -22,6 +22,7 @@ from aggregator.author.domain_section import domain_of
 from aggregator.author.privacy_section import notion_of, part_of
 from aggregator.author.study_section import addresses_of, translations_of
 from aggregator.author.toml_section import DraftError, Section, count, finite, normalised
+from aggregator.author.views_section import views_of
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import Decoder
 from aggregator.families.mechanism import Question
@@ -36,7 +37,7 @@ from protocol.domain import Domain, Items, Line
 from protocol.errors import NotionError
 from protocol.notions import Ldp, MutualInformation, Notion, OwnPrior, TranscriptPrior
 from protocol.notions.classes import class_channels
-from protocol.views import plain_views
+from protocol.views import View, plain_views
 
 DAY = 86_400
 OWN = "lip-response"
@@ -94,6 +95,21 @@ def read_classes(path: Path) -> tuple[tuple[str, ...], Sequence[Channel]] | None
     return names, class_channels(channel, len(names))
 
 
+def read_views(path: Path) -> tuple[Domain, tuple[View, ...]] | None:
+    """The domain and the views of the draft at ``path``; None where it has no ``[views]``.
+
+    Raises:
+        DraftError, BadData
+    """
+    document = _document(path)
+    if "views" not in document:
+        return None
+    question = read_question(path)
+    top = Section("", document)
+    mechanism = Section("mechanism", top.take("mechanism", dict, "a table of its own", {}))
+    return question.domain, _views(top, mechanism, question, path.parent)[1]
+
+
 def _document(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"), parse_float=Decimal)
@@ -124,19 +140,20 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     domain = domain_of(sections["domain"])
     names: tuple[str, ...] = ()
     notion: Notion
-    channel: Channel
     if "classes" in top:
+        if "views" in top:
+            raise DraftError("[views] and [classes] do not go together: leave out one of the two")
         # Read class by class, so these two sections are not read here.
         sections.pop("prior").done()
         del sections["privacy"]
         tables = top.take("classes", dict, "a table [classes.NAME] for each class")
         notion, names = classes_of(tables, document["privacy"], domain, folder)
-        name = sections["mechanism"].take("name", str, "a mechanism's name, or auto", AUTO).lower()
-        mechanism, channel = class_channel(name, domain, notion)
+        mechanism, channel = class_channel(_name_of(sections["mechanism"]), domain, notion)
+        views = plain_views(channel)
     else:
         question = _question(sections["privacy"], sections["prior"], domain, folder, _bundled(document))
         notion = question.notion
-        mechanism, channel = _mechanism(sections["mechanism"], question)
+        mechanism, views = _views(top, sections["mechanism"], question, folder)
     schedule, limits, study = sections["schedule"], sections["limits"], sections["study"]
     opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
     if closes <= opens:
@@ -149,7 +166,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         domain=domain,
         notion=notion,
         mechanism=mechanism,
-        views=plain_views(channel),
+        views=views,
         opens=opens,
         closes=closes,
         period_seconds=_period(schedule, closes - opens),
@@ -180,6 +197,15 @@ def _goal(section: Section, domain: Domain) -> str:
     if goal == "ranges" and not domain.ordered:
         raise DraftError(f'[analysis] goal "ranges" needs numbers, dates or ordered values, not {domain.kind}')
     return goal
+
+
+def _views(top: Section, mechanism: Section, question: Question, folder: Path) -> tuple[str, tuple[View, ...]]:
+    """The names of the mechanisms, and the views: one of the answer as it is, where the draft has no ``[views]``."""
+    if "views" not in top:
+        name, channel = _mechanism(mechanism, question)
+        return name, plain_views(channel)
+    section = Section("views", top.take("views", dict, "a table of its own"))
+    return views_of(section, _name_of(mechanism), question, folder)
 
 
 def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -224,8 +250,14 @@ def _bundled(document: dict[str, Any]) -> bool:
     return isinstance(answers, int) and answers > 1
 
 
+def _name_of(section: Section) -> str:
+    """The mechanism that ``[mechanism]`` names."""
+    name: str = section.take("name", str, "a mechanism's name, or auto", AUTO)
+    return name.lower()
+
+
 def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:
-    name = section.take("name", str, "a mechanism's name, or auto", AUTO).lower()
+    name = _name_of(section)
     if isinstance(question.notion, (OwnPrior, TranscriptPrior)):
         if name not in (AUTO, OWN):
             raise DraftError(f'[mechanism] priors of devices have one rule, "{OWN}", not {name[:60]!r}')

@@ -20,7 +20,6 @@ from protocol import exact, keys
 from protocol.campaign import campaign_id, open_campaign, require_campaign, seal_campaign, unverified_campaign
 from protocol.closing import seal_closing
 from protocol.errors import HalftruthError
-from protocol.levels import uniform
 
 
 @halftruth.command()
@@ -117,7 +116,7 @@ def audit(
         raise click.UsageError(f"--epsilon is 0 to {exact.nats(exact.MAX_LEVEL):g} nats")
     weights = None
     if prior is not None:
-        weights = uniform(terms.channel) if prior == "uniform" else read_prior(Path(prior), terms.domain)
+        weights = (1,) * terms.domain.size if prior == "uniform" else read_prior(Path(prior), terms.domain)
     asked = ask(
         terms,
         prior=weights,

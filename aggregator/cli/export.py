@@ -79,7 +79,7 @@ def _tallies(study: Study, signed: SignedCampaign) -> Exported:
     counted = study.counts(signed)
     tallies = {}
     if signed.terms.answers_per_period > 1:
-        periods = list(counted.reports)
+        periods = counted.periods
         spans = study.spans(signed, [(period, period) for period in periods])
         tallies = dict(zip(periods, spans, strict=True))
     return tallies_table(signed, counted, tallies)

@@ -22,3 +22,6 @@ def status(ctx: click.Context, as_json: bool) -> None:
         shell.print_json([row.as_json() for row in rows])
     else:
         shell.console().print(status_table(rows))
+    for row in rows:
+        for warning in row.warnings:
+            shell.warn(f"Warning: {row.name}: {warning}")

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from aggregator.engines.steps import Pinned, StudyVersion, pinned
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.personal import PersonalTally
-from aggregator.estimate.tally import Tally
+from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.holdings import Known, Listed
 from aggregator.intake.columns import Integers
@@ -103,6 +103,9 @@ def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
         counts = _added(declared, cells, len(priors) * size)
         groups = _groups(parts, cells)
         return replace(first, counts=counts, reports=reports, rejected=rejected, priors=priors, groups=groups)
+    if isinstance(first, ViewsTally):
+        views = [whole(of_view, rejected) for of_view in zip(*(one.by_view for one in parts), strict=True)]
+        return ViewsTally.of_parts(views, rejected, first.version)
     counts = np.sum([one.counts for one in parts], axis=0)
     return replace(first, counts=counts, reports=reports, rejected=rejected, groups=_groups(parts, None))
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from aggregator.estimate.classes import ClassesDecoder
 from aggregator.estimate.reported import Reported
-from aggregator.families.decoder import Floats
+from aggregator.families.decoder import Floats, NotInvertible
 from aggregator.families.registry import decoder_of
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel
 from protocol.notions import Information
 from protocol.notions.classes import class_channels
+from protocol.views import View, is_plain
 
 
 def expected_mse(
@@ -45,8 +47,54 @@ def expected_mse(
     return reported.squared_error(decoder.variances(decoder.forward(share)))
 
 
+@dataclass(frozen=True)
+class ViewWorth:
+    """What one report of a campaign is worth in the unbiased estimate of one view's values.
+
+    Attributes:
+        mse: expected squared error of one report, summed over the view's values (n reports of all views together have
+            1/n of it), people spread evenly over the answers; NaN where the view has no unbiased estimate.
+        weight: the most people that one report of this view counts for; NaN likewise.
+    """
+
+    mse: float
+    weight: float
+
+    def as_json(self) -> dict[str, float | None]:
+        """The machine-readable form."""
+        numbers = {"raw_mse": self.mse, "people_per_report": self.weight}
+        return {name: None if math.isnan(number) else number for name, number in numbers.items()}
+
+
+def view_worths(terms: Campaign) -> list[ViewWorth]:
+    """Return what one report is worth in the figures of each view, from the reports of that view alone.
+
+    Of n reports a view has about n w_j / W, so both numbers are W / w_j times those of its channel.
+    """
+    total, found = sum(view.weight for view in terms.views), []
+    for view in terms.views:
+        decoder, times = decoder_of(view.channel), total / view.weight
+        try:
+            variances = decoder.variances(decoder.forward(_even_law(terms, view)))
+            found.append(ViewWorth(float(variances.sum()) * times, decoder.weight * times))
+        except NotInvertible:
+            found.append(ViewWorth(math.nan, math.nan))
+    return found
+
+
+def _even_law(terms: Campaign, view: View) -> Floats:
+    """(k_j,) the shares of a view's values where all answers are equally common."""
+    size = terms.domain.size
+    counts = np.bincount([view.map.input(terms.domain, x) for x in range(size)], minlength=view.channel.inputs)
+    law: Floats = counts / size
+    return law
+
+
 def campaign_error(terms: Campaign) -> tuple[float, float]:
     """What one report is worth in the unbiased estimate of everybody, people spread evenly over inputs and classes.
+
+    Of several views the error is that of the finest, from its own reports: what the others add is not in it. The
+    people are those of the view whose reports weigh most.
 
     Returns:
         the expected squared error of one report, summed over the values that are reported (n reports have 1/n of it),
@@ -54,6 +102,12 @@ def campaign_error(terms: Campaign) -> tuple[float, float]:
     Raises:
         NotInvertible
     """
+    if not is_plain(terms.views):
+        worths = view_worths(terms)
+        finest = max(range(len(worths)), key=lambda place: terms.views[place].channel.inputs)
+        if any(math.isnan(worth.mse) for worth in worths):
+            raise NotInvertible("a view has no unbiased estimate")
+        return worths[finest].mse, max(worth.weight for worth in worths)
     reported = Reported.of(terms.domain)
     prior = terms.notion.prior if isinstance(terms.notion, Information) else None
     decoder = reported.reader(terms.channel, None if prior is None else np.array(prior, dtype=np.float64) / sum(prior))

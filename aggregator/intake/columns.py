@@ -41,6 +41,8 @@ _ID_HEADS = frozenset(bytes([array, 0xC4, CAMPAIGN_ID_BYTES]) for array in (0x95
 """What a payload begins with in which a campaign id comes next."""
 _WORD = 8
 """Bytes in which an output of a number is looked for."""
+_MOST_BITS = 57
+"""Of an output that is within eight bytes wherever in a byte it begins."""
 _UNPACKED_AT_ONCE = 2**21
 """Bits that are unpacked at once; each takes a byte for a moment, and eight for another."""
 
@@ -160,11 +162,13 @@ def outputs(
     """Unpack the outputs of reports that carry ``count`` of ``bits`` bits each.
 
     Args:
-        bits: at most 57, so that an output is within eight bytes.
-        limit: number of outputs of the channel.
+        bits: of each output on the wire; of several views those of the widest.
+        limit: number of outputs of the channel, at most 2^57.
     Returns:
         (n, count) outputs, and whether each report's are packed rightly and all below ``limit``.
     """
+    if bits > _MOST_BITS:
+        return _wide_outputs(data, packed, length, count, bits, limit)
     unpacked = np.zeros((len(packed), count), dtype=np.int64)
     width = packed_bytes(count, bits)
     valid = length == width
@@ -197,24 +201,40 @@ def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
     return values
 
 
+def _wide_outputs(
+    data: Bytes, packed: Integers, length: Integers, count: int, bits: int, limit: int
+) -> tuple[Integers, Mask]:
+    """The same of outputs that are written in more bits than eight bytes hold, the first of them zero."""
+    unpacked = np.zeros((len(packed), count), dtype=np.int64)
+    valid = length == packed_bytes(count, bits)
+    spare, worth = bits - _MOST_BITS, 1 << np.arange(_MOST_BITS - 1, -1, -1, dtype=np.int64)
+    for some, places, padded in _places(data, packed, np.flatnonzero(valid), count, bits):
+        values = places[:, :, spare:] @ worth
+        unpacked[some] = values
+        valid[some] = padded & ~places[:, :, :spare].any(axis=(1, 2)) & (values.max(axis=1) < limit)
+    return unpacked, valid
+
+
 def words(
-    data: Bytes, packed: Integers, length: Integers, count: int, bits: int, ones: int | None
+    data: Bytes, packed: Integers, length: Integers, count: int, bits: int, ones: int | None, width: int
 ) -> tuple[Words, Mask]:
     """Unpack the outputs of reports that carry ``count`` words of ``bits`` bits each.
 
     Args:
+        width: bits of each output on the wire; of several views those of the widest, the first of them zero.
         ones: number of ones that every word of the channel has; None where it may be any.
     Returns:
         (n, count) words, each zero-padded to whole bytes, and whether each report's are right.
     """
     unpacked = np.full((len(packed), count), None, dtype=np.object_)
-    valid = length == packed_bytes(count, bits)
-    for some, places, padded in _places(data, packed, np.flatnonzero(valid), count, bits):
-        octets_each = np.packbits(places, axis=2)
+    valid = length == packed_bytes(count, width)
+    for some, places, padded in _places(data, packed, np.flatnonzero(valid), count, width):
+        said = places[:, :, width - bits :]
+        octets_each = np.packbits(said, axis=2)
         unpacked[some] = octets_each.view(f"V{octets_each.shape[2]}")[..., 0].astype(np.object_)
-        valid[some] = padded
+        valid[some] = padded & ~places[:, :, : width - bits].any(axis=(1, 2))
         if ones is not None:
-            valid[some] &= (places.sum(axis=2) == ones).all(axis=1)
+            valid[some] &= (said.sum(axis=2) == ones).all(axis=1)
     return unpacked, valid
 
 

@@ -33,8 +33,8 @@ class Candidates:
         campaigns: ids, in hex.
         report: number of the report the output came in, 0 .. reports - 1.
         campaign: index into ``campaigns``.
-        period, key, slot, output, word: as in the ``reports`` table. Words are bytes or None, and None altogether where
-            no row has one; where a row has one, its output means nothing.
+        period, key, slot, view, output, word: as in the ``reports`` table. Words are bytes or None, and None altogether
+            where no row has one; where a row has one, its output means nothing.
     """
 
     campaigns: tuple[str, ...]
@@ -44,6 +44,7 @@ class Candidates:
     period: Integers
     key: Integers
     slot: Integers
+    view: Integers
     output: Integers
     word: Words | None
 
@@ -55,6 +56,7 @@ class Candidates:
             pa.array(self.period[chosen].astype(np.int32)),
             pa.array(self.key[chosen]),
             pa.array(self.slot[chosen].astype(np.int32)),
+            pa.array(self.view[chosen].astype(np.int16)),
             *self._said(self.output[chosen], None if self.word is None else self.word[chosen]),
         ]
         return pa.table(columns, schema=SCHEMAS[REPORTS])

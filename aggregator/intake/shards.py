@@ -24,7 +24,7 @@ from aggregator.intake.deduplicate import Candidates
 Packed: TypeAlias = NDArray[np.signedinteger[Any]]
 """Integers in as few bytes as the largest of them takes."""
 
-_NUMBERS = ("report", "campaign", "period", "key", "slot", "output")
+_NUMBERS = ("report", "campaign", "period", "key", "slot", "view", "output")
 _WIDTHS = (np.int8, np.int16, np.int32)
 
 
@@ -76,12 +76,12 @@ def split(offers: Sequence[Candidates], shards: int) -> list[ShardPart]:
 def joined(campaigns: tuple[str, ...], parcels: Sequence[ShardPart]) -> Candidates:
     """The offer of a shard, from its parcels in the order in which the reports were read."""
     whole = _joined(parcels)
-    report, campaign, period, key, slot, output = (column.astype(np.int64) for column in whole.numbers)
+    report, campaign, period, key, slot, view, output = (column.astype(np.int64) for column in whole.numbers)
     word: Words | None = None
     if whole.word is not None:
         word = np.empty(len(report), dtype=np.object_)
         word[:] = whole.word.to_pylist()
-    return Candidates(campaigns, whole.reports, report, campaign, period, key, slot, output, word)
+    return Candidates(campaigns, whole.reports, report, campaign, period, key, slot, view, output, word)
 
 
 def _places(offer: Candidates, shards: int) -> list[Integers]:

@@ -26,10 +26,12 @@ from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import PendingVerdicts, Sealed, Verifier
 from aggregator.intake.slots import Slots
+from aggregator.intake.views import ViewChannels, unpack, views_of
 from aggregator.storage.tables import REPORTS, append
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign
 from protocol.envelope import Kind
 from protocol.keys import PUBLIC_BYTES
+from protocol.views import MAX_VIEWS
 
 if TYPE_CHECKING:
     from aggregator.study import Study
@@ -126,6 +128,8 @@ class _VerdictQueue:
         closes: since when each is closed early; None where it is not.
         campaign: (n,) index into ``names``, -1 for none.
         key: (n,) key ids.
+        view: (n,) the place of each device's view, once its key is found.
+        laws: the channels of each campaign that reports are of, by its number.
         verdict: (n,) the only column that changes.
         now: UTC seconds.
         under_way: the signatures of those without a verdict, until they are known.
@@ -139,6 +143,8 @@ class _VerdictQueue:
     closes: tuple[int | None, ...]
     campaign: Integers
     key: Integers
+    view: Integers
+    laws: dict[int, ViewChannels]
     verdict: Integers
     now: int
     under_way: list[PendingVerdicts]
@@ -152,9 +158,11 @@ class _VerdictQueue:
         closes = tuple(one.closes for one in listed)
         campaign = by_campaign(reports.campaign, names)
         verdict = np.full(len(sealed), _NONE, dtype=np.int64)
+        view = np.zeros(len(sealed), dtype=np.int64)
         docket = cls(
-            study, chunk.octets, sealed, reports, names, closes, campaign, chunk.keys(sealed), verdict, now, []
-        )
+            study, chunk.octets, sealed, reports, names, closes, campaign, chunk.keys(sealed), view, {}, verdict, now,
+            [],
+        )  # fmt: skip
         everyone = np.arange(len(sealed))
         docket.refuse(everyone, ~reports.valid, Reject.MALFORMED)
         docket.refuse(everyone, campaign < 0, Reject.UNKNOWN_CAMPAIGN)
@@ -186,7 +194,7 @@ class _VerdictQueue:
         return present
 
     def check_keys(self, verifier: Verifier) -> None:
-        """Unknown keys, revoked keys; who is left is asked about."""
+        """Unknown keys, revoked keys; who is left has a view, and is asked about."""
         public: Bytes = np.zeros((len(self.key), PUBLIC_BYTES), dtype=np.uint8)
         for campaign in self.present():
             rows = self.undecided(campaign)
@@ -198,6 +206,8 @@ class _VerdictQueue:
             self.refuse(rows, ~revoked & ~registry.enrolled[at], Reject.UNKNOWN_KEY)
             self.refuse(rows, revoked, Reject.REVOKED_KEY)
             public[rows] = np.take(registry.public, at, axis=0)
+            self.view[rows] = views_of(self.study.known(self.names[campaign]).campaign, public[rows])
+            self.laws[campaign] = ViewChannels.of(self.terms(campaign))
         rows = self.undecided()
         self.under_way.append(verifier.ask(self.sealed.rows(rows), np.take(public, rows, axis=0)))
 
@@ -252,7 +262,8 @@ class _VerdictQueue:
         slot = np.arange(len(output)) + np.repeat(self.reports.slot[reports] - begin, count)
         report, campaign = np.repeat(np.arange(len(reports)), count), np.repeat(self.campaign[reports], count)
         period, key = np.repeat(self.reports.period[reports], count), np.repeat(self.key[reports], count)
-        return reports, Candidates(self.names, len(reports), report, campaign, period, key, slot, output, word)
+        view = np.repeat(self.view[reports], count)
+        return reports, Candidates(self.names, len(reports), report, campaign, period, key, slot, view, output, word)
 
     def commit(self, part: Integers, slots: Slots) -> None:
         """Bad outputs and replays; what is left is accepted."""
@@ -274,21 +285,19 @@ class _VerdictQueue:
 
         Refuses the others.
         """
-        alike = self.campaign[rows] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
+        law = np.zeros(len(rows), dtype=np.int64)
+        for campaign, laws in self.laws.items():
+            mine = self.campaign[rows] == campaign
+            law[mine] = laws.of_view[self.view[rows[mine]]]
+        alike = (self.campaign[rows] * MAX_VIEWS + law) * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
         for shape in np.unique(alike).tolist():
-            campaign, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
-            some = rows[alike == shape]
-            channel = self.terms(campaign).channel
-            packed = self.data, self.reports.packed[some], self.reports.packed_length[some], count, channel.output_bits
-            numbers: Integers
-            words: Words | None = None
-            if channel.unary:
-                words, good = columns.words(*packed, channel.ones)
-                numbers, words = np.zeros(words.shape, dtype=np.int64), words[good]
-            else:
-                numbers, good = columns.outputs(*packed, channel.outputs)
-            self.refuse(some, ~good, Reject.BAD_OUTPUT)
-            yield some[good], numbers[good], words
+            place, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
+            laws, some = self.laws[place // MAX_VIEWS], rows[alike == shape]
+            packed, length = self.reports.packed[some], self.reports.packed_length[some]
+            said = unpack(self.data, packed, length, count, laws.channels[place % MAX_VIEWS], laws.width)
+            self.refuse(some, ~said.good, Reject.BAD_OUTPUT)
+            words = None if said.words is None else said.words[said.good]
+            yield some[said.good], said.numbers[said.good], words
 
     def judged(self) -> ValidationOutcome:
         """The verdicts that there are, counted."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.inspection import BatchFile, study_facts
+from aggregator.inspection import BatchFile, study_facts, view_facts
 from aggregator.present.items import numbering
 from protocol import exact
 from protocol.campaign import Campaign
@@ -46,11 +46,12 @@ def certificate_table(terms: Campaign) -> Table:
 
 
 def _certified(terms: Campaign) -> list[tuple[str, str]]:
-    certificate, channel = terms.certificate, terms.channel
+    certificate = terms.certificate
     return [
         ("campaign", terms.title),
         *_study(terms),
-        ("mechanism", f"{terms.mechanism}, {_inputs(terms)}, {channel.output_bits} bits a report"),
+        ("mechanism", f"{terms.mechanism}, {_inputs(terms)}, {terms.output_bits} bits a report"),
+        *_views(terms),
         ("notion", terms.notion.name),
         ("declared", f"{exact.nats(certificate.declared):.9f} nats"),
         ("audited", f"{exact.nats(certificate.audited):.9f} nats, from the channel's integers"),
@@ -88,7 +89,18 @@ def _inputs(terms: Campaign) -> str:
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
         return f"{items}, of which one among {domain.padding:,} is told"
-    return f"{terms.channel.inputs} values"
+    return f"{max(1, len(terms.classes)) * terms.domain.size} values"
+
+
+def _views(terms: Campaign) -> list[tuple[str, str]]:
+    """A row for each of several views, which devices have by their key."""
+    return [
+        (
+            f"view {place}",
+            f"{view['share']:.1%} of the devices: {view['view']}, {view['family']}, audited {view['audited']:.9f} nats",
+        )
+        for place, view in enumerate(view_facts(terms))
+    ]
 
 
 def _summed(terms: Campaign) -> str:
@@ -232,6 +244,9 @@ def status_table(rows: Sequence[CampaignStatus]) -> Table:
             dates += f", closed early on {_day(row.closed_early)}"
         cells = (row.name, row.title, dates, keys, f"{row.reports:,}", str(len(row.periods)), refused)
         table.add_row(*map(Text, cells))
+        for place, view in enumerate(row.views):
+            share = f"{view.devices:,} devices, {view.share:.1%} of all expected"
+            table.add_row(*map(Text, ("", f"view {place}: {view.name}", "", "", share, "", "")))
     return table
 
 

@@ -514,7 +514,7 @@ def _campaign(found: Estimate, period: int | None) -> list[Html]:
             ("may answer", who),
             ("at least", f"{terms.minimum_reports:,} devices, or nothing is estimated"),
             ("answers", _answers(terms.domain)),
-            ("mechanism", f"{terms.mechanism}, {terms.channel.output_bits:,} bits a report"),
+            ("mechanism", f"{terms.mechanism}, {terms.output_bits:,} bits a report"),
         ])
     ]  # fmt: skip
 

@@ -45,11 +45,12 @@ class Exported:
     """A table of tallies.
 
     Attributes:
-        table: columns ``period``; ``class``, of campaigns with classes; ``output``, or ``bit`` where a report is a word
-            of bits; ``count``, the reports that have it; and ``reports``, all reports of that period (and class). An
+        table: columns ``period``; ``class``, of campaigns with classes; ``view``, of those with several views;
+            ``output``, or ``bit`` where a report is a word of bits (``feature`` where that depends on the view);
+            ``count``, the reports that have it; and ``reports``, all reports of that period (and class or view). An
             output that did not come has no row.
         reports, periods: what is in it.
-        withheld: reports that are not, in periods or classes with fewer devices than the campaign waits for.
+        withheld: reports that are not, in periods, classes or views with fewer devices than the campaign waits for.
         version: of the study's table.
     """
 
@@ -72,7 +73,7 @@ class Exported:
 
 
 def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[int, Tally]) -> Exported:
-    """The tallies of a campaign by period, and by class where it has classes.
+    """The tallies of a campaign by period, and by class or view where it has several.
 
     The schema's metadata has the campaign's id and title and the version of the study's table, as JSON under
     ``halftruth``.
@@ -80,15 +81,15 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
     Args:
         tallies: of each period, by groups of devices, where a device may have several reports in one; else empty.
     Raises:
-        NotEnough: no period (and class) has as many devices as the campaign waits for.
+        NotEnough: no period (and class or view) has as many devices as the campaign waits for.
     """
     terms = campaign.terms
-    place, first = _places(terms, counted.feature)
+    place, first = _places(terms, counted)
     cells, which = np.unique(np.stack([counted.period, place]), axis=1, return_inverse=True)
-    if terms.channel.unary:
-        reports = np.array([counted.reports[int(period)] for period in cells[0]], dtype=np.int64)
-    else:
+    if terms.classes:
         reports = np.bincount(which, weights=counted.count, minlength=cells.shape[1]).astype(np.int64)
+    else:
+        reports = np.array([counted.reports[period, view] for period, view in cells.T.tolist()], dtype=np.int64)
     devices = reports
     if tallies:
         devices = np.array([_devices(terms, tallies[period], place) for period, place in cells.T.tolist()])
@@ -103,7 +104,10 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
     columns: dict[str, Any] = {"period": counted.period[kept]}
     if terms.classes:
         columns["class"] = np.array(terms.classes, dtype=object)[place[kept]]
-    columns["bit" if terms.channel.unary else "output"] = (counted.feature - first)[kept]
+    if len(terms.views) > 1:
+        columns["view"] = place[kept]
+    kinds = {view.channel.unary for view in terms.views}
+    columns["feature" if len(kinds) > 1 else "bit" if kinds == {True} else "output"] = (counted.feature - first)[kept]
     columns |= {"count": counted.count[kept], "reports": reports[which][kept]}
     about = {"campaign": terms.title, "campaign_id": campaign.id.hex(), "table_version": counted.version}
     table = pa.table(columns).replace_schema_metadata({"halftruth": json.dumps(about)})
@@ -112,15 +116,15 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
 
 
 def _devices(terms: Campaign, tally: Tally, place: int) -> int:
-    """How many devices there are at least in a period, and in the class at ``place``, where there are classes."""
-    return devices_of(within(terms, tally, terms.classes[place])[1] if terms.classes else tally)
+    """How many devices there are at least in a period, and in the class or view at ``place``."""
+    return devices_of(within(terms, tally, terms.classes[place])[1] if terms.classes else tally.by_view[place])
 
 
-def _places(terms: Campaign, feature: Integers) -> tuple[Integers, Integers]:
-    """The class that each output is of, and the first output of that class."""
+def _places(terms: Campaign, counted: Counts) -> tuple[Integers, Integers]:
+    """The class or view that each output is of, and the first output of that class or view."""
     if not terms.classes:
-        return np.zeros_like(feature), np.zeros_like(feature)
+        return counted.view, np.zeros_like(counted.view)
     sizes = [channel.outputs for channel in class_channels(terms.channel, len(terms.classes))]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    place = np.searchsorted(starts, feature, side="right") - 1
+    place = np.searchsorted(starts, counted.feature, side="right") - 1
     return place, starts[place]

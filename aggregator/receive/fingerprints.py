@@ -9,10 +9,12 @@ Who may ask: receipts. When files are looked for: view.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from numpy.typing import NDArray
@@ -103,13 +105,23 @@ class Counted:
         period = int(file.partition["period"])
         with file.path.open("rb") as opened, pq.ParquetFile(opened) as parquet:
             for batch in parquet.iter_batches(_ROWS, columns=["key", "slot", "output", "word"], use_threads=False):
-                key, slot = (batch[name].to_numpy() for name in ("key", "slot"))
-                found.append(fingerprints(self.secret, period, key, slot, _said(batch)))
+                for rows in _alike(batch):
+                    key, slot = (rows[name].to_numpy() for name in ("key", "slot"))
+                    found.append(fingerprints(self.secret, period, key, slot, _said(rows)))
         return np.sort(np.concatenate(found))
 
 
+def _alike(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows in parts: all numbers, or all words of one length. Views of a campaign may differ in that."""
+    word = rows["word"].cast(pa.binary())  # as it is read it cannot be filtered
+    rows = rows.set_column(rows.schema.get_field_index("word"), "word", word)
+    length = pc.binary_length(word).fill_null(0).to_numpy()
+    for one in np.unique(length):
+        yield rows.filter(pa.array(length == one))
+
+
 def _said(rows: pa.RecordBatch) -> Bytes:
-    """(n, w) what rows of the ``reports`` table say: of one campaign all numbers, or all words of a length."""
+    """(n, w) what rows of the ``reports`` table say, where they are alike."""
     if rows["word"].null_count == len(rows):
         return numbers(rows["output"].to_numpy())
     length = len(rows["word"][0].as_py())

@@ -24,8 +24,10 @@ from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.columns import Bytes, Integers, Mask, Reports, campaign_named
 from aggregator.intake.framing import TRAILER, frames
 from aggregator.intake.signatures import Sealed, Verifier
+from aggregator.intake.views import Unpacked, ViewChannels, unpack, views_of
 from aggregator.receive.fingerprints import fingerprints, numbers
 from aggregator.receive.view import Answers
+from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 from protocol.channels import Channel
 from protocol.envelope import Kind, decode_first
 from protocol.errors import EnvelopeError
@@ -150,22 +152,25 @@ class CountedQuery:
         at, found = known.registry.find(self.keys[rows])
         rows, publics = rows[found], known.registry.public[at[found]]
         # Who could not have sent a report is not told of it: else anybody could try all outputs of somebody's key.
-        rows = rows[verifier.verify(self.sealed.rows(rows), publics)]
-        for count in np.unique(self.reports.count[rows]).tolist():
-            some = rows[self.reports.count[rows] == count]
-            said, good = self._outputs(known.campaign.terms.channel, some, count)
+        kept = verifier.verify(self.sealed.rows(rows), publics)
+        rows = rows[kept]
+        laws, view = ViewChannels.of(known.campaign.terms), views_of(known.campaign, publics[kept])
+        alike = laws.of_view[view] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
+        for shape in np.unique(alike).tolist():
+            place, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
+            some = rows[alike == shape]
+            packed, length = self.reports.packed[some], self.reports.packed_length[some]
+            said = unpack(self.chunk.octets, packed, length, count, laws.channels[place], laws.width)
             period, key = (np.repeat(column[some], count) for column in (self.reports.period, self.keys))
             slot = (self.reports.slot[some][:, np.newaxis] + np.arange(count)).ravel()
-            prints = fingerprints(known.counted.secret, period, key, slot, said)
-            verdicts[some] = good & known.counted.holds(prints).reshape(-1, count).all(axis=1)
+            prints = fingerprints(known.counted.secret, period, key, slot, _octets(said, laws.channels[place]))
+            verdicts[some] = said.good & known.counted.holds(prints).reshape(-1, count).all(axis=1)
 
-    def _outputs(self, channel: Channel, rows: Integers, count: int) -> tuple[Bytes, Mask]:
-        """What some reports of ``count`` outputs say, one output after another, and whose outputs are the channel's."""
-        packed = self.chunk.octets, self.reports.packed[rows], self.reports.packed_length[rows], count
-        if not channel.unary:
-            output, good = columns.outputs(*packed, channel.output_bits, channel.outputs)
-            return numbers(output.ravel()), good
-        words, good = columns.words(*packed, channel.output_bits, channel.ones)
-        length = packed_bytes(1, channel.output_bits)
-        said = b"".join(bytes(length) if word is None else word for word in words.ravel())
-        return np.frombuffer(said, dtype=np.uint8).reshape(-1, length), good
+
+def _octets(said: Unpacked, channel: Channel) -> Bytes:
+    """(n, w) what outputs say, one after another, as ``fingerprints`` takes them; zeros where they are not right."""
+    if said.words is None:
+        return numbers(said.numbers.ravel())
+    length = packed_bytes(1, channel.output_bits)
+    words = b"".join(bytes(length) if word is None else word for word in said.words.ravel())
+    return np.frombuffer(words, dtype=np.uint8).reshape(-1, length)

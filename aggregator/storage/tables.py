@@ -65,12 +65,14 @@ SCHEMAS = {
         prior=pa.field("prior", pa.binary()),
         since=pa.field("since", pa.int32()),
     ),
+    # A view is the place of the device's in its campaign, which follows from the key; 0 in a plain campaign.
     # An output is a number, or of unary channels a word: its bits from the most significant, zero-padded to bytes.
     REPORTS: _schema(
         campaign=pa.string(),
         period=pa.int32(),
         key=pa.int64(),
         slot=pa.int32(),
+        view=pa.int16(),
         output=pa.field("output", pa.int64()),
         word=pa.field("word", pa.binary()),
     ),
@@ -428,7 +430,7 @@ def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], 
     """
     # Ids are hex digits and periods integers, so nothing from outside gets into a query.
     where = " AND ".join(f"{name} = {value!r}" for name, value in partition.items())
-    columns = ", ".join(SCHEMAS[path.name].names)
+    columns = ", ".join(f'"{name}"' for name in SCHEMAS[path.name].names)
     sql = f"SELECT {columns} FROM rows" + f" WHERE {where}" * bool(where)  # noqa: S608
     version = table.version()
     with storage(path):

@@ -20,7 +20,7 @@ from protocol.levels.priors import (
     information_in_ratio,
 )
 from protocol.levels.pufferfish import Distinction, Pufferfish, Scenario, pufferfish
-from protocol.levels.survey import DeltaRow, LevelSurvey, SurveyRequest, as_json, survey, survey_of, uniform
+from protocol.levels.survey import DeltaRow, LevelSurvey, SurveyRequest, as_json, survey, survey_of
 
 __all__ = [
     "METRICS",
@@ -56,5 +56,4 @@ __all__ = [
     "structure_of",
     "survey",
     "survey_of",
-    "uniform",
 ]  # fmt: skip

@@ -6,9 +6,11 @@ for is said, never guessed.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import accumulate, pairwise
 
 from protocol.channels import Channel
 from protocol.channels.structure import Structure, TooLarge
@@ -23,7 +25,8 @@ class SurveyRequest:
     """What a survey looks at.
 
     Attributes:
-        prior: of the levels that need one; positive integers. Of classes, each class's weights one after another.
+        prior: of the levels that need one; positive integers. Of classes, and of views, the weights of each one after
+            another.
         epsilons: nanonats, where the deltas are wanted.
         radius: of the ball of priors, in total variation; None for no such level.
         metric: of geo-indistinguishability; None where the values have no distance.
@@ -141,31 +144,35 @@ def survey(structure: Structure, asked: SurveyRequest) -> LevelSurvey:
 
 
 def survey_of(structures: Sequence[Structure], asked: SurveyRequest) -> LevelSurvey:
-    """All levels of a campaign: of its channel, or of its classes' channels the worst of each.
+    """All levels of a campaign: of its channel, or of the channels of its classes or views the worst of each.
 
-    Which class a person is in is public, so nothing is compared between classes, and nothing is told by a class.
+    Which class a person is in, and which view a device has, is public, so nothing is compared between them, and nothing
+    is told by a class or a view.
 
     Args:
-        structures: of one channel, or of one for each class, over the same values.
+        structures: of one channel, or of one for each class or view.
+    Returns:
+        levels whose inputs and outputs count on through the channels, in their order.
     """
-    size = structures[0].channel.inputs
+    inputs = [0, *accumulate(structure.channel.inputs for structure in structures)]
+    outputs = [0, *accumulate(structure.channel.outputs for structure in structures)]
     found = [
-        survey(structure, replace(asked, prior=asked.prior[place * size : (place + 1) * size]))
-        for place, structure in enumerate(structures)
+        survey(structure, replace(asked, prior=asked.prior[begin:end]))
+        for structure, (begin, end) in zip(structures, pairwise(inputs), strict=True)
     ]
     if len(found) == 1:
         return found[0]
     missing = {name: why for one in found for name, why in one.missing.items()}
     places = range(len(found))
-    levels, first = {}, [sum(one.channel.outputs for one in structures[:place]) for place in places]
+    levels = {}
     for name in found[0].levels:
         if name not in missing:
             worst = max(places, key=lambda place: _height(found[place].levels[name]))
             level = found[worst].levels[name]
-            x, other = (None if at is None else at + worst * size for at in (level.x, level.other))
-            levels[name] = replace(level, x=x, other=other, y=None if level.y is None else level.y + first[worst])
+            x, other = (None if at is None else at + inputs[worst] for at in (level.x, level.other))
+            levels[name] = replace(level, x=x, other=other, y=None if level.y is None else level.y + outputs[worst])
     curve = tuple(
-        DeltaRow(rows[0].epsilon, _worst([row.ldp for row in rows], size), _worst([row.lip for row in rows], size))
+        DeltaRow(rows[0].epsilon, _worst([row.ldp for row in rows], inputs), _worst([row.lip for row in rows], inputs))
         for rows in zip(*(one.curve for one in found), strict=True)
     )
     beliefs = [one.belief for one in found if one.belief is not None]
@@ -183,29 +190,41 @@ def _height(level: Level) -> float:
     return float("inf") if level.nanonats is None else level.nanonats
 
 
-def _worst(deltas: Sequence[Delta | None], size: int) -> Delta | None:
-    """The largest delta of the classes; None where one is not computed."""
+def _worst(deltas: Sequence[Delta | None], first: Sequence[int]) -> Delta | None:
+    """The largest delta of the classes or views, whose inputs begin at ``first``; None where one is not computed."""
     found = [delta for delta in deltas if delta is not None]
     if len(found) < len(deltas):
         return None
     place = max(range(len(found)), key=lambda place: found[place].value)
     worst = found[place]
-    other = None if worst.other is None else worst.other + place * size
-    return replace(worst, x=worst.x + place * size, other=other)
+    other = None if worst.other is None else worst.other + first[place]
+    return replace(worst, x=worst.x + first[place], other=other)
 
 
-def as_json(found: LevelSurvey, channel: Channel) -> dict[str, object]:
+def as_json(found: LevelSurvey, channels: Sequence[Channel]) -> dict[str, object]:
     """The machine-readable form: nats, rounded up; null where infinite. What was not computed is under ``missing``.
 
     Args:
-        channel: the surveyed one; it spells the outputs of the witnesses.
+        channels: the surveyed ones, which spell the outputs of the witnesses; of several, a witness names the place.
     """
+    inputs, outputs = (
+        [0, *accumulate(getattr(channel, name) for channel in channels)] for name in ("inputs", "outputs")
+    )
+
+    def witness(x: int | None, other: int | None, y: int) -> dict[str, object]:
+        place = bisect_right(outputs, y) - 1
+        told: dict[str, object] = {} if len(channels) == 1 else {"channel": place}
+        first = inputs[place]
+        return told | {
+            "input": None if x is None else x - first,
+            "other": None if other is None else other - first,
+            "output": channels[place].spelled(y - outputs[place]),
+        }
+
     return {
         "levels": {name: level.nats for name, level in found.levels.items()},
         "witnesses": {
-            name: {"input": level.x, "other": level.other, "output": channel.spelled(level.y)}
-            for name, level in found.levels.items()
-            if level.y is not None
+            name: witness(level.x, level.other, level.y) for name, level in found.levels.items() if level.y is not None
         },
         "missing": found.missing,
         "delta": [
@@ -219,8 +238,3 @@ def as_json(found: LevelSurvey, channel: Channel) -> dict[str, object]:
         "mutual_information_bits": found.bits,
         "belief": None if found.belief is None else {"before": float(found.belief[0]), "after": float(found.belief[1])},
     }
-
-
-def uniform(channel: Channel) -> tuple[int, ...]:
-    """The prior of somebody who knows nothing."""
-    return (1,) * channel.inputs

@@ -357,13 +357,13 @@ def test_shards_hold_what_was_offered(seed, number, words):
         report_of = np.repeat(np.arange(len(counts)), counts)
         key = rng.integers(-(2**63), 2**63 - 1, len(counts))[report_of] if len(counts) else report_of
         word = np.array([None if rng.random() < 0.3 else rng.bytes(3) for _ in range(total)], dtype=object)
-        columns = [rng.integers(0, high, total) for high in (2, 2**20, 2**16, 2**40)]
+        columns = [rng.integers(0, high, total) for high in (2, 2**20, 2**16, 4096, 2**40)]
         offers.append(
             Candidates(("a", "b"), len(counts), report_of, columns[0], columns[1], key, columns[2], columns[3],
-                  word if words else None)
+                  columns[4], word if words else None)
         )  # fmt: skip
 
-    names = ("report", "campaign", "period", "key", "slot", "output")
+    names = ("report", "campaign", "period", "key", "slot", "view", "output")
 
     def told(offer, before=0):
         said = [None] * len(offer.report) if offer.word is None else offer.word.tolist()
@@ -435,8 +435,8 @@ def counted(tmp_path, kind, devices=150):
                 output = int(rng.integers(terms.channel.outputs if kind != "bits" else SIZE))
                 slot = place + (rng.random() < 0.05) if kind == "transcript" else slot
                 word = bytes([int(rng.integers(2**SIZE)) << 2]) if kind == "bits" else None
-                found.append((signed.id.hex(), period, key, slot, None if word else output, word))
-    strangers = [("0" * 32, 0, key, 0, 1, None) for key in ids.tolist()[:20]]
+                found.append((signed.id.hex(), period, key, slot, 0, None if word else output, word))
+    strangers = [("0" * 32, 0, key, 0, 0, 1, None) for key in ids.tolist()[:20]]
     for some in (found[::2], found[1::2] + strangers):
         columns = [list(column) for column in zip(*some, strict=True)]
         tables.add(made.path / REPORTS, pa.table(columns, schema=SCHEMAS[REPORTS]))

@@ -185,7 +185,9 @@ def offer(rng, devices, reports):
         key, period, slot = int(devices[rng.integers(len(devices))]), rng.integers(2), rng.integers(6)
         columns += [(number, 0, period, key, slot + more, 1) for more in range(rng.integers(1, 5))]
     report_, campaign_, period, key, slot, output = np.array(columns, dtype=np.int64).T
-    return Candidates((PLAIN.id.hex(),), reports, report_, campaign_, period, key, slot, output, None)
+    return Candidates(
+        (PLAIN.id.hex(),), reports, report_, campaign_, period, key, slot, np.zeros_like(slot), output, None
+    )
 
 
 @pytest.mark.parametrize("most", [10**6, 150])

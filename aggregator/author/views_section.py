@@ -1,0 +1,205 @@
+"""Drafts whose devices are asked for views of the answer: a map at several resolutions, or districts beside cells.
+
+    [views]
+    resolutions = [[25, 0.2], [5, 0.3], [1, 0.5]]    # cells on a side of a square, and the share of the devices
+    districts = ["districts.geojson", 0.2]           # instead of squares: the polygons of a file
+    devices = 100000                                 # how many to expect; shares that are not given are made for them
+
+Without shares (``resolutions = [25, 5, 1]``) the planner chooses them, and with ``resolutions = "auto"`` the squares as
+well. Each view has a channel of its own, the best for its number of values where the mechanism is ``auto``.
+
+How the shares are chosen: aggregator.planner.resolutions. What a view is: protocol.views.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+
+from aggregator.author.districts_file import read_districts
+from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
+from aggregator.estimate.error import expected_mse
+from aggregator.families.decoder import NotInvertible
+from aggregator.families.mechanism import Question
+from aggregator.planner.choice import AUTO, Unsuited, chosen
+from aggregator.planner.resolutions import best_weights
+from protocol.channels import Channel
+from protocol.domain import Domain, Grid, Values
+from protocol.views import MAX_WEIGHT, Coarse, Districts, Identity, Map, View
+
+GRID_FACTOR, LIST_FACTOR = 5, 4
+"""Of ``auto``: how many cells on a side, or values in a row, make one of the next coarser resolution."""
+FEWEST = 16
+"""Districts that the coarsest resolution of ``auto`` has at least."""
+DEVICES = 100_000
+"""How many devices are expected where a draft does not say."""
+T = TypeVar("T", int, str)
+_SHARE = "a whole number, or a pair of it and a share of the devices, such as [25, 0.2]"
+
+
+def views_of(section: Section, mechanism: str, question: Question, folder: Path) -> tuple[str, tuple[View, ...]]:
+    """Return the names of the mechanisms and the views of ``[views]``, the coarsest first.
+
+    Args:
+        mechanism: the name of one that makes all channels, or ``auto`` for the best for each.
+        question: what the campaign asks and keeps.
+        folder: where files that the draft names are looked for.
+    Raises:
+        DraftError, BadData: what is wrong, and where.
+    """
+    if not question.notion.carries_views:
+        raise DraftError(
+            f"[views] goes with the notions ldp, pairwise, minid and avgid, not with {question.notion.name}: whoever "
+            "has another notion asks everybody for the answer as it is"
+        )
+    asked = sorted(_asked(section, question.domain, folder), key=lambda one: one[0].inputs(question.domain))
+    devices = count(section, "devices", DEVICES)
+    section.done()
+    maps, shares = [map_ for map_, _ in asked], [share for _, share in asked]
+    _require_nested(maps, question.domain)
+    made = [_channel(mechanism, question, map_) for map_ in maps]
+    channels = [channel for _, channel in made]
+    given = [share for share in shares if share is not None]
+    if given and len(given) < len(shares):
+        raise DraftError("[views] gives a share to some views and none to others: give all or none")
+    weights = _weights(given) if given else chosen_weights(channels, devices)
+    views = tuple(View(weight, map_, channel) for weight, map_, channel in zip(weights, maps, channels, strict=True))
+    return ", ".join(dict.fromkeys(name for name, _ in made)), views
+
+
+def chosen_weights(channels: Sequence[Channel], devices: int) -> tuple[int, ...]:
+    """Return the weights that the planner chooses for views with these channels, the coarsest first.
+
+    Args:
+        devices: how many to expect.
+    Raises:
+        DraftError: a channel has no unbiased estimate.
+    """
+    try:
+        variances = [expected_mse(channel) / channel.inputs for channel in channels]
+    except NotInvertible as reason:
+        raise DraftError(f"[views] give each view a share: one has no error to choose it by ({reason})") from None
+    weights = best_weights([channel.inputs for channel in channels], variances, devices)
+    factor = math.gcd(*weights)
+    return tuple(weight // factor for weight in weights)
+
+
+def coarsened(question: Question, map_: Map) -> Question:
+    """Return what a view wants a channel for.
+
+    Raises:
+        NotionError: the notion would bound no two values of the view.
+    """
+    if isinstance(map_, Identity):
+        return question
+    size = map_.inputs(question.domain)
+    notion = question.notion.coarsened(partial(map_.input, question.domain), size)
+    return replace(question, domain=Values(tuple(str(number) for number in range(1, size + 1))), notion=notion)
+
+
+def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fraction | None]]:
+    """The map of each view, and its share where one is given."""
+    asked: list[tuple[Map, Fraction | None]] = []
+    if "districts" in section:
+        file, share = _pair(section, section.take("districts", (str, list), "a file, or a file and a share"), str)
+        asked.append((_districts(folder / file, domain), share))
+    if section.holds("resolutions", str):
+        section.choice("resolutions", (AUTO,))
+        factors: list[tuple[int, Fraction | None]] = [(factor, None) for factor in _automatic(domain)]
+    elif "resolutions" in section or not asked:
+        entries = section.list_of("resolutions", (int, list), _SHARE)
+        factors = [_pair(section, entry, int) for entry in entries]
+    else:
+        factors = [(1, None)]
+        if asked[0][1] is not None:
+            factors = [(1, 1 - asked[0][1])]
+    if len({factor for factor, _ in factors}) < len(factors):
+        raise DraftError("[views] resolutions lists a number twice")
+    if 1 not in dict(factors):
+        raise DraftError(
+            "[views] resolutions has no 1, which asks for the answer as it is; where nobody should be asked for it, "
+            "make [domain] coarser"
+        )
+    for factor, share in factors:
+        if factor < 1:
+            raise DraftError(f"[views] resolutions are whole numbers from 1 on, not {factor}")
+        asked.append((Identity() if factor == 1 else Coarse(factor), share))
+    if len(asked) < 2:
+        raise DraftError("[views] holds two views or more; for one, leave out the section")
+    return asked
+
+
+def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction | None]:
+    """What a view is named by, and its share where there is one."""
+    if isinstance(entry, kind) and not isinstance(entry, bool):
+        return entry, None
+    if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], kind) and not isinstance(entry[0], bool):
+        if isinstance(entry[1], int | Decimal) and not isinstance(entry[1], bool):
+            share = finite(section.name, "shares", entry[1])
+            if 0 < share < 1:
+                return entry[0], share
+        raise DraftError(f"[views] a share of the devices lies above 0 and below 1, not {shown(entry[1])}")
+    what = _SHARE if kind is int else 'a file, or a pair of it and a share of the devices, such as ["map.geojson", 0.2]'
+    raise DraftError(f"[views] a view is {what}; {shown(entry)} is none")
+
+
+def _automatic(domain: Domain) -> list[int]:
+    """The resolutions of ``auto``: as many as have ``FEWEST`` districts."""
+    base = GRID_FACTOR if isinstance(domain, Grid) else LIST_FACTOR
+    factors = [1]
+    while (factor := factors[-1] * base) < domain.size and Coarse(factor).inputs(domain) >= FEWEST:
+        factors.append(factor)
+    if len(factors) < 2:
+        raise DraftError(
+            f'[views] resolutions = "{AUTO}": {domain.size} values are too few for a coarser view; leave it out'
+        )
+    return factors
+
+
+def _districts(file: Path, domain: Domain) -> Districts:
+    if not isinstance(domain, Grid):
+        raise DraftError(f"[views] districts are of a grid, not of {domain.kind}")
+    return read_districts(file, domain)
+
+
+def _channel(mechanism: str, question: Question, map_: Map) -> tuple[str, Channel]:
+    try:
+        return chosen(mechanism, coarsened(question, map_))
+    except Unsuited as error:
+        size = map_.inputs(question.domain)
+        raise DraftError(f"[mechanism] for the view of {size:,} values: {error}") from None
+
+
+def _require_nested(maps: Sequence[Map], domain: Domain) -> None:
+    """Refuse views that form no tree: a district of a finer one would lie in several of a coarser one."""
+    for coarse, fine in pairwise(maps):
+        if isinstance(coarse, Coarse) and isinstance(fine, Coarse):
+            if coarse.factor % fine.factor:
+                raise DraftError(
+                    f"[views] resolutions: {coarse.factor} is no multiple of {fine.factor}, so a district of the finer "
+                    "one would lie in several of the coarser one"
+                )
+            continue
+        if isinstance(fine, Identity):
+            continue
+        parent: dict[int, int] = {}
+        for x in range(domain.size):
+            if parent.setdefault(fine.input(domain, x), coarse.input(domain, x)) != coarse.input(domain, x):
+                raise DraftError(
+                    "[views] a district of one view lies in several of a coarser one: leave out one of the two"
+                )
+
+
+def _weights(shares: Sequence[Fraction]) -> tuple[int, ...]:
+    exact = normalised(shares, "[views] the shares of the devices")
+    whole = math.lcm(*(share.denominator for share in exact))
+    if whole > MAX_WEIGHT:
+        raise DraftError(f"[views] the shares have a common denominator of at most {MAX_WEIGHT}: give fewer digits")
+    return tuple(int(share * whole) for share in exact)

@@ -1,0 +1,49 @@
+"""The screen of views: whether as many devices have each view as its weight says.
+
+A device's view follows from its public key. Honest keys are random, so the numbers of devices with each view are
+multinomial with the weights, whatever people answer. Whoever makes many keys and keeps those with one view bends the
+figures of that view more than others can, and shows here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from aggregator.estimate.screen import FALSE_ALARM
+from aggregator.families.decoder import Integers
+
+
+def screen_views(weights: Sequence[int], devices: Integers) -> str | None:
+    """Return what is wrong with the numbers of devices by view, in words; None where nothing is.
+
+    The number of devices with one view is binomial, so the test is exact: both tails of each view, at ``FALSE_ALARM``
+    for all of them together.
+
+    Args:
+        weights: of the views.
+        devices: (J,) the number of devices with each view that have answered.
+    """
+    total = int(devices.sum())
+    if len(weights) == 1 or not total:
+        return None
+    part = np.array(weights, dtype=np.float64) / sum(weights)
+    # P(N >= n) = I(part; n, total - n + 1), and P(N <= n) = 1 - P(N >= n + 1).
+    many = np.where(devices > 0, special.betainc(np.maximum(devices, 1), total - devices + 1, part), 1.0)
+    few = np.where(devices < total, special.betaincc(devices + 1, np.maximum(total - devices, 1), part), 1.0)
+    tail = np.minimum(many, few)
+    view = int(np.argmin(tail))
+    if tail[view] >= FALSE_ALARM / (2 * len(weights)):
+        return None
+    expected = part[view] * total
+    return (
+        f"view {view} has {int(devices[view]):,} of {total:,} devices, where its weight lets one expect "
+        f"{expected:,.0f}: "
+        + (
+            "keys look as if they were chosen for their view"
+            if devices[view] > expected
+            else "devices with this view are missing, or keys were chosen for other views"
+        )
+    )

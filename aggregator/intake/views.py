@@ -1,0 +1,75 @@
+"""Which view each report is of, and what it says through the channel of that view.
+
+A device does not send its view: it follows from the registered public key (SPEC 7.3), so it is derived here for every
+report, and stored beside its outputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggregator.intake import columns
+from aggregator.intake.columns import Bytes, Integers, Mask, Words
+from protocol.campaign import Campaign, SignedCampaign
+from protocol.channels import Channel
+from protocol.views.view import channel_places
+
+
+def views_of(campaign: SignedCampaign, public: Bytes) -> Integers:
+    """(n,) The place of the view that the holder of each of (n, 32) public keys has in a campaign."""
+    if len(campaign.terms.views) == 1:
+        return np.zeros(len(public), dtype=np.int64)
+    return np.array([campaign.view_of(key.tobytes()) for key in public], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ViewChannels:
+    """The different channels of a campaign's views.
+
+    Attributes:
+        of_view: (J,) the place in ``channels`` of the channel of each view.
+        width: bits of one output on the wire, the same whatever the view.
+    """
+
+    channels: tuple[Channel, ...]
+    of_view: Integers
+    width: int
+
+    @classmethod
+    def of(cls, terms: Campaign) -> ViewChannels:
+        """Return the channels of a campaign."""
+        places = channel_places(terms.views)
+        different = {place: view.channel for place, view in zip(places, terms.views, strict=True)}
+        return cls(tuple(different.values()), np.array(places, dtype=np.int64), terms.output_bits)
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """What reports of one channel, with as many outputs each, say.
+
+    Attributes:
+        numbers: (n, count) outputs; zeros where they are words.
+        words: (n, count) outputs of a unary channel, zero-padded to bytes; None of other channels.
+        good: (n,) whether all outputs of the report are packed rightly, and outputs of the channel.
+    """
+
+    numbers: Integers
+    words: Words | None
+    good: Mask
+
+
+def unpack(data: Bytes, packed: Integers, length: Integers, count: int, channel: Channel, width: int) -> Unpacked:
+    """Unpack the outputs of reports of one channel.
+
+    Args:
+        packed, length: (n,) offset of the outputs of each report, and the bytes they take.
+        count: the number of outputs in each report.
+        width: bits of one output on the wire, at least those of the channel.
+    """
+    if channel.unary:
+        words, good = columns.words(data, packed, length, count, channel.output_bits, channel.ones, width)
+        return Unpacked(np.zeros(words.shape, dtype=np.int64), words, good)
+    numbers, good = columns.outputs(data, packed, length, count, width, channel.outputs)
+    return Unpacked(numbers, None, good)

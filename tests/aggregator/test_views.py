@@ -1,0 +1,318 @@
+"""Laws of views at the desk: a report counts for the view of its key, and for no other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from aggregator.engines import cluster, tallies
+from aggregator.estimate.error import view_worths
+from aggregator.estimate.minimum import NotEnough, devices_of, require_enough
+from aggregator.estimate.screen import FALSE_ALARM
+from aggregator.estimate.view_screen import screen_views
+from aggregator.families.bits import recipe as unary
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.response.recipe import randomized_response
+from aggregator.intake import columns
+from aggregator.intake.compact import compact
+from aggregator.intake.ingest import ingest
+from aggregator.intake.signatures import verifier
+from aggregator.present.tallies import tallies_table
+from aggregator.receive.receipts import CountedQuery
+from aggregator.receive.view import StudySnapshot
+from aggregator.simulation import Truth, population
+from aggregator.storage import tables
+from aggregator.storage.tables import REPORTS
+from protocol import exact
+from protocol.campaign import SignedCampaign, open_campaign, seal_campaign
+from protocol.domain import Grid
+from protocol.envelope import Kind, read_batch
+from protocol.report import Report, pack, unpack
+from protocol.views import Coarse, Identity, View
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, device, enrolment
+
+GRID = Grid(0, 600_000, 0, 600_000, 100_000)
+"""6 x 6 cells."""
+WEIGHTS = (2, 3, 5)
+
+
+@lru_cache
+def campaign(answers: int = 1) -> SignedCampaign:
+    """A campaign of three views: 4 squares as numbers, 9 as bits, and 36 cells as numbers."""
+    level = exact.NANONATS
+    views = (
+        View(WEIGHTS[0], Coarse(3), randomized_response(4, level)),
+        View(WEIGHTS[1], Coarse(2), unary.oue(9, level)),
+        View(WEIGHTS[2], Identity(), hadamard(36, level)),
+    )
+    plain = crowd.campaign(answers=answers).terms
+    terms = replace(plain, domain=GRID, views=views, title=f"Map {answers}", minimum_reports=5)
+    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+
+
+def view_of(number, signed):
+    """The view of a device."""
+    return signed.view_of(device(number, signed).public)
+
+
+def report(number, signed, outputs, *, period=0, slot=0, bits=None):
+    """A device's report of outputs, whether it has them or not."""
+    packed = pack(outputs, bits or signed.terms.output_bits)
+    return Report(signed.id, period, slot, len(outputs), packed).seal(device(number, signed))
+
+
+def features(channel, output):
+    """The features that an output has."""
+    if not channel.unary:
+        return [output]
+    return [bit for bit in range(channel.features) if output >> (channel.features - 1 - bit) & 1]
+
+
+def filled(tmp_path, answers, devices=60):
+    """A study with reports of devices in two periods, and by (period, view) what was sent, by device."""
+    signed = campaign(answers)
+    study = crowd.study(tmp_path / "study", signed, range(devices))
+    sent, batch = {}, []
+    for number in range(devices):
+        for period in (0, 1):
+            if (number + period) % 3:
+                view = view_of(number, signed)
+                channel = signed.terms.views[view].channel
+                rng = np.random.default_rng([number, period])
+                said = [int(rng.integers(channel.outputs)) for _ in range(1 + number % answers)]
+                sent[number, period] = (view, said)
+                batch.append(report(number, signed, said, period=period))
+    file = tmp_path / "batch.htr"
+    file.write_bytes(b"".join(batch))
+    result = ingest(study, [file], now=NOW + crowd.WEEK)
+    assert (result.accepted, sum(result.rejected.values())) == (len(batch), 0)
+    return study, signed, sent
+
+
+def by_hand(signed, sent):
+    """The counts of each view and its number of outputs, one report after another."""
+    counts = [np.zeros(view.channel.features, dtype=np.int64) for view in signed.terms.views]
+    reports = [0] * len(counts)
+    for view, said in sent:
+        for output in said:
+            counts[view][features(signed.terms.views[view].channel, output)] += 1
+            reports[view] += 1
+    return counts, reports
+
+
+def same(tally, signed, sent):
+    """Whether a tally by view is the count by hand."""
+    counts, reports = by_hand(signed, sent)
+    assert [part.reports for part in tally.by_view] == reports
+    assert all((part.counts == hand).all() for part, hand in zip(tally.by_view, counts, strict=True))
+    assert tally.reports == sum(reports)
+    assert (tally.counts == np.concatenate(counts)).all()
+
+
+@pytest.mark.parametrize("answers", [1, 3])
+def test_reports_are_counted_by_the_view_of_their_key(tmp_path, answers):
+    """The tally of a view has the outputs of the keys with that view, numbers and bits alike; after compaction too."""
+    study, signed, sent = filled(tmp_path, answers)
+    latest = dict(sorted(sent))
+    for _ in range(2):
+        same(study.tally(signed, 0), signed, [said for (_, period), said in sent.items() if period == 0])
+        same(study.tally(signed), signed, [said for (number, period), said in sent.items() if latest[number] == period])
+        spans = list(study.spans(signed, [(0, 1), (1, 1), (3, 3)]))
+        same(spans[0], signed, [said for (number, period), said in sent.items() if latest[number] == period])
+        same(spans[1], signed, [said for (_, period), said in sent.items() if period == 1])
+        same(spans[2], signed, [])
+        compact(study, now=NOW, alone=True, retention=0)
+    first = {number for number, period in sent if period == 0}
+    by_view = Counter(sent[number, 0][0] for number in first)
+    groups = [part.groups for part in next(study.spans(signed, [(0, 0)])).by_view]
+    assert [one.devices for one in groups] == [by_view[view] for view in range(3)]
+    assert [int(one.reports.sum()) for one in groups] == [part.reports for part in study.tally(signed, 0).by_view]
+    assert devices_of(study.tally(signed, 0)) == len(first)
+
+
+@pytest.mark.parametrize("answers", [1, 3])
+def test_parts_of_a_tally_by_view_are_the_whole(tmp_path, answers):
+    """What workers count of some keys each adds up to what the study counts, view for view, groups too."""
+    study, signed, _ = filled(tmp_path, answers)
+    standing, version = cluster._standing(study), tables.snapshot(study.path / REPORTS).version()
+    for chosen in (None, 0, 9, (0, 1)):
+        parts = [tallies.part(standing, version, one, 4, signed.id.hex(), chosen) for one in range(4)]
+        whole = tallies.whole(parts, study.rejected(signed))
+        expected = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
+        assert [told(part) for part in whole.by_view] == [told(part) for part in expected.by_view]
+        assert (whole.counts == expected.counts).all()
+        assert (whole.reports, whole.version) == (expected.reports, expected.version)
+
+
+def told(tally):
+    """What a tally says, its groups as sums."""
+    cells = Counter()
+    if tally.groups is not None:
+        groups = tally.groups
+        for group, feature, count in zip(groups.group, groups.feature, groups.count, strict=True):
+            cells[int(group), int(feature)] += int(count)
+        cells = (+cells, groups.reports.tolist(), groups.devices, groups.most)
+    return tally.counts.tolist(), tally.reports, cells
+
+
+def test_what_another_view_says_is_refused(tmp_path):
+    """A report whose outputs are not those of its key's view is a bad output, however right for another; and so is one
+    in the width of its own view. Keys that are not enrolled have no view."""
+    signed = campaign()
+    numbers = {view: next(n for n in range(100) if view_of(n, signed) == view) for view in range(3)}
+    bits = [view.channel.output_bits for view in signed.terms.views]
+    assert bits == [2, 9, 6]
+    assert signed.terms.output_bits == 9
+    study = crowd.study(tmp_path / "study", signed, numbers.values())
+    stranger = next(n for n in range(100) if n not in numbers.values())
+    bad = [
+        report(numbers[0], signed, [4]),  # an output of the other views
+        report(numbers[2], signed, [64]),  # a word of view 1
+        report(numbers[0], signed, [1], bits=2),  # in the view's own width: one byte, where two are due
+        report(numbers[2], signed, [1], bits=6),
+        report(numbers[1], signed, [1], bits=17),
+    ]
+    good = [report(numbers[view], signed, [1]) for view in range(3)]
+    file = tmp_path / "batch.htr"
+    file.write_bytes(b"".join([*bad, *good, report(stranger, signed, [1])]))
+    result = ingest(study, [file], now=NOW)
+    assert {name: n for name, n in result.rejected.items() if n} == {"bad-output": len(bad), "unknown-key": 1}
+    same(study.tally(signed, 0), signed, [(view, [1]) for view in range(3)])
+    assert [view.devices for view in study.status(NOW)[0].views] == [1, 1, 1]
+
+
+@given(st.integers(58, 200), st.integers(1, 5), st.data())
+def test_outputs_of_few_bits_in_wide_reports_are_unpacked(bits, count, data):
+    """Outputs that a wider view's width pads are those of ``unpack``, words without their padding; larger ones are
+    refused."""
+    said = data.draw(st.lists(st.integers(0, 2**20), min_size=count, max_size=count))
+    large = data.draw(st.sampled_from([0, 2**57 - 1, 2**57, 2**58 - 1]))
+    said[0] = said[0] if large == 0 else large
+    packed = pack(said, bits)
+    assert unpack(packed, count, bits) == tuple(said)
+    octets = np.frombuffer(packed + bytes(64), dtype=np.uint8)
+    at, length = np.zeros(1, dtype=np.int64), np.array([len(packed)])
+    values, good = columns.outputs(octets, at, length, count, bits, 2**57 - 1)
+    assert good[0] == (max(said) < 2**57 - 1)
+    assert not good[0] or values[0].tolist() == said
+    words, good = columns.words(octets, at, length, count, 21, None, bits)
+    assert good[0] == (max(said) < 2**21)
+    if good[0]:
+        assert [int.from_bytes(word) >> 3 for word in words[0]] == said
+
+
+def test_simulated_devices_answer_as_their_view():
+    """Every simulated report has the outputs of its key's view, and all reports have one length."""
+    signed = campaign()
+    truth = Truth(tuple((0.05 + x // 6 / 10, 0.05 + x % 6 / 10) for x in range(0, 36, 5)), (30,) * 8)
+    batch = b"".join(sent.reports for sent in population(signed.terms, signed.id, truth, 0, seed=1, processes=1))
+    keys = b"".join(sent.enrolments for sent in population(signed.terms, signed.id, truth, 0, seed=1, processes=1))
+    public = {one.key_id: one.unverified[-32:] for one in read_batch(keys)}
+    envelopes = [one for one in read_batch(batch) if one.kind is Kind.REPORT]
+    views = Counter()
+    for one in envelopes:
+        view = signed.view_of(public[one.key_id])
+        Report.decode(one.unverified).outputs(signed.terms, view)
+        views[view] += 1
+    assert len({len(one.encode()) for one in envelopes}) == 1
+    assert screen_views(WEIGHTS, np.array([views[view] for view in range(3)])) is None
+
+
+def test_a_receipt_knows_the_view(tmp_path):
+    """Whether a report was counted is answered for numbers and for bits, and for nobody else's view."""
+    study, signed, sent = filled(tmp_path, 3)
+    batch = b"".join(report(n, signed, said, period=period) for (n, period), (_, said) in sent.items())
+    other = [report(n, signed, [1 + said[0] % 2, *said[1:]], period=p) for (n, p), (_, said) in list(sent.items())[:9]]
+    question = CountedQuery.of(batch + b"".join(other))
+    reader = StudySnapshot(study)
+    reader.ask(reader.campaigns)
+    reader.look()
+    known = asyncio.run(reader.answers(reader.campaigns, 0))
+    with verifier(1) as threads:
+        found = question.counted(known, threads)
+    assert found[: len(sent)] == [True] * len(sent)
+    assert not any(found[len(sent) :])
+
+
+def test_exported_tallies_are_those_of_each_view(tmp_path):
+    """The table of tallies has a row for each feature of a view in a period, and withholds views of few devices."""
+    study, signed, sent = filled(tmp_path, 1)
+    found = tallies_table(signed, study.counts(signed), {})
+    rows = {
+        (row["period"], row["view"], row["feature"]): (row["count"], row["reports"]) for row in found.table.to_pylist()
+    }
+    expected, withheld = {}, 0
+    for period in (0, 1):
+        counts, reports = by_hand(signed, [said for (_, when), said in sent.items() if when == period])
+        for view, (of_view, n) in enumerate(zip(counts, reports, strict=True)):
+            if n < signed.terms.minimum_reports:
+                withheld += n
+                continue
+            expected |= {(period, view, int(y)): (int(of_view[y]), n) for y in np.flatnonzero(of_view)}
+    assert (rows, found.withheld) == (expected, withheld)
+
+
+def test_enough_is_counted_over_the_views_behind_a_figure(tmp_path):
+    """Devices of several views add up, since each device has one; too few are refused."""
+    study, signed, _ = filled(tmp_path, 1, devices=9)
+    parts = study.tally(signed).by_view
+    few = min(parts, key=lambda part: part.reports)
+    require_enough(signed.terms, *parts)
+    with pytest.raises(NotEnough, match="waits for 5 devices"):
+        require_enough(signed.terms, few)
+
+
+@given(st.lists(st.integers(1, 50), min_size=2, max_size=6), st.data())
+def test_the_screen_of_views_is_exact(weights, data):
+    """A warning is given exactly where a binomial tail of some view is below its part of the false alarms."""
+    devices = data.draw(st.lists(st.integers(0, 400), min_size=len(weights), max_size=len(weights)))
+    total = sum(devices)
+    tails = [
+        min(stats.binom.cdf(n, total, w / sum(weights)), stats.binom.sf(n - 1, total, w / sum(weights)))
+        for n, w in zip(devices, weights, strict=True)
+    ]
+    limit = FALSE_ALARM / (2 * len(weights))
+    if abs(min(tails) / limit - 1) > 1e-6:
+        found = screen_views(weights, np.array(devices))
+        assert (found is not None) == (total > 0 and min(tails) < limit)
+
+
+def test_chosen_keys_are_seen(tmp_path):
+    """Whoever makes keys until they have a view is named; the honest devices of the same study are not.
+
+    The honest keys are fixed, so no chance is in it.
+    """
+    signed = campaign()
+    study = crowd.study(tmp_path / "study", signed)
+    honest = list(range(200))
+    chosen = [n for n in range(200, 2000) if view_of(n, signed) == 0][:60]
+    for numbers, seen in ((honest, False), (chosen, True)):
+        study.enrol(b"".join(enrolment(n, signed) for n in numbers))
+        file = tmp_path / f"{len(numbers)}.htr"
+        file.write_bytes(b"".join(report(n, signed, [1]) for n in numbers))
+        ingest(study, [file], now=NOW)
+        (status,) = study.status(NOW)
+        assert bool(status.warnings) == seen
+    assert status.warnings[0].startswith("view 0 has ")
+    assert "chosen for their view" in status.warnings[0]
+    assert status.as_json()["views"][2]["view"] == "the answer as it is"
+
+
+def test_a_report_weighs_by_the_share_of_its_view():
+    """One report of a view counts for W / w_j times as many people as in a campaign of that view alone."""
+    signed = campaign()
+    found = view_worths(signed.terms)
+    for place, (view, worth) in enumerate(zip(signed.terms.views, found, strict=True)):
+        alone = view_worths(replace(signed.terms, views=(replace(view, weight=1),)))[0]
+        factor = sum(WEIGHTS) / WEIGHTS[place]
+        assert worth.weight == pytest.approx(factor * alone.weight)
+        assert worth.mse == pytest.approx(factor * alone.mse)
