@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: setup demo app test test-long fuzz bench bench-accuracy bench-maps bench-peers tables results pictures vectors apk clean
+.PHONY: setup demo app check test test-long fuzz bench bench-accuracy bench-maps bench-peers tables results pictures vectors apk clean
 
 # Made again when what is installed changes; reused otherwise.
 $(READY): pyproject.toml
@@ -21,6 +21,13 @@ demo: $(READY)
 # The phone app in a window of this machine; its store is the system's place for it.
 app: $(READY)
 	$(BIN)/python -m demo_app
+
+# Lint, types, the mathematics and the device: tests/protocol and tests/edge_sdk, but for what is slow.
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --dist load -m 'not long and not slow' tests/test_architecture.py tests/protocol tests/edge_sdk
 
 test: $(READY)
 	$(BIN)/ruff check .

@@ -31,6 +31,8 @@ from protocol.report import Report
 from protocol.views import Districts, Identity, View, plain_views
 from tests.edge_sdk.conftest import AUTHOR, OPENS, response
 
+pytestmark = pytest.mark.slow
+
 NAT = exact.NANONATS
 ALPHA = 1e-6
 

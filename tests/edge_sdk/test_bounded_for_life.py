@@ -19,6 +19,8 @@ from protocol.errors import OutsideSchedule
 from protocol.views import Coarse, Identity
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Clock, campaign
 
+pytestmark = pytest.mark.slow
+
 NAT = 10**9
 CAMPAIGNS = [
     campaign("A", level=NAT, periods=100, period_seconds=10, answers=1),

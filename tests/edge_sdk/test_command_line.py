@@ -109,6 +109,7 @@ def test_a_whole_session(run, tmp_path):
     assert script("ledger")["remaining"] == 7.0
 
 
+@pytest.mark.slow
 def test_a_session_for_people(run_apart):
     """Without ``--json`` the same is said in lines; each command is a process of its own, as people run them."""
     run = run_apart

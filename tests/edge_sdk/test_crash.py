@@ -11,6 +11,8 @@ import pytest
 
 from tests.edge_sdk.crash_run import FULL
 
+pytestmark = pytest.mark.slow
+
 
 def killed(runs: int, store: Path) -> None:
     """Kill devices, and compare all that left or was collected with what was charged and queued."""

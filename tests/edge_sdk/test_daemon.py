@@ -45,6 +45,8 @@ from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Dice, campaign
 from tests.edge_sdk.test_roles import of_classes
 from tests.edge_sdk.test_transcript import made as of_transcripts
 
+pytestmark = pytest.mark.slow
+
 UNITS = Path(edge_sdk.__file__).parent / "units"
 EDGES = Buckets.of([0, 0.25, 0.5, 1, 2, 4, 8])
 EVERY, READINGS = 900, 4

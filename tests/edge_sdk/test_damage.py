@@ -218,6 +218,7 @@ STEPS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["headless", "a charge less", None])
 def test_a_kill_while_adopting_loses_nothing(place, clock, monkeypatch, damage) -> None:
     """Killed at any step of adopting, a store that is opened or adopted again has spent what was reserved."""

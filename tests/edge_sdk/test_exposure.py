@@ -155,6 +155,7 @@ def test_budgets_of_values_add_up() -> None:
     assert Exposure(found.domain, found.dither, (graded, unbounded), 0).budgets is None
 
 
+@pytest.mark.slow
 def test_43750_values_are_never_compared_pair_by_pair_where_that_takes_long() -> None:
     """The worst pair is bounded at once, a value exactly where that is cheap, and never below a pair."""
     domain = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)

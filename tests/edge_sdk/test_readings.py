@@ -333,6 +333,7 @@ def test_collecting_refuses_what_answering_refuses(open_device, clock):
 # How much
 
 
+@pytest.mark.slow
 def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
     """As many as one report carries may wait; the next is refused, whatever the value, and nothing is dropped."""
     dice = Dice()

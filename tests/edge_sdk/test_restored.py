@@ -321,6 +321,7 @@ def test_a_kill_between_commit_and_mark_is_no_restore(answered, place, monkeypat
         spent(place)
 
 
+@pytest.mark.slow
 def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, monkeypatch) -> None:
     """Whatever was written of a new store when the process died, opening makes it whole."""
     import edge_sdk.rollback.file_store as keeper_module

@@ -224,6 +224,7 @@ with Device.open(sys.argv[1], [AUTHOR.public], clock=lambda: OPENS) as device:
 """
 
 
+@pytest.mark.slow
 def test_processes_share_a_store(open_device, place):
     """Four processes that begin and use one store at once keep its quota, its caps and one secret."""
     run = [sys.executable, "-c", WORKER, str(place)]

@@ -34,6 +34,8 @@ from protocol.report import Report
 from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, response
 
+pytestmark = pytest.mark.slow
+
 NAT = exact.NANONATS
 HOUR, DAY, YEAR = 3600, 86_400, 365 * 86_400
 K = len(LABELS)

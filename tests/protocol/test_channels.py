@@ -446,6 +446,7 @@ LARGE: dict[str, Channel] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_large_channels_draw_their_weights(name: str) -> None:
     """Chi-square of n = 5 * 10^4 draws, alpha = 10^-6 an input; a failure would mean outputs of another law."""

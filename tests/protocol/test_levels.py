@@ -668,6 +668,7 @@ LARGE: dict[str, Channel] = {
 }
 
 
+@pytest.mark.slow
 def test_large_channels_for_a_prior_are_not_walked_through() -> None:
     """Windows of a thousand values, triples of six hundred and sets of 62 have every level that a prior decides."""
     arcs = tuple(1 + x % 7 for x in range(1000))
@@ -689,6 +690,7 @@ def test_large_channels_for_a_prior_are_not_walked_through() -> None:
             assert levels.information_delta(structure, prior, lip // 2).value > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_large_channels_are_not_walked_through(name: str) -> None:
     """With tens of thousands of values every level is there, and agrees with what the others say of it."""

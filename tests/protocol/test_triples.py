@@ -135,6 +135,7 @@ def test_a_row_drawn_by_hand() -> None:
     assert channel.sample(4, draw_of(4 * channel.inside)) == 0
 
 
+@pytest.mark.slow
 def test_a_prior_of_4095_values_is_compared_in_seconds() -> None:
     """The comparison takes a step for each of 2.8 million triples: an LDP channel keeps its level as a LIP one."""
     channel = triples(MAX_INPUTS, NAT)

@@ -101,6 +101,7 @@ def runs(channel: Windows, x: int, rest_of_rand: bytes) -> Iterator[tuple[int, i
             low = beyond
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["one cell", "one arc", "arcs longer than cells", "aligned", "no two alike", "all singles", "random 5"]
 )
