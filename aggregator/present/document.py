@@ -11,13 +11,17 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from aggregator.estimate.query import Answer
+from aggregator.estimate.resolutions import FINEST
 from aggregator.estimate.result import Estimate
+from aggregator.families.decoder import Integers
 from protocol.domain import MICRODEGREES, Grid
 from protocol.errors import HalftruthError
 
@@ -28,7 +32,7 @@ _NUMBERS = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?(, ?[+-]?[0-9.]+)*", re.IGNOR
 LATEST = "latest"
 """The period of an estimate of everybody's latest answer, in a campaign of several periods."""
 
-TEXTS = ("campaign", "campaign_id", "class", "period", "value", "value_kind", "method")
+TEXTS = ("campaign", "campaign_id", "class", "period", "value", "value_kind", "resolution", "method")
 NUMBERS = ("estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high", "prior")
 FLAGS = ("above_zero", "se_rough")
 
@@ -41,7 +45,10 @@ class NoMap(HalftruthError, ValueError):
 
 
 def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
-    """A row for each value, with the campaign, class and period that it is of.
+    """A row for each value, with the campaign, class and period that it is of; then one for each coarser district.
+
+    The resolution of a row is the number of values on each side of its district, 1 of a value itself, or the name of
+    the map, such as ``districts``. The finest comes first.
 
     Args:
         period: the period of the estimate; None for everybody's latest answer.
@@ -55,15 +62,20 @@ def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
         "period": LATEST if period is None else str(period),
         "reports": found.reports,
         "method": found.method,
-        "value_kind": found.value_kind,
     }
-    return [about | row for row in found.as_json()["values"]]
+    told = found.as_json()
+    values = about | {"value_kind": found.value_kind, "resolution": FINEST}
+    rows = [values | row for row in told["values"]]
+    for each in reversed(told["resolutions"]):
+        of_each = about | {"value_kind": "district", "resolution": each["resolution"]}
+        rows.extend(of_each | row for row in each["values"])
+    return rows
 
 
 def estimate_csv(found: Estimate, period: int | None = None) -> str:
     """A header and a row for each value; an unknown number is empty. Arguments as of ``estimate_rows``."""
     about = ("campaign", "campaign_id", "class", "period", "reports", "method")
-    columns = (*COLUMNS, *about, *(() if found.prior is None else ("prior",)))
+    columns = (*COLUMNS, "resolution", *about, *(() if found.prior is None else ("prior",)))
     return csv_text(columns, estimate_rows(found, period))
 
 
@@ -100,7 +112,7 @@ def estimates_arrow(estimates: Sequence[tuple[Estimate, int | None]]) -> pa.Tabl
 
 def estimate_parquet(found: Estimate, period: int | None = None) -> bytes:
     """The bytes of a Parquet file; the rest of what JSON says is in the schema's metadata, under ``halftruth``."""
-    about = {name: told for name, told in found.as_json().items() if name != "values"}
+    about = {name: told for name, told in found.as_json().items() if name not in ("values", "resolutions")}
     table = estimates_arrow([(found, period)]).replace_schema_metadata({"halftruth": json.dumps(about)})
     sink = io.BytesIO()
     pa_parquet.write_table(table, sink)
@@ -109,6 +121,8 @@ def estimate_parquet(found: Estimate, period: int | None = None) -> bytes:
 
 def estimates_geojson(estimates: Sequence[tuple[Estimate, int | None]]) -> str:
     """A feature collection (RFC 7946): for each cell of each estimate its square, and its row as the properties.
+
+    Of an estimate with coarser resolutions there is a feature for each district too.
 
     Args:
         estimates: of one campaign, each with its period, as of ``estimate_rows``.
@@ -120,19 +134,42 @@ def estimates_geojson(estimates: Sequence[tuple[Estimate, int | None]]) -> str:
         grid = found.terms.domain
         if not isinstance(grid, Grid):
             raise NoMap(f"GeoJSON is of maps, and {found.terms.title!r} asks for {grid.kind}: use csv or parquet")
-        for x, row in enumerate(estimate_rows(found, period)):
-            features.append({"type": "Feature", "geometry": _square(grid, x), "properties": row})
+        finest = np.arange(grid.size, dtype=np.int64)
+        districts = [finest, *(each.districts for each in reversed(found.resolutions[:-1]))]
+        for cells, row in zip(
+            chain.from_iterable(map(_cells_of, districts)), estimate_rows(found, period), strict=True
+        ):
+            features.append({"type": "Feature", "geometry": _outline(grid, cells), "properties": row})
     return json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _square(grid: Grid, x: int) -> dict[str, Any]:
-    """A cell as a polygon of longitudes and latitudes, counterclockwise."""
-    row, column = divmod(x, grid.columns)
-    south, west = grid.south + row * grid.step, grid.west + column * grid.step
-    north, east = south + grid.step, west + grid.step
+def _cells_of(districts: Integers) -> list[Integers]:
+    """The cells of each district, rising."""
+    return np.split(np.argsort(districts, kind="stable"), np.cumsum(np.bincount(districts))[:-1])
+
+
+def _outline(grid: Grid, cells: Integers) -> dict[str, Any]:
+    """A cell or a rectangle of cells as a polygon; other districts as the rectangles of their rows."""
+    rows, columns = np.divmod(cells, grid.columns)
+    south, north, west, east = int(rows.min()), int(rows.max()), int(columns.min()), int(columns.max())
+    if len(rows) == (north - south + 1) * (east - west + 1):
+        return {"type": "Polygon", "coordinates": _rectangle(grid, south, north, west, east)}
+    starts = np.flatnonzero(np.diff(cells, prepend=-2) != 1)
+    starts = np.union1d(starts, np.flatnonzero(np.diff(rows, prepend=-1)))
+    ends = [*(starts[1:] - 1).tolist(), len(rows) - 1]
+    parts = [
+        _rectangle(grid, int(rows[a]), int(rows[a]), int(columns[a]), int(columns[b]))
+        for a, b in zip(starts.tolist(), ends, strict=True)
+    ]
+    return {"type": "MultiPolygon", "coordinates": parts}
+
+
+def _rectangle(grid: Grid, first_row: int, last_row: int, first: int, last: int) -> list[list[list[float]]]:
+    """The ring around some rows and columns, in longitudes and latitudes, counterclockwise."""
+    south, west = grid.south + first_row * grid.step, grid.west + first * grid.step
+    north, east = grid.south + (last_row + 1) * grid.step, grid.west + (last + 1) * grid.step
     corners = [(west, south), (east, south), (east, north), (west, north), (west, south)]
-    ring = [[longitude / MICRODEGREES, latitude / MICRODEGREES] for longitude, latitude in corners]
-    return {"type": "Polygon", "coordinates": [ring]}
+    return [[[longitude / MICRODEGREES, latitude / MICRODEGREES] for longitude, latitude in corners]]
 
 
 def answer_csv(answer: Answer) -> str:

@@ -1,5 +1,9 @@
 """Laws of maps: each cell is drawn at the finest resolution that holds there, over the coast that the app draws."""
 
+import csv
+import io
+import itertools
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,10 +12,12 @@ import pytest
 
 from aggregator.estimate.result import estimate
 from aggregator.present.coast import lines
+from aggregator.present.document import estimate_csv, estimates_arrow, estimates_geojson
 from aggregator.present.plot import draw, figure
 from aggregator.present.regions import regions
 from demo_app.widgets.coast import coast
-from protocol.views import Coarse, Identity
+from protocol.runs import runs_of
+from protocol.views import Coarse, Districts, Identity
 from tests.aggregator.test_estimate_views import CROSSING, GRID, campaign, counted
 
 ROOT = Path(__file__).parents[2]
@@ -97,3 +103,42 @@ def test_a_scale_bar_is_a_round_length():
         wide = 111.2 * 11 * step / 1e6
         assert 0.1 * wide <= length <= 0.25 * wide
         assert f"{length:e}"[0] in "125"
+
+
+def test_every_form_names_the_resolution():
+    """CSV and Arrow have a row for each value and then for each district; so has GeoJSON, with its outline."""
+    one = found(1000, Coarse(4), CROSSING, Identity())
+    rows = list(csv.DictReader(io.StringIO(estimate_csv(one))))
+    named = [row["resolution"] for row in rows]
+    assert {name: named.count(name) for name in named} == {"1": 77, "4": 6, "districts": 3}
+    assert named[:77] == ["1"] * 77
+    table = estimates_arrow([(one, None)])
+    assert table.column("resolution").to_pylist() == named
+    for name in ("4", "districts"):
+        shares = [float(row["estimate"]) for row in rows if row["resolution"] == name]
+        assert shares == next(each.share.tolist() for each in one.resolutions if each.name == name)
+    features = json.loads(estimates_geojson([(one, None)]))["features"]
+    assert [each["properties"]["resolution"] for each in features] == named
+    for name in ("1", "4", "districts"):
+        areas = [area(each["geometry"]) for each in features if each["properties"]["resolution"] == name]
+        sizes = np.bincount(next(each.districts for each in one.resolutions if each.name == name))
+        assert areas == pytest.approx(sizes.tolist())
+    assert next(each for each in features if each["properties"]["value"] == "west")["geometry"]["type"] == "Polygon"
+
+
+def area(geometry):
+    """Square degrees of polygons without holes, counterclockwise."""
+    polygons = [geometry["coordinates"]] if geometry["type"] == "Polygon" else geometry["coordinates"]
+    return sum((x1 * y2 - x2 * y1) / 2 for (ring,) in polygons for (x1, y1), (x2, y2) in itertools.pairwise(ring))
+
+
+def test_a_district_of_several_parts_has_them_all():
+    """Cells that make no rectangle are a MultiPolygon of their rows, also where a row ends beside the next one."""
+    rough = Districts(runs_of([0 if x in (0, 10, 11, 12, 30) else 1 for x in range(77)]))
+    one = found(1000, rough, Identity())
+    features = json.loads(estimates_geojson([(one, None)]))["features"]
+    geometry = next(each["geometry"] for each in features if each["properties"]["value"] == "district 1")
+    assert geometry["type"] == "MultiPolygon"
+    west = sorted((ring[0][0], ring[1][0]) for (ring,) in geometry["coordinates"])
+    assert west == [(0.0, 1.0), (0.0, 2.0), (8.0, 9.0), (10.0, 11.0)]
+    assert area(geometry) == pytest.approx(5)
