@@ -13,7 +13,7 @@ from typing import Any
 from protocol import envelope, exact
 from protocol.campaign import Campaign, campaign_id, unverified_campaign
 from protocol.closing import Closing, unverified_closing
-from protocol.domain import Grid
+from protocol.domain import Domain, Grid
 from protocol.envelope import Envelope, Kind
 from protocol.errors import BadData
 from protocol.notions import Information
@@ -73,13 +73,13 @@ class ClosingFile:
     size: int
 
 
-def view_name(terms: Campaign, view: View) -> str:
+def view_name(domain: Domain, view: View) -> str:
     """What devices with a view are asked for, in a few words."""
     map_ = view.map
     if isinstance(map_, Identity):
         return "the answer as it is"
-    inputs = map_.inputs(terms.domain)
-    if isinstance(map_, Coarse) and isinstance(terms.domain, Grid):
+    inputs = map_.inputs(domain)
+    if isinstance(map_, Coarse) and isinstance(domain, Grid):
         return f"{inputs:,} squares of {map_.factor} x {map_.factor} cells"
     if isinstance(map_, Coarse):
         return f"{inputs:,} stretches of {map_.factor} values"
@@ -93,7 +93,7 @@ def view_facts(terms: Campaign) -> list[dict[str, Any]]:
     total = sum(view.weight for view in terms.views)
     return [
         {
-            "view": view_name(terms, view),
+            "view": view_name(terms.domain, view),
             "map": view.map.name,
             "values": view.channel.inputs,
             "weight": view.weight,

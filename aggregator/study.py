@@ -452,7 +452,7 @@ def _views(reports: DeltaTable, campaign: SignedCampaign) -> tuple[tuple[ViewSta
     found = screen_views([view.weight for view in terms.views], devices)
     total = sum(view.weight for view in terms.views)
     named = zip(terms.views, devices.tolist(), strict=True)
-    views = tuple(ViewStatus(view_name(terms, view), view.weight / total, each) for view, each in named)
+    views = tuple(ViewStatus(view_name(terms.domain, view), view.weight / total, each) for view, each in named)
     return views, () if found is None else (found,)
 
 

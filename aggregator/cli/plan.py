@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
-from aggregator.author.draft import read_classes, read_question
+from aggregator.author.draft import read_classes, read_question, read_views
 from aggregator.author.privacy_section import prior_weights
 from aggregator.cli import options, shell
 from aggregator.cli.shell import halftruth
+from aggregator.estimate.error import worths_of
 from aggregator.estimate.shared import expected_errors
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
+from aggregator.inspection import view_name
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.plan import CURVE, curve
 from aggregator.planner.plan import plan as plan_of
@@ -79,13 +81,22 @@ def plan(
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
         rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
     classes = None if draft is None else _classes(draft, reports)
+    views = [] if draft is None else _views(draft, reports)
     if as_json:
         told = rows.as_json()
         if classes is not None:
             told[0]["classes"] = classes
+        if views:
+            told[0]["views"] = views
         shell.print_json(told)
     else:
         shell.console().print(plan_table(rows, question, reports))
+        for place, view in enumerate(views):
+            shell.say(
+                f"View {place}, {view['share']:.1%} of the devices: {view['view']}, {view['family']}"
+                + ("" if view["se"] is None else f", standard error {view['se']:.3g} from its own reports")
+                + ("" if view["se"] is None else f", a report counts for {view['people_per_report']:.3g} people")
+            )
         if classes is not None:
             shell.say(
                 f"The draft has classes: {', '.join(classes['names'])}. With as many reports of each, the standard "
@@ -102,6 +113,27 @@ def plan(
                 advance(1)
         draw_curve(points, rows, question, plot)
         shell.warn(f"{plot}  drawn")
+
+
+def _views(draft: Path, reports: int) -> list[dict[str, Any]]:
+    """What each view of the draft would be, and its standard error from its own reports; empty without views."""
+    found = read_views(draft)
+    if found is None:
+        return []
+    domain, views = found
+    total = sum(view.weight for view in views)
+    return [
+        {
+            "view": view_name(domain, view),
+            "values": view.channel.inputs,
+            "share": view.weight / total,
+            "family": view.channel.family,
+            "output_bits": view.channel.output_bits,
+            "se": None if math.isnan(worth.mse) else math.sqrt(worth.mse / view.channel.inputs / reports),
+            "people_per_report": None if math.isnan(worth.weight) else worth.weight,
+        }
+        for view, worth in zip(views, worths_of(domain, views), strict=True)
+    ]
 
 
 def _classes(draft: Path, reports: int) -> dict[str, Any] | None:

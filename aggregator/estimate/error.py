@@ -19,6 +19,7 @@ from aggregator.families.registry import decoder_of
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel
+from protocol.domain import Domain
 from protocol.notions import Information
 from protocol.notions.classes import class_channels
 from protocol.views import View, is_plain
@@ -67,26 +68,30 @@ class ViewWorth:
 
 
 def view_worths(terms: Campaign) -> list[ViewWorth]:
+    """Return what one report is worth in the figures of each view of a campaign, as ``worths_of``."""
+    return worths_of(terms.domain, terms.views)
+
+
+def worths_of(domain: Domain, views: Sequence[View]) -> list[ViewWorth]:
     """Return what one report is worth in the figures of each view, from the reports of that view alone.
 
     Of n reports a view has about n w_j / W, so both numbers are W / w_j times those of its channel.
     """
-    total, found = sum(view.weight for view in terms.views), []
-    for view in terms.views:
+    total, found = sum(view.weight for view in views), []
+    for view in views:
         decoder, times = decoder_of(view.channel), total / view.weight
         try:
-            variances = decoder.variances(decoder.forward(_even_law(terms, view)))
+            variances = decoder.variances(decoder.forward(_even_law(domain, view)))
             found.append(ViewWorth(float(variances.sum()) * times, decoder.weight * times))
         except NotInvertible:
             found.append(ViewWorth(math.nan, math.nan))
     return found
 
 
-def _even_law(terms: Campaign, view: View) -> Floats:
+def _even_law(domain: Domain, view: View) -> Floats:
     """(k_j,) the shares of a view's values where all answers are equally common."""
-    size = terms.domain.size
-    counts = np.bincount([view.map.input(terms.domain, x) for x in range(size)], minlength=view.channel.inputs)
-    law: Floats = counts / size
+    counts = np.bincount([view.map.input(domain, x) for x in range(domain.size)], minlength=view.channel.inputs)
+    law: Floats = counts / domain.size
     return law
 
 

@@ -1,0 +1,128 @@
+"""Laws of drafts with views: what the author writes is what is signed, and what does not fit is refused by name."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from aggregator.author.audit import ask, audit
+from aggregator.author.draft import campaign_of
+from aggregator.author.lint import lint
+from aggregator.cli.shell import halftruth
+from protocol.campaign import Campaign
+from protocol.errors import BadData
+from protocol.views import Coarse, Identity
+
+DRAFT = """
+title = "Map"
+question = "Where?"
+organisation = "Town"
+[domain]
+kind = "grid"
+south = 0
+north = 2
+west = 0
+east = 3
+step = 0.1
+[privacy]
+notion = "ldp"
+epsilon = 1.0
+[schedule]
+opens = 2026-12-01
+closes = 2027-03-01
+"""
+"""20 x 30 cells."""
+
+
+def read(views, draft=DRAFT):
+    """The campaign of a draft with a section of views."""
+    return campaign_of(tomllib.loads(draft + "[views]\n" + views, parse_float=Decimal), Path())
+
+
+def test_views_are_signed_as_they_are_drafted():
+    """Squares and shares are those of the draft, the coarsest first, and the signed bytes say the same."""
+    terms = read("resolutions = [[1, 0.5], [10, 0.2], [5, 0.3]]")
+    assert [(view.weight, view.map) for view in terms.views] == [(2, Coarse(10)), (3, Coarse(5)), (5, Identity())]
+    assert [view.channel.inputs for view in terms.views] == [6, 24, 600]
+    assert Campaign.decode(terms.encode()) == terms
+
+
+def test_the_planner_chooses_what_the_draft_leaves_out():
+    """Without shares every view has one; with fewer devices more are asked for what few devices can tell."""
+    found = {n: read(f"resolutions = [5, 1]\ndevices = {n}").views for n in (1_000, 10_000_000)}
+    coarse = {n: views[0].weight / sum(view.weight for view in views) for n, views in found.items()}
+    assert 1 > coarse[1_000] > coarse[10_000_000] > 0
+    assert [view.map for view in read('resolutions = "auto"').views] == [Coarse(5), Identity()]
+
+
+@pytest.mark.parametrize(
+    ("views", "said"),
+    [
+        ("", "resolutions is missing"),
+        ("resolutions = [1]", "two views or more"),
+        ("resolutions = [5, 5, 1]", "lists a number twice"),
+        ("resolutions = [10, 5]", "has no 1"),
+        ("resolutions = [10, 4, 1]", "10 is no multiple of 4"),
+        ("resolutions = [0, 1]", "from 1 on, not 0"),
+        ("resolutions = [-5, 1]", "from 1 on, not -5"),
+        ("resolutions = [30, 1]", "leaves one value of 600"),
+        ("resolutions = [[5, 0.2], 1]", "give all or none"),
+        ("resolutions = [[5, 0.2], [1, 0.5]]", "sum to 0.7, not to 1"),
+        ("resolutions = [[5, 0], [1, 1]]", "above 0 and below 1, not 0"),
+        ("resolutions = [[5, nan], [1, 0.5]]", "finite numbers"),
+        ("resolutions = [[5, 0.2, 3], [1, 0.5]]", "a view is a whole number"),
+        ('resolutions = ["five", 1]', "is none"),
+        ("resolutions = 5", "is a list of"),
+        ('resolutions = "some"', "one of auto"),
+        ("resolution = [5, 1]", "did you mean 'resolutions'"),
+        ("resolutions = [5, 1]\ndevices = 0", "at least 1"),
+        ("resolutions = [[5, 0.2000000001], [1, 0.7999999999]]", "fewer digits"),
+        ('districts = ["map.geojson"]', "a view is a file"),
+    ],
+)
+def test_other_views_are_refused(views, said):
+    """What is no view is refused with one sentence that names the entry."""
+    with pytest.raises(BadData) as caught:
+        read(views)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('notion = "ldp"', 'notion = "geo"', "not with geo"),
+        ("[schedule]", '[mechanism]\nname = "planar"\n[schedule]', "for the view of 24 values"),
+        ("[schedule]", "[classes.a]\n[classes.b]\n[schedule]", "do not go together"),
+    ],
+)
+def test_views_that_the_rest_of_a_draft_does_not_carry_are_refused(old, new, said):
+    """Notions and classes that views do not go with, and mechanisms that do not serve a view, are refused by name."""
+    with pytest.raises(BadData, match=said):
+        read("resolutions = [5, 1]", DRAFT.replace(old, new))
+
+
+def test_the_audit_says_what_each_view_weighs():
+    """The audit has each view with its level and the people of one report, and the campaign's are the worst view's."""
+    terms = read("resolutions = [[10, 0.02], [1, 0.98]]")
+    found = audit(terms, ask(terms)).as_json()
+    assert [view["share"] for view in found["views"]] == [0.02, 0.98]
+    assert found["people_per_report"] == max(view["people_per_report"] for view in found["views"])
+    assert found["levels"]["ldp"] == max(view["ldp"] for view in found["views"])
+    assert any("one report weighs" in warning for warning in lint(terms))
+
+
+def test_the_plan_lists_the_views(tmp_path):
+    """``plan`` says what each view of a draft would be, with its share and errors."""
+    draft = tmp_path / "map.toml"
+    draft.write_text(DRAFT + "[views]\nresolutions = [[5, 0.25], [1, 0.75]]\n")
+    result = CliRunner().invoke(halftruth, ["plan", str(draft), "--json"])
+    views = json.loads(result.stdout)[0]["views"]
+    assert [view["share"] for view in views] == [0.25, 0.75]
+    assert [view["values"] for view in views] == [24, 600]
+    assert all(view["se"] > 0 and view["people_per_report"] > 1 for view in views)
