@@ -26,7 +26,7 @@ from protocol.notions.classes import class_channels
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, packed_bytes, unpack
-from protocol.views import Map
+from protocol.views import Map, is_plain
 
 
 @dataclass(frozen=True)
@@ -160,10 +160,20 @@ class Joined:
     @property
     def commitment(self) -> Commitment:
         """What it can cost this device, in its role and for its view."""
+        return self._commitment(self.certificate.cost, self.view)
+
+    @property
+    def commitments(self) -> list[Commitment]:
+        """What it can cost a device of each view; in a plain campaign that is one."""
+        if is_plain(self.campaign.views):
+            return [self.commitment]
+        return [self._commitment(found.cost, view) for view, found in enumerate(self.campaign.view_certificates)]
+
+    def _commitment(self, cost: int, view: int) -> Commitment:
         campaign = self.campaign
         return Commitment(
-            self.certificate.cost,
-            campaign.draws_of(self.view),
+            cost,
+            campaign.draws_of(view),
             campaign.answers_per_period,
             campaign.period_seconds,
             campaign.periods,

@@ -68,8 +68,9 @@ class Terms:
             view costs is reserved on consent.
         promise: what is promised, in numbers; ``notion`` says it in English.
         answers: what can be answered, in plain words.
-        map: what this device's view makes of an answer, where devices are asked for views; else None. ``asked`` says
-            it in English.
+        views: how many views of the answer devices are asked for; 1 where all are asked for the same.
+        map: what this device's view makes of an answer; None where all devices are asked for the answer as it is.
+            ``asked`` says it in English.
         domain: what can be answered, as the campaign has it.
         values: the possible answers in order, as one answers with them, where there are at most ``MOST_LISTED``; else
             empty.
@@ -102,6 +103,7 @@ class Terms:
     promise: Promise
     answers: str
     domain: Domain
+    views: int
     map: Map | None
     values: tuple[str, ...]
     shown: tuple[str, ...]
@@ -127,12 +129,12 @@ class Terms:
 
     @property
     def asked(self) -> str:
-        """What this device is asked for, in plain English, where devices are asked for different views; else empty."""
+        """What this device is asked for, in plain English; empty where all are asked for the answer as it is."""
         return self.asked_in("en")
 
     def asked_in(self, language: str) -> str:
         """The same in one of the languages of ``protocol.views.sentences``."""
-        return "" if self.map is None else asked(self.map, self.domain, language)
+        return "" if self.map is None else asked(self.map, self.domain, self.views, language)
 
     @property
     def worst_case(self) -> float:
@@ -230,6 +232,7 @@ class Terms:
             Promise.of(campaign.notion, certificate, place),
             _answers(campaign.domain),
             campaign.domain,
+            len(campaign.views),
             map_,
             tuple(campaign.domain.label(x) for x in listed),
             tuple(said.labels[x] if x < len(said.labels) else campaign.domain.label(x) for x in listed),

@@ -26,9 +26,15 @@ SETTLE_SECONDS = 0.25
 
 TOLD = (
     "campaign", "title", "question", "purpose", "organisation", "addresses", "contact", "retention", "notice",
-    "withdrawal", "opens", "closes", "cost", "worst_case", "notion", "answers", "asked", "values",
+    "withdrawal", "opens", "closes", "cost", "worst_case", "notion", "answers", "values",
 )  # fmt: skip
 """Of the campaign's terms, what an owner reads who agrees for a unit."""
+
+
+_ASKED = (
+    "A unit is asked for one of {views} views of its reading, which its key decides and no reading does: once it runs, "
+    "the command terms says for which."
+)
 
 
 def trusted(configuration: Configuration) -> list[bytes]:
@@ -106,9 +112,13 @@ def plan(configuration: Configuration) -> dict[str, object]:
 
     # What an existing store allows is known to that store alone.
     exists = (configuration.store / DATABASE_FILE).exists()
-    budget = BudgetPolicy(lifetime=MOST_NATS) if exists else configuration.budget
-    with Device.open(MEMORY, trusted(configuration), budget, clock=lambda: 0) as device:
+    with Device.open(MEMORY, trusted(configuration), BudgetPolicy(lifetime=MOST_NATS), clock=lambda: 0) as device:
         terms = device.join(campaign_file(configuration), configuration.url)
+        if not exists:
+            device.tighten(configuration.budget)
+            # The unit's key is not known here, nor its view: there is to be room for each.
+            for asked in device.records.campaigns.find(terms.campaign_id).commitments:
+                device.records.caps.require_room(device.records.campaigns.number(terms.campaign_id), asked, 0)
         addresses = device.addresses(terms.campaign_id)
         require_own_address(configuration, addresses)
         every, _, _ = fit(configuration, device.campaign(terms.campaign_id))
@@ -116,6 +126,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
     to = configuration.export or " or ".join(addresses)
     return {
         **{name: told for name, told in terms.as_json().items() if name in TOLD},
+        **({"asked": _ASKED.format(views=terms.views) if terms.views > 1 else terms.asked} if terms.asked else {}),
         "store": str(configuration.store),
         "readings": f"one every {every} seconds, {readings} in a period of {terms.period_seconds} seconds",
         "leaves": f"{to}, every {configuration.send_every} seconds"

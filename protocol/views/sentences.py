@@ -42,11 +42,12 @@ SENTENCES: dict[str, dict[str, str]] = {
 """By language and key."""
 
 
-def asked(map_: Map, domain: Domain, language: str = "en") -> str:
-    """What a device whose view has this map is asked for, and how that was decided.
+def asked(map_: Map, domain: Domain, views: int, language: str = "en") -> str:
+    """What a device whose view has this map is asked for, and how that was decided, where there was anything to decide.
 
     Args:
         domain: of the campaign.
+        views: how many the campaign has.
         language: one of ``MARKS``.
     """
     place = isinstance(domain, Grid)
@@ -61,4 +62,4 @@ def asked(map_: Map, domain: Domain, language: str = "en") -> str:
     said = SENTENCES[language][key].format(
         factor=exact.written(Fraction(factor), *marks), count=exact.written(Fraction(count), *marks)
     )
-    return f"{said} {SENTENCES[language]['chosen']}"
+    return said if views == 1 else f"{said} {SENTENCES[language]['chosen']}"

@@ -14,6 +14,8 @@ from edge_sdk.campaigns.succession import continues
 from edge_sdk.disclosure.envelopes import outgoing, said
 from edge_sdk.errors import BudgetRefused, QuotaReached
 from edge_sdk.presentation import given, kept_kind
+from edge_sdk.unit.config import load
+from edge_sdk.unit.dry_run import plan
 from protocol import envelope
 from protocol.campaign import open_campaign
 from protocol.domain import DITHER_BYTES, Grid, Values
@@ -302,6 +304,35 @@ def test_the_permission_to_follow_covers_the_same_coarsenings_only(open_device):
         assert continues(joined(asking(), view), joined(campaign(maps=MAPS, **later), then))
     for maps in (MAPS[:2], MAPS[::-1], MAPS[:1]):
         assert not continues(joined(asking(), 0), joined(campaign(maps=maps, **later), 0))
+
+
+def test_what_a_unit_is_checked_for_does_not_depend_on_a_key_that_it_will_not_have(tmp_path):
+    """Before a unit has a store, its view is not known: the check names no view, and the caps are to have room for any
+    of them, each time anew."""
+    (tmp_path / "c.campaign").write_bytes(asking(periods=40, addresses=("https://study.example",)))
+    (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
+    text = (
+        'campaign = "c.campaign"\ntrust = ["analyst.pub"]\nstore = "store"\nconsent = true\n[budget]\n'
+        'lifetime = {cap}\n[source]\ncommand = ["echo", "none"]\n[send]\nevery = 7200\n'
+    )
+    for cap, fits in ((6.0, True), (5.5, False)):
+        (tmp_path / "unit.toml").write_text(text.format(cap=cap))
+        for _ in range(5):
+            if fits:
+                assert plan(load(tmp_path / "unit.toml"))["asked"].startswith("A unit is asked for one of 3 views")
+                continue
+            with pytest.raises(BudgetRefused, match="may cost 6 nats at worst"):
+                plan(load(tmp_path / "unit.toml"))
+
+
+def test_one_coarse_view_is_everybodys(open_device):
+    """Where all devices have one coarse view, nothing is said of others."""
+    device = open_device()
+    terms = device.join(campaign(maps=(Coarse(2),)))
+    assert terms.asked == (
+        "This device is asked which group of 2 neighbouring answers yours is in, not for the answer itself."
+    )
+    assert terms.worst_case == 3.0
 
 
 def test_a_session_with_views_on_the_command_line(tmp_path, monkeypatch, capsys):
