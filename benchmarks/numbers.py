@@ -1,0 +1,228 @@
+"""How well numbers are estimated: distributions, deciles, ranges and means, beside published mechanisms.
+
+`python -m benchmarks.numbers DATA` reads ages and hours of work from the folder DATA, prints every figure beside its
+aim, and writes the section of docs/BENCHMARKS.md anew.
+
+Outputs are drawn from the exact law of each channel, all ways on the same people in one run. Errors of means are
+computed and not simulated.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.distribution import project
+from aggregator.estimate.interval import standard_errors
+from aggregator.estimate.merged import Merged
+from aggregator.estimate.query import expected_variance
+from aggregator.estimate.smoothed import smoothed
+from aggregator.families.decoder import Decoder, Floats, Integers
+from aggregator.families.mechanism import Question
+from aggregator.families.registry import decoder_of
+from aggregator.families.wave.recipe import wave
+from aggregator.planner.choice import AUTO, chosen
+from protocol import exact
+from protocol.domain import Buckets
+from protocol.exact import NANONATS
+from protocol.notions import Ldp
+
+FILE = "adult_categorical.npz"
+CROWDS = 20
+DECILES = np.arange(1, 10) / 10
+WIDE = 0.4
+"""Ranges of this part of all numbers are asked for."""
+
+EPS = (0.5, 1.0, 2.0, 4.0)
+EDGES = ((0.6, 2), (2.5, 3), (math.inf, 5))
+"""Up to how many nats how many edges are best for a mean."""
+
+MANY = 100_000
+PAGE = Path(__file__).parent.parent / "docs" / "BENCHMARKS.md"
+BEGIN, END = "<!-- numbers: begin -->", "<!-- numbers: end -->"
+
+Way = Callable[[np.random.Generator], Floats]
+"""Draws the outputs of a crowd and estimates the shares of its numbers."""
+
+
+def counted(law: Floats, n: int, rng: np.random.Generator) -> Integers:
+    """The outputs of ``n`` people."""
+    return rng.multinomial(n, law / law.sum())
+
+
+def by_wave(p: Floats, n: int) -> Way:
+    """The wave on integers, smoothed as strongly as held-out reports confirm."""
+    decoder = decoder_of(wave(len(p), NANONATS))
+
+    def estimated(rng: np.random.Generator) -> Floats:
+        merged = Merged.of(decoder, counted(decoder.forward(p), n, rng))
+        return merged.spread(smoothed(merged).share)
+
+    return estimated
+
+
+def by_square_wave(p: Floats, n: int, smooth: bool) -> Way:
+    """The square wave with as many buckets of outputs as of inputs, and its published EM or EMS (Li et al. 2020)."""
+    eps, k = 1.0, len(p)
+    odds = math.exp(eps)
+    b = (eps * odds - odds + 1) / (2 * odds * (odds - 1 - eps))
+    near = odds / (2 * b * odds + 1)
+    ends = np.linspace(-b, 1 + b, k + 1)
+    x = (np.arange(k)[:, np.newaxis] + 0.5) / k
+    inside = np.diff(np.clip(ends, x - b, x + b), axis=1)
+    channel = near / odds * (ends[1] - ends[0] - inside) + near * inside
+
+    def estimated(rng: np.random.Generator) -> Floats:
+        counts, shares, before = counted(p @ channel, n, rng), np.full(k, 1 / k), -math.inf
+        for _ in range(10_000):
+            law = shares @ channel
+            value = float(counts @ np.log(law))
+            if value - before < (1e-3 if smooth else 1e-3 * odds):
+                break
+            before = value
+            shares = shares * (channel @ (counts / n / law))
+            if smooth:
+                around = np.concatenate([shares[:1], shares, shares[-1:]])
+                shares = (around[:-2] + 2 * shares + around[2:]) / 4
+            shares /= shares.sum()
+        return shares
+
+    return estimated
+
+
+def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> Way:
+    """Numbers as labels without an order: the channel of ``auto`` for so many edges, and its unbiased estimate."""
+    decoder = decoder_of(chosen(AUTO, Question(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
+    law = np.maximum(decoder.forward(p), 0)
+
+    def estimated(rng: np.random.Generator) -> Floats:
+        share = counted(law, n, rng) / n
+        return method(decoder.invert(share), standard_errors(decoder, share, n))
+
+    return estimated
+
+
+def ways(p: Floats, n: int) -> dict[str, Way]:
+    """All ways to the distribution at 1 nat."""
+    return {
+        "wave, smooth": by_wave(p, n),
+        "square wave, EM": by_square_wave(p, n, smooth=False),
+        "square wave, EMS": by_square_wave(p, n, smooth=True),
+        "labels, projection": by_labels(p, n, lambda raw, _: project(raw)),
+        "labels, empirical Bayes": by_labels(p, n, empirical_bayes),
+    }
+
+
+def errors(found: Floats, p: Floats) -> tuple[float, float, float]:
+    """Wasserstein distance as a part of the range, mean error of nine deciles in steps, and of ranges' shares."""
+    ours, true = np.cumsum(found), np.cumsum(p)
+    deciles = [np.searchsorted(each, DECILES - 1e-12) for each in (ours, true)]
+    width = round(WIDE * len(p))
+    ranges = [each[width - 1 :] - np.r_[0, each[: len(p) - width]] for each in (ours, true)]
+    return (
+        float(np.abs(ours - true)[:-1].sum() / (len(p) - 1)),
+        float(np.abs(deciles[0] - deciles[1]).mean()),
+        float(np.abs(ranges[0] - ranges[1]).mean()),
+    )
+
+
+def beta(k: int) -> Floats:
+    """Beta(2, 5) at the middles of k even parts of 0 to 1."""
+    x = (np.arange(k) + 0.5) / k
+    p = x * (1 - x) ** 4
+    return p / p.sum()
+
+
+def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
+    """Rows of the first table."""
+    with np.load(folder / FILE) as file:
+        ages, hours = np.bincount(file["age"])[17:], np.bincount(file["hours_per_week"])[1:]
+    laws = [
+        ("age, 17 to 90 years", ages / ages.sum(), int(ages.sum()), ("0.0075", "0.5", "")),
+        ("hours a week, 1 to 99", hours / hours.sum(), int(hours.sum()), ("0.012", "", "")),
+        ("Beta(2, 5), 1,024 numbers", beta(1024), 10_000, ("0.0135", "", "0.019")),
+    ]
+    for what, p, n, aims in laws:
+        for name, way in ways(p, n).items():
+            rng = np.random.default_rng(1)
+            means = np.mean([errors(way(rng), p) for _ in range(CROWDS)], axis=0)
+            ours = name == "wave, smooth"
+            told = (f"{means[0]:.4f}", f"{means[1]:.2f}", f"{means[2]:.4f}")
+            cells = (f"{one} [{aim}]" if ours and aim else one for one, aim in zip(told, aims, strict=True))
+            yield (what, f"{n:,}", name, *cells)
+
+
+def rounding(decoder: Decoder, domain: Buckets, numbers: Floats, p: Floats) -> float:
+    """Variance that one report adds to the mean beyond the people's own, numbers rounded at random to two edges."""
+    edges = np.array([float(edge) for edge in domain.points])
+    law = np.array([np.interp(numbers, edges, unit) @ p for unit in np.eye(len(edges))])
+    centre = float(p @ numbers)
+    return expected_variance(decoder, edges, None, law) - float(p @ (numbers - centre) ** 2)
+
+
+def means() -> Iterator[tuple[str, ...]]:
+    """Rows of the second table: root mean squared error of the mean of Beta(2, 5), over the best published one."""
+    p = beta(1024)
+    numbers = 2 * (np.arange(1024) + 0.5) / 1024 - 1
+    for eps in EPS:
+        odds, root = math.exp(eps), math.exp(eps / 2)
+        duchi = float(p @ (((odds + 1) / (odds - 1)) ** 2 - numbers**2))
+        piecewise = float(p @ (numbers**2 / (root - 1) + (root + 3) / (3 * (root - 1) ** 2)))
+        mixed = 1 - math.exp(-eps / 2) if eps > 0.61 else 0.0
+        published = (duchi, piecewise, mixed * piecewise + (1 - mixed) * duchi)
+        level, few = exact.level_from(eps), next(edges for most, edges in EDGES if eps <= most)
+        ours = []
+        for count in (few, 64):
+            domain = Buckets.of(np.linspace(-1, 1, count).tolist())
+            decoder = decoder_of(chosen(AUTO, Question(domain, Ldp(level)))[1])
+            ours.append(rounding(decoder, domain, numbers, p))
+        domain = Buckets.of([x / 1000 for x in range(-1000, 1001, 20)])
+        ours.append(rounding(decoder_of(wave(101, level)), domain, numbers, p))
+        best = min(published)
+        cells = [math.sqrt(one / best) for one in (*published, *ours)]
+        yield (f"{eps:g}", *(f"{one:.2f}" for one in cells[:3]), f"{few}", f"{cells[3]:.2f} [1.1]",
+               *(f"{one:.2f}" for one in cells[4:]))  # fmt: skip
+
+
+def many() -> str:
+    """Seconds of processor time to decode 100,000 numbers of 10^6 people."""
+    decoder, p = decoder_of(wave(MANY, NANONATS)), beta(MANY)
+    counts = counted(decoder.forward(p), 10**6, np.random.default_rng(1))
+    started = time.process_time()
+    merged = Merged.of(decoder, counts)
+    merged.spread(smoothed(merged).share)
+    return f"{time.process_time() - started:.1f}"
+
+
+def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A table of the page."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, ("---",) * len(heads), *rows))
+
+
+def main() -> None:
+    """Measure, print and write."""
+    if len(sys.argv) != 2 or not (Path(sys.argv[1]) / FILE).is_file():
+        sys.exit(f"usage: python -m benchmarks.numbers DATA, a folder with {FILE}, the UCI Adult data set")
+    found: list[list[tuple[str, ...]]] = []
+    for rows in (distributions(Path(sys.argv[1])), means()):
+        found.append([])
+        for row in rows:
+            print(*row, sep="  ", flush=True)
+            found[-1].append(row)
+    shares = table(("numbers", "people", "way", "W1", "deciles", "40% ranges"), found[0])
+    heads = ("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding, so many edges", "64 edges", "wave")
+    text = (Path(__file__).parent / "numbers.md").read_text(encoding="utf-8")
+    text = text.format(crowds=CROWDS, shares=shares, means=table(heads, found[1]), seconds=many())
+    page = PAGE.read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN, 1)
+    PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END, 1)[1]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
