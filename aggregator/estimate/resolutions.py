@@ -26,7 +26,6 @@ from aggregator.estimate.tree import Combined, NotNested, Passes, Survey, Tree, 
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.registry import decoder_of
 from protocol.campaign import Campaign
-from protocol.domain import Grid
 from protocol.views import Coarse, Identity, Map, View
 
 FINEST = "1"
@@ -81,18 +80,6 @@ class Resolution:
         return above
 
 
-def view_words(terms: Campaign, view: View) -> str:
-    """What devices with a view are asked for, in a few words."""
-    if isinstance(view.map, Identity):
-        return "the answer as it is"
-    size = view.map.inputs(terms.domain)
-    if isinstance(view.map, Coarse) and isinstance(terms.domain, Grid):
-        return f"{size:,} squares of {view.map.factor} x {view.map.factor} cells"
-    if isinstance(view.map, Coarse):
-        return f"{size:,} stretches of {view.map.factor} values"
-    return f"{size:,} {view.map.name}"
-
-
 @dataclass(frozen=True)
 class Asked:
     """One view and what its devices said.
@@ -127,7 +114,9 @@ class Asked:
         n = self.tally.reports
         even = self.decoder.forward(np.bincount(self.districts) / len(self.districts))
         shown = self.tally.counts / n
-        laws = [tree.independent(self.decoder, law, self.decoder.variances(law) / n) for law in (even, shown)]
+        # Of reports that are all alike the variance is zero, and may be rounded below.
+        spreads = [(law, np.maximum(self.decoder.variances(law), 0.0) / n) for law in (even, shown)]
+        laws = [tree.independent(self.decoder, law, variances) for law, variances in spreads]
         effect = 1.0 if self.linear.effect is None else self.linear.effect
         return Survey(self.linear.raw, laws[0], laws[1] * effect)
 

@@ -27,13 +27,15 @@ from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.prior_test import PriorTest, prior_test
 from aggregator.estimate.reported import Reported
-from aggregator.estimate.resolutions import Resolution, Views, resolutions, view_words
+from aggregator.estimate.resolutions import Resolution, Views, resolutions
 from aggregator.estimate.robust import LARGEST, robust
 from aggregator.estimate.screen import screen
 from aggregator.estimate.shared import shared
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
+from aggregator.estimate.view_screen import screen_views
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
+from aggregator.inspection import view_name
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Items, Line
@@ -387,7 +389,7 @@ def _of_views(
     found = resolutions(terms, views, level=level, method=method)
     warnings: list[str] = []
     for one in views.asked:
-        part, name = one.tally, view_words(terms, one.view)
+        part, name = one.tally, view_name(terms.domain, one.view)
         if one.linear is None:
             warnings.append(f"no device that is asked for {name} has answered: that view is left out")
             continue
@@ -398,6 +400,9 @@ def _of_views(
             one.decoder, part.counts, part.reports, *(() if groups is None else (groups.devices, groups.most))
         )
         warnings.extend(f"{name}: {finding}" for finding in screened)
+    devices = np.array([devices_of(part) for part in tally.by_view])
+    if (chosen := screen_views([view.weight for view in terms.views], devices)) is not None:
+        warnings.append(chosen)
     weight = max(one.decoder.weight * tally.reports / one.tally.reports for one in views.asked if one.linear)
     finest = found[-1]
     if np.isnan(finest.raw).all():

@@ -16,6 +16,7 @@ from scipy import stats
 from aggregator.engines import cluster, tallies
 from aggregator.estimate.error import view_worths
 from aggregator.estimate.minimum import NotEnough, devices_of, require_enough
+from aggregator.estimate.result import estimate
 from aggregator.estimate.screen import FALSE_ALARM
 from aggregator.estimate.view_screen import screen_views
 from aggregator.families.bits import recipe as unary
@@ -303,6 +304,7 @@ def test_chosen_keys_are_seen(tmp_path):
         (status,) = study.status(NOW)
         assert bool(status.warnings) == seen
     assert status.warnings[0].startswith("view 0 has ")
+    assert status.warnings[0] in estimate(signed, study.tally(signed)).warnings
     assert "chosen for their view" in status.warnings[0]
     assert status.as_json()["views"][2]["view"] == "the answer as it is"
 
