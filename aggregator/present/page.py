@@ -23,6 +23,7 @@ import numpy as np
 
 from aggregator.author.audit import Audit
 from aggregator.estimate.personal import PersonalTally
+from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Trend
@@ -34,6 +35,8 @@ from aggregator.present.table import (
     MAY_BE_ZERO,
     decimals,
     distance,
+    district_words,
+    held,
     listed,
     may_be_zero,
     percent,
@@ -250,10 +253,29 @@ def _values(found: Estimate, truth: Floats | None) -> list[Html]:
         tag("tbody", *rows),
         class_="numbers",
     )
-    parts = [tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Numbers, a row a value")]
+    parts = [_districts(found, each, truth) for each in found.resolutions[:-1]]
+    parts.append(tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Numbers, a row a value"))
     if np.isnan(np.stack([found.raw, found.se])[:, shown]).any():
         parts.append(tag("p", "A dash: not known, as the warning above says.", class_="soft"))
     return parts
+
+
+def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
+    """The districts of one resolution that are surely above zero."""
+    shown = held(each)
+    places = decimals(each, shown)
+    names = ["district", "share", "unbiased", "standard error", f"{100 * found.level:.4g}% for all together"]
+    columns = [each.share, each.raw, each.se]
+    if truth is not None:
+        names.insert(2, "truth")
+        columns.insert(1, np.bincount(each.districts, truth, each.size).astype(np.float64))
+    rows = [
+        [each.map.label(found.terms.domain, z), *(percent(float(column[z]), places) for column in columns),
+         _between(each.all_low[z], each.all_high[z], places)]
+        for z in shown
+    ]  # fmt: skip
+    more = f", the {len(shown)} largest" if len(shown) < int(each.above_zero.sum()) else ""
+    return _sheet(f"{district_words(found, each)}{more}. {each.reports:,} reports of its own.", names, rows)
 
 
 def _picked(found: Estimate, shown: int) -> str:

@@ -22,7 +22,6 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from aggregator.estimate.interval import quantile
-from aggregator.estimate.resolutions import FINEST
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats, Integers
 from aggregator.present.coast import lines
@@ -30,6 +29,7 @@ from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.regions import Regions, regions
 from aggregator.present.table import (
     decimals,
+    district_name,
     ends,
     interval_name,
     listed,
@@ -224,22 +224,13 @@ def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
         return f"share; {pale}"
     known = np.bincount(cut.resolutions[cut.holds], minlength=len(found.resolutions))[::-1].tolist()
     parts = [
-        f"{count:,} {_called(each.name, count)}"
+        f"{count:,} {district_name(found.terms.domain, each.name)}"
         for count, each in zip(known, reversed(found.resolutions), strict=True)
         if count
     ]
     if not parts:
         return f"share of a cell; no district holds at any resolution; {pale}"
     return f"share of a cell, at the finest resolution that holds: {', '.join(parts)}; {pale}"
-
-
-def _called(resolution: str, count: int) -> str:
-    """What districts of a resolution are called."""
-    if resolution == FINEST:
-        return "cell" if count == 1 else "cells"
-    if not resolution.isdecimal():
-        return resolution
-    return f"square{'' if count == 1 else 's'} of {resolution}x{resolution}"
 
 
 def _entitle(figure: Figure, found: Estimate, shown: int, note: str) -> None:

@@ -17,17 +17,21 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.estimate.query import Answer
+from aggregator.estimate.resolutions import FINEST, Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.items import numbering
 from protocol.campaign import Campaign
-from protocol.domain import Domain, Items
+from protocol.domain import Domain, Grid, Items
 
 ROWS = 25
 """The most values that are shown."""
 
 FEW = 10
 """Where fewer values are surely above zero, others fill up a selection to so many."""
+
+HELD = 12
+"""The most districts of a coarser resolution that are shown."""
 
 MAY_BE_ZERO = "may be zero"
 
@@ -56,6 +60,10 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
     widest = max((float(found.share[x]) for x in shown), default=0.0)
     places = decimals(found, shown)
     low, high = ends(found, len(shown))
+    for each in found.resolutions[:-1]:
+        _add_districts(table, found, each, truth)
+    if found.resolutions:
+        table.add_row(Text(district_words(found, found.resolutions[-1]), style="bold"))
     for x in shown:
         between = "-" if math.isnan(low[x]) else f"{percent(low[x], places)} to {percent(high[x], places)}"
         cells = [Text(found.label(x)), Text(percent(found.share[x], places)), Text(between)]
@@ -66,6 +74,41 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
         drawn = bar(float(found.share[x]) / widest if widest > 0 else 0.0)
         table.add_row(*cells, Text(MAY_BE_ZERO) if may_be_zero(found, x, len(shown)) else Text(drawn))
     return table
+
+
+def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Floats | None) -> None:
+    """A section of the districts of one resolution that are surely above zero."""
+    shown = held(each)
+    table.add_row(Text(district_words(found, each), style="bold"))
+    places = decimals(each, shown)
+    for z in shown:
+        cells = [each.map.label(found.terms.domain, z), percent(each.share[z], places)]
+        cells.append(f"{percent(each.all_low[z], places)} to {percent(each.all_high[z], places)}")
+        if truth is not None:
+            cells.append(percent(float(truth[each.districts == z].sum()), places))
+        drawn = bar(float(each.share[z]) / float(each.share.max()))
+        table.add_row(*map(Text, cells), Text(drawn))
+    table.add_section()
+
+
+def held(each: Resolution) -> list[int]:
+    """The districts of a resolution that are surely above zero, the largest first, at most ``HELD``."""
+    order = np.argsort(-each.share, kind="stable")
+    return [int(z) for z in order[each.above_zero[order]][:HELD]]
+
+
+def district_words(found: Estimate, each: Resolution) -> str:
+    """What the districts of a resolution are, how many, and how many are surely above zero."""
+    return f"{each.size:,} {district_name(found.terms.domain, each.name)}: {int(each.above_zero.sum()):,} above zero"
+
+
+def district_name(domain: Domain, resolution: str) -> str:
+    """What districts of a resolution are called, by its name in tables."""
+    if not resolution.isdecimal():
+        return resolution
+    if isinstance(domain, Grid):
+        return "cells" if resolution == FINEST else f"squares of {resolution}x{resolution}"
+    return "values" if resolution == FINEST else f"stretches of {resolution}"
 
 
 def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
@@ -148,7 +191,7 @@ def interval_name(found: Estimate, shown: int) -> str:
     return f"{kind}{100 * found.level:.4g}% interval"
 
 
-def decimals(found: Estimate, shown: Iterable[int]) -> int:
+def decimals(found: Estimate | Resolution, shown: Iterable[int]) -> int:
     """Decimal places of a percentage: two digits of the smallest standard error shown, 1 to 4 places."""
     errors = [float(found.se[x]) for x in shown if found.se[x] > 0]
     if not errors:

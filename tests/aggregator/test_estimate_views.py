@@ -124,7 +124,7 @@ def test_resolutions_are_in_the_machine_readable_form():
     assert [len(one["values"]) for one in told["resolutions"]] == [6, 24]
     assert len(told["values"]) == 77
     assert set(told["values"][0]) == set(told["resolutions"][0]["values"][0])
-    assert told["resolutions"][0]["values"][0]["value"] == "0.5,0.5 to 3.5,3.5"
+    assert told["resolutions"][0]["values"][0]["value"] == terms.views[0].map.label(GRID, 0)
     assert told["devices"] == told["reports"] == 1200
     channels = [decoder_of(view.channel).weight for view in terms.views]
     assert told["influence"]["people_per_report"] == pytest.approx(

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from aggregator.estimate.result import estimate
 from aggregator.present.coast import lines
 from aggregator.present.document import estimate_csv, estimates_arrow, estimates_geojson
 from aggregator.present.plot import draw, figure
 from aggregator.present.regions import regions
+from aggregator.present.table import estimate_table
 from demo_app.widgets.coast import coast
 from protocol.runs import runs_of
 from protocol.views import Coarse, Districts, Identity
@@ -142,3 +144,16 @@ def test_a_district_of_several_parts_has_them_all():
     west = sorted((ring[0][0], ring[1][0]) for (ring,) in geometry["coordinates"])
     assert west == [(0.0, 1.0), (0.0, 2.0), (8.0, 9.0), (10.0, 11.0)]
     assert area(geometry) == pytest.approx(5)
+
+
+def test_tables_show_the_districts_that_hold():
+    """The table of a terminal names each resolution, and of the coarser ones the districts surely above zero."""
+    one = found(3000)
+    console = Console(width=140, record=True, file=io.StringIO())
+    console.print(estimate_table(one, SHARP))
+    text = console.export_text()
+    for each, words in zip(one.resolutions, ("squares of 4x4", "squares of 2x2", "cells"), strict=True):
+        assert f"{each.size} {words}: {int(each.above_zero.sum())} above zero" in text
+    for each in one.resolutions[:-1]:
+        for z in np.flatnonzero(each.above_zero).tolist():
+            assert each.map.label(GRID, z) in text
