@@ -162,3 +162,31 @@ def _require(path: Path, columns: Sequence[str], present: Sequence[str]) -> None
                 f"{path.name} has {'no' if name not in present else 'more than one'} column {name[:40]!r}; it has "
                 + ", ".join(repr(column[:40]) for column in present[:20])
             )
+
+
+def judge_views(channels: Sequence[Channel], tallies: Sequence[Tally]) -> Release:
+    """Local k-anonymity and l-diversity of counted reports, of which each has the output of one view.
+
+    Whoever knows a device's key knows its view, so reports are alike where view and output are.
+
+    Args:
+        channels, tallies: of each view.
+    Raises:
+        ReleaseError: as of ``judge_reports``.
+    """
+    found = [judge_reports(channel, tally) for channel, tally in zip(channels, tallies, strict=True)]
+    if len(found) == 1:
+        return found[0]
+    seen = [place for place, one in enumerate(found) if one.rows]
+    if not seen:
+        return found[0]
+    small = min(seen, key=lambda place: found[place].k)
+    poor = min(seen, key=lambda place: found[place].l or 0)
+    return Release(
+        sum(one.rows for one in found),
+        sum(one.classes for one in found),
+        found[small].k,
+        {"view": str(small)} | found[small].smallest,
+        found[poor].l,
+        {"view": str(poor)} | found[poor].poorest,
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from aggregator.anonymity import Release, judge_reports, judge_sheet
+from aggregator.anonymity import Release, judge_sheet, judge_views
 from aggregator.cli import shell
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.present.listing import release_table
@@ -40,7 +40,7 @@ def anonymity(
     elif ctx.obj is not None:
         study = Study.open(shell.study_folder(ctx))
         signed = study.campaign(what)
-        found = judge_reports(signed.terms.channel, study.tally(signed))
+        found = judge_views([view.channel for view in signed.terms.views], study.tally(signed).by_view)
     else:
         raise click.UsageError("name the --known columns of a file, or the --study of a campaign")
     if at_least_l is not None and found.l is None:

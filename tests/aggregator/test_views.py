@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from aggregator.anonymity import judge_views
 from aggregator.engines import cluster, tallies
 from aggregator.estimate.error import view_worths
 from aggregator.estimate.minimum import NotEnough, devices_of, require_enough
 from aggregator.estimate.result import estimate
 from aggregator.estimate.screen import FALSE_ALARM
+from aggregator.estimate.tally import Tally
 from aggregator.estimate.view_screen import screen_views
 from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard
@@ -307,6 +309,16 @@ def test_chosen_keys_are_seen(tmp_path):
     assert status.warnings[0] in estimate(signed, study.tally(signed)).warnings
     assert "chosen for their view" in status.warnings[0]
     assert status.as_json()["views"][2]["view"] == "the answer as it is"
+
+
+def test_reports_are_alike_where_view_and_output_are():
+    """k is that of the smallest class of one view; the views' classes add up."""
+    level = exact.NANONATS
+    channels = [randomized_response(4, level), hadamard(36, level)]
+    tallies = [Tally.of(np.array([5, 3, 0, 4])), Tally.of(np.array([9, 7] + [0] * (channels[1].outputs - 2)))]
+    found = judge_views(channels, tallies)
+    assert (found.rows, found.classes, found.k, found.smallest) == (28, 5, 3, {"view": "0", "output": "1"})
+    assert judge_views(channels[1:], tallies[1:]).smallest == {"output": "1"}
 
 
 def test_a_report_weighs_by_the_share_of_its_view():
