@@ -22,13 +22,16 @@ import numpy as np
 from aggregator.estimate import interval
 from aggregator.estimate.groups import spread_of
 from aggregator.estimate.method import consistent
+from aggregator.estimate.minimum import require_enough
 from aggregator.estimate.reported import Reported
+from aggregator.estimate.resolutions import Views
 from aggregator.estimate.result import estimate, reader_of
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol.campaign import Campaign
 from protocol.domain import Line
 from protocol.errors import HalftruthError
+from protocol.views import is_plain
 
 
 class NotANumber(HalftruthError, ValueError):
@@ -92,11 +95,13 @@ def weighted(
         NotEnough: fewer devices than the campaign waits for.
         NotInvertible: no unbiased estimate exists, and the campaign has no prior.
     """
-    decoder, prior = reader_of(terms, tally)
     a = np.asarray(weights, dtype=np.float64)
     reported = Reported.of(terms.domain)
     if a.shape != (reported.count,):
         raise ValueError(f"one weight for each of {reported.count} values is expected, not {a.shape}")
+    if not is_plain(terms.views):
+        return _of_views(terms, tally, a, offset, level, what)
+    decoder, prior = reader_of(terms, tally)
     a = np.concatenate([a * reported.factor, np.zeros(terms.domain.size - reported.count)])
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
     share = tally.counts / tally.reports
@@ -121,6 +126,33 @@ def weighted(
         return Answer(what, math.nan, math.nan, math.nan, math.nan, math.nan, level, mmse)
     half, centre = t * se, raw + offset
     return Answer(what, centre, centre, se, centre - half, centre + half, level, mmse)
+
+
+def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: float, what: str) -> Answer:
+    """The mean weight from all views of the tree, whose estimate is linear in the reports of each."""
+    require_enough(terms, tally)
+    views = Views.of(terms, tally.by_view)
+    districts = views.asked[views.tree[-1]].districts
+    v = np.zeros(districts.max() + 1)
+    v[districts] = a
+    if not np.array_equal(v[districts], a):
+        raise NotInvertible("the weights differ inside a district, and nobody has answered for anything finer")
+    centre, factors = views.passes().adjoint(len(views.tree) - 1, v)
+    variance, t = 0.0, interval.quantile(1 - level)
+    for place, factor in zip(views.tree, factors, strict=True):
+        decoder, part = views.asked[place].decoder, views.asked[place].tally
+        if not part.reports:
+            continue
+        share = part.counts / part.reports
+        mean_of_reports = decoder.query(factor, share)
+        centre += mean_of_reports
+        own = max(decoder.variance(factor, share), 0.0) / part.reports
+        if part.groups is not None and part.groups.dependent:
+            between = spread_of(part.groups, decoder.adjoint(factor), decoder.intercept(factor), mean_of_reports)
+            own, t = float(np.maximum(between.variance[0], own)), max(t, between.quantile(1 - level))
+        variance += own
+    se, centre = math.sqrt(variance), centre + offset
+    return Answer(what, centre, centre, se, centre - t * se, centre + t * se, level, None)
 
 
 def expected_variance(

@@ -7,8 +7,10 @@ import pytest
 
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.minimum import NotEnough
+from aggregator.estimate.query import weighted
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally, ViewsTally
+from aggregator.families.decoder import NotInvertible
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from protocol.campaign import Campaign
@@ -142,6 +144,43 @@ def test_what_views_do_not_have_is_refused():
     assert linear.share.tolist() == linear.raw.tolist()
     with pytest.raises(NotEnough):
         estimate(terms, counted(terms, PEOPLE, [50, 45], np.random.default_rng(5)))
+
+
+def test_the_share_of_a_range_is_of_all_views():
+    """Any weighted sum: unbiased, surer than from the values alone, and held by its interval in 34 of 40 crowds.
+
+    A range is a sum with weights 0 and 1. The seed is fixed.
+    """
+    terms = campaign(NUMBERS, Coarse(16), Coarse(4), Identity())
+    size = NUMBERS.size
+    people = np.random.default_rng(6).dirichlet(np.full(size, 0.5))
+    of_range = ((np.arange(size) >= 10) & (np.arange(size) < 37)).astype(float)
+    truth = float(of_range @ people)
+    expected = weighted(terms, counted(terms, people, [10**12] * 3), of_range)
+    assert expected.raw == pytest.approx(truth, abs=1e-6)
+    alone = campaign(NUMBERS, Identity())
+    rng, held = np.random.default_rng(12), 0
+    for _ in range(40):
+        tally = counted(terms, people, [1000, 1000, 1000], rng)
+        found = weighted(terms, tally, of_range)
+        held += found.low <= truth <= found.high
+        assert found.se < weighted(alone, tally.parts[2], of_range).se
+    assert held >= 34
+    one = np.zeros(size)
+    one[7] = 1
+    cell, whole = weighted(terms, tally, one), estimate(terms, tally)
+    assert cell.raw == pytest.approx(whole.raw[7])
+    assert cell.se == pytest.approx(whole.se[7], rel=0.03)
+
+
+def test_a_sum_that_no_view_tells_apart_is_refused():
+    """Where nobody was asked for anything finer than a square, weights that differ inside one have no estimate."""
+    terms = campaign(GRID, Coarse(4), Coarse(2))
+    tally = counted(terms, PEOPLE, [1000, 1000], np.random.default_rng(1))
+    squares = district(terms, terms.views[0])
+    assert weighted(terms, tally, (squares == 2).astype(float)).se > 0
+    with pytest.raises(NotInvertible, match="inside a district"):
+        weighted(terms, tally, np.arange(77))
 
 
 def covered(terms, people, numbers, crowds, seed):
