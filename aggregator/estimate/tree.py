@@ -46,11 +46,9 @@ class Tree:
     Attributes:
         parents: of each resolution, (k_j,) the district of the next coarser one that each district lies in; all 0 for
             the coarsest.
-        inputs: of each resolution, (k_j,) the number of answers in each district.
     """
 
     parents: tuple[Integers, ...]
-    inputs: tuple[Integers, ...]
 
     @classmethod
     def of(cls, districts: Sequence[Integers]) -> Tree:
@@ -64,7 +62,7 @@ class Tree:
         parents = [np.zeros(int(districts[0].max()) + 1, dtype=np.int64)]
         for coarse, fine in pairwise(districts):
             parents.append(parent_of(coarse, fine))
-        return cls(tuple(parents), tuple(np.bincount(each).astype(np.int64) for each in districts))
+        return cls(tuple(parents))
 
     @property
     def sizes(self) -> list[int]:
