@@ -114,6 +114,7 @@ class Campaign:
                 raise CampaignError(
                     f"the channel of a view has {view.channel.inputs} inputs, the view {asked} values{each}"
                 )
+        views.require_every_question(self.views, self.domain)
         if not 0 <= self.opens < self.closes <= MAX_TIME:
             raise CampaignError("a campaign opens before it closes")
         if not 1 <= self.period_seconds <= MAX_TIME or self.periods > MAX_PERIODS:

@@ -29,7 +29,7 @@ MOST_SPANS = 200
 
 
 @dataclass(frozen=True)
-class Form:
+class ChangeOutput:
     """How a change is printed.
 
     Attributes:
@@ -68,7 +68,7 @@ def show_trend(
     where: str | None,
     method: str | None,
     confidence: float,
-    form: Form,
+    form: ChangeOutput,
 ) -> Trend:
     """Print the estimates of some spans of periods and what has changed; of every period, if no span is named."""
     spans = _periods_of(study, signed) if asked.spans is None else asked.spans

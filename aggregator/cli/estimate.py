@@ -160,7 +160,7 @@ def estimate(
         _require_alone_by_period(queries, period, population, forged)
     name = _class_of(where)
 
-    from aggregator.cli.changes import Course, Form, show_trend
+    from aggregator.cli.changes import ChangeOutput, Course, show_trend
     from aggregator.estimate.classes import within
     from aggregator.estimate.result import estimate as estimate_shares
     from aggregator.study import Study
@@ -175,7 +175,7 @@ def estimate(
             truths = [_true_shares(file, signed.terms.domain, signed.terms.classes, name) for file in truth_files]
             one = None if value is None else _one_value(signed.terms.domain, value)
             asked = Course(periods, spans, steps, one, truths)
-            course = show_trend(engine, study, signed, asked, name, method, confidence, Form(form, plot))
+            course = show_trend(engine, study, signed, asked, name, method, confidence, ChangeOutput(form, plot))
             if report is None:
                 return course
         tally = engine.tally(study, signed, period)

@@ -1,7 +1,7 @@
 """What can be answered: finite domains of k inputs 0 .. k - 1 (SPEC 4).
 
-``domain`` holds what all share, lists and maps; ``numbers`` numbers and days; ``items`` sets. ``decode`` is the only
-place that knows them all.
+``domain`` holds what all share, lists and maps; ``numbers`` numbers and days; ``items`` sets; ``form`` several
+questions. ``decode`` is the only place that knows them all.
 """
 
 from __future__ import annotations
@@ -19,20 +19,38 @@ from protocol.domain.domain import (
     Grid,
     Number,
     OrderedValues,
+    Single,
     Values,
 )
+from protocol.domain.form import Form, FormQuestion
 from protocol.domain.items import Items
 from protocol.domain.numbers import Buckets, Dates, Line, NumberRange
 from protocol.errors import DomainError
 
 __all__ = [
-    "DITHER_BYTES", "MAX_LABEL", "MAX_VALUES", "MICRODEGREES",
-    "Answer", "Buckets", "Dates", "Domain", "Grid", "Items", "Line", "Number", "NumberRange", "OrderedValues", "Values",
+    "DITHER_BYTES",
+    "MAX_LABEL",
+    "MAX_VALUES",
+    "MICRODEGREES",
+    "Answer",
+    "Buckets",
+    "Dates",
+    "Domain",
+    "Form",
+    "FormQuestion",
+    "Grid",
+    "Items",
+    "Line",
+    "Number",
+    "NumberRange",
+    "OrderedValues",
+    "Single",
+    "Values",
     "decode",
 ]  # fmt: skip
 
 _FROM_WIRE: dict[str, Callable[[codec.Value], Domain]] = {
-    kind.kind: kind.from_wire for kind in (Values, OrderedValues, Grid, Buckets, NumberRange, Dates, Items)
+    kind.kind: kind.from_wire for kind in (Values, OrderedValues, Grid, Buckets, NumberRange, Dates, Items, Form)
 }
 
 

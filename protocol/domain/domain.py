@@ -8,6 +8,7 @@ channel's business.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -18,8 +19,10 @@ from protocol import codec, exact
 from protocol.errors import DomainError, NotInDomain
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
-Answer: TypeAlias = str | Number | tuple[Number, ...] | list[str] | frozenset[str]
-"""What an app hands over: a label, a number, (latitude, longitude), or a set of labels."""
+Single: TypeAlias = str | Number | tuple[Number, ...]
+"""An answer to one question that has one answer: a label, a number, or (latitude, longitude)."""
+Answer: TypeAlias = Single | list[str] | frozenset[str] | Mapping[str, Single | None]
+"""What an app hands over: one of these, a set of labels, or the answers to the questions of a form by their names."""
 
 MAX_VALUES = 2**20
 MAX_LABEL = 200
@@ -45,7 +48,7 @@ class Domain(ABC):
 
         Args:
             dither: ``DITHER_BYTES`` random bytes, drawn once with each consent, so that the same answer is always the
-                same input. Only ``Buckets``, ``NumberRange`` and ``Items`` look at them.
+                same input. Only ``Buckets``, ``NumberRange``, ``Items`` and ``Form`` look at them.
         Raises:
             NotInDomain: the domain has no such answer.
         """
@@ -228,7 +231,7 @@ def number_of(value: Answer) -> Fraction:
     Raises:
         NotInDomain: not one finite number.
     """
-    if isinstance(value, tuple | list | frozenset):
+    if isinstance(value, tuple | list | frozenset | Mapping):
         raise NotInDomain("one number is expected")
     try:
         return exact.rational(value)

@@ -6,11 +6,22 @@ view, ``certificate`` what all of them prove.
 
 from protocol.views.certificate import certificates_of, worst_of
 from protocol.views.choice import view_of
-from protocol.views.maps import MAPS, Coarse, Districts, Identity, Map
-from protocol.views.view import MAX_VIEWS, MAX_WEIGHT, View, decode, encode, is_plain, plain_views, require_views
+from protocol.views.maps import MAPS, Coarse, Districts, Identity, Map, Questions
+from protocol.views.view import (
+    MAX_VIEWS,
+    MAX_WEIGHT,
+    View,
+    decode,
+    encode,
+    is_plain,
+    plain_views,
+    require_every_question,
+    require_views,
+)
 
 __all__ = [
     "MAPS", "MAX_VIEWS", "MAX_WEIGHT",
-    "Coarse", "Districts", "Identity", "Map", "View",
-    "certificates_of", "decode", "encode", "is_plain", "plain_views", "require_views", "view_of", "worst_of",
+    "Coarse", "Districts", "Identity", "Map", "Questions", "View",
+    "certificates_of", "decode", "encode", "is_plain", "plain_views", "require_every_question",
+    "require_views", "view_of", "worst_of",
 ]  # fmt: skip

@@ -13,10 +13,10 @@ from functools import partial
 
 from protocol import exact
 from protocol.channels import Channel
-from protocol.domain import Domain
+from protocol.domain import Domain, Form
 from protocol.effort import require_affordable
 from protocol.errors import CampaignError, NotionError
-from protocol.notions import Certificate, Notion
+from protocol.notions import Certificate, Ldp, Notion
 from protocol.notions.notion import require_inputs
 from protocol.views.maps import Identity, Map
 from protocol.views.view import View, channel_places, is_plain
@@ -36,6 +36,8 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
             f"a campaign whose devices are asked for different views keeps ldp, pairwise, minid or avgid, not "
             f"{notion.name}{' with pairs that are left out' if notion.name in ('minid', 'avgid') else ''}"
         )
+    if isinstance(domain, Form) and notion.name != Ldp.name:
+        raise CampaignError(f"a form keeps ldp, not {notion.name}")
     if not is_plain(views) and notion.inputs not in (None, domain.size):
         raise NotionError(f"the notion speaks of {notion.inputs} values, the domain has {domain.size}")
     maps = dict.fromkeys(view.map for view in views)

@@ -8,6 +8,7 @@ A new map is added to ``MAPS``. Which device has which view: choice.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from itertools import accumulate
 from typing import ClassVar
 
 from protocol import codec, runs
-from protocol.domain import MAX_LABEL, MAX_VALUES, Domain, Grid, Line, Values
+from protocol.domain import MAX_LABEL, MAX_VALUES, Answer, Domain, Form, FormQuestion, Grid, Line, Values
 from protocol.errors import CampaignError, ViewError
 from protocol.runs import Runs, require_runs
 
@@ -34,6 +35,16 @@ class Map(ABC):
         Raises:
             CampaignError: the map does not fit the domain.
         """
+
+    def index(self, domain: Domain, answer: Answer, dither: bytes) -> int:
+        """The domain's input for an answer to what the view asks for.
+
+        Args:
+            dither: as for ``Domain.index``.
+        Raises:
+            NotInDomain
+        """
+        return domain.index(answer, dither)
 
     @abstractmethod
     def input(self, domain: Domain, x: int) -> int:
@@ -55,6 +66,8 @@ class Identity(Map):
     name: ClassVar[str] = "identity"
 
     def inputs(self, domain: Domain) -> int:
+        if isinstance(domain, Form):
+            raise CampaignError("a form is asked for by its questions: the map of each view is of one or two of them")
         return domain.size
 
     def input(self, domain: Domain, x: int) -> int:
@@ -193,12 +206,84 @@ class Districts(Map):
         )
 
 
+@dataclass(frozen=True)
+class Questions(Map):
+    """One question of a form, or two.
+
+    Attributes:
+        places: of the questions in the form, in increasing order.
+    """
+
+    places: tuple[int, ...]
+    name: ClassVar[str] = "questions"
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.places) <= 2 or min(self.places) < 0 or list(self.places) != sorted(set(self.places)):
+            raise ViewError("a map of questions has the numbers of one or two of them, from 0, in increasing order")
+
+    def inputs(self, domain: Domain) -> int:
+        found = math.prod(question.size for question in self.asked(domain))
+        if found > MAX_VALUES:
+            names = " and ".join(repr(question.name) for question in self.asked(domain))
+            raise CampaignError(f"questions {names} have {found} pairs of answers, a view at most {MAX_VALUES}")
+        return found
+
+    def asked(self, domain: Domain) -> tuple[FormQuestion, ...]:
+        """The questions that the view asks.
+
+        Raises:
+            CampaignError: the domain has no such questions.
+        """
+        questions = form_of(domain).questions
+        if self.places[-1] >= len(questions):
+            raise CampaignError(f"a view asks question {self.places[-1]}, from 0, of {len(questions)}")
+        return tuple(questions[place] for place in self.places)
+
+    def index(self, domain: Domain, answer: Answer, dither: bytes) -> int:
+        return form_of(domain).index_of(self.places, answer, dither)
+
+    def input(self, domain: Domain, x: int) -> int:
+        inputs, z = form_of(domain).split(x), 0
+        for place, question in zip(self.places, self.asked(domain), strict=True):
+            z = z * question.size + inputs[place]
+        return z
+
+    def split(self, domain: Domain, z: int) -> tuple[int, ...]:
+        """The input of each asked question in the view's input ``z``."""
+        *_, last = self.asked(domain)
+        return (z,) if len(self.places) == 1 else divmod(z, last.size)
+
+    def label(self, domain: Domain, z: int) -> str:
+        return form_of(domain).written(self.places, self.split(domain, z))
+
+    def encode(self) -> codec.Value:
+        return [self.name, list(self.places)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Questions:
+        _, places = codec.fields(value, 2, "a map of questions", ViewError)
+        return cls(codec.integers(places, "the number of a question", ViewError))
+
+
+def form_of(domain: Domain) -> Form:
+    """The form that a domain is.
+
+    Raises:
+        CampaignError: it is none.
+    """
+    if not isinstance(domain, Form):
+        raise CampaignError(f"a map of questions needs a form, not a domain of {domain.kind}")
+    return domain
+
+
 def _require_single(domain: Domain, name: str) -> None:
     if not isinstance(domain, Grid | Values | Line):
         raise CampaignError(f"a map {name!r} needs a domain of values, numbers, dates or a grid, not of {domain.kind}")
 
 
-MAPS: dict[str, Callable[[codec.Value], Map]] = {kind.name: kind.from_wire for kind in (Identity, Coarse, Districts)}
+MAPS: dict[str, Callable[[codec.Value], Map]] = {
+    kind.name: kind.from_wire for kind in (Identity, Coarse, Districts, Questions)
+}
 """All maps, by their names on the wire."""
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from protocol import exact
 from protocol.domain import Domain, Grid
 from protocol.notions.sentences import MARKS
-from protocol.views.maps import Coarse, Identity, Map
+from protocol.views.maps import Coarse, Identity, Map, Questions, form_of
 
 SENTENCES: dict[str, dict[str, str]] = {
     "en": {
@@ -21,6 +21,10 @@ SENTENCES: dict[str, dict[str, str]] = {
         "itself.",
         "district": "This device is asked for the district that you are in, one of {count}, not for the cell.",
         "group": "This device is asked which of {count} groups of answers yours is in, not for the answer itself.",
+        "question": "This device is asked one question of {count}: {names}.",
+        "questions": "This device is asked two questions of {count}: {names}.",
+        "others": "Other devices are asked other questions. The key that a device has for this study decides that, "
+        "and never an answer.",
         "chosen": "Other devices may be asked for more or for less. The key that a device has for this study decides "
         "that, and never an answer.",
     },
@@ -35,6 +39,10 @@ SENTENCES: dict[str, dict[str, str]] = {
         "Zelle.",
         "group": "Dieses Gerät wird gefragt, in welcher von {count} Gruppen von Antworten Ihre liegt, nicht nach der "
         "Antwort selbst.",
+        "question": "Dieses Gerät wird eine Frage von {count} gefragt: {names}.",
+        "questions": "Dieses Gerät wird zwei Fragen von {count} gefragt: {names}.",
+        "others": "Andere Geräte werden andere Fragen gefragt. Das entscheidet der Schlüssel, den ein Gerät für diese "
+        "Studie hat, und nie eine Antwort.",
         "chosen": "Andere Geräte werden vielleicht nach mehr oder nach weniger gefragt. Das entscheidet der Schlüssel, "
         "den ein Gerät für diese Studie hat, und nie eine Antwort.",
     },
@@ -52,14 +60,18 @@ def asked(map_: Map, domain: Domain, views: int, language: str = "en") -> str:
     """
     place = isinstance(domain, Grid)
     factor = count = 0
+    names, others = "", "chosen"
     if isinstance(map_, Identity):
         key = "cell" if place else "answer"
     elif isinstance(map_, Coarse):
         key, factor = "square" if place else "stretch", map_.factor
+    elif isinstance(map_, Questions):
+        key, count = "question" if len(map_.places) == 1 else "questions", len(form_of(domain).questions)
+        names, others = ", ".join(question.name for question in map_.asked(domain)), "others"
     else:
         key, count = "district" if place else "group", map_.inputs(domain)
     marks = MARKS[language]
     said = SENTENCES[language][key].format(
-        factor=exact.written(Fraction(factor), *marks), count=exact.written(Fraction(count), *marks)
+        factor=exact.written(Fraction(factor), *marks), count=exact.written(Fraction(count), *marks), names=names
     )
-    return said if views == 1 else f"{said} {SENTENCES[language]['chosen']}"
+    return said if views == 1 else f"{said} {SENTENCES[language][others]}"

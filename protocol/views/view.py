@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from protocol import channels, codec
 from protocol.channels import Channel
-from protocol.errors import ViewError
+from protocol.domain import Domain, Form
+from protocol.errors import CampaignError, ViewError
 from protocol.views import maps
-from protocol.views.maps import Identity, Map
+from protocol.views.maps import Identity, Map, Questions
 
 MAX_VIEWS = 4096
 MAX_WEIGHT = 2**32
@@ -67,6 +68,20 @@ def require_views(views: Sequence[View]) -> None:
     places = channel_places(views)
     if len(set(zip((view.map for view in views), places, strict=True))) < len(views):
         raise ViewError("no two views have the same map and channel: write one, with the sum of their weights")
+
+
+def require_every_question(views: Sequence[View], domain: Domain) -> None:
+    """Refuse views of a form that leave a question out: nobody would be asked it.
+
+    Raises:
+        CampaignError
+    """
+    if not isinstance(domain, Form):
+        return
+    asked = {place for view in views if isinstance(view.map, Questions) for place in view.map.places}
+    for place, question in enumerate(domain.questions):
+        if place not in asked:
+            raise CampaignError(f"no view asks question {question.name!r}")
 
 
 def channel_places(views: Sequence[View]) -> list[int]:

@@ -21,11 +21,12 @@ from protocol.channels import Bits, Blocks, Channel, Hadamard, Noise, Randomized
 from protocol.channels.bits.channel import S
 from protocol.channels.windows.arrangement import Type
 from protocol.closing import seal_closing
+from protocol.domain import FormQuestion
 from protocol.envelope import Kind
 from protocol.keys import FIELD, ORDER, SMALL_ORDER_Y, SigningKey
 from protocol.report import Enrolment, Report, pack
 from protocol.texts import Texts
-from protocol.views import Coarse, Districts, Identity, View, plain_views
+from protocol.views import Coarse, Districts, Identity, Questions, View, plain_views
 from tests.vectors.case import Case, number, plain, wire
 from tests.vectors.channels import (
     BLOCKS,
@@ -368,6 +369,7 @@ def domain_cases() -> Iterator[Case]:
     above_third = (2**64 // 3 + 1).to_bytes(8, "big").hex()
     shopping = domain.Items(3, ("bread", "milk", "eggs", "rye bread"))
     numbered = domain.Items(1, 5)
+    form = of_questions().domain
 
     def part(numerator: int, denominator: int, below: int = 0) -> str:
         """The first dither from numerator / denominator of 2^64 on, less ``below``."""
@@ -471,6 +473,35 @@ def domain_cases() -> Iterator[Case]:
             [("5", zero, 4), ("2;5", half, 4), ("2; 5", below_half, 1), ("", most, 5), ("(none 1)", half, 5)],
             ["0", "6", "05", "1.0", "-1", "1,2", "one"],
         ),
+        (
+            "form",
+            form,
+            [
+                ("vote=no; paid=0; home=0.5,0.5", zero, 0),
+                ("home = 0.5,1.5 ;paid=10;vote= yes", most, 16),
+                ("vote=yes;paid=5;home=skipped", half, 14),
+                ("vote=yes;paid=5", zero, 14),
+                # Of ``half`` the dither of the second question is between 32 and 33 in 256, of ``third`` 145 and 146.
+                ("vote=no;paid=0.625;home=0.5,0.5", half, 0),
+                ("vote=no;paid=0.645;home=0.5,0.5", half, 3),
+                ("vote=no;paid=2.83;home=0.5,0.5", third, 0),
+                ("vote=no;paid=2.852;home=0.5,0.5", third, 3),
+            ],
+            [
+                "",
+                "vote=yes",
+                "paid=5",
+                "yes",
+                "vote=Yes;paid=5",
+                "vote=yes;paid=5;vote=yes",
+                "vote=skipped;paid=5",
+                "vote=yes;paid=11",
+                "vote=yes;paid=5;age=3",
+                "vote=yes;paid=5;",
+                "vote=yes,paid=5",
+                "VOTE=yes;paid=5",
+            ],
+        ),
     ):
         yield {
             "name": name,
@@ -548,9 +579,55 @@ def domain_cases() -> Iterator[Case]:
         "item that begins as a dummy does": ["items", 2, ["a", "(none of these)"]],
         "item with a line break": ["items", 2, ["a", "b\nc"]],
         "item of 201 characters": ["items", 2, ["a", "b" * 201]],
+        **_no_forms(),
     }
     for name, value in refused.items():
         yield {"name": name, "wire": wire(value), "stage": "domain"}
+
+
+def _no_forms() -> dict[str, Any]:
+    """Forms that cannot be."""
+    ask: list[Any] = ["a", "A?", ["values", ["x", "y"]], 0]
+
+    def other(place: int, value: Any) -> list[Any]:
+        changed: list[Any] = ["b", *ask[1:]]
+        changed[place] = value
+        return ["form", [ask, changed]]
+
+    return {
+        "form of one question": ["form", [ask]],
+        "form of no question": ["form", []],
+        "form of 33 questions": ["form", [[f"q{place}", *ask[1:]] for place in range(33)]],
+        "form with a field too many": ["form", [ask, ["b", *ask[1:]]], 0],
+        "form of questions as text": ["form", "ab"],
+        "question that is no array": ["form", [ask, "b"]],
+        "question without whether it can be skipped": ["form", [ask, ["b", *ask[1:3]]]],
+        "two questions of one name": ["form", [ask, ask]],
+        "question without a name": other(0, ""),
+        "question with a name of 41 characters": other(0, "b" * 41),
+        "question with a capital in its name": other(0, "B"),
+        "question with a blank in its name": other(0, "b c"),
+        "question with a name as bytes": other(0, b"b"),
+        "question with a letter that is none of a-z in its name": other(0, "\u00e9"),
+        "question without a text": other(1, ""),
+        "question with a text of blanks": other(1, "  "),
+        "question with a text of 501 characters": other(1, "t" * 501),
+        "question with a line break in its text": other(1, "a\nb"),
+        "question of sets": other(2, ["items", 2, ["x", "y"]]),
+        "question that is a form": other(2, ["form", [ask, ["b", *ask[1:]]]]),
+        "question of an unknown kind": other(2, ["sets", ["x", "y"]]),
+        "question with a domain as text": other(2, "values"),
+        "question with an empty domain": other(2, []),
+        "question of one value": other(2, ["values", ["x"]]),
+        "question with a semicolon in a value": other(2, ["values", ["x", "y;z"]]),
+        "question that can perhaps be skipped": other(3, 2),
+        "question with the value skipped that can be skipped": [
+            "form", [ask, ["b", "B?", ["values", ["x", "skipped"]], 1]],
+        ],
+        "question that can be skipped beside 2^20 inputs": [
+            "form", [ask, ["b", "B?", ["number", 0, 0, 2**20 - 1, 1, 0, 0, ""], 1]],
+        ],
+    }  # fmt: skip
 
 
 # 5. Channels are in a file of their own: tests/vectors/channels.py
@@ -1448,6 +1525,23 @@ def of_pairs() -> Campaign:
     return terms(notion=notion, views=(View(1, Coarse(2), RandomizedResponse(3, (cover_of(NAT, 3),))),))
 
 
+def of_questions() -> Campaign:
+    """A form of three questions, of which a device is asked one or two."""
+    questions = (
+        FormQuestion("vote", "Did you vote?", domain.Values(("no", "yes"))),
+        FormQuestion("paid", "What did you pay?", domain.Buckets.of([0, 5, 10])),
+        FormQuestion("home", "Where do you live?", domain.Grid(0, 10**6, 0, 2 * 10**6, 10**6), skippable=True),
+    )
+    asked = (((0,), 2), ((0, 1), 6), ((0, 2), 6), ((1, 2), 9))
+    return terms(
+        domain=domain.Form(questions),
+        views=tuple(
+            View(weight, Questions(places), RandomizedResponse(k, (cover_of(NAT, k),)))
+            for weight, (places, k) in enumerate(asked, 1)
+        ),
+    )
+
+
 def _several(listed: list[Any], laws: list[Any] | None = None, base: Campaign | None = None, **changes: Any) -> bytes:
     """The payload of a campaign with these views; its channels are by default one of five inputs and one of three."""
     if laws is None:
@@ -1466,6 +1560,7 @@ def view_cases() -> Iterator[Case]:
         ("a map at three resolutions", at_resolutions()),
         ("budgets, in pairs of neighbours", of_budgets()),
         ("a matrix of levels, in pairs of neighbours", of_pairs()),
+        ("a form, by single questions and pairs", of_questions()),
         (
             "weights that sum to 2^32",
             terms(views=(
@@ -1593,8 +1688,57 @@ def view_cases() -> Iterator[Case]:
             "certificate",
         ),
     ]  # fmt: skip
-    for name, payload, stage in refused:
+    for name, payload, stage in (*refused, *_no_form_views()):
         yield {"name": name, "campaign": envelope.seal(Kind.CAMPAIGN, ANALYST, payload).hex(), "stage": stage}
+
+
+def _no_form_views() -> Iterator[tuple[str, bytes, str]]:
+    """Views that a form of three questions cannot have, and what else it cannot keep."""
+    form = of_questions()
+    two, six, other, nine = (view.channel.encode() for view in form.views)
+    assert six == other
+
+    def asking(*maps: Any, laws: list[Any], **changes: Any) -> bytes:
+        return _several([[1, map_, place] for place, map_ in enumerate(maps)], laws, form, **changes)
+
+    def pair(*places: Any) -> list[Any]:
+        return ["questions", list(places)]
+
+    whole = RandomizedResponse(18, (cover_of(NAT, 18),)).encode()
+    yield "no question", asking(pair(0, 1), pair(), laws=[six, nine]), "view"
+    yield "three questions", asking(pair(0, 1, 2), laws=[whole]), "view"
+    yield "a question twice", asking(pair(0, 1), pair(2, 2), laws=[six, nine]), "view"
+    yield "questions in another order", asking(pair(0, 1), pair(2, 1), laws=[six, nine]), "view"
+    yield "a question below 0", asking(pair(0, 1), pair(-1, 2), laws=[six, nine]), "view"
+    yield "a question by its name", asking(pair(0, 1), pair("home"), laws=[six, nine]), "view"
+    yield "questions as a number", asking(pair(0, 1), ["questions", 2], laws=[six, nine]), "view"
+    yield "questions with a part too many", asking(pair(0, 1), ["questions", [1, 2], 0], laws=[six, nine]), "view"
+    yield "a question that the form does not have", asking(pair(0, 1), pair(2, 3), laws=[six, nine]), "campaign"
+    yield "a question that nobody is asked", asking(pair(0), pair(0, 1), laws=[two, six]), "campaign"
+    yield "a channel of other inputs than the questions", asking(pair(0, 1), pair(1, 2), laws=[six, two]), "campaign"
+    yield "a form as it is", _payload(form, channel=whole), "campaign"
+    yield "a form and its whole answer", asking(pair(0, 1), ["identity"], laws=[six, whole]), "campaign"
+    yield "a coarse form", asking(pair(0, 1), ["coarse", 2], laws=[six, nine]), "campaign"
+    yield "districts of a form", asking(pair(0, 1), ["districts", [0, 9, 1, 9], []], laws=[six, two]), "campaign"
+    yield "a question of values", _several([[1, pair(0), 0]], [PLAIN.encode()]), "campaign"
+    yield (
+        "a form under minid",
+        asking(pair(0, 1), pair(1, 2), laws=[six, nine], notion=["minid", NAT, [NAT], [0, 18], []]),
+        "campaign",
+    )
+    yield (
+        "a form under lip",
+        asking(pair(0, 1), pair(1, 2), laws=[six, nine], notion=["lip", NAT, [1] * 18, 0]),
+        "campaign",
+    )
+    broad = [[f"q{place}", "How many?", ["number", 0, 0, 1024, 1, 0, 0, ""], 0] for place in range(2)]
+    yield "a pair of more than 2^20 inputs", asking(pair(0, 1), laws=[six], domain=["form", broad]), "campaign"
+    loud = RandomizedResponse(9, (cover_of(NAT, 9) - 10**11,)).encode()
+    yield (
+        "a pair of questions above its level",
+        asking(pair(0, 1), pair(1, 2), laws=[six, loud]),
+        "certificate",
+    )
 
 
 # 8. Reports and enrolments

@@ -1,0 +1,242 @@
+"""Forms: several named questions, each with a domain of its own (SPEC 4).
+
+One idea: a form is a product that nobody walks through. An input is one number in mixed radix, the first question the
+most significant; there may be far more of them than can be listed, so what is computed is computed from the inputs of
+single questions. Which questions a device is asked is its view's map, and an answer holds these alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import ClassVar
+
+from protocol import codec
+from protocol.domain.domain import DITHER_BYTES, Answer, Domain, Grid, OrderedValues, Single, Values, require_size
+from protocol.domain.numbers import Buckets, Dates, NumberRange
+from protocol.errors import DomainError, NotInDomain
+
+MIN_QUESTIONS, MAX_QUESTIONS = 2, 32
+MAX_QUESTION = 500
+"""Characters of a question's text."""
+
+SKIPPED = "skipped"
+"""The name of the input of whoever skips a question."""
+
+SEPARATOR, EQUALS = ";", "="
+"""Between the questions of an answer, and between a name and an answer, where they are written as text."""
+
+_CONTEXT = b"halftruth question\0"
+_NAME = re.compile(r"[a-z0-9_]{1,40}")
+_SINGLE: dict[str, Callable[[codec.Value], Domain]] = {
+    kind.kind: kind.from_wire for kind in (Values, OrderedValues, Grid, Buckets, NumberRange, Dates)
+}
+"""The domains of a question, by kind."""
+
+
+@dataclass(frozen=True)
+class FormQuestion:
+    """One question of a form.
+
+    Attributes:
+        name: 1 to 40 characters of a-z, 0-9 and _, by which it is answered.
+        text: what the person is asked.
+        domain: what can be answered: values, ordered values, a grid, buckets, a number or a date.
+        skippable: whether a person may leave it out; then the input after those of the domain is "skipped".
+    """
+
+    name: str
+    text: str
+    domain: Domain
+    skippable: bool = False
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise DomainError(f"a question's name is 1 to 40 characters of a-z, 0-9 and _, not {self.name[:40]!r}")
+        if not self.text or len(self.text) > MAX_QUESTION or not codec.readable(self.text) or self.text.isspace():
+            raise DomainError(
+                f"the text of question {self.name!r} is 1 to {MAX_QUESTION} readable characters, not only blanks"
+            )
+        if self.domain.kind not in _SINGLE:
+            raise DomainError(f"question {self.name!r} is of {', '.join(_SINGLE)}, not of {self.domain.kind}")
+        for label in self.domain.named:
+            if SEPARATOR in label:
+                raise DomainError(f"question {self.name!r}: value {label[:40]!r} holds a {SEPARATOR!r}; leave it out")
+            if self.skippable and label == SKIPPED:
+                raise DomainError(f"question {self.name!r} can be skipped, so no value of it is {SKIPPED!r}")
+        require_size(self.size)
+
+    @property
+    def size(self) -> int:
+        """Number of inputs, with "skipped" where it can be."""
+        return self.domain.size + self.skippable
+
+    def index(self, answer: Single | None, dither: bytes) -> int:
+        """The input for ``answer``; None is a skipped question.
+
+        Raises:
+            NotInDomain
+        """
+        if answer is None:
+            if not self.skippable:
+                raise NotInDomain(f"question {self.name!r} is not answered, and cannot be skipped")
+            return self.domain.size
+        try:
+            return self.domain.index(answer, dither)
+        except NotInDomain as error:
+            raise NotInDomain(f"question {self.name!r}: {error}") from None
+
+    def label(self, x: int) -> str:
+        """The name of input ``x``."""
+        return SKIPPED if x == self.domain.size else self.domain.label(x)
+
+    def parse(self, text: str) -> Single | None:
+        """The answer that ``text`` spells; None for "skipped", where it can be.
+
+        Raises:
+            NotInDomain
+        """
+        if self.skippable and text.strip() == SKIPPED:
+            return None
+        try:
+            # The domain of one question has no answers of several parts but a position.
+            return self.domain.parse(text.strip())  # type: ignore[return-value]
+        except NotInDomain as error:
+            raise NotInDomain(f"question {self.name!r}: {error}") from None
+
+    def encode(self) -> codec.Value:
+        """The wire form (SPEC 4)."""
+        return [self.name, self.text, self.domain.encode(), int(self.skippable)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> FormQuestion:
+        """The question of a wire form.
+
+        Raises:
+            DomainError
+        """
+        name, text, domain, skippable = codec.fields(value, 4, "a question", DomainError)
+        if not isinstance(domain, list) or not domain:
+            raise DomainError("a question's domain is an array that begins with its kind")
+        kind = codec.text(domain[0], "the kind of a question's domain", DomainError)
+        if kind not in _SINGLE:
+            raise DomainError(f"a question is of {', '.join(_SINGLE)}, not of {kind[:40]!r}")
+        return cls(
+            codec.text(name, "a question's name", DomainError),
+            codec.text(text, "a question's text", DomainError),
+            _SINGLE[kind](domain),
+            bool(codec.integer(skippable, "whether a question can be skipped", DomainError, 0, 1)),
+        )
+
+
+@dataclass(frozen=True)
+class Form(Domain):
+    """Two to 32 questions, answered by a mapping from their names."""
+
+    questions: tuple[FormQuestion, ...]
+    kind: ClassVar[str] = "form"
+
+    def __post_init__(self) -> None:
+        if not MIN_QUESTIONS <= len(self.questions) <= MAX_QUESTIONS:
+            raise DomainError(f"a form has {MIN_QUESTIONS} to {MAX_QUESTIONS} questions, not {len(self.questions)}")
+        if len(self.places) < len(self.questions):
+            raise DomainError("no two questions of a form have one name")
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each question, by name."""
+        return {question.name: place for place, question in enumerate(self.questions)}
+
+    @cached_property
+    def size(self) -> int:
+        """Number of inputs of all questions together. It may be astronomical: nobody lists them."""
+        return prod(question.size for question in self.questions)
+
+    def index(self, answer: Answer, dither: bytes) -> int:
+        return self.index_of(range(len(self.questions)), answer, dither)
+
+    def index_of(self, asked: Sequence[int], answer: Answer, dither: bytes) -> int:
+        """The input for an answer to some questions; that of every other question is 0.
+
+        Args:
+            asked: places of the questions that are asked.
+            answer: a mapping from the names of these and of no other question; None, or nothing, is skipped.
+            dither: as for ``index``; each question has its own, derived from it.
+        Raises:
+            NotInDomain: it names the question.
+        """
+        if len(dither) != DITHER_BYTES:
+            raise ValueError(f"dither is {DITHER_BYTES} bytes")
+        if not isinstance(answer, Mapping):
+            raise NotInDomain("a form is answered with a mapping from the names of the questions that are asked")
+        names = {self.questions[place].name for place in asked}
+        if unasked := [question.name for question in self.questions if question.name in set(answer) - names]:
+            raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave it out")
+        if set(answer) - names:
+            raise NotInDomain(f"a question of another name is answered; the form has {', '.join(self.places)}")
+        found = [0] * len(self.questions)
+        for place in asked:
+            question = self.questions[place]
+            found[place] = question.index(answer.get(question.name), _dither_of(place, dither))
+        return self.join(found)
+
+    def join(self, inputs: Sequence[int]) -> int:
+        """The input of the form for one of each question."""
+        x = 0
+        for question, one in zip(self.questions, inputs, strict=True):
+            x = x * question.size + one
+        return x
+
+    def split(self, x: int) -> list[int]:
+        """The input of each question in input ``x`` of the form."""
+        found = []
+        for question in reversed(self.questions):
+            x, one = divmod(x, question.size)
+            found.append(one)
+        return found[::-1]
+
+    def label(self, x: int) -> str:
+        return self.written(range(len(self.questions)), self.split(x))
+
+    def written(self, asked: Sequence[int], inputs: Sequence[int]) -> str:
+        """The text of an answer to some questions, such as ``age=30; vote=yes``.
+
+        Args:
+            asked: places of the questions.
+            inputs: one of each.
+        """
+        pairs = zip((self.questions[place] for place in asked), inputs, strict=True)
+        return f"{SEPARATOR} ".join(f"{question.name}{EQUALS}{question.label(x)}" for question, x in pairs)
+
+    def parse(self, text: str) -> Answer:
+        found: dict[str, Single | None] = {}
+        for part in text.split(SEPARATOR):
+            name, equals, value = part.partition(EQUALS)
+            place = self.places.get(name.strip())
+            if not equals or place is None:
+                raise NotInDomain(f"a form is answered as name{EQUALS}answer, with the names {', '.join(self.places)}")
+            question = self.questions[place]
+            if question.name in found:
+                raise NotInDomain(f"question {question.name!r} is answered more than once")
+            found[question.name] = question.parse(value)
+        return found
+
+    def encode(self) -> codec.Value:
+        return [self.kind, [question.encode() for question in self.questions]]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> Form:
+        _, questions = codec.fields(value, 2, "a form", DomainError)
+        if not isinstance(questions, list) or len(questions) > MAX_QUESTIONS:
+            raise DomainError(f"the questions of a form are an array of at most {MAX_QUESTIONS}")
+        return cls(tuple(FormQuestion.from_wire(one) for one in questions))
+
+
+def _dither_of(place: int, dither: bytes) -> bytes:
+    """The dither of one question: with one for all, numbers of one person would be rounded up together, and what two
+    questions have to do with each other would be biased."""
+    return hashlib.sha256(_CONTEXT + dither + bytes([place])).digest()[:DITHER_BYTES]

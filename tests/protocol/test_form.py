@@ -1,0 +1,208 @@
+"""The laws of forms and of their views (SPEC 4, 7.3)."""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol import codec, domain, exact
+from protocol.campaign import Campaign, SignedCampaign
+from protocol.domain import DITHER_BYTES, Answer, Form, FormQuestion
+from protocol.errors import BadData, DomainError, NotInDomain
+from protocol.keys import SigningKey
+from protocol.views import Questions
+from protocol.views.sentences import asked as asked_text
+from tests.protocol.test_domain import buckets, dates, grids, labels, ordered, ranges
+from tests.vectors.generate import of_questions
+
+ZERO = bytes(DITHER_BYTES)
+single = (labels | ordered | buckets | grids | ranges | dates).filter(
+    lambda one: all(";" not in label and label != "skipped" for label in one.named)
+)
+
+
+@st.composite
+def forms(draw: st.DrawFn) -> Form:
+    found = draw(st.lists(st.tuples(single, st.booleans()), min_size=2, max_size=32))
+    return Form(tuple(FormQuestion(f"q_{n}", "How many?", *one) for n, one in enumerate(found)))
+
+
+@st.composite
+def answered(draw: st.DrawFn) -> tuple[Form, list[int]]:
+    """A form, and an input of each question."""
+    form = draw(forms())
+    return form, [draw(st.integers(0, question.size - 1)) for question in form.questions]
+
+
+@settings(max_examples=40)
+@given(answered(), st.sampled_from([ZERO, b"\xff" * DITHER_BYTES]))
+def test_round_trips(given_: tuple[Form, list[int]], dither: bytes) -> None:
+    """split(join(inputs)) = inputs, index(parse(label(x))) = x under every dither, and the wire form leads back, also
+    where no list of the inputs fits any memory."""
+    form, inputs = given_
+    x = form.join(inputs)
+    assert 0 <= x < form.size == prod(question.size for question in form.questions)
+    assert form.split(x) == inputs
+    assert form.index(form.parse(form.label(x)), dither) == x
+    assert domain.decode(codec.decode(codec.encode(form.encode()), limit=2**20)) == form
+
+
+@settings(max_examples=40)
+@given(answered(), st.data())
+def test_a_view_needs_its_own_questions_alone(given_: tuple[Form, list[int]], data: st.DataObject) -> None:
+    """f of the asked answers is f of the whole form's answer, x_i s_j + x_j: what else the person would have said plays
+    no part. The label of that input names the asked questions and their answers."""
+    form, inputs = given_
+    places = tuple(sorted(data.draw(st.sets(st.integers(0, len(inputs) - 1), min_size=1, max_size=2))))
+    view = Questions(places)
+    names = [form.questions[place].name for place in places]
+    whole = form.parse(form.label(form.join(inputs)))
+    assert isinstance(whole, Mapping)
+    z = view.input(form, form.join(inputs))
+    assert z == view.input(form, view.index(form, {name: whole[name] for name in names}, ZERO))
+    assert view.split(form, z) == tuple(inputs[place] for place in places)
+    if len(places) == 2:
+        assert z == inputs[places[0]] * form.questions[places[1]].size + inputs[places[1]]
+    assert view.input(form, view.index(form, form.parse(view.label(form, z)), ZERO)) == z
+
+
+@given(st.data())
+def test_mutated_forms_raise_bad_data(data: st.DataObject) -> None:
+    """A payload with bytes of its form or views changed, lost and inserted is a campaign or BadData."""
+    payload = of_questions().encode()
+    begin = payload.index(b"form")
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(begin, begin + 300))
+        payload = payload[:at] + data.draw(st.binary(max_size=2)) + payload[at + data.draw(st.integers(0, 2)) :]
+    try:
+        made = Campaign.decode(payload)
+    except BadData:
+        return
+    assert made.encode() == payload
+
+
+def test_promise_22_on_a_small_form() -> None:
+    """Which questions a device is asked is a function of its key: for 60 keys and all 18 answers it is the same view.
+    For each view the law of the output given the answer is exactly Q_j of f_j, which keeps the level for every two
+    answers; two that agree in the asked questions have one law."""
+    made = of_questions()
+    form = made.domain
+    assert isinstance(form, Form)
+    signed = SignedCampaign(made, bytes(range(16)), bytes(32), b"")
+    keys = [SigningKey(number.to_bytes(32, "big")).public for number in range(60)]
+    drawn = [[signed.view_of(public) for public in keys] for _ in range(form.size)]
+    assert all(found == drawn[0] for found in drawn)
+    assert set(drawn[0]) == set(range(len(made.views)))
+    for view in made.views:
+        assert isinstance(view.map, Questions)
+        channel, places = view.channel, view.map.places
+        law = [
+            [Fraction(channel.weight(view.map.input(form, x), y), 2**channel.scale) for y in range(channel.outputs)]
+            for x in range(form.size)
+        ]
+        assert all(sum(row) == 1 for row in law)
+        for x, other in product(range(form.size), repeat=2):
+            asked, asked_other = ([form.split(one)[place] for place in places] for one in (x, other))
+            assert (law[x] == law[other]) is (asked == asked_other)
+            for here, there in zip(law[x], law[other], strict=True):
+                kept = (here.numerator * there.denominator, here.denominator * there.numerator)
+                assert exact.keeps(*kept, made.notion.level)
+
+
+def test_each_question_has_a_dither_of_its_own() -> None:
+    """Two equal questions of a number are rounded by the dithers of SPEC 4, each its own: over 2,000 dithers both ways
+    of rounding come together as often as for independent ones, within 6 standard errors (a chance of 2 in 10^9)."""
+    half = domain.Buckets.of([0, 1])
+    form = Form((FormQuestion("a", "A?", half), FormQuestion("b", "B?", half)))
+    count = 0
+    for number in range(2000):
+        dither = number.to_bytes(DITHER_BYTES, "big")
+        heads = [hashlib.sha256(b"halftruth question\0" + dither + bytes([place])).digest() for place in (0, 1)]
+        found = form.split(form.index({"a": "0.5", "b": "0.5"}, dither))
+        assert found == [int(head[0] < 128) for head in heads]
+        count += found == [1, 1]
+    assert abs(count - 500) <= 6 * (2000 * 3 / 16) ** 0.5
+
+
+VOTE = FormQuestion("vote", "Did you vote?", domain.Values(("no", "yes")))
+AGE = FormQuestion("age", "How old are you?", domain.NumberRange.of(17, 90), skippable=True)
+FORM = Form((VOTE, AGE, FormQuestion("day", "When?", domain.Dates.of("2026-01-01", "2026-01-31"))))
+
+REFUSED: list[tuple[Answer, str]] = [
+    ({"age": 30}, "vote"),
+    ({"vote": None}, "vote"),
+    ({"vote": "yes", "day": "2026-01-02"}, "'day'"),
+    ({"vote": "yes", "age": 30, "day": None}, "'day'"),
+    ({"vote": "yes", "s3cret": 1}, "another name"),
+    ({"vote": "yes", 83117: 1}, "another name"),  # type: ignore[dict-item]  # an app's mistake
+    ({"vote": "s3cret"}, "vote"),
+    ({"vote": "yes", "age": 83117}, "age"),
+    ({"vote": "yes", "age": "s3cret"}, "age"),
+    ({"vote": "yes", "age": (83117, 83117)}, "age"),
+    ({"vote": "yes", "age": {"s3cret": 1}}, "age"),  # type: ignore[dict-item]  # an app's mistake
+    ("s3cret", "mapping"),
+    (("s3cret", "83117"), "mapping"),
+]
+
+
+@pytest.mark.parametrize(("answer", "named"), REFUSED)
+def test_refusals_name_the_question_and_never_the_answer(answer: Answer, named: str) -> None:
+    """What is missing, is not asked, or is not in a question's domain is named; no text of the error or of those behind
+    it has the answer."""
+    with pytest.raises(NotInDomain, match=named) as refused:
+        Questions((0, 1)).index(FORM, answer, ZERO)
+    assert_silent(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["s3cret", "s3cret=1", "vote", "vote=yes;s3cret", "vote=yes;vote=s3cret", "age=s3cret", "age=", "day=83117"],
+)
+def test_texts_that_are_no_answer_are_not_repeated(text: str) -> None:
+    with pytest.raises(NotInDomain) as refused:
+        Questions((0, 1)).index(FORM, FORM.parse(text), ZERO)
+    assert_silent(refused.value)
+
+
+def assert_silent(error: BaseException) -> None:
+    chain = [error]
+    for one in chain:
+        chain.extend(cause for cause in (one.__cause__, one.__context__) if cause is not None)
+    told = "".join(traceback.format_exception_only(one)[0] for one in chain)
+    assert "s3cret" not in told
+    assert "83117" not in told
+
+
+def test_what_is_left_out_is_skipped_where_it_can_be() -> None:
+    """Left out, None and "skipped" are the last input of a skippable question."""
+    view = Questions((0, 1))
+    answers: tuple[Answer, ...] = ({"vote": "yes"}, {"vote": "yes", "age": None}, FORM.parse("vote=yes;age=skipped"))
+    found = {view.input(FORM, view.index(FORM, answer, ZERO)) for answer in answers}
+    assert [view.label(FORM, z) for z in found] == ["vote=yes; age=skipped"]
+    assert view.inputs(FORM) == 2 * 75
+
+
+@given(st.text(max_size=4))
+def test_names_of_questions(name: str) -> None:
+    """A name is of a-z, 0-9 and _ alone, so that it can be typed, and stand in a header."""
+    fits = len(name) > 0 and set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_")
+    if fits:
+        assert FormQuestion(name, "A?", VOTE.domain).name == name
+    else:
+        with pytest.raises(DomainError):
+            FormQuestion(name, "A?", VOTE.domain)
+
+
+def test_the_person_is_told_which_questions() -> None:
+    """The sentence names the asked questions of this device, one or two, in each language."""
+    assert "asked two questions of 3: vote, age." in asked_text(Questions((0, 1)), FORM, 2)
+    assert "one question of 3: age." in asked_text(Questions((1,)), FORM, 2)
+    assert "zwei Fragen von 3" in asked_text(Questions((0, 2)), FORM, 2, "de")
