@@ -8,6 +8,7 @@ What it asks: domain_section. What it promises: privacy_section. How a channel i
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import math
 import tomllib
@@ -25,15 +26,16 @@ from aggregator.author.toml_section import DraftError, Section, count, finite, n
 from aggregator.author.views_section import views_of
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import Decoder
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import REPORTS, Question
 from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.table.mutual_information import mutual_information_table
 from aggregator.families.table.recipe import MOST_CONVEX
 from aggregator.planner.choice import AUTO, Unsuited, chosen, own_prior_channel
+from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.padding import choose_padding, read_sets
 from protocol.campaign import ENROLMENTS, GOALS, Campaign
 from protocol.channels import Channel, Table
-from protocol.domain import Domain, Items, Line
+from protocol.domain import Dates, Domain, Items, Line, NumberRange
 from protocol.errors import NotionError
 from protocol.notions import Ldp, MutualInformation, Notion, OwnPrior, TranscriptPrior
 from protocol.notions.classes import class_channels
@@ -48,6 +50,8 @@ AVERAGE = "mutual-information"
 """Notion and mechanism that may say how far a wrong answer is from the right one."""
 POWERS = {"wrong": 0, "absolute": 1, "squared": 2}
 """Distortions: to which power the distance between two numbers counts; 0 counts every wrong answer alike."""
+MOST_REPORTS = 10**12
+"""That a plan is made for."""
 
 
 def read_draft(path: Path) -> Campaign:
@@ -62,16 +66,26 @@ def read_draft(path: Path) -> Campaign:
 def read_question(path: Path) -> Question:
     """What the draft at ``path`` wants a channel for; nothing else in it is looked at.
 
+    Where the mean of a number is wanted, that is the question over the few numbers that ``auto`` rounds to.
+
     Raises:
         DraftError, BadData
     """
     document = _document(path)
+    question = _whole_question(document, path.parent)
+    return question if "views" in document else rounded_for_mean(question)
+
+
+def _whole_question(document: dict[str, Any], folder: Path) -> Question:
+    """What a draft wants a channel for, over all values of its domain."""
     top = Section("", document)
     sections = [
-        Section(name, top.take(name, dict, "a table of its own", {})) for name in ("domain", "privacy", "prior")
+        Section(name, top.take(name, dict, "a table of its own", {}))
+        for name in ("domain", "privacy", "prior", "analysis")
     ]
     domain = domain_of(sections[0])
-    question = _question(sections[1], sections[2], domain, path.parent, _bundled(document))
+    question = _question(sections[1], sections[2], domain, folder, _bundled(document))
+    question = _for_goal(question, *_goal(sections[3], domain))
     for section in sections:
         section.done()
     return question
@@ -104,7 +118,7 @@ def read_views(path: Path) -> tuple[Domain, tuple[View, ...]] | None:
     document = _document(path)
     if "views" not in document:
         return None
-    question = read_question(path)
+    question = _whole_question(document, path.parent)
     top = Section("", document)
     mechanism = Section("mechanism", top.take("mechanism", dict, "a table of its own", {}))
     return question.domain, _views(top, mechanism, question, path.parent)[1]
@@ -138,6 +152,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         )
     }  # fmt: skip
     domain = domain_of(sections["domain"])
+    goal, reports = _goal(sections["analysis"], domain)
     names: tuple[str, ...] = ()
     notion: Notion
     if "classes" in top:
@@ -153,6 +168,10 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     else:
         question = _question(sections["privacy"], sections["prior"], domain, folder, _bundled(document))
         notion = question.notion
+        question = _for_goal(question, goal, reports)
+        if "views" not in top and _name_of(Section("mechanism", document.get("mechanism", {}))) == AUTO:
+            question = rounded_for_mean(question)
+            domain = question.domain
         mechanism, views = _views(top, sections["mechanism"], question, folder)
     schedule, limits, study = sections["schedule"], sections["limits"], sections["study"]
     opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
@@ -180,23 +199,33 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         notice=study.take("notice", str, "a link to the legal notice", ""),
         language=top.take("language", str, "the language of the texts, such as en", "").lower(),
         translations=translations_of(top.take("text", dict, "a table [text.LANGUAGE] for each language", {})),
-        goal=_goal(sections["analysis"], domain),
+        goal=goal,
     )
     for section in (*sections.values(), top):
         section.done()
     return campaign
 
 
-def _goal(section: Section, domain: Domain) -> str:
-    """What the estimate is wanted for; "" where the draft does not say."""
+def _goal(section: Section, domain: Domain) -> tuple[str, int]:
+    """What the estimate is wanted for, "" where the draft does not say, and how many reports are expected."""
+    reports = count(section, "reports", REPORTS)
+    if reports > MOST_REPORTS:
+        raise DraftError(f"[analysis] reports is at most {MOST_REPORTS:,}")
     if "goal" not in section:
-        return ""
+        return "", reports
     goal = section.choice("goal", GOALS)
     if goal == "mean" and not isinstance(domain, Line):
         raise DraftError(f'[analysis] goal "mean" needs numbers, not {domain.kind}')
     if goal == "ranges" and not domain.ordered:
         raise DraftError(f'[analysis] goal "ranges" needs numbers, dates or ordered values, not {domain.kind}')
-    return goal
+    return goal, reports
+
+
+def _for_goal(question: Question, goal: str, reports: int) -> Question:
+    """The question with what its estimate is wanted for; of numbers and days the distribution, where nobody says."""
+    if not goal and isinstance(question.domain, NumberRange | Dates):
+        goal = "distribution"
+    return dataclasses.replace(question, goal=goal, reports=reports)
 
 
 def _views(top: Section, mechanism: Section, question: Question, folder: Path) -> tuple[str, tuple[View, ...]]:
@@ -205,6 +234,7 @@ def _views(top: Section, mechanism: Section, question: Question, folder: Path) -
         name, channel = _mechanism(mechanism, question)
         return name, plain_views(channel)
     section = Section("views", top.take("views", dict, "a table of its own"))
+    question = dataclasses.replace(question, goal="")  # every view is read value by value
     return views_of(section, _name_of(mechanism), question, folder)
 
 

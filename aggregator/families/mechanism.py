@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from aggregator.estimate.reported import Reported
 from protocol import exact
 from protocol.channels import Channel
-from protocol.domain import MAX_VALUES, Domain
+from protocol.domain import MAX_VALUES, Domain, Line
 from protocol.notions import Block, Geo, HighLow, Information, MutualInformation, Notion, Pairwise
 
 LIP = "lip"
@@ -21,6 +22,9 @@ LIP = "lip"
 
 COUNT, WALSH, POINTS, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n + K log K", "n k", "n + k m", "n + k^2"
 """What decoding n reports of k values costs: counts, a transform of K points, bits, and a matrix of k x m cells."""
+
+REPORTS = 10_000
+"""How many reports are expected where nobody says."""
 
 Build: TypeAlias = Callable[[int, int], Channel]
 """A recipe of a plain channel: from a number of inputs and a level in nanonats."""
@@ -35,12 +39,16 @@ class Question:
         notion: what must be kept, of as many values as the domain has.
         part: of the people who hold a sensitive value, of a high-low notion; None where nobody says.
         bundled: whether a device has several answers a period, so that a report may carry many outputs.
+        goal: what the estimate is wanted for, as of ``Campaign``; "" for the share of each value.
+        reports: how many to expect.
     """
 
     domain: Domain
     notion: Notion
     part: float | None = None
     bundled: bool = False
+    goal: str = ""
+    reports: int = REPORTS
 
     def __post_init__(self) -> None:
         if self.part is not None and not (isinstance(self.notion, HighLow) and 0 < self.part < 1):
@@ -58,7 +66,14 @@ class Question:
 
     @property
     def shares(self) -> list[float] | None:
-        """The shares to expect where a part is said: even among the sensitive values, and among the others."""
+        """The shares to expect: even among the sensitive values and among the others, where a part is said.
+
+        Of numbers whose mean is wanted, what random rounding makes of numbers that are all equally common.
+        """
+        if self.goal == "mean" and isinstance(self.domain, Line) and self.domain.rounds_randomly:
+            gaps = [float(high - low) for low, high in pairwise(self.domain.points)]
+            around = zip([0.0, *gaps], [*gaps, 0.0], strict=True)
+            return [(below + above) / (2 * sum(gaps)) for below, above in around]
         if self.part is None or not isinstance(self.notion, HighLow):  # the second says it to the type checker
             return None
         sensitive = frozenset(self.notion.sensitive)

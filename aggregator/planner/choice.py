@@ -21,6 +21,7 @@ from aggregator.estimate.query import expected_variance
 from aggregator.families.decoder import Floats, NotInvertible
 from aggregator.families.mechanism import LIP, Mechanism, Question
 from aggregator.planner.catalogue import CATALOGUE
+from aggregator.planner.ordered_error import simulated_error
 from protocol import notions
 from protocol.channels import Channel
 from protocol.domain import Line
@@ -48,6 +49,13 @@ AS_GOOD = 0.999
 
 WORTH = 1.01
 """A LIP mechanism that tells all values apart is preferred where its error is at most this times the least one."""
+
+WAVE = "wave"
+"""The mechanism that is read by order alone; by the error of single values it is not compared with others."""
+
+
+ORDERED = {"distribution": ("distance", "the distribution"), "ranges": ("in_range", "a range's share")}
+"""Goals of ordered values: the field of the simulated error that counts, and of what it is the error."""
 
 
 class Unsuited(HalftruthError):
@@ -83,10 +91,21 @@ class Candidate:
         """Whether an output is short enough."""
         return self.channel.output_bits <= most_bits
 
-    def beside(self, choice: Candidate, most_bits: int) -> str:
-        """Why ``choice`` is preferred to this one."""
+    def beside(self, choice: Candidate, most_bits: int, goal: str = "") -> str:
+        """Why ``choice`` is preferred to this one.
+
+        Args:
+            goal: what the estimate is wanted for.
+        """
         if not self.within(most_bits):
             return f"needs {self.channel.output_bits} bits, more than {most_bits}"
+        if goal == "mean" and self.mean_variance is not None and choice.mean_variance is not None:
+            if math.isnan(self.mean_variance):
+                return "has no unbiased estimate of the mean"
+            ratio = self.mean_variance / choice.mean_variance
+            return "the same error of the mean" if abs(ratio - 1) < SAME else f"{ratio:.4g} times the error of the mean"
+        if choice.mechanism.name == WAVE:
+            return "is read value by value"
         if math.isnan(self.error) or math.isnan(choice.error):
             return "has no unbiased estimate"
         ratio = self.error / choice.error
@@ -162,6 +181,9 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     Under a prior the error is one person's; of those as good, the one whose unbiased estimate of all is surest. One
     that tells all values apart, and so has intervals that need no prior, goes before others of nearly its error.
 
+    Where no prior is declared, the goal decides: for a mean the error of the mean, and for a distribution or ranges the
+    wave where its simulated error is less than that of the candidate of least error in single values.
+
     Raises:
         Unsuited: none is left; the text names the nearest wish that can be met.
     """
@@ -174,6 +196,13 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
             f"no mechanism answers within {most_bits} bits; {nearest.mechanism.name} needs "
             f"{nearest.channel.output_bits}"
         )
+    if question.goal == "mean" and not isinstance(question.notion, Information):
+        means = [(one.mean_variance, one) for one in short if one.mean_variance is not None]
+        if able := [(variance, one) for variance, one in means if not math.isnan(variance)]:
+            least = min(variance for variance, _ in able) * (1 + ROUNDING)
+            as_good = [one for variance, one in able if variance <= least]
+            choice = min(as_good, key=lambda one: one.channel.output_bits)
+            return choice, f"least exact error of the mean of {len(able)} that serve"
     weighed = [one for one in short if not math.isnan(one.error)] or short
     least = min(one.error for one in weighed)
     if isinstance(question.notion, Information):
@@ -186,7 +215,29 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     else:
         as_good = [one for one in weighed if one.error <= (1 + ROUNDING) * least] or weighed
         choice = min(as_good, key=lambda one: one.channel.output_bits)
+        if question.goal in ORDERED and question.domain.ordered:
+            return _by_order(choice, short, question)
     return choice, _reason(choice, short, question)
+
+
+def _by_order(choice: Candidate, short: Sequence[Candidate], question: Question) -> tuple[Candidate, str]:
+    """The wave or ``choice``, whichever has the smaller simulated error for a distribution or for ranges; the reason.
+
+    Args:
+        choice: the candidate of least error in single values.
+    """
+    reason = _reason(choice, short, question)
+    wave = next((one for one in short if one.mechanism.name == WAVE), None)
+    if wave is None or wave is choice:
+        return choice, reason
+    errors = [simulated_error(one.channel, question.reports) for one in (choice, wave)]
+    field, what = ORDERED[question.goal]
+    other, own = (float(getattr(error, field)) for error in errors)
+    if not own < other:
+        return choice, f"{reason}, and less error of {what} than wave: {other:.2%}, not {own:.2%}"
+    if math.isinf(other):
+        return wave, f"the only one with an estimate of {what}"
+    return wave, f"least simulated error of {what}: {own:.2%}, not {other:.2%} as {choice.mechanism.name}"
 
 
 def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -> str:

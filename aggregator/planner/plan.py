@@ -1,7 +1,8 @@
 """The plan: every mechanism for a question side by side, with what each costs and why one is best.
 
-Nothing is estimated by simulation. Each mechanism's channel is made, certified and weighed by the exact expected error
-of its own integers, so what the plan says is what the campaign will do.
+Each mechanism's channel is made, certified and weighed by the exact expected error of its own integers, so what the
+plan says is what the campaign will do. Only where the distribution of ordered values is wanted, errors are simulated
+(ordered_error).
 """
 
 from __future__ import annotations
@@ -109,6 +110,7 @@ def plan(
     Raises:
         Unsuited: nothing serves within the limits; the text says what would.
     """
+    question = dataclasses.replace(question, reports=reports)
     found = []
     for made in candidates(question, p):
         found.append(made)
@@ -128,12 +130,12 @@ def plan(
                 mse,
                 math.sqrt(mse / k) if mse == mse else math.nan,
                 {} if math.isnan(mse) else {error: math.ceil(one.raw_mse / k / error**2) for error in wanted},
-                reason if one is choice else one.beside(choice, limit),
+                reason if one is choice else one.beside(choice, limit, question.goal),
                 one is choice,
                 None if one.mean_variance is None else math.sqrt(one.mean_variance / reports),
             )
         )
-    return Plan(sorted(rows, key=lambda row: (not row.chosen, row.candidate is None, _rank(row))))
+    return Plan(sorted(rows, key=lambda row: (not row.chosen, row.candidate is None, _rank(row, question.goal))))
 
 
 def curve(
@@ -164,8 +166,10 @@ def at_level(notion: Notion, level: int) -> Notion:
     return changed
 
 
-def _rank(row: PlanRow) -> float:
+def _rank(row: PlanRow, goal: str) -> float:
     error = math.inf if row.candidate is None else row.candidate.error
+    if goal == "mean" and row.mean_se is not None:
+        error = row.mean_se
     return math.inf if math.isnan(error) else error
 
 

@@ -19,7 +19,7 @@ from aggregator.inspection import BatchFile, study_facts, view_facts
 from aggregator.present.items import numbering
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.domain import Items
+from protocol.domain import Items, Line
 from protocol.notions import Certificate, Classes, Information, Notion, Promise
 from protocol.notions.information import RADIUS_UNITS
 
@@ -40,6 +40,10 @@ ADVICE = {
 """What an analyst can do about a reject class."""
 
 
+FEW = 16
+"""Numbers that are listed one by one, at most."""
+
+
 def certificate_table(terms: Campaign) -> Table:
     """What a campaign says of its study, and its certificate."""
     return _pairs(_certified(terms))
@@ -51,6 +55,7 @@ def _certified(terms: Campaign) -> list[tuple[str, str]]:
         ("campaign", terms.title),
         *_study(terms),
         ("mechanism", f"{terms.mechanism}, {_inputs(terms)}, {terms.output_bits} bits a report"),
+        *_rounding(terms),
         *_views(terms),
         ("notion", terms.notion.name),
         ("declared", f"{exact.nats(certificate.declared):.9f} nats"),
@@ -101,6 +106,16 @@ def _views(terms: Campaign) -> list[tuple[str, str]]:
         )
         for place, view in enumerate(view_facts(terms))
     ]
+
+
+def _rounding(terms: Campaign) -> list[tuple[str, str]]:
+    """The row of the few numbers that answers are rounded to at random."""
+    domain = terms.domain
+    if not isinstance(domain, Line) or not domain.rounds_randomly or domain.size > FEW:
+        return []
+    *others, last = map(domain.label, range(domain.size))
+    said = f"each device rounds its number at random to {', '.join(others)} or {last}, so that the mean is kept"
+    return [("rounding", said)]
 
 
 def _summed(terms: Campaign) -> str:

@@ -1,0 +1,185 @@
+"""What auto takes follows the goal: few numbers for a mean, and the wave for a distribution where it errs less."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from aggregator.author.draft import DraftError, read_draft, read_question
+from aggregator.estimate.query import expected_variance
+from aggregator.families.mechanism import Question
+from aggregator.families.registry import decoder_of
+from aggregator.planner.choice import AUTO, WAVE, chosen
+from aggregator.planner.mean_edges import EDGES, rounded_for_mean
+from aggregator.planner.ordered_error import NO_ESTIMATE, reference_shapes, simulated_error
+from aggregator.planner.plan import plan
+from protocol import exact
+from protocol.channels import Table
+from protocol.domain import Buckets, NumberRange, OrderedValues, Values
+from protocol.notions import Geo, Ldp
+
+AGE = 'kind = "number"\nlow = 17\nhigh = 90\nunit = "years"'
+
+
+@pytest.fixture
+def draft(tmp_path):
+    def write(domain=AGE, analysis="", mechanism="auto", epsilon=1.0):
+        path = tmp_path / "draft.toml"
+        path.write_text(f"""title = "T"
+question = "Q?"
+organisation = "O"
+[domain]
+{domain}
+[privacy]
+notion = "ldp"
+epsilon = {epsilon}
+[schedule]
+opens = 2030-01-01
+closes = 2030-02-01
+[mechanism]
+name = "{mechanism}"
+[analysis]
+{analysis}
+""")
+        return path
+
+    return write
+
+
+def rival_variance(epsilon, t, law):
+    """The least exact variance of the published mechanisms for a mean, of one report of people at t in -1 .. 1.
+
+    Duchi, Jordan, Wainwright 2018; piecewise and hybrid: Wang et al. 2019, eq. 6, 8 and Theorem 3.
+    """
+    e, h = math.exp(epsilon), math.exp(epsilon / 2)
+    duchi = ((e + 1) / (e - 1)) ** 2 - t**2
+    piecewise = t**2 / (h - 1) + (h + 3) / (3 * (h - 1) ** 2)
+    part = 1 - 1 / h if epsilon > 0.61 else 0.0
+    return min(float(law @ one) for one in (duchi, piecewise, part * piecewise + (1 - part) * duchi))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("shape", ["even", "hill", "spike"])
+def test_the_mean_is_nearly_as_sure_as_by_the_best_published_mechanism(epsilon, shape):
+    """Exact root mean squared error of the mean, the rounding included: at most 1.10 of the best of the three rivals.
+
+    The planner knows the even law only; the others are people it does not expect.
+    """
+    hill, _, spike = reference_shapes(1001)
+    t, law = np.linspace(-1, 1, 1001), {"even": np.full(1001, 1 / 1001), "hill": hill, "spike": spike}[shape]
+    asked = rounded_for_mean(Question(NumberRange.of(-1, 1, "0.002"), Ldp(exact.level_from(epsilon)), goal="mean"))
+    _, channel = chosen(AUTO, asked)
+    points = np.array([float(point) for point in asked.domain.points])
+    place = (t + 1) / 2 * (len(points) - 1)
+    lower = np.minimum(np.floor(place).astype(int), len(points) - 2)
+    part = place - lower
+    rounded = np.bincount(lower, law * (1 - part), len(points)) + np.bincount(lower + 1, law * part, len(points))
+    people = float(law @ t**2 - (law @ t) ** 2)
+    noise = expected_variance(decoder_of(channel), points, None, rounded) - people
+    assert math.sqrt(noise / rival_variance(epsilon, t, law)) <= 1.10
+
+
+def test_for_a_mean_a_number_is_rounded_at_random_to_few(draft):
+    """The range keeps its ends, unit and clamp; more numbers at higher levels; a plan has the same choice."""
+    sizes = []
+    for epsilon in (0.5, 1.0, 4.0, 8.0):
+        path = draft(AGE + "\nclamp = true", 'goal = "mean"', epsilon=epsilon)
+        terms = read_draft(path)
+        domain = terms.domain
+        assert (domain.label(0), domain.label(domain.size - 1)) == ("17", "90")
+        assert (domain.unit, domain.clamp) == ("years", True)
+        assert domain.rounds_randomly
+        assert domain.size in EDGES
+        sizes.append(domain.size)
+        assert read_question(path).domain == domain
+        rows = plan(read_question(path), 1000)
+        assert rows.chosen.mechanism == terms.mechanism
+        errors = [row.mean_se for row in rows if row.mean_se is not None and row.mean_se == row.mean_se]
+        assert rows.chosen.mean_se == pytest.approx(min(errors))
+    assert sizes == sorted(sizes)
+    assert sizes[0] == 2 < sizes[-1]
+
+
+def test_the_range_stays_where_the_author_or_the_notion_needs_it(draft):
+    """A mechanism by name, dates, edges of the author's and other notions keep every input; two values stay two."""
+    assert read_draft(draft(AGE, 'goal = "mean"', "wave")).domain.size == 74
+    assert read_draft(draft('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-30', 'goal = "mean"')).domain.size == 30
+    assert read_draft(draft('kind = "buckets"\nedges = [0, 1, 5, 9]', 'goal = "mean"')).domain.size == 4
+    line = NumberRange.of(0, 9)
+    near = Question(line, Geo.between(exact.NANONATS, 1, [0], range(10)), goal="mean")
+    assert rounded_for_mean(near) is near
+    two = rounded_for_mean(Question(NumberRange.of(0, 1), Ldp(exact.NANONATS), goal="mean"))
+    assert [two.domain.label(x) for x in range(two.size)] == ["0", "1"]
+    ends = NumberRange.of("0.000000000000000001", "0.000000000000000002", "0.000000000000000001")
+    assert rounded_for_mean(Question(ends, Ldp(exact.NANONATS), goal="mean")).size == 2
+
+
+def test_expected_shares_for_a_mean_are_those_of_rounded_even_numbers():
+    """Half an inner share at each end; of edges, by the gaps around each; a slow twin rounds many even numbers."""
+    buckets = Buckets.of([0, 1, 5, 9])
+    shares = Question(buckets, Ldp(exact.NANONATS), goal="mean").shares
+    slow = np.zeros(4)
+    for number in np.linspace(0, 9, 9001):
+        x, part = buckets.place(str(number))
+        slow[x] += 1 - float(part)
+        slow[x + 1] += float(part)
+    assert np.allclose(shares, slow / slow.sum(), atol=1e-3)
+
+
+def test_auto_takes_the_wave_where_it_errs_less(draft):
+    """74 numbers at 1 nat: the wave, with a goal or none. Five ordered values at 4 nats: what tells single values."""
+    few = 'kind = "values"\nvalues = ["a", "b", "c", "d", "e"]\nordered = true'
+    assert read_draft(draft(AGE, 'goal = "ranges"\nreports = 5000')).mechanism == WAVE
+    path = draft('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-31')
+    row = plan(read_question(path), 10_000).chosen
+    assert read_draft(path).mechanism == row.mechanism == WAVE
+    assert "least simulated error" in row.reason
+    for analysis in ("", 'goal = "distribution"'):
+        row = plan(read_question(draft(few, analysis, epsilon=4.0)), 10_000).chosen
+        assert row.mechanism == "randomized-response"
+        assert ("less error of" in row.reason) == bool(analysis)
+    assert read_draft(draft(AGE, 'goal = "top"')).mechanism != WAVE
+
+
+def test_values_without_an_order_and_edges_stay_as_they_were(draft):
+    """A goal says nothing of labels without an order, and nobody's edges are read by a wave unless a goal says so."""
+    labels = ", ".join(f'"{x}"' for x in range(40))
+    plain = read_draft(draft(f'kind = "values"\nvalues = [{labels}]')).mechanism
+    assert read_draft(draft(f'kind = "values"\nvalues = [{labels}]', 'goal = "distribution"')).mechanism == plain
+    assert read_draft(draft(f'kind = "values"\nvalues = [{labels}]\nordered = true')).mechanism == plain
+    edges = f'kind = "buckets"\nedges = {list(range(40))}'
+    assert read_draft(draft(edges)).mechanism == plain
+    assert read_draft(draft(edges, 'goal = "distribution"')).mechanism == WAVE
+
+
+def test_simulated_errors_are_those_of_the_estimate():
+    """They shrink with more reports, are the same each time, and are infinite where there is no estimate."""
+    level = Ldp(exact.NANONATS)
+    domain = OrderedValues(tuple("abcdefgh"))
+    for name in ("wave", "subset", "randomized-response"):
+        _, channel = chosen(name, Question(domain, level))
+        few, many = simulated_error(channel, 500), simulated_error(channel, 50_000)
+        assert simulated_error(channel, 500) == few
+        assert 0 < many.distance < few.distance < 1
+        assert 0 < many.in_range < few.in_range < 1
+    alike = Table.nearest([[Fraction(1, 2), Fraction(1, 2)]] * 3)
+    assert simulated_error(alike, 1000) == NO_ESTIMATE
+    assert Question(Values(("a", "b")), level).shares is None
+
+
+@pytest.mark.parametrize(
+    ("analysis", "named"),
+    [
+        ("reports = 0", "reports is a whole number, at least 1"),
+        ("reports = 1000000000001", "at most"),
+        ('reports = "many"', "reports is a whole number"),
+        ('gaol = "mean"', "did you mean"),
+        ('goal = "average"', "is one of distribution"),
+    ],
+)
+def test_wrong_entries_of_the_analysis_are_named(draft, analysis, named):
+    """A draft and a plan refuse the same entries, in the same words."""
+    for read in (read_draft, read_question):
+        with pytest.raises(DraftError, match=named):
+            read(draft(AGE, analysis))
