@@ -1,0 +1,182 @@
+"""Single questions of a form, each estimated from all views that hold it.
+
+Each view asks its own people, so the views are independent surveys. Each gives an unbiased estimate of its questions,
+and these are averaged with weights
+
+    w_j  proportional to  n_j / (mean variance of one report of view j under the reference law)
+
+where the reference law takes all answers to be equally frequent. Variances estimated from the same reports would draw
+large shares down. The weights are the same for all values of a question, so the average sums to one if the views do.
+
+The tables of two questions: form_table. Shares among those who did not skip: form_ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.estimate import interval
+from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.distribution import project
+from aggregator.estimate.form_ratio import Ratio
+from aggregator.estimate.form_view import FormView, covariances, views_with
+from aggregator.estimate.method import CROWD, NOISY
+from aggregator.families.decoder import Floats
+from protocol.errors import HalftruthError
+
+
+class NotAsked(HalftruthError):
+    """No device that has answered was asked for what an estimate is wanted of."""
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The shares of one question's values, pooled over views.
+
+    Attributes:
+        question: its place in the form.
+        views: those that hold it.
+        weights: (J,) of the views; they sum to one.
+    """
+
+    question: int
+    views: tuple[FormView, ...]
+    weights: Floats
+
+    @cached_property
+    def raw(self) -> Floats:
+        """(a,) unbiased shares, with that of "skipped" where a person may skip."""
+        parts = [view.margin(self.question, view.linear.raw) for view in self.views]
+        return np.asarray(self.weights @ np.array(parts))
+
+    @cached_property
+    def share(self) -> Floats:
+        """(a,) the consistent distribution: by empirical Bayes where that is better (``default_method``)."""
+        noise = math.sqrt(float(np.mean(self.variances))) * len(self.raw)
+        crowded = len(self.raw) >= CROWD and noise >= NOISY  # False where no error is known
+        return empirical_bayes(self.raw, self.se) if crowded else project(self.raw)
+
+    @cached_property
+    def variances(self) -> Floats:
+        """(a,) variances of ``raw``, as the reports show them."""
+        found = [view.variances[self.question].shown / view.reports for view in self.views]
+        return np.asarray(self.weights**2 @ np.array(found))
+
+    @property
+    def se(self) -> Floats:
+        """(a,) standard errors of ``raw``."""
+        return np.sqrt(self.variances)
+
+    def covariances(self, v: Floats) -> Floats:
+        """(a,) covariances of ``raw`` with v . raw, as the reports show them."""
+        found = [
+            view.margin(self.question, covariances(view.decoder, view.share, view.lift(self.question, v)))
+            / view.reports
+            for view in self.views
+        ]
+        return np.asarray(self.weights**2 @ np.array(found))
+
+    def among(self, kept: Floats) -> Ratio:
+        """Return the shares among the people who have one of some values.
+
+        Args:
+            kept: (a,) 1 for values of the denominator, 0 for others.
+        Returns:
+            of each value that is kept, in their order.
+        """
+        chosen = kept > 0
+        covariance = np.zeros_like(kept) if chosen.all() else self.covariances(kept)
+        bottom = 1.0 if chosen.all() else float(kept @ self.raw)
+        return Ratio(
+            self.raw[chosen], self.variances[chosen], bottom, max(float(kept @ covariance), 0.0), covariance[chosen]
+        )
+
+
+def margin(views: Sequence[FormView], question: int) -> Margin:
+    """Return the shares of one question from all views that hold it.
+
+    Args:
+        views: those that somebody has answered.
+        question: its place in the form.
+    Raises:
+        NotAsked
+        NotInvertible
+    """
+    holding = views_with(views, question)
+    if not holding:
+        raise NotAsked("no device that has answered was asked this question, or none in a way that tells single values")
+    precision = np.array([view.tally.reports / view.variances[question].even.mean() for view in holding])
+    return Margin(question, tuple(holding), precision / precision.sum())
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares among those who answered, with intervals.
+
+    Attributes:
+        share: (k,) the consistent distribution.
+        raw: (k,) the estimate that the intervals are of.
+        se: (k,) standard error of ``raw``.
+        low, high: (k,) interval of each value by itself.
+        all_low, all_high: (k,) intervals that hold for all values together.
+    """
+
+    share: Floats
+    raw: Floats
+    se: Floats
+    low: Floats
+    high: Floats
+    all_low: Floats
+    all_high: Floats
+
+
+def shares_of(ratio: Ratio, share: Floats, level: float) -> Shares:
+    """Return quotients with their intervals.
+
+    Args:
+        ratio: the unbiased numerators and their denominator.
+        share: (k,) the consistent shares of the same people.
+        level: of the intervals, such as 0.95.
+    """
+    ends = [
+        interval.possible(*ratio.intervals(interval.quantile(alpha)), np.nan_to_num(ratio.se, nan=1.0), share)
+        for alpha in (1 - level, (1 - level) / len(share))
+    ]
+    return Shares(share, ratio.raw, ratio.se, *ends[0], *ends[1])
+
+
+def answered(size: int, skippable: bool) -> Floats:
+    """(a,) 1 for each value of a question, 0 for "skipped", which is the last one where a person may skip."""
+    kept = np.ones(size)
+    kept[-1] = not skippable
+    return kept
+
+
+def part_of(share: Floats, kept: Floats) -> Floats:
+    """Return consistent shares among those kept; even ones where nobody is.
+
+    Args:
+        share, kept: (a,)
+    Returns:
+        of each that is kept, in their order.
+    """
+    chosen = share[kept > 0]
+    whole = chosen.sum()
+    return chosen / whole if whole > 0 else np.full_like(chosen, 1 / len(chosen))
+
+
+def question_shares(found: Margin, *, skippable: bool, level: float = 0.95) -> Shares:
+    """Return the shares of a question's values among the people who answered it.
+
+    Args:
+        found: the pooled shares.
+        skippable: whether the last value is "skipped", which is left out.
+        level: of the intervals.
+    """
+    kept = answered(len(found.raw), skippable)
+    return shares_of(found.among(kept), part_of(found.share, kept), level)

@@ -1,0 +1,148 @@
+"""What one view of a form says: a single question, or two questions asked of the same people.
+
+The inputs of a pair's channel are the cells of a table, numbered row by row; of one question, its values. So a query on
+one question is a query on the cells, and a decoder answers it with its variance, whatever mechanism it is of.
+
+How views are pooled: form. The table of two questions: form_table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.estimate.linear import Linear, solve
+from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Decoder, Floats
+
+
+def covariances(decoder: Decoder, share: Floats, v: Floats) -> Floats:
+    """Return the covariance of what one report adds to each share with what it adds to v . p.
+
+    Args:
+        decoder: of the channel.
+        share: (m,) mean features.
+        v: (k,) a number for each input.
+    Returns:
+        (k,) covariances of one report.
+    Raises:
+        NotInvertible
+    """
+    if decoder.one_hot:
+        phi = decoder.adjoint(v)
+        return decoder.invert(share * phi) - float(share @ phi) * decoder.invert(share)
+    # Features that come together: Cov(a, b) = (Var(a + b) - Var(a - b)) / 4.
+    units = np.eye(decoder.inputs)
+    both = [(decoder.variance(unit + v, share), decoder.variance(unit - v, share)) for unit in units]
+    return np.array([(plus - minus) / 4 for plus, minus in both])
+
+
+@dataclass(frozen=True)
+class MarginVariances:
+    """Variances of what one report adds to the share of each value of a question.
+
+    Attributes:
+        even: (a,) under the reference law, by which views are weighed.
+        shown: (a,) as the reports show them, for the errors.
+    """
+
+    even: Floats
+    shown: Floats
+
+
+@dataclass(frozen=True)
+class FormView:
+    """One view of a form with its reports.
+
+    Attributes:
+        questions: the place of the question in the form, or those of both, in increasing order.
+        shape: the number of values of each of ``questions``, with "skipped" where a person may skip.
+        decoder: of the view's channel.
+        tally: of the devices with this view; at least one report.
+    """
+
+    questions: tuple[int, ...]
+    shape: tuple[int, ...]
+    decoder: Decoder
+    tally: Tally
+
+    @cached_property
+    def linear(self) -> Linear:
+        """The unbiased shares of the view's inputs.
+
+        Raises:
+            NotInvertible
+        """
+        return solve(self.decoder, self.tally)
+
+    @cached_property
+    def share(self) -> Floats:
+        """(m,) the mean features of the reports."""
+        return self.tally.counts / self.tally.reports
+
+    @cached_property
+    def reports(self) -> float:
+        """How many independent reports the reports are worth; NaN where all come from one device."""
+        effect = self.linear.effect
+        return self.tally.reports / (1.0 if effect is None else float(np.max(effect)))
+
+    def lift(self, question: int, v: Floats) -> Floats:
+        """Return a query on one question as a query on the view's inputs.
+
+        Args:
+            question: one of ``questions``.
+            v: (a,) a number for each of its values.
+        Returns:
+            (k,)
+        """
+        first = len(self.questions) > 1 and question == self.questions[0]
+        return np.broadcast_to(v[:, np.newaxis] if first else v, self.shape).ravel()
+
+    def margin(self, question: int, numbers: Floats) -> Floats:
+        """Return numbers of the view's inputs summed up for each value of one question.
+
+        Args:
+            question: one of ``questions``.
+            numbers: (k,)
+        Returns:
+            (a,)
+        """
+        others = tuple(axis for axis, each in enumerate(self.questions) if each != question)
+        summed: Floats = numbers.reshape(self.shape).sum(axis=others)
+        return summed
+
+    @cached_property
+    def variances(self) -> dict[int, MarginVariances]:
+        """Of each question, the variances of what one report adds to its shares.
+
+        Raises:
+            NotInvertible
+        """
+        return {question: self._variances(place) for place, question in enumerate(self.questions)}
+
+    def _variances(self, place: int) -> MarginVariances:
+        laws = (self.even, self.share)
+        if len(self.questions) == 1:
+            return MarginVariances(*(np.maximum(self.decoder.variances(law), 0) for law in laws))
+        rows = []
+        for unit in np.eye(self.shape[place]):
+            v = self.lift(self.questions[place], unit)
+            if self.decoder.one_hot:
+                phi = self.decoder.adjoint(v)  # once for both laws: it is what takes the time
+                rows.append([float(law @ (phi - law @ phi) ** 2) for law in laws])
+            else:
+                rows.append([self.decoder.variance(v, law) for law in laws])
+        return MarginVariances(*np.array(rows).T)
+
+    @cached_property
+    def even(self) -> Floats:
+        """(m,) the reference law: mean features when all inputs are equally frequent."""
+        return self.decoder.forward(np.full(self.decoder.inputs, 1 / self.decoder.inputs))
+
+
+def views_with(views: Sequence[FormView], *questions: int) -> list[FormView]:
+    """Return the views that hold all of some questions and tell their inputs apart, in their order."""
+    return [view for view in views if set(questions) <= set(view.questions) and view.decoder.by_value]

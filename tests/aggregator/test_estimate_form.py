@@ -1,0 +1,287 @@
+"""Laws of the estimates of a form: single questions, tables of two, and the test of association.
+
+Slow twins are dense matrices: the response R, a left inverse found by unit vectors, and the covariance of what one
+report adds, summed over outputs. Crowds are drawn with fixed seeds, so no test fails by chance.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+
+from aggregator.estimate.form import NotAsked, margin, question_shares
+from aggregator.estimate.form_ratio import Ratio
+from aggregator.estimate.form_table import centred, cross, fitted, shrunk
+from aggregator.estimate.form_view import FormView, covariances
+from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Decoder, Floats
+from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.projective.recipe import projective
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
+from aggregator.families.sets.recipe import subset_selection
+from protocol.channels import Channel
+from protocol.exact import NANONATS
+
+SIZES = (3, 4, 2)
+PAIRS = list(itertools.combinations(range(len(SIZES)), 2))
+
+
+@cache
+def outputs_of(channel: Channel) -> tuple[Floats, Floats]:
+    """(words, m) the features of each word a device may send, and (k, words) their probabilities: of small channels."""
+    decoder = decoder_of(channel)
+    if decoder.one_hot:
+        return np.eye(decoder.features), np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
+    words = [np.array(word) for word in itertools.product((0, 1), repeat=channel.inputs) if sum(word) == channel.ones]  # type: ignore[attr-defined]
+    inside = decoder.forward(np.eye(channel.inputs)[0])[0]
+    law = np.array([[inside if word[x] else 1 - inside for word in words] for x in range(channel.inputs)])
+    having = np.array([[bool(word[x]) for word in words] for x in range(channel.inputs)])
+    law /= np.where(having, having.sum(axis=1, keepdims=True), (~having).sum(axis=1, keepdims=True))
+    return np.array(words, dtype=np.float64), law
+
+
+decoder = cache(decoder_of)
+
+
+def view_of(questions: Sequence[int], channel: Channel, table: Floats, n: int, rng: np.random.Generator) -> FormView:
+    """A view whose reports are drawn from the law of its channel."""
+    words, law = outputs_of(channel)
+    drawn = rng.multinomial(n, np.maximum(table.ravel() @ law, 0) / (table.ravel() @ law).sum())
+    tally = Tally((drawn @ words).astype(np.int64), n)
+    return FormView(tuple(questions), tuple(SIZES[q] for q in questions), decoder(channel), tally)
+
+
+def crowd(truth: Floats, n: int, rng: np.random.Generator, channels: dict[tuple[int, ...], Channel]) -> list[FormView]:
+    """The views of a form, ``n`` people each; ``truth`` is the law of all questions together."""
+    return [
+        view_of(asked, channel, truth.sum(axis=tuple(q for q in range(len(SIZES)) if q not in asked)), n, rng)
+        for asked, channel in channels.items()
+    ]
+
+
+@cache
+def channels_of(level: int = NANONATS) -> dict[tuple[int, ...], Channel]:
+    """A channel of another family for each pair, and one for a single question."""
+    return {
+        (0, 1): projective(12, level),
+        (0, 2): subset_selection(6, level),
+        (1, 2): hadamard(8, level),
+        (1,): randomized_response(4, level),
+    }
+
+
+def unrelated() -> Floats:
+    """(3, 4, 2) a law in which no question is connected with another."""
+    p, q, r = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.7, 0.3])
+    return np.asarray(p[:, None, None] * q[:, None] * r)
+
+
+def increments(decoder: Decoder, words: Floats) -> Floats:
+    """(words, k) what each word adds to the estimate of each input."""
+    units = np.eye(decoder.inputs)
+    constants = np.array([decoder.intercept(unit) for unit in units])
+    return words @ np.array([decoder.adjoint(unit) for unit in units]).T + constants
+
+
+@pytest.mark.parametrize("asked", list(channels_of()))
+def test_variances_and_covariances_are_those_of_dense_matrices(asked: tuple[int, ...]) -> None:
+    channel = channels_of()[asked]
+    words, law = outputs_of(channel)
+    decoder, p = decoder_of(channel), np.random.default_rng(3).dirichlet(np.ones(channel.inputs))
+    adds = increments(decoder, words)
+    assert np.allclose(law @ adds, np.eye(channel.inputs), atol=1e-9), "the words and their law are the channel's"
+    dense = (adds - p).T @ ((p @ law)[:, None] * (adds - p))
+    v = np.random.default_rng(4).normal(size=channel.inputs)
+    assert np.allclose(covariances(decoder, decoder.forward(p), v), dense @ v, atol=1e-8)
+    shape = tuple(SIZES[q] for q in asked)
+    view = FormView(asked, shape, decoder, Tally((decoder.forward(p) * 2**40).astype(np.int64), 2**40))
+    for place, question in enumerate(asked):
+        sums = np.array([view.lift(question, unit) for unit in np.eye(shape[place])])
+        assert np.allclose(view.margin(question, p), sums @ p)
+        assert np.allclose(view.variances[question].shown, np.diag(sums @ dense @ sums.T), rtol=1e-6)
+
+
+def test_a_question_is_pooled_over_all_views_that_hold_it() -> None:
+    rng, truth = np.random.default_rng(5), unrelated()
+    views = crowd(truth, 5_000, rng, channels_of())
+    for question, holding in ((0, 2), (1, 3), (2, 2)):
+        found = margin(views, question)
+        assert len(found.views) == holding
+        assert found.weights.sum() == pytest.approx(1)
+        precision = [view.tally.reports / view.variances[question].even.mean() for view in found.views]
+        assert np.allclose(found.weights, np.array(precision) / sum(precision))
+        parts = [view.margin(question, view.linear.raw) for view in found.views]
+        by_hand = sum(w * part for w, part in zip(found.weights, parts, strict=True))
+        assert np.allclose(found.raw, by_hand)
+        alone = min((view.variances[question].shown / 5_000).mean() for view in found.views)
+        assert found.variances.mean() < alone, "more views tell more than the best of them"
+        unit = np.eye(SIZES[question])[1]
+        assert found.covariances(unit)[1] == pytest.approx(found.variances[1], rel=1e-6)
+
+
+def test_weights_do_not_depend_on_the_answers() -> None:
+    weights = []
+    for seed, truth in enumerate((unrelated(), np.eye(24)[5].reshape(SIZES))):
+        weights.append(margin(crowd(truth, 3_000, np.random.default_rng(seed), channels_of()), 1).weights)
+    assert np.array_equal(*weights)
+
+
+def test_errors_of_a_question_are_as_large_as_they_say() -> None:
+    rng, truth = np.random.default_rng(6), unrelated()
+    found = [margin(crowd(truth, 4_000, rng, channels_of()), 1) for _ in range(200)]
+    off = np.array([one.raw for one in found]) - truth.sum(axis=(0, 2))
+    variance = np.mean([one.variances for one in found], axis=0)
+    # 200 crowds: a mean square is within a part 5 sqrt(2 / 200) = .5 of its expectation, a mean within .35 errors.
+    assert np.abs((off**2).mean(axis=0) / variance - 1).max() < 0.5
+    assert np.abs(off.mean(axis=0) / np.sqrt(variance)).max() < 0.35
+
+
+@pytest.mark.parametrize("bottom", [0.9, 0.2, 0.04])
+def test_intervals_of_a_ratio_hold_what_the_reports_do_not_contradict(bottom: float) -> None:
+    ratio = Ratio(np.array([0.02, 0.01]), np.array([1e-4, 2e-4]), bottom, 3e-4, np.array([5e-5, -1e-5]))
+    low, high = ratio.intervals(1.96)
+    t = np.linspace(-3, 3, 600_001)
+    for x in range(2):
+        num, variance = ratio.top[x] - t * bottom, ratio.top_variances[x] - 2 * t * ratio.covariances[x] + t**2 * 3e-4
+        kept = t[num**2 <= 1.96**2 * variance]
+        assert low[x] == pytest.approx(kept.min(), abs=2e-5)
+        assert high[x] == pytest.approx(kept.max(), abs=2e-5)
+
+
+def test_the_error_of_a_ratio_is_that_of_its_gradient() -> None:
+    ratio = Ratio(np.array([0.3]), np.array([4e-4]), 0.8, 3e-4, np.array([2e-4]))
+    gradient = np.array([1 / 0.8, -0.3 / 0.8**2])
+    assert ratio.se[0] ** 2 == pytest.approx(gradient @ np.array([[4e-4, 2e-4], [2e-4, 3e-4]]) @ gradient)
+
+
+def test_a_ratio_of_next_to_nobody_says_nothing() -> None:
+    low, high = Ratio(np.array([0.01]), np.array([1e-4]), 0.01, 1e-4, np.array([0.0])).intervals(1.96)
+    assert (low, high) == (0, 1)
+
+
+def test_shares_leave_out_who_skipped() -> None:
+    rng, truth, held = np.random.default_rng(7), unrelated(), 0
+    true = truth.sum(axis=(0, 2))[:3] / truth.sum(axis=(0, 2))[:3].sum()
+    for _ in range(100):
+        found = question_shares(margin(crowd(truth, 4_000, rng, channels_of()), 1), skippable=True)
+        assert len(found.share) == 3
+        assert found.share.sum() == pytest.approx(1)
+        assert (found.all_low <= found.low).all()
+        assert (found.high <= found.all_high).all()
+        held += int(((found.all_low <= true) & (true <= found.all_high)).all())
+    # 100 crowds at 95% or more: 5 standard deviations below is 84.
+    assert held >= 84
+
+
+def test_centring_leaves_no_margins_and_shrinking_no_noise() -> None:
+    rng = np.random.default_rng(8)
+    tables = rng.normal(size=(5, 6, 4))
+    inside = centred(tables)
+    a, b = (np.eye(k) - 1 / k for k in (6, 4))
+    assert np.allclose(inside, a @ tables @ b)
+    s = np.linalg.svd(shrunk(tables[0], 1.5), compute_uv=False)
+    assert np.allclose(s, np.sqrt(np.maximum(np.linalg.svd(tables[0], compute_uv=False) ** 2 - 1.5**2, 0)))
+    assert not shrunk(tables[0], 1e6).any()
+
+
+def test_a_fitted_table_has_its_margins_and_its_odds() -> None:
+    rng = np.random.default_rng(9)
+    table, rows, columns = rng.dirichlet(np.full(20, 2.0)).reshape(5, 4), rng.dirichlet(np.ones(5)), np.eye(4)[0] / 2
+    columns = columns + 1 / 8
+    found = fitted(table, rows, columns)
+    assert np.allclose(found.sum(axis=1), rows, atol=1e-8)
+    assert np.allclose(found.sum(axis=0), columns, atol=1e-8)
+    odds = [t[0, 0] * t[3, 2] / (t[0, 2] * t[3, 0]) for t in (found, table)]
+    assert odds[0] == pytest.approx(odds[1])
+    nobody = fitted(table - 0.04, np.array([0, 0.5, 0.5, 0, 0]), columns)
+    assert not nobody[[0, 3, 4]].any()
+    assert nobody.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("crowds", "most"), [(60, 9), pytest.param(400, 30, marks=pytest.mark.long)])
+def test_an_association_is_seldom_found_where_there_is_none(crowds: int, most: int) -> None:
+    rng, found = np.random.default_rng(10), dict.fromkeys(PAIRS, 0)
+    for _ in range(crowds):
+        views = crowd(unrelated(), 2_000, rng, channels_of())
+        for pair in PAIRS:
+            found[pair] += cross(views, *pair).association.significant
+    assert max(found.values()) <= most, found
+
+
+def related() -> Floats:
+    """(3, 4, 2) a law in which each question says something of each other."""
+    law = unrelated()
+    law[0, 0] += 0.15
+    law[1, :, 1] += 0.1
+    return np.asarray(law / law.sum())
+
+
+@pytest.mark.parametrize(("crowds", "least"), [(60, 52), pytest.param(400, 372, marks=pytest.mark.long)])
+def test_intervals_of_all_cells_hold_together(crowds: int, least: int) -> None:
+    rng, held, truth = np.random.default_rng(11), dict.fromkeys(PAIRS, 0), related()
+    for _ in range(crowds):
+        views = crowd(truth, 2_000, rng, channels_of())
+        for pair in PAIRS:
+            table = truth.sum(axis=3 - sum(pair)).ravel()
+            cells = cross(views, *pair).cells()
+            held[pair] += int(((cells.all_low <= table) & (table <= cells.all_high)).all())
+    assert min(held.values()) >= least, held
+
+
+def test_a_table_is_nearer_than_its_raw_shares_and_than_no_association() -> None:
+    rng, truth = np.random.default_rng(12), related()
+    table = truth.sum(axis=2)
+    off: list[tuple[float, ...]] = []
+    for _ in range(20):
+        found = cross(crowd(truth, 50_000, rng, channels_of(2 * NANONATS)), 0, 1)
+        assert found.association.significant
+        assert found.association.p_value == 1 / 200
+        assert np.allclose(found.share.sum(axis=1), found.rows.share, atol=1e-6)
+        assert np.allclose(found.share.sum(axis=0), found.columns.share, atol=1e-6)
+        off.append(tuple(np.abs(each - table).sum() for each in (found.share, found.raw, found.unrelated)))
+    mine, raw, none = np.mean(off, axis=0)
+    assert mine < raw
+    assert mine < none / 2
+
+
+def test_shares_within_a_row_are_of_its_people() -> None:
+    rng, truth, held = np.random.default_rng(13), related(), 0
+    table = truth.sum(axis=2)
+    true = table[0, :3] / table[0, :3].sum()
+    for _ in range(100):
+        found = cross(crowd(truth, 20_000, rng, channels_of()), 0, 1)
+        row = found.within(0, skippable=(False, True))
+        held += int(((row.all_low <= true) & (true <= row.all_high)).all())
+        assert row.share.sum() == pytest.approx(1)
+        assert np.allclose(row.share, found.share[0, :3] / found.share[0, :3].sum())
+    assert held >= 84  # 95 expected at least, less 5 standard deviations
+
+
+def test_cells_leave_out_who_skipped_either_question() -> None:
+    found = cross(crowd(related(), 20_000, np.random.default_rng(14), channels_of()), 0, 1)
+    cells = found.cells(skippable=(True, True))
+    assert len(cells.share) == 2 * 3
+    assert cells.share.sum() == pytest.approx(1)
+    assert cells.raw.sum() == pytest.approx(1)
+    assert (cells.low <= cells.raw.clip(0, 1)).all()
+    assert (cells.raw.clip(0, 1) <= cells.high).all()
+
+
+def test_the_same_counts_have_the_same_test() -> None:
+    one, other = (cross(crowd(related(), 900, np.random.default_rng(15), channels_of()), 0, 2) for _ in range(2))
+    assert one.association == other.association
+
+
+def test_what_nobody_was_asked_has_no_estimate() -> None:
+    views = crowd(unrelated(), 500, np.random.default_rng(16), {(0, 1): projective(12, NANONATS)})
+    with pytest.raises(NotAsked, match="both"):
+        cross(views, 0, 2)
+    with pytest.raises(NotAsked):
+        margin(views, 2)
+    with pytest.raises(ValueError, match="earlier"):
+        cross(views, 1, 0)
