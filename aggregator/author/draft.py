@@ -23,7 +23,7 @@ from aggregator.author.domain_section import domain_of
 from aggregator.author.privacy_section import notion_of, part_of
 from aggregator.author.study_section import addresses_of, translations_of
 from aggregator.author.toml_section import DraftError, Section, count, finite, normalised
-from aggregator.author.views_section import views_of
+from aggregator.author.views_section import DEVICES, views_of
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import Decoder
 from aggregator.families.mechanism import REPORTS, Question
@@ -109,9 +109,11 @@ def read_classes(path: Path) -> tuple[tuple[str, ...], Sequence[Channel]] | None
     return names, class_channels(channel, len(names))
 
 
-def read_views(path: Path) -> tuple[Domain, tuple[View, ...]] | None:
+def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View, ...]] | None:
     """The domain and the views of the draft at ``path``; None where it has no ``[views]``.
 
+    Args:
+        expected: the number of devices that shares are made for, where the draft says none.
     Raises:
         DraftError, BadData
     """
@@ -121,7 +123,7 @@ def read_views(path: Path) -> tuple[Domain, tuple[View, ...]] | None:
     question = _whole_question(document, path.parent)
     top = Section("", document)
     mechanism = Section("mechanism", top.take("mechanism", dict, "a table of its own", {}))
-    return question.domain, _views(top, mechanism, question, path.parent)[1]
+    return question.domain, _views(top, mechanism, question, path.parent, expected)[1]
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -228,14 +230,16 @@ def _for_goal(question: Question, goal: str, reports: int) -> Question:
     return dataclasses.replace(question, goal=goal, reports=reports)
 
 
-def _views(top: Section, mechanism: Section, question: Question, folder: Path) -> tuple[str, tuple[View, ...]]:
+def _views(
+    top: Section, mechanism: Section, question: Question, folder: Path, expected: int = DEVICES
+) -> tuple[str, tuple[View, ...]]:
     """The names of the mechanisms, and the views: one of the answer as it is, where the draft has no ``[views]``."""
     if "views" not in top:
         name, channel = _mechanism(mechanism, question)
         return name, plain_views(channel)
     section = Section("views", top.take("views", dict, "a table of its own"))
     question = dataclasses.replace(question, goal="")  # every view is read value by value
-    return views_of(section, _name_of(mechanism), question, folder)
+    return views_of(section, _name_of(mechanism), question, folder, expected)
 
 
 def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -44,11 +44,14 @@ T = TypeVar("T", int, str)
 _SHARE = "a whole number, or a pair of it and a share of the devices, such as [25, 0.2]"
 
 
-def views_of(section: Section, mechanism: str, question: Question, folder: Path) -> tuple[str, tuple[View, ...]]:
+def views_of(
+    section: Section, mechanism: str, question: Question, folder: Path, expected: int = DEVICES
+) -> tuple[str, tuple[View, ...]]:
     """Return the names of the mechanisms and the views of ``[views]``, the coarsest first.
 
     Args:
         mechanism: the name of one that makes all channels, or ``auto`` for the best for each.
+        expected: the number of devices that shares are made for, where the section has no ``devices``.
         question: what the campaign asks and keeps.
         folder: where files that the draft names are looked for.
     Raises:
@@ -60,7 +63,7 @@ def views_of(section: Section, mechanism: str, question: Question, folder: Path)
             "has another notion asks everybody for the answer as it is"
         )
     asked = sorted(_asked(section, question.domain, folder), key=lambda one: one[0].inputs(question.domain))
-    devices = count(section, "devices", DEVICES)
+    devices = count(section, "devices", expected)
     section.done()
     maps, shares = [map_ for map_, _ in asked], [share for _, share in asked]
     _require_nested(maps, question.domain)

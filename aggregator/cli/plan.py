@@ -10,6 +10,7 @@ import click
 
 from aggregator.author.draft import read_classes, read_question, read_views
 from aggregator.author.privacy_section import prior_weights
+from aggregator.author.views_section import DEVICES
 from aggregator.cli import options, shell
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.error import worths_of
@@ -20,7 +21,7 @@ from aggregator.inspection import view_name
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.plan import CURVE, curve
 from aggregator.planner.plan import plan as plan_of
-from aggregator.present.listing import plan_table
+from aggregator.present.listing import plan_table, plan_views_table
 from protocol import exact
 from protocol.domain import MAX_VALUES, Values
 from protocol.notions import Block, HighLow, Information, Ldp, Notion
@@ -47,6 +48,7 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
     "--error", "wanted", type=options.Number(min=1e-9), multiple=True, default=(0.01,), show_default=True,
     help="A standard error of one share to reach; may be given several times.",
 )  # fmt: skip
+@click.option("--all", "all_of_them", is_flag=True, help="List the mechanisms that do not serve too, and why not.")
 @options.plot("Draw the error of each mechanism against epsilon")
 @shell.as_json
 def plan(
@@ -59,13 +61,15 @@ def plan(
     prior: Path | None,
     bits: int | None,
     wanted: tuple[float, ...],
+    all_of_them: bool,
     plot: Path | None,
     as_json: bool,
 ) -> None:
     """Set every mechanism for a question side by side: exact expected error, bits, people needed, and the choice.
 
     The question is a DRAFT (its mechanism is not looked at), or --values and --epsilon with one of --sensitive,
-    --blocks and --prior. What is chosen is what `name = "auto"` takes.
+    --blocks and --prior. What is chosen is what `name = "auto"` takes. Where a draft's [views] leave the shares to the
+    planner and say no number of devices, they are made for as many as --reports.
     """
     if (draft is None) == (size is None):
         raise click.UsageError("name a draft, or give --values and --epsilon")
@@ -81,7 +85,7 @@ def plan(
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
         rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
     classes = None if draft is None else _classes(draft, reports)
-    views = [] if draft is None else _views(draft, reports)
+    views = [] if draft is None else _views(draft, reports, reports)
     if as_json:
         told = rows.as_json()
         if classes is not None:
@@ -90,13 +94,14 @@ def plan(
             told[0]["views"] = views
         shell.print_json(told)
     else:
-        shell.console().print(plan_table(rows, question, reports))
-        for place, view in enumerate(views):
-            shell.say(
-                f"View {place}, {view['share']:.1%} of the devices: {view['view']}, {view['family']}"
-                + ("" if view["se"] is None else f", standard error {view['se']:.3g} from its own reports")
-                + ("" if view["se"] is None else f", a report counts for {view['people_per_report']:.3g} people")
-            )
+        shell.console().print(plan_table(rows, question, reports, unsuited=all_of_them))
+        if draft is not None and views:
+            shell.console().print(plan_views_table(views))
+            if reports != DEVICES and _views(draft, reports, DEVICES) != views:
+                shell.say(
+                    f"The shares are made for {reports:,} devices. `campaign` makes them for {DEVICES:,} where the "
+                    f"draft says no number: to sign these, write devices = {reports} under [views]."
+                )
         if classes is not None:
             shell.say(
                 f"The draft has classes: {', '.join(classes['names'])}. With as many reports of each, the standard "
@@ -115,9 +120,13 @@ def plan(
         shell.warn(f"{plot}  drawn")
 
 
-def _views(draft: Path, reports: int) -> list[dict[str, Any]]:
-    """What each view of the draft would be, and its standard error from its own reports; empty without views."""
-    found = read_views(draft)
+def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
+    """What each view of the draft would be, and its standard error from its own reports; empty without views.
+
+    Args:
+        expected: the number of devices that shares are made for, where the draft says none.
+    """
+    found = read_views(draft, expected)
     if found is None:
         return []
     domain, views = found

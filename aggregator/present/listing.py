@@ -10,8 +10,9 @@ import datetime
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -171,8 +172,12 @@ def _surveyed(audit: Audit) -> list[tuple[str, str]]:
     return rows
 
 
-def plan_table(rows: Sequence[PlanRow], question: Question, reports: int) -> Table:
-    """Every mechanism that serves a question, the chosen one first, and below why the others do not."""
+def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, unsuited: bool = False) -> Table:
+    """Every mechanism that serves a question, the chosen one first.
+
+    Args:
+        unsuited: the caption says of each other mechanism why it does not serve; else how many they are.
+    """
     lip = isinstance(question.notion, Information)
     wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
     people = [f"people for {error:g}" for error in wanted]
@@ -185,7 +190,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int) -> Tab
         title=f"{_size(question)}, {question.notion.name} at {exact.nats(question.notion.level):g} nats, "
         f"{reports:,} reports",
         title_justify="left",
-        caption=Text(_unsuited(rows)),
+        caption=Text(_unsuited(rows) if unsuited else _left_out(rows)),
         caption_justify="left",
     )
     for name in headings:
@@ -222,6 +227,32 @@ def _unsuited(rows: Sequence[PlanRow]) -> str:
     return "\n".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
 
 
+def _left_out(rows: Sequence[PlanRow]) -> str:
+    """How many mechanisms do not serve."""
+    number = sum(row.candidate is None for row in rows)
+    return (
+        f"{number:,} more {'does' if number == 1 else 'do'} not serve this question: --all says why" if number else ""
+    )
+
+
+def plan_views_table(views: Sequence[Mapping[str, Any]]) -> Table:
+    """What each view of a draft would be, a row a view.
+
+    Args:
+        views: with the keys of ``views`` in the JSON of a plan.
+    """
+    table = Table(box=None, pad_edge=False, title="\nViews, each estimated from its own reports", title_justify="left")
+    for name in ("view", "devices", "bits", "standard error", "people a report"):
+        table.add_column(name, justify="right")
+    for name in ("mechanism", "asked for"):
+        table.add_column(name)
+    for place, view in enumerate(views):
+        numbers = ["-" if view[name] is None else f"{view[name]:.3g}" for name in ("se", "people_per_report")]
+        cells = [f"{place}", f"{view['share']:.1%}", f"{view['output_bits']:,}", *numbers, view["family"], view["view"]]
+        table.add_row(*map(Text, cells))
+    return table
+
+
 def release_table(release: Release) -> Table:
     """How rare the rarest rows of a release are."""
 
@@ -246,8 +277,8 @@ def ingest_table(result: IngestResult) -> Table:
     return _pairs(rows)
 
 
-def status_table(rows: Sequence[CampaignStatus]) -> Table:
-    """What a study holds, a row a campaign."""
+def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
+    """What a study holds, a row a campaign; below, the views of each campaign with several."""
     table = Table(box=None, pad_edge=False, title_justify="left")
     for name in ("campaign", "title", "open", "keys", "reports", "periods", "refused"):
         table.add_column(name, justify="right" if name in ("keys", "reports", "periods", "refused") else "left")
@@ -259,9 +290,19 @@ def status_table(rows: Sequence[CampaignStatus]) -> Table:
             dates += f", closed early on {_day(row.closed_early)}"
         cells = (row.name, row.title, dates, keys, f"{row.reports:,}", str(len(row.periods)), refused)
         table.add_row(*map(Text, cells))
-        for place, view in enumerate(row.views):
-            share = f"{view.devices:,} devices, {view.share:.1%} of all expected"
-            table.add_row(*map(Text, ("", f"view {place}: {view.name}", "", "", share, "", "")))
+    return Group(table, *(_views_counted(row) for row in rows if row.views))
+
+
+def _views_counted(row: CampaignStatus) -> Table:
+    """How many devices each view of a campaign has, beside the number expected."""
+    table = Table(box=None, pad_edge=False, title=Text(f"\nViews of {row.name}"), title_justify="left")
+    for name in ("view", "devices", "expected"):
+        table.add_column(name, justify="right")
+    table.add_column("asked for")
+    total = sum(view.devices for view in row.views)
+    for place, view in enumerate(row.views):
+        expected = f"{view.share * total:,.0f} ({view.share:.1%})"
+        table.add_row(*map(Text, (f"{place}", f"{view.devices:,}", expected, view.name)))
     return table
 
 

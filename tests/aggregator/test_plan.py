@@ -238,6 +238,17 @@ def test_the_command_says_what_scripts_were_promised():
     assert rows[0]["people_for"]["0.02"] > 100
 
 
+def test_mechanisms_that_do_not_serve_are_listed_on_request():
+    """The text counts them, and --all names each with its reason; the JSON has them always."""
+    words = ("plan", "--values", 16, "--epsilon", 1)
+    others = [row["mechanism"] for row in json.loads(run(*words, "--json").output) if not row["serves"]]
+    short, long = run(*words).stdout, run(*words, "--all").stdout
+    assert f"{len(others)} more do not serve" in short
+    assert "it is made for" not in short
+    assert others
+    assert all(name in long for name in others)
+
+
 def test_the_command_draws_its_curve(tmp_path):
     """`plan --plot` writes a picture, and the table names the choice."""
     shown = run("plan", "--values", 8, "--epsilon", 1, "--sensitive", 3, "--plot", tmp_path / "plan.png")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from scipy import stats
 
 from aggregator.anonymity import judge_views
@@ -28,6 +30,7 @@ from aggregator.intake import columns
 from aggregator.intake.compact import compact
 from aggregator.intake.ingest import ingest
 from aggregator.intake.signatures import verifier
+from aggregator.present.listing import status_table
 from aggregator.present.tallies import tallies_table
 from aggregator.receive.receipts import CountedQuery
 from aggregator.receive.view import StudySnapshot
@@ -309,6 +312,22 @@ def test_chosen_keys_are_seen(tmp_path):
     assert status.warnings[0] in estimate(signed, study.tally(signed)).warnings
     assert "chosen for their view" in status.warnings[0]
     assert status.as_json()["views"][2]["view"] == "the answer as it is"
+
+
+def test_a_status_has_a_line_for_each_view(tmp_path):
+    """On 80 columns each view has one line, with its devices, the number expected and what they are asked for."""
+    study, _, sent = filled(tmp_path, 1)
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(status_table(study.status(NOW)))
+    text = console.export_text()
+    devices = Counter(view for _, view in {(number, view) for (number, _), (view, _) in sent.items()})
+    for place, view in enumerate(study.status(NOW)[0].views):
+        expected = f"{devices.total() * WEIGHTS[place] / 10:,.0f}"
+        (line,) = [
+            line for line in text.splitlines() if line.split()[:3] == [f"{place}", f"{devices[place]}", expected]
+        ]
+        assert line.rstrip().endswith(view.name)
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_reports_are_alike_where_view_and_output_are():

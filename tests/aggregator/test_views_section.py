@@ -126,3 +126,28 @@ def test_the_plan_lists_the_views(tmp_path):
     assert [view["share"] for view in views] == [0.25, 0.75]
     assert [view["values"] for view in views] == [24, 600]
     assert all(view["se"] > 0 and view["people_per_report"] > 1 for view in views)
+
+
+def test_the_plan_makes_shares_for_the_reports_it_is_asked_about(tmp_path):
+    """Without ``devices`` in the draft the shares are those for --reports, and the text names the line that signs them;
+    with ``devices`` they are the draft's."""
+    draft = tmp_path / "map.toml"
+
+    def planned(section, *words):
+        draft.write_text(f'{DRAFT}[views]\nresolutions = "auto"\n{section}')
+        result = CliRunner().invoke(halftruth, ["plan", str(draft), *words])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def shares(section):
+        return [view["share"] for view in json.loads(planned(section, "--reports", "1000", "--json"))[0]["views"]]
+
+    def signed(devices):
+        weights = [view.weight for view in read(f'resolutions = "auto"\ndevices = {devices}').views]
+        return [weight / sum(weights) for weight in weights]
+
+    assert signed(1000) != signed(10**7)
+    assert shares("") == signed(1000)
+    assert shares("devices = 10000000") == signed(10**7)
+    assert "devices = 1000 under [views]" in planned("", "--reports", "1000").replace("\n", " ")
+    assert "under [views]" not in planned("devices = 1000", "--reports", "1000")
