@@ -191,7 +191,12 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "your class is chosen by, which never leaves",
     )
     answer = campaign(command("answer", commands.answer, "draw, charge, sign and queue one answer"))
-    answer.add_argument("value", metavar="VALUE", help="the answer; - reads it from standard input")
+    answer.add_argument(
+        "value",
+        metavar="VALUE",
+        nargs="+",
+        help="the answer, or name=answer for each question of a form; - reads it from standard input",
+    )
     answer.add_argument(
         "--reading",
         type=int,
@@ -232,12 +237,12 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         command("preview", commands.preview, "what would leave, and what it could tell; nothing is drawn")
     )
     preview.add_argument(
-        "value", metavar="VALUE", nargs="?", help="an answer to preview; - reads it from standard input"
+        "value", metavar="VALUE", nargs="*", help="an answer to preview; - reads it from standard input"
     )
     exposed = campaign(
         command("exposure", commands.exposure, "what all reports about the same values told together, at most")
     )
-    exposed.add_argument("value", metavar="VALUE", nargs="?", help="one value, or where it is worst; - reads it")
+    exposed.add_argument("value", metavar="VALUE", nargs="*", help="one value, or where it is worst; - reads it")
     audited = command("audit", commands.audit, "the levels of a campaign under every notion, from its own integers")
     audited.add_argument("campaign", metavar="ID|FILE", help="a joined campaign's id, or a campaign file of anybody's")
     forget = command(

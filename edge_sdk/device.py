@@ -267,6 +267,8 @@ class Device:
 
     def _told(self, joined: Joined, language: str | None = None) -> Terms:
         terms = joined.terms if language is None else joined.terms_in(language)
+        if terms.questions and not self.consented(joined.signed.id):
+            terms = replace(terms, map=None)
         campaigns, campaign_id = self.records.campaigns, joined.signed.id
         closed, addresses = campaigns.closed_early(campaign_id), self.addresses(campaign_id)
         return replace(terms, addresses=addresses, closed_early=closed)
@@ -383,7 +385,9 @@ class Device:
                 was passed over is not gone back to. None is the next one, and in a campaign of one answer a period
                 always reading 0.
         Raises:
-            NotInDomain: the question does not allow this value. The text does not repeat it.
+            NotInDomain: the question does not allow this value. The text does not repeat it. Of a form the value is a
+                mapping from the names of the questions that this device is asked (``Terms.asked_names``) to answers;
+                one that is missing and cannot be skipped is named, and so is one that is not asked.
             OutsideSchedule: the campaign is not open (``NotOpen`` before it opens, ``ClosedEarly`` once its author
                 closed it), or the clock went back before
                 the consent or the latest report of a transcript.

@@ -17,7 +17,7 @@ from edge_sdk.campaigns.role import priors_of
 from edge_sdk.device import Device
 from protocol import keys
 from protocol.campaign import require_campaign
-from protocol.domain import Buckets, Grid, Items, NumberRange
+from protocol.domain import Buckets, Form, Grid, Items, NumberRange
 from protocol.envelope import decode
 from protocol.errors import CampaignError
 from protocol.views import Identity
@@ -86,9 +86,12 @@ def question(device: Device, campaign_id: bytes, language: str | None = None) ->
         language: of the person, as of ``Device.terms``.
     Raises:
         UnknownCampaign
+        CampaignError: a form, which has no one question: ``Terms.questions`` has them.
     """
     campaign = device.campaign(campaign_id)
     domain = campaign.domain
+    if isinstance(domain, Form):
+        raise CampaignError(f"{campaign.title!r} is a form of several questions, which cannot be answered here yet")
     if isinstance(domain, Grid):
         return AnswerChoices(
             domain.kind, domain.size, (), (), domain.south, domain.north, domain.west, domain.east, domain.step

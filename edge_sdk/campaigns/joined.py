@@ -91,7 +91,8 @@ class Joined:
         Raises:
             NotInDomain
         """
-        return self.map.input(self.campaign.domain, self.campaign.domain.index(value, dither))
+        domain = self.campaign.domain
+        return self.map.input(domain, self.map.index(domain, value, dither))
 
     def label(self, x: int) -> str:
         """The name of the view's input ``x``; that of the answer itself where the view is of the answer as it is."""

@@ -5,15 +5,15 @@ Everything here is computed from the signed campaign, in words and nats; nothing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from protocol import exact
 from protocol.address import host_of
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import Dates, Domain, Grid, Line
+from protocol.domain import Dates, Domain, Form, Grid, Line
 from protocol.notions import Certificate, OwnPrior, Promise
 from protocol.texts import Texts
-from protocol.views import Map, is_plain
+from protocol.views import Map, Questions, is_plain
 from protocol.views.sentences import asked
 
 MOST_LISTED = 512
@@ -46,6 +46,25 @@ class ClassTerms:
 
 
 @dataclass(frozen=True)
+class QuestionTerms:
+    """One question of a form.
+
+    Attributes:
+        name: by which it is answered.
+        text: what the person is asked.
+        answers: what can be answered, in plain words.
+        values: the possible answers in order, where there are at most ``MOST_LISTED``; else empty.
+        skippable: whether it may be left out.
+    """
+
+    name: str
+    text: str
+    answers: str
+    values: tuple[str, ...]
+    skippable: bool
+
+
+@dataclass(frozen=True)
 class Terms:
     """A campaign as the person sees it.
 
@@ -70,11 +89,13 @@ class Terms:
         answers: what can be answered, in plain words.
         views: how many views of the answer devices are asked for; 1 where all are asked for the same.
         map: what this device's view makes of an answer; None where all devices are asked for the answer as it is.
-            ``asked`` says it in English.
+            ``asked`` says it in English. Of a form it is None until the person agreed: who refused because of the
+            questions that they are asked would tell something.
         domain: what can be answered, as the campaign has it.
         values: the possible answers in order, as one answers with them, where there are at most ``MOST_LISTED``; else
             empty.
         shown: the same in the language of the terms.
+        questions: those of a form, all of them; empty where one thing is asked.
         classes: the classes of people, one of which the person agrees as; empty where all are treated alike. Before
             they name one, the costs are those of the class where they are highest.
         member_of: the person's class, once they have named it.
@@ -107,6 +128,7 @@ class Terms:
     map: Map | None
     values: tuple[str, ...]
     shown: tuple[str, ...]
+    questions: tuple[QuestionTerms, ...]
     classes: tuple[ClassTerms, ...]
     member_of: str | None
     declares_prior: bool
@@ -135,6 +157,11 @@ class Terms:
     def asked_in(self, language: str) -> str:
         """The same in one of the languages of ``protocol.views.sentences``."""
         return "" if self.map is None else asked(self.map, self.domain, self.views, language)
+
+    @property
+    def asked_names(self) -> tuple[str, ...]:
+        """The names of the questions of a form that this device is asked; empty until the person agreed."""
+        return tuple(one.name for one in self.map.asked(self.domain)) if isinstance(self.map, Questions) else ()
 
     @property
     def worst_case(self) -> float:
@@ -172,6 +199,8 @@ class Terms:
             **({"asked": self.asked} if self.asked else {}),
             "values": list(self.values),
             "shown": list(self.shown),
+            **({"questions": [asdict(one) for one in self.questions]} if self.questions else {}),
+            **({"asked_names": list(self.asked_names)} if self.asked_names else {}),
             "classes": [
                 {
                     "name": one.name,
@@ -208,7 +237,7 @@ class Terms:
             certificate, map_ = campaign.certificate, campaign.views[view].map
             cost, worst = max(found.cost for found in campaign.view_certificates), campaign.worst_case
         said = campaign.texts(language)
-        listed = range(campaign.domain.size) if campaign.domain.size <= MOST_LISTED else ()
+        listed = range(campaign.domain.size) if _is_listed(campaign.domain) else ()
         return cls(
             signed.id,
             said.language,
@@ -236,6 +265,7 @@ class Terms:
             map_,
             tuple(campaign.domain.label(x) for x in listed),
             tuple(said.labels[x] if x < len(said.labels) else campaign.domain.label(x) for x in listed),
+            _questions(campaign.domain),
             _classes(campaign, said),
             None if place is None else campaign.classes[place],
             isinstance(campaign.notion, OwnPrior),
@@ -257,7 +287,29 @@ def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:
     )
 
 
+def _questions(domain: Domain) -> tuple[QuestionTerms, ...]:
+    if not isinstance(domain, Form):
+        return ()
+    return tuple(
+        QuestionTerms(
+            one.name,
+            one.text,
+            _answers(one.domain),
+            tuple(map(one.label, range(one.size))) if one.size <= MOST_LISTED else (),
+            one.skippable,
+        )
+        for one in domain.questions
+    )
+
+
+def _is_listed(domain: Domain) -> bool:
+    """Whether the answers are few enough to list; those of a form are listed by question."""
+    return not isinstance(domain, Form) and domain.size <= MOST_LISTED
+
+
 def _answers(domain: Domain) -> str:
+    if isinstance(domain, Form):
+        return f"A form of {len(domain.questions)} questions, of which each device is asked one or two: name=answer."
     if isinstance(domain, Grid):
         return (
             f"A position, rounded to one of {domain.size} cells of {domain.step / 10**6:g} degrees: latitude,longitude."

@@ -27,6 +27,7 @@ from protocol.errors import HalftruthError
 
 if TYPE_CHECKING:  # loaded when needed
     from edge_sdk.transport.upload import Sent
+    from protocol.domain import Answer
 
 MOST_NOTICE_BYTES = 1024
 MOST_CAMPAIGN_BYTES = 2**20 + 1024
@@ -110,6 +111,7 @@ def consent(options: argparse.Namespace) -> Printed:
             "reserved": exact.nats(device.records.member(campaign_id).commitment.worst_case),
             "remaining": budget.remaining,
             "enrolment": terms.enrolment,
+            **({"asked": terms.asked} if terms.asked else {}),
         }
         if terms.member_of is not None:
             printed["class"] = terms.member_of
@@ -119,10 +121,10 @@ def consent(options: argparse.Namespace) -> Printed:
 
 
 def answer(options: argparse.Namespace) -> Printed:
-    """``answer ID VALUE``: the place of the report, and its cost."""
+    """``answer ID VALUE...``: the place of the report, and its cost."""
     with Device.open(options.store) as device:
         campaign_id = _find(device, options.id)
-        value = device.parse(campaign_id, _value(options.value))
+        value = _answer(device, campaign_id, options.value)
         most = device.terms(campaign_id).answers_per_period
         if options.reading is not None and not 0 <= options.reading < most:
             raise Usage(f"the campaign's readings of a period are 0 to {most - 1}")
@@ -299,10 +301,10 @@ def ledger(options: argparse.Namespace) -> Printed:
 
 
 def preview(options: argparse.Namespace) -> Printed:
-    """``preview ID [VALUE]``: what would leave, and what it could tell."""
+    """``preview ID [VALUE...]``: what would leave, and what it could tell."""
     with Device.open(options.store) as device:
         campaign_id = _find(device, options.id)
-        value = None if options.value is None else device.parse(campaign_id, _value(options.value))
+        value = _answer(device, campaign_id, options.value) if options.value else None
         preview, terms = device.preview(campaign_id, value), device.terms(campaign_id)
         return {
             "campaign": campaign_id.hex(),
@@ -320,10 +322,10 @@ def preview(options: argparse.Namespace) -> Printed:
 
 
 def exposure(options: argparse.Namespace) -> Printed:
-    """``exposure ID [VALUE]``: what all reports about the same values told together."""
+    """``exposure ID [VALUE...]``: what all reports about the same values told together."""
     with Device.open(options.store) as device:
         campaign_id = _find(device, options.id)
-        value = None if options.value is None else device.parse(campaign_id, _value(options.value))
+        value = _answer(device, campaign_id, options.value) if options.value else None
         exposure = device.exposure(campaign_id)
         found = exposure.worst if value is None else exposure.about(value)
         return {
@@ -360,7 +362,9 @@ def audit(options: argparse.Namespace) -> Printed:
             raise Usage("there is no such file; for the id of a joined campaign, name the device's --store")
         with Device.open(options.store) as device:
             campaign_id = _find(device, options.campaign)
-            view = device.records.campaigns.find(campaign_id).view
+            # Which questions of a form a device is asked is not shown before the person agreed.
+            shown = device.consented(campaign_id) or not device.terms(campaign_id).questions
+            view = device.records.campaigns.find(campaign_id).view if shown else None
             found = own.audit(device.campaign(campaign_id), device.prior(campaign_id), view)
     views = found.campaign.views
     certificate = found.campaign.certificate
@@ -435,6 +439,17 @@ def _campaign_file(path: Path) -> bytes:
         data = file.read(MOST_CAMPAIGN_BYTES)
     require_campaign(data)
     return data
+
+
+def _answer(device: Device, campaign_id: bytes, words: list[str]) -> Answer:
+    """The answer given; of a form, a word for each question.
+
+    Raises:
+        NotInDomain
+    """
+    if len(words) > 1 and not device.terms(campaign_id).questions:
+        raise Usage("the answers given do not fit: the campaign takes one; quote it where it has blanks")
+    return device.parse(campaign_id, ";".join(map(_value, words)))
 
 
 def _value(text: str) -> str:

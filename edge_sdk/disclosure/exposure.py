@@ -27,7 +27,7 @@ from functools import cached_property
 
 from protocol import exact
 from protocol.channels import Channel, Loss
-from protocol.domain import Answer, Domain
+from protocol.domain import Answer, Domain, Form
 from protocol.levels import Level, structure_of
 from protocol.notions import MinId
 from protocol.views import Identity, Map
@@ -60,12 +60,14 @@ class Law:
         """The inputs of the channel."""
         if isinstance(self.map, Identity):
             return inputs
-        if len(inputs) == domain.size:
+        if inputs == range(domain.size):
             return range(self.map.inputs(domain))
         return sorted({self.map.input(domain, x) for x in inputs})
 
     def _one(self, domain: Domain, inputs: Sequence[int], z: int) -> int:
         """One of ``inputs`` that has the channel's input ``z``."""
+        if inputs == range(domain.size):
+            return self.map.first(domain, z)
         return next(x for x in inputs if self.map.input(domain, x) == z)
 
 
@@ -117,20 +119,28 @@ class Exposure:
         told: by campaign.
         forgotten_nanonats: what campaigns that were forgotten were charged. What these were about is not known any
             more, and none of it is in the other numbers.
+        map: what this device's view makes of an answer, in the campaign that was asked about.
     """
 
     domain: Domain
     dither: bytes = field(repr=False)
     told: tuple[CampaignExposure, ...]
     forgotten_nanonats: int
+    map: Map = field(default_factory=Identity)
 
     def about(self, answer: Answer) -> Level:
         """How many times as likely all that was told is with this answer as with any other, at most.
 
+        Args:
+            answer: of a form, to the questions that this device is asked.
         Raises:
             NotInDomain
         """
-        return self.value(self.domain.index(answer, self.dither))
+        x = self.map.index(self.domain, answer, self.dither)
+        if isinstance(self.domain, Form) and any(law.map != self.map for law in self._draws):
+            # The answer says nothing of the questions that only another campaign asked.
+            return self.worst
+        return self.value(x)
 
     def pair(self, x: int, other: int) -> Level:
         """How many times as likely all that was told is with input ``x`` as with ``other``, at most."""
@@ -188,8 +198,9 @@ class Exposure:
                 return Level(self._sum(first, everything), loss.x, loss.other, loss.y)
             return Level(self._beside)
         steps = sum(structure_of(law.channel).loss_steps for law in self._draws)
-        if len(first) * self.domain.size * steps > MOST_STEPS:
-            return Level(self._sum(first, everything), first[0] if len(first) == 1 else None)
+        # A form may have more inputs than a length can say.
+        if self.domain.size > MOST_STEPS or len(first) * self.domain.size * steps > MOST_STEPS:
+            return Level(self._sum(first, everything), None if first == everything else first[0])
         worst = Level(0)
         for x in first:
             for other in everything:

@@ -14,10 +14,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from edge_sdk.answers.transcripts import as_drawn
+from edge_sdk.campaigns.consent import no_consent
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
 from edge_sdk.disclosure.posterior import Posterior, belief, fits
 from protocol import exact
-from protocol.domain import DITHER_BYTES, Answer
+from protocol.domain import DITHER_BYTES, Answer, Form
 from protocol.errors import CampaignError
 from protocol.notions import MinId
 
@@ -78,6 +79,8 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     """``Device.preview``."""
     joined = records.member(campaign_id)
     campaign = records.campaigns.number(campaign_id)
+    if isinstance(joined.campaign.domain, Form) and records.consents.find(campaign) is None:
+        raise no_consent(joined)  # the numbers would tell which questions this device is asked
     earlier, period = records.transcripts.of(campaign), _period_near(joined.campaign, now)
     if earlier:
         joined = joined.following(earlier, max(period, earlier[-1][0] + 1))
@@ -108,12 +111,13 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
 def exposure(records: Records, campaign_id: bytes) -> Exposure:
     """``Device.exposure``."""
     campaigns = records.campaigns
-    domain = campaigns.find(campaign_id).campaign.domain
+    joined = campaigns.find(campaign_id)
+    domain = joined.campaign.domain
     alike = [known for known in campaigns.ids() if campaigns.find(known).campaign.domain == domain]
     forgotten = records.ledger.forgotten()
     told = tuple(_told(records, known, forgotten.pop(campaigns.number(known), 0)) for known in alike)
     gone = sum(spent for campaign, spent in forgotten.items() if not campaigns.is_joined(campaign))
-    return Exposure(domain, _dither(records, campaigns.number(campaign_id)), told, gone)
+    return Exposure(domain, _dither(records, campaigns.number(campaign_id)), told, gone, joined.map)
 
 
 def transcript(records: Records, campaign_id: bytes) -> Transcript:

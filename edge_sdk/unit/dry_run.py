@@ -64,11 +64,13 @@ def fit(configuration: Configuration, terms: Campaign) -> tuple[int, float, Answ
     """Seconds between two readings, seconds that one may take, and what is answered in place of none.
 
     Raises:
-        ConfigurationRefused: a key that means nothing in this campaign.
+        ConfigurationRefused: a key that means nothing in this campaign; or the campaign is a form.
     """
-    from protocol.domain import Line
+    from protocol.domain import Form, Line
 
     source = configuration.source
+    if isinstance(terms.domain, Form):
+        raise ConfigurationRefused("a form is answered by people, question by question: a unit reads one thing")
     every = configuration.every or max(1, terms.period_seconds // terms.answers_per_period)
     if every > terms.period_seconds:
         raise ConfigurationRefused(

@@ -50,6 +50,10 @@ class Map(ABC):
     def input(self, domain: Domain, x: int) -> int:
         """The view's input for input ``x`` of the domain."""
 
+    def first(self, domain: Domain, z: int) -> int:
+        """The first input of the domain whose input of the view is ``z``."""
+        return next(x for x in range(domain.size) if self.input(domain, x) == z)
+
     @abstractmethod
     def label(self, domain: Domain, z: int) -> str:
         """The name of the view's input ``z``, for people."""
@@ -247,6 +251,11 @@ class Questions(Map):
         for place, question in zip(self.places, self.asked(domain), strict=True):
             z = z * question.size + inputs[place]
         return z
+
+    def first(self, domain: Domain, z: int) -> int:
+        form = form_of(domain)
+        asked = dict(zip(self.places, self.split(domain, z), strict=True))
+        return form.join([asked.get(place, 0) for place in range(len(form.questions))])
 
     def split(self, domain: Domain, z: int) -> tuple[int, ...]:
         """The input of each asked question in the view's input ``z``."""

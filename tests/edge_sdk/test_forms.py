@@ -1,0 +1,239 @@
+"""A device that answers questions of a form (SPEC 4, 7.3, 9)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from math import prod
+
+import pytest
+
+from edge_sdk.__main__ import main
+from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
+from edge_sdk.errors import ConsentMissing
+from edge_sdk.presentation import given, question
+from edge_sdk.unit.config import load
+from edge_sdk.unit.dry_run import plan
+from protocol import envelope
+from protocol.campaign import open_campaign
+from protocol.channels import Table
+from protocol.domain import Form, FormQuestion, Grid, NumberRange, Values
+from protocol.errors import CampaignError, NotInDomain
+from protocol.keys import public_line
+from protocol.report import Report
+from protocol.views import Questions
+from tests.edge_sdk.conftest import AUTHOR, campaign
+from tests.edge_sdk.test_views import dice_of
+
+NAT = 10**9
+FORM = Form((
+    FormQuestion("vote", "Did you vote?", Values(("no", "yes"))),
+    FormQuestion("age", "How old are you?", NumberRange.of(17, 19), skippable=True),
+    FormQuestion("home", "Where do you live?", Grid(0, 10**6, 0, 2 * 10**6, 10**6)),
+))  # fmt: skip
+MAPS = (Questions((0,)), Questions((0, 1)), Questions((1, 2)))
+NAMES = (("vote",), ("vote", "age"), ("age", "home"))
+WHOLE = {"vote": "yes", "age": 18, "home": (0.5, 1.5)}
+each_view = pytest.mark.parametrize("view", range(len(MAPS)))
+
+
+def asking(**changes) -> bytes:
+    return campaign(domain=FORM, maps=MAPS, **changes)
+
+
+@pytest.fixture
+def member(open_device):
+    """Opens a device of a view that agreed to the form; returns it, the campaign's id and its randomness."""
+
+    def make(data: bytes, view: int, **options):
+        dice = dice_of(data, view)
+        device = open_device(urandom=dice, **options)
+        campaign_id = device.join(data).campaign_id
+        device.consent(campaign_id)
+        return device, campaign_id, dice
+
+    return make
+
+
+@each_view
+def test_the_report_is_drawn_for_the_asked_answers_alone(member, view):
+    """For each answer to the asked questions the report carries what Q_j draws for f_j(x), where x is any whole answer
+    with these: for each key the channel is Q_j o f_j (promise 22)."""
+    data = asking()
+    terms = open_campaign(data, [AUTHOR.public]).terms
+    law = terms.views[view]
+    places = MAPS[view].places
+    for x in range(FORM.size):
+        if any(FORM.split(x)[place] for place in range(3) if place not in places):
+            continue  # another answer to what is not asked, which nobody hands over
+        whole = FORM.parse(FORM.label(x))
+        device, campaign_id, dice = member(data, view)
+        sealed = device.answer(campaign_id, {name: whole[name] for name in NAMES[view]}).envelope
+        [y] = Report.decode(envelope.decode(sealed).unverified).outputs(
+            open_campaign(data, [AUTHOR.public]).terms, view
+        )
+        assert y == law.channel.sample(MAPS[view].input(FORM, x), dice.given[-1])
+        [one] = given(device, campaign_id)
+        assert FORM.parse(one.label) == {name: whole[name] for name in NAMES[view]}
+        device.close()
+
+
+@each_view
+def test_the_asked_questions_are_shown_after_consent_alone(open_device, view):
+    """Before the person agreed, the terms are of the whole form, the same for every view, and preview says nothing;
+    after it they name the questions of this device."""
+    data = asking()
+    device = open_device(urandom=dice_of(data, view))
+    terms = device.join(data)
+    campaign_id = terms.campaign_id
+    other = open_device(urandom=dice_of(data, (view + 1) % 3)).join(data)
+    assert terms.as_json() == other.as_json() == device.terms(campaign_id).as_json()
+    assert (terms.map, terms.asked, terms.asked_names) == (None, "", ())
+    assert [one.name for one in terms.questions] == ["vote", "age", "home"]
+    assert terms.questions[1].values == ("17", "18", "19", "skipped")
+    for value in (None, WHOLE):
+        with pytest.raises(ConsentMissing):
+            device.preview(campaign_id, value)
+    device.consent(campaign_id)
+    told = device.terms(campaign_id)
+    assert told.asked_names == NAMES[view]
+    assert ", ".join(NAMES[view]) in told.asked
+    assert told.as_json()["asked_names"] == list(NAMES[view])
+    device.preview(campaign_id)
+    device.forget(campaign_id)
+    assert device.join(data).asked_names == ()
+
+
+@each_view
+def test_what_does_not_fit_the_asked_questions_costs_nothing(member, view):
+    """A question that is not asked, a missing one that cannot be skipped, and an answer outside its domain are refused
+    by the question's name, in every way of answering; nothing is drawn, kept, charged or queued."""
+    device, campaign_id, _ = member(asking(enrolment="enrolled"), view)
+    right = {name: WHOLE[name] for name in NAMES[view]}
+    unasked = next(name for name in WHOLE if name not in NAMES[view])
+    needed = next(name for name in NAMES[view] if name != "age")
+    wrong = [
+        (WHOLE, unasked),
+        ({**right, unasked: None}, unasked),
+        ({name: one for name, one in right.items() if name != needed}, needed),
+        ({**right, needed: None}, needed),
+        ({**right, needed: "s3cret"}, needed),
+        ({**right, "s3cret": 1}, "another name"),
+        ("yes", "mapping"),
+    ]
+    for value, named in wrong:
+        for hand in (device.answer, device.collect, device.preview):
+            with pytest.raises(NotInDomain, match=named) as refused:
+                hand(campaign_id, value)
+            assert "s3cret" not in str(refused.value)
+    assert (device.budget.spent, len(device.outbox), device.prior(campaign_id)) == (0, 0, {})
+    assert device.collected(campaign_id) == 0
+    skipping = {name: one for name, one in right.items() if name != "age"}
+    assert device.answer(campaign_id, skipping).cost == 1.0
+    if "age" in NAMES[view]:
+        assert "age=skipped" in given(device, campaign_id)[0].label
+
+
+@each_view
+def test_exposure_is_of_the_asked_questions(member, clock, view):
+    """What was told is bounded over the inputs of the view; another form's campaign adds its own worst case, whose
+    questions the answer says nothing of."""
+    device, campaign_id, _ = member(asking(), view)
+    right = {name: WHOLE[name] for name in NAMES[view]}
+    device.answer(campaign_id, right)
+    exposure = device.exposure(campaign_id)
+    assert exposure.worst.nanonats == exposure.about(right).nanonats == NAT
+    assert (exposure.worst.x, exposure.worst.other) != (None, None)
+    with pytest.raises(NotInDomain):
+        exposure.about(WHOLE)
+    second = device.join(asking(title="Again")).campaign_id
+    device.consent(second)
+    device.answer(second, {name: WHOLE[name] for name in device.terms(second).asked_names})
+    both = device.exposure(campaign_id)
+    assert NAT <= both.about(right).nanonats <= both.worst.nanonats == 2 * NAT
+
+
+def test_a_form_of_32_questions_is_answered(open_device):
+    """Nothing on the device lists the inputs of a form: 32 numbers of 1,001 values are joined, shown, agreed to,
+    previewed, answered, audited by exposure, and forgotten."""
+    thousand = NumberRange.of(0, 1000)
+    form = Form(tuple(FormQuestion(f"q{place}", "How many?", thousand) for place in range(32)))
+    assert form.size == prod([1001] * 32)
+    maps = (*(Questions((place,)) for place in range(30)), Questions((30, 31)))
+    device = open_device()
+    for data in (campaign(domain=form, maps=maps), campaign("Again", domain=form, maps=maps)):
+        campaign_id = device.join(data).campaign_id
+        device.consent(campaign_id)
+        value = dict.fromkeys(device.terms(campaign_id).asked_names, 7)
+        device.preview(campaign_id, value)
+        device.answer(campaign_id, value)
+        json.dumps(device.terms(campaign_id).as_json())
+        assert device.exposure(campaign_id).about(value).nanonats >= NAT
+        assert device.exposure(campaign_id).worst.nanonats >= NAT
+    device.forget()
+
+
+def test_what_takes_one_answer_refuses_a_form(open_device, tmp_path):
+    """A screen for one answer and a unit say that they cannot answer a form, before anything else is done."""
+    device = open_device()
+    with pytest.raises(CampaignError, match="form of several questions"):
+        question(device, device.join(asking()).campaign_id)
+    (tmp_path / "c.campaign").write_bytes(asking(addresses=("https://study.example",)))
+    (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
+    (tmp_path / "unit.toml").write_text(
+        'campaign = "c.campaign"\ntrust = ["analyst.pub"]\nstore = "store"\nconsent = true\n[budget]\nlifetime = 9.0\n'
+        '[source]\ncommand = ["echo", "vote=yes"]\n[send]\nevery = 7200\n'
+    )
+    with pytest.raises(Exception, match="a form is answered by people"):
+        plan(load(tmp_path / "unit.toml"))
+
+
+def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):
+    """join, terms, consent and answer: a word for each asked question; what does not fit is refused by name with the
+    exit code of bad data, and several words where one answer is asked are wrong usage."""
+    monkeypatch.chdir(tmp_path)
+    opens = int(time.time()) - 60
+    (tmp_path / "form.campaign").write_bytes(asking(opens=opens, level=NAT // 10))
+    (tmp_path / "plain.campaign").write_bytes(campaign(opens=opens, level=NAT // 10))
+    (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["edge_sdk"])
+        capsys.readouterr()
+        code = main(["--store", "store", "--json", *words])
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if out else {}, err
+
+    code, terms, _ = run("join", "form.campaign", "--trust", "analyst.pub")
+    assert code == 0
+    assert "asked" not in terms
+    assert [one["name"] for one in terms["questions"]] == ["vote", "age", "home"]
+    form = terms["campaign"][:8]
+    assert run("answer", form, "vote=yes")[0] == run("preview", form)[0] == 1
+    consented = run("consent", form)[1]
+    names = run("terms", form)[1]["asked_names"]
+    assert all(name in consented["asked"] for name in names)
+    typed = {"vote": "vote=yes", "age": "age=18", "home": "home=0.5,1.5"}
+    words = [typed[name] for name in names]
+    code, _, err = run("answer", form, *typed.values())
+    assert code == 65
+    assert "not asked" in err
+    code, receipt, _ = run("answer", form, *words)
+    assert (code, receipt["cost"]) == (0, 0.1)
+    assert run("preview", form, *words)[1]["cost"] == 0.0
+    assert run("exposure", form, *words)[1]["together"] == 0.1
+    plain = run("join", "plain.campaign", "--trust", "analyst.pub")[1]["campaign"][:8]
+    assert run("answer", plain, "primary", "none")[0] == 2
+
+
+def test_an_answer_bounds_nothing_of_questions_it_does_not_name():
+    """Where another campaign asked another question, exposure about an answer is the worst of any: which answer the
+    person gave there is not in it."""
+    quarter = 2**60
+    law = Law(Questions((1,)), Table(tuple((part * quarter, (4 - part) * quarter) for part in (2, 1, 3, 2))))
+    told = CampaignExposure(b"other", "Another form", FORM, {law: 1})
+    asked = Exposure(FORM, bytes(8), (told,), 0, Questions((0,)))
+    assert asked.value(0).nanonats < asked.worst.nanonats == asked.about({"vote": "no"}).nanonats
+    own = Exposure(FORM, bytes(8), (told,), 0, Questions((1,)))
+    assert own.about({"age": 17}).nanonats == asked.value(0).nanonats
