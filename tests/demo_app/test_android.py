@@ -152,15 +152,20 @@ def test_a_device_works_without_compiled_msgpack(tmp_path: Path) -> None:
 
 
 def test_the_vectors_hold_without_compiled_msgpack(tmp_path: Path) -> None:
-    """Every vector of the protocol holds with msgpack's pure-Python fallback."""
-    tests = [str(ROOT / "tests" / "protocol" / name) for name in ("test_vectors.py", "test_codec.py")]
+    """With msgpack's pure-Python fallback every vector is encoded to the same bytes, and any value decodes to itself.
+
+    Decoding does not use msgpack, so the tests that only decode would say nothing more here.
+    """
+    tests = ["test_vectors.py::test_vectors_are_current", "test_codec.py::test_round_trip"]
+    nodes = [str(ROOT / "tests" / "protocol" / name) for name in tests]
     program = (
         "import sys, msgpack, pytest\n"
         "assert msgpack.Packer.__module__ == 'msgpack.fallback'\n"
-        f"sys.exit(pytest.main(['-n', '0', '-q', '-p', 'no:cacheprovider', '--rootdir', {str(ROOT)!r}, *{tests!r}]))"
+        f"sys.exit(pytest.main(['-n', '0', '-q', '-p', 'no:cacheprovider', '--rootdir', {str(ROOT)!r}, *{nodes!r}]))"
     )
     done = run(program, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("..")
 
 
 def test_the_codec_asks_msgpack_for_what_old_versions_have() -> None:

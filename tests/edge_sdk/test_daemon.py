@@ -857,10 +857,12 @@ def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
     assert done.stdout.splitlines()[-1] == ""
 
 
-@pytest.mark.parametrize("runs", [100, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs", [30, pytest.param(1000, marks=pytest.mark.long)])
 def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
     """After every kill -9: each reading that was on the disk leaves, in its own slot and with one output only; at most
-    one a kill was on the disk and not told of; as many nats are charged as there are outputs kept."""
+    one a kill was on the disk and not told of; as many nats are charged as there are outputs kept.
+
+    Of 30 kills, a fault that one kill in five shows is met with 99.8%; of 1,000, one that a kill in a hundred shows."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.edge_sdk.daemon_run", str(runs), "7", str(tmp_path / "unit")],
         check=True,
