@@ -71,10 +71,8 @@ def show_trend(
     form: ChangeOutput,
 ) -> Trend:
     """Print the estimates of some spans of periods and what has changed; of every period, if no span is named."""
-    spans = _periods_of(study, signed) if asked.spans is None else asked.spans
-    for span in spans:
-        options.require_period(signed.terms, span.last)
-    ends = _ends_of(asked, spans)
+    spans = spans_of(study, signed, asked.spans)
+    ends = ends_of(asked.ends, spans)
     if len(asked.truths) not in (0, 1, len(spans)):
         raise click.UsageError(f"--truth is given once, or once for each of the {len(spans)} spans, in their order")
     with shell.progress("periods", len(spans)) as advance:
@@ -109,14 +107,22 @@ def show_trend(
     return found
 
 
-def _ends_of(asked: Course, spans: Sequence[Span]) -> tuple[Span, Span] | None:
+def spans_of(study: Study, signed: SignedCampaign, asked: list[Span] | None) -> list[Span]:
+    """The spans that --periods names; every period that has reports if it names none."""
+    spans = _periods_of(study, signed) if asked is None else asked
+    for span in spans:
+        options.require_period(signed.terms, span.last)
+    return spans
+
+
+def ends_of(asked: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span] | None:
     """The spans that --between names."""
-    if asked.ends is None:
+    if asked is None:
         return None
     names = ", ".join(span.name for span in spans[:20])
-    if len(asked.ends) != 2 or asked.ends[0] == asked.ends[1] or any(span not in spans for span in asked.ends):
+    if len(asked) != 2 or asked[0] == asked[1] or any(span not in spans for span in asked):
         raise click.UsageError(f"--between names two of the spans, as 0,3; they are: {names}")
-    return asked.ends[0], asked.ends[1]
+    return asked[0], asked[1]
 
 
 def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:

@@ -19,7 +19,7 @@ import click
 from aggregator.author.value_table import read_sheet, stranger
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.ranges import Ranges, estimate_ranges, print_ranges
+from aggregator.cli.ranges import Over, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
@@ -31,6 +31,7 @@ from protocol.errors import NotInDomain
 if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.estimate import query
     from aggregator.estimate.ordered import Ordered
+    from aggregator.estimate.ordered_course import OrderedCourse
     from aggregator.estimate.result import Estimate
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.trend import Trend
@@ -54,7 +55,11 @@ FILES = ("parquet", "geojson")
 @options.plot("Draw the shares with their intervals (a map for grids)")
 @click.option("--report", type=shell.writable, help="Write the page to hand on: one HTML file that stands alone.")
 @click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
-@click.option("--by", type=click.Choice(["period"]), help="An estimate of each period, and what has changed.")
+@click.option(
+    "--by",
+    type=click.Choice(["period", "class"]),
+    help="An estimate of each period, and what has changed. Of quantiles and ranges also of each class.",
+)
 @click.option(
     "--periods", type=options.SpanList(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS"
 )
@@ -124,22 +129,29 @@ def estimate(
     population: int | None,
     forged: int | None,
     engine_name: str,
-) -> Estimate | Trend | query.Answer | Ordered:
+) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse:
     """The distribution behind the reports of CAMPAIGN (its name in the study, or its id).
 
     Shares come with intervals for each value by itself, and for all values together. With --value, --mean, --sum or
     --weights, one number instead. Of numbers, dates and ordered values, --quantiles, --cdf, --bins, --above and
     --between give values and shares of ranges instead, --mean beside them, and --plot draws the distribution function.
+    With --by period or --by class, these of each, and the difference from the first to the last, or of each class from
+    the first.
     With --by period, the course over the periods, and the change from the first to the last, or --between two of them;
     with --steps also from each to the next; with --value, of that value alone. Where fewer devices have answered than
     the campaign waits for, it ends with exit code 75.
     """
     form = "json" if as_json else form
-    ranges = Ranges(quantiles, cdf, bins, above, None if by else between)
-    spans = options.SpanList().convert(between, None, ctx) if by and between is not None else None
+    over_periods = by == "period"
+    ranges = Ranges(quantiles, cdf, bins, above, None if over_periods else between)
+    spans = options.SpanList().convert(between, None, ctx) if over_periods and between is not None else None
+    if by == "class":
+        _require_ranges_by_class(ranges, where)
     if ranges.named:
-        others = [("by", by), ("value", value), ("sum", total), ("weights", weights), ("truth", truth_files)]
+        others = [("value", value), ("steps", steps), ("sum", total), ("weights", weights), ("truth", truth_files)]
         _require_alone(ranges.named[0], [*others, ("report", report), ("forged", forged), ("pool", pool != POOLS[0])])
+        if by is not None and plot is not None:
+            raise click.UsageError("--plot draws ranges of one estimate: leave out --by, or name a --period or --where")
         if form in FILES:
             raise click.UsageError(f"--format {form} is of one whole distribution: leave out --{ranges.named[0]}")
     if form in FILES and (by is not None or mean or total or weights is not None or value is not None):
@@ -154,7 +166,7 @@ def estimate(
         raise click.UsageError("--population goes with --value, --sum or --weights")
     if offset and queries != ["weights"]:
         raise click.UsageError("--offset goes with --weights")
-    if by is None:
+    if not over_periods:
         _require_by_period(periods, steps, truth_files)
     else:
         _require_alone_by_period(queries, period, population, forged)
@@ -171,6 +183,11 @@ def estimate(
         options.require_period(signed.terms, period)
     course: Trend | None = None
     with engine_of(engine_name) as engine:
+        if by is not None and ranges.named:
+            over = Over(by, period, periods, spans)
+            sides = estimate_course(ranges, study, engine, signed, over, mean, method, confidence, name)
+            print_course(sides, form)
+            return sides
         if by is not None:
             truths = [_true_shares(file, signed.terms.domain, signed.terms.classes, name) for file in truth_files]
             one = None if value is None else _one_value(signed.terms.domain, value)
@@ -296,6 +313,16 @@ def _require_alone(range_: str, others: list[tuple[str, object]]) -> None:
     given = [name for name, value in others if value]
     if given:
         raise click.UsageError(f"--{range_} gives ranges of the distribution, and takes no --{given[0]}: ask twice")
+
+
+def _require_ranges_by_class(ranges: Ranges, where: str | None) -> None:
+    if not ranges.named:
+        raise click.UsageError(
+            "--by class goes with --quantiles, --cdf, --bins, --above or --between; shares of one class are those of "
+            "--where class=NAME, and `compare` has the differences of two"
+        )
+    if where is not None:
+        raise click.UsageError("--by class is of all classes, --where of one: leave out one of them")
 
 
 def _require_one_number(queries: list[str], of_all: list[tuple[str, object]]) -> None:

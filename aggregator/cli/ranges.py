@@ -18,8 +18,12 @@ from protocol.domain import Answer, Domain
 from protocol.errors import NotInDomain
 
 if TYPE_CHECKING:  # loaded when an estimate is made
+    from aggregator.engines import Engine
     from aggregator.estimate.ordered import Ordered
+    from aggregator.estimate.ordered_course import OrderedCourse
+    from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
+    from aggregator.study import Study
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,23 @@ class Ranges:
         return parts
 
 
+@dataclass(frozen=True)
+class Over:
+    """What quantiles and ranges are estimated over.
+
+    Attributes:
+        by: ``period`` or ``class``.
+        period: of classes, the only period; everybody's latest answer if None.
+        spans: of periods; every period that has reports if None.
+        ends: two of them, that the difference is between; the first and the last if None.
+    """
+
+    by: str
+    period: int | None
+    spans: list[Span] | None
+    ends: list[Span] | None
+
+
 def estimate_ranges(
     asked: Ranges, signed: SignedCampaign, tally: Tally, mean: bool, method: str | None, level: float, where: str | None
 ) -> Ordered:
@@ -74,6 +95,57 @@ def estimate_ranges(
         )
     except (NotInDomain, NotOrdered) as error:
         raise Failure(str(error), BAD_DATA) from None
+
+
+def estimate_course(
+    asked: Ranges,
+    study: Study,
+    engine: Engine,
+    signed: SignedCampaign,
+    over: Over,
+    mean: bool,
+    method: str | None,
+    level: float,
+    where: str | None,
+) -> OrderedCourse:
+    """Return what was asked, of each period or of each class."""
+    from aggregator.cli.changes import ends_of, spans_of
+    from aggregator.estimate.ordered import NotOrdered
+    from aggregator.estimate.ordered_course import by_class, by_period
+
+    def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
+        return estimate_ranges(asked, side, tally, mean, method, level, name)
+
+    try:
+        if over.by == "class":
+            return by_class(signed, engine.tally(study, signed, over.period), ask)
+        spans = spans_of(study, signed, over.spans)
+        tallies = engine.spans(study, signed, [(span.first, span.last) for span in spans])
+        return by_period(signed, spans, tallies, ask, where=where, ends=ends_of(over.ends, spans))
+    except NotOrdered as error:
+        raise Failure(str(error), BAD_DATA) from None
+
+
+def print_course(course: OrderedCourse, form: str) -> None:
+    """Print what was found of each period or class, and the differences."""
+    from aggregator.present.ordered_course import course_csv, course_tables
+
+    if form == "json":
+        shell.print_json(course.as_json())
+    elif form == "csv":
+        shell.say(course_csv(course).rstrip())
+    else:
+        for table in course_tables(course):
+            shell.console().print(table)
+    few = [side.words for side in course.sides if side.found is None]
+    if few:
+        minimum = course.known[0][1].found.terms.minimum_reports
+        shell.warn(f"Warning: fewer than {minimum:,} devices in {', '.join(few[:5])}: left out")
+    if not course.differences:
+        shell.warn("Warning: only one has enough reports, so there is no difference")
+    for side, found in course.known:
+        for warning in found.warnings:
+            shell.warn(f"Warning: {side.words}: {warning}")
 
 
 def print_ranges(found: Ordered, form: str, plot: Path | None) -> None:

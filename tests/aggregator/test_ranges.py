@@ -107,7 +107,6 @@ def test_every_form_has_the_same_numbers(lib, tmp_path):
         (("--between", "30"), 2),
         (("--between", "30,20"), 65),
         (("--cdf", "--value", "20"), 2),
-        (("--cdf", "--by", "period"), 2),
         (("--cdf", "--format", "parquet"), 2),
         (("--above", "20", "--population", "10"), 2),
     ],

@@ -1,0 +1,281 @@
+"""Quantiles and shares of ranges over the periods of a campaign or by classes of people, and how they differ.
+
+Classes share no device: their intervals are put together by their squares, as in change. Periods share devices, and a
+device repeats its output while its answer stays; how far this correlates two quantiles is not known. The standard
+error of a difference is at most the sum of both, whatever the correlation. So the interval of a difference of periods
+goes from the lower end of the later less the upper end of the earlier to the upper end less the lower end. It is wider
+than need be where the periods share no device (by a factor of 1.4 at most), and never narrower.
+
+One side alone: ordered. How it is printed: present.ordered_course.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aggregator.estimate.classes import within
+from aggregator.estimate.minimum import NotEnough, is_enough
+from aggregator.estimate.ordered import NotOrdered, Ordered, RangeShare, Value
+from aggregator.estimate.span import Span
+from aggregator.estimate.tally import Tally
+from protocol.campaign import SignedCampaign
+from protocol.domain import DITHER_BYTES, Dates, Domain, Line, NumberRange
+
+Ask = Callable[[SignedCampaign, Tally, str | None], Ordered]
+"""Quantiles and ranges of one tally, whose class is named if it is cut down to one."""
+
+
+@dataclass(frozen=True)
+class OrderedSide:
+    """One span of periods, or one class.
+
+    Attributes:
+        name: as it is typed: ``0-3``, or the name of the class.
+        words: as it is read: ``periods 0-3``.
+        reports: outputs counted in it.
+        found: None where they come from fewer devices than the campaign waits for.
+    """
+
+    name: str
+    words: str
+    reports: int
+    found: Ordered | None
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One number of the later side less that of the earlier one.
+
+    Attributes:
+        what: ``quantile``, ``cdf``, ``bin``, ``above``, ``between`` or ``mean``.
+        about: which of them: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
+        difference, low, high: of shares fractions; of quantiles and means in the unit of ``unit_of``.
+    """
+
+    what: str
+    about: Mapping[str, Value]
+    difference: float
+    low: float
+    high: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {**self.about, "difference": self.difference, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class OrderedDifference:
+    """How two sides differ.
+
+    Attributes:
+        before, after: their places among the sides.
+        shifts: of each number that was asked for.
+    """
+
+    before: int
+    after: int
+    shifts: tuple[Shift, ...]
+
+
+@dataclass(frozen=True)
+class OrderedCourse:
+    """Quantiles and ranges of several periods or classes.
+
+    Attributes:
+        by: ``period`` or ``class``.
+        sides: in the order in which they were asked for; one at least has numbers.
+        differences: of periods that between two of them, the first and the last that have numbers if no others were
+            named; of classes that of each from the first. Empty where only one side has numbers.
+    """
+
+    by: str
+    sides: tuple[OrderedSide, ...]
+    differences: tuple[OrderedDifference, ...]
+
+    @property
+    def known(self) -> list[tuple[OrderedSide, Ordered]]:
+        """The sides that have numbers."""
+        return [(side, side.found) for side in self.sides if side.found is not None]
+
+    @property
+    def domain(self) -> Domain:
+        """The values of the campaign."""
+        return self.known[0][1].found.terms.domain
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form: of each side what ``Ordered.as_json`` gives, or its reports alone."""
+        whole = self.known[0][1].found
+        name = "periods" if self.by == "period" else "class"
+        return {
+            "campaign": whole.terms.title,
+            "campaign_id": whole.campaign_id.hex(),
+            "confidence": whole.level,
+            "by": self.by,
+            "sides": [
+                {name: side.name, "reports": side.reports} | ({} if side.found is None else _numbers(side.found))
+                for side in self.sides
+            ],
+            "differences": [
+                {
+                    "from": self.sides[one.before].name,
+                    "to": self.sides[one.after].name,
+                    "unit": unit_of(self.domain),
+                    "values": [{"what": shift.what} | shift.as_json() for shift in one.shifts],
+                }
+                for one in self.differences
+            ],
+        }
+
+
+def _numbers(found: Ordered) -> dict[str, Any]:
+    """What ``Ordered.as_json`` says of one side, and not of the campaign."""
+    return {name: one for name, one in found.as_json().items() if name not in _OF_ALL}
+
+
+_OF_ALL = ("campaign", "campaign_id", "confidence", "class")
+
+
+def unit_of(domain: Domain) -> str:
+    """What a difference of two quantiles is counted in; "" where nothing is said of it."""
+    if isinstance(domain, NumberRange):
+        return domain.unit
+    return "days" if isinstance(domain, Dates) else "" if isinstance(domain, Line) else "values"
+
+
+def by_period(
+    campaign: SignedCampaign,
+    spans: Sequence[Span],
+    tallies: Iterable[Tally],
+    ask: Ask,
+    *,
+    where: str | None = None,
+    ends: tuple[Span, Span] | None = None,
+) -> OrderedCourse:
+    """Return quantiles and ranges of some spans of periods, and the difference between two of them.
+
+    Args:
+        tallies: of each span.
+        where: a class of people, or None for everybody.
+        ends: the two spans that the difference is between; the first and the last with numbers if not given.
+    Raises:
+        NotEnough: no span has as many devices as the campaign waits for, or one of ``ends`` has not.
+        NoSuchClass, NotOrdered, NotInDomain, MethodRefused
+        ValueError: ``ends`` are not two of the spans.
+    """
+    if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
+        raise ValueError("a difference is between two of the spans")
+
+    def sides() -> Iterator[OrderedSide]:
+        for span, tally in zip(spans, tallies, strict=True):
+            signed = campaign
+            if where is not None:
+                terms, tally = within(campaign.terms, tally, where)
+                signed = replace(campaign, terms=terms)
+            yield _side(span.name, span.words, signed, tally, ask, where)
+
+    found = tuple(sides())
+    known = _known(campaign, found)
+    if ends is not None:
+        pair = [spans.index(end) for end in ends]
+        few = [place for place in pair if place not in known]
+        if few:
+            raise NotEnough(
+                f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices, and "
+                f"{found[few[0]].words} has fewer: compare other periods, or take periods together with --periods"
+            )
+    else:
+        pair = [known[0], known[-1]]
+    differences = (_difference(found, pair[0], pair[1], paired=True),) if pair[0] != pair[1] else ()
+    return OrderedCourse("period", found, differences)
+
+
+def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
+    """Return quantiles and ranges of each class, and the difference of each from the first.
+
+    Raises:
+        NotOrdered: the campaign has no classes.
+        NotEnough: no class has as many devices as the campaign waits for.
+        NotInDomain, MethodRefused
+    """
+    names = campaign.terms.classes
+    if not names:
+        raise NotOrdered(f"{campaign.terms.title!r} has no classes of people: leave out --by class")
+    found = []
+    for name in names:
+        terms, part = within(campaign.terms, tally, name)
+        found.append(_side(name, name, replace(campaign, terms=terms), part, ask, name))
+    sides = tuple(found)
+    first, *others = _known(campaign, sides)
+    return OrderedCourse("class", sides, tuple(_difference(sides, first, one, paired=False) for one in others))
+
+
+def _side(name: str, words: str, signed: SignedCampaign, tally: Tally, ask: Ask, where: str | None) -> OrderedSide:
+    found = ask(signed, tally, where) if is_enough(signed.terms, tally) else None
+    return OrderedSide(name, words, tally.reports, found)
+
+
+def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[int]:
+    """The places of the sides that have numbers."""
+    known = [place for place, side in enumerate(sides) if side.found is not None]
+    if not known:
+        raise NotEnough(
+            f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices in each part that is "
+            f"estimated, and the largest has {max(side.reports for side in sides):,} reports: ingest more"
+        )
+    return known
+
+
+def _difference(sides: Sequence[OrderedSide], before: int, after: int, *, paired: bool) -> OrderedDifference:
+    pair = [sides[place].found for place in (before, after)]
+    a, b = (list(_rows(found)) for found in pair if found is not None)
+    shifts = tuple(Shift(*one[:2], *_ends(one[2:], other[2:], paired=paired)) for one, other in zip(a, b, strict=True))
+    return OrderedDifference(before, after, shifts)
+
+
+Row = tuple[str, Mapping[str, Value], float, float, float]
+
+
+def _rows(found: Ordered) -> Iterator[Row]:
+    """Each number that was asked for: what it is, and its estimate, low and high."""
+    domain = found.found.terms.domain
+    for one in found.quantiles:
+        value, low, high = (_number(domain, end) for end in (one.value, one.low, one.high))
+        yield "quantile", {"p": one.p}, value, low, high
+    for point in found.cdf:
+        yield "cdf", {"value": point.value}, point.estimate, point.low, point.high
+    for share in found.bins:
+        yield _range("bin", share)
+    for what, whole in (("above", found.above), ("between", found.between)):
+        if whole is not None:
+            yield _range(what, whole)
+    if found.mean is not None:
+        yield "mean", {}, found.mean.estimate, found.mean.low, found.mean.high
+
+
+def _range(what: str, share: RangeShare) -> Row:
+    return what, {"from": share.first, "to": share.last}, share.estimate, share.low, share.high
+
+
+def _number(domain: Domain, value: Value) -> float:
+    """A value where values are subtracted: a number, a day, or the place of a label."""
+    if not isinstance(value, str):
+        return float(value)
+    place = domain.index(value, bytes(DITHER_BYTES))
+    return float(domain.scaled[place] if isinstance(domain, Line) else place)
+
+
+def _ends(
+    first: tuple[float, float, float], second: tuple[float, float, float], *, paired: bool
+) -> tuple[float, float, float]:
+    """The difference of two estimates and its interval.
+
+    Args:
+        first, second: estimate, low, high.
+    """
+    (a, a_low, a_high), (b, b_low, b_high) = first, second
+    if paired:
+        return b - a, b_low - a_high, b_high - a_low
+    return b - a, b - a - math.hypot(b - b_low, a_high - a), b - a + math.hypot(b_high - b, a - a_low)

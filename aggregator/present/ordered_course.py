@@ -1,0 +1,131 @@
+"""Quantiles and ranges over periods or by class: tables, CSV and a picture of the quantiles.
+
+What they are and how sure: estimate.ordered_course. Of one period or class: ordered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from aggregator.estimate.ordered import Ordered
+from aggregator.estimate.ordered_course import OrderedCourse, Shift, unit_of
+from aggregator.present.document import csv_text
+from aggregator.present.ordered import COLUMNS, heading, rows_of, value_text
+from aggregator.present.table import percent, significant
+from aggregator.present.trends import MINUS, between, points
+
+DIFFERENCE_COLUMNS = ("side", "less", "reports", *COLUMNS)
+
+
+def course_tables(course: OrderedCourse) -> list[Table]:
+    """Return a table of the numbers, with a column for each side, and one of the differences, if there are any."""
+    tables = [_sides(course)]
+    if course.differences:
+        tables.append(_differences(course))
+    return tables
+
+
+def _sides(course: OrderedCourse) -> Table:
+    whole = course.known[0][1].found
+    table = Table(title=Text(heading(whole.terms)), box=box.SIMPLE_HEAD)
+    table.caption = f"in brackets {100 * whole.level:.4g}% intervals, each for itself"
+    table.title_justify = table.caption_justify = "left"
+    table.add_column("")
+    for side in course.sides:
+        table.add_column(Text(side.words), justify="right")
+    table.add_row("reports", *(f"{side.reports:,}" for side in course.sides))
+    cells = {side.name: _cells(found) for side, found in course.known}
+    for name in next(iter(cells.values())):
+        table.add_row(Text(name), *(cells.get(side.name, {}).get(name, "too few") for side in course.sides))
+    return table
+
+
+def _cells(found: Ordered) -> dict[str, str]:
+    """By the name of each number, the number and its interval."""
+    told: dict[str, str] = {}
+    for quantile in found.quantiles:
+        ends = f"{value_text(quantile.low)} to {value_text(quantile.high)}"
+        told[_name("quantile", {"p": quantile.p})] = f"{value_text(quantile.value)} ({ends})"
+    ranges = [("bin", one) for one in found.bins]
+    ranges += [(what, one) for what, one in (("above", found.above), ("between", found.between)) if one is not None]
+    for what, one in ranges:
+        name = _name(what, {"from": one.first, "to": one.last})
+        told[name] = f"{percent(one.estimate, 1)} ({percent(one.low, 1)} to {percent(one.high, 1)})"
+    for point in found.cdf:
+        name = _name("cdf", {"value": point.value})
+        told[name] = f"{percent(point.estimate, 1)} ({percent(point.low, 1)} to {percent(point.high, 1)})"
+    if found.mean is not None:
+        estimate, low, high = significant([found.mean.estimate, found.mean.low, found.mean.high], found.mean.se)
+        told["mean"] = f"{estimate} ({low} to {high})"
+    return told
+
+
+def _name(what: str, about: Any) -> str:
+    if what == "quantile":
+        return "median" if about["p"] == 0.5 else f"quantile {about['p']:g}"
+    if what == "cdf":
+        return f"up to {value_text(about['value'])}"
+    if what == "above":
+        return f"from {value_text(about['from'])} on"
+    return what if what == "mean" else f"{value_text(about['from'])} to {value_text(about['to'])}"
+
+
+def _differences(course: OrderedCourse) -> Table:
+    whole = course.known[0][1].found
+    table = Table(title="Differences", box=box.SIMPLE_HEAD)
+    table.title_justify = table.caption_justify = "left"
+    level = f"{100 * whole.level:.4g}%"
+    table.caption = (
+        "of shares in percentage points; the intervals hold however many devices are on both sides"
+        if course.by == "period"
+        else "of shares in percentage points; classes share no device"
+    )
+    for name in ("", "from", "to", "difference", f"{level} interval"):
+        table.add_column(name, justify="right" if name == "difference" else "left")
+    for one in course.differences:
+        sides = [course.sides[place].words for place in (one.before, one.after)]
+        for shift in one.shifts:
+            table.add_row(*map(Text, [_name(shift.what, shift.about), *sides, *_shift_texts(shift, course)]))
+    return table
+
+
+def _shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
+    """A difference and its interval, with their unit."""
+    if shift.what not in ("quantile", "mean"):
+        return points(shift.difference, 1), between(shift.low, shift.high, 1)
+    unit = unit_of(course.domain)
+    if shift.what == "mean":
+        estimate, low, high = significant([shift.difference, shift.low, shift.high], (shift.high - shift.low) / 4)
+    else:
+        estimate, low, high = (f"{number:+,.10g}" for number in (shift.difference, shift.low, shift.high))
+    estimate, low, high = (text.replace("-", MINUS) for text in (estimate, low, high))
+    return f"{estimate} {unit}".strip(), f"{low} to {high}"
+
+
+def course_csv(course: OrderedCourse) -> str:
+    """Return a header, a row for each number of each side, and one for each difference, with the side it is from."""
+    return csv_text(DIFFERENCE_COLUMNS, _csv_rows(course))
+
+
+def _csv_rows(course: OrderedCourse) -> Iterator[dict[str, Any]]:
+    for side in course.sides:
+        about = {"side": side.name, "less": None, "reports": side.reports}
+        if side.found is None:
+            yield about | dict.fromkeys(COLUMNS)
+        else:
+            for row in rows_of(side.found):
+                yield about | row
+    empty = dict.fromkeys(COLUMNS)
+    for one in course.differences:
+        before, after = (course.sides[place].name for place in (one.before, one.after))
+        for shift in one.shifts:
+            told = shift.as_json()
+            told["estimate"] = told.pop("difference")
+            if "value" in told:
+                told["to"] = told.pop("value")
+            yield {"side": after, "less": before, "reports": None} | empty | {"what": shift.what} | told
