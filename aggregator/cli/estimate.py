@@ -215,7 +215,7 @@ def estimate(
     found = estimate_shares(signed, tally, method=method, level=confidence, forged=forged, where=name, pool=pool)
     truth = _true_shares(truth_files[-1], terms.domain, classes, name) if truth_files else None
     if course is None:
-        _print_shares(found, period, form, plot, truth)
+        _print_shares(found, tally, period, form, plot, truth)
     if report:
         _write_page(report, found, tally, period, truth, course)
     return course or found
@@ -261,7 +261,10 @@ def _print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | 
         shell.console().print(answer_table(answer, terms, reports))
 
 
-def _print_shares(found: Estimate, period: int | None, form: str, plot: Path | None, truth: Floats | None) -> None:
+def _print_shares(
+    found: Estimate, tally: Tally, period: int | None, form: str, plot: Path | None, truth: Floats | None
+) -> None:
+    from aggregator.estimate.ordered import is_smoothed, summary
     from aggregator.present.document import estimate_csv, estimate_parquet, estimates_geojson
     from aggregator.present.table import estimate_table
 
@@ -278,9 +281,15 @@ def _print_shares(found: Estimate, period: int | None, form: str, plot: Path | N
     for warning in found.warnings:
         shell.warn(f"Warning: {warning}")
     if plot:
-        from aggregator.present.plot import draw  # matplotlib takes a second to load
+        # matplotlib takes a second to load
+        if is_smoothed(found.terms):
+            from aggregator.present.ordered_plot import draw_histogram
 
-        draw(found, plot, truth)
+            draw_histogram(summary(found.terms, tally, found), plot, truth)
+        else:
+            from aggregator.present.plot import draw
+
+            draw(found, plot, truth)
         shell.warn(f"{plot}  drawn")
 
 

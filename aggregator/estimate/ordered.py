@@ -29,6 +29,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign, SignedCampaign
+from protocol.channels.wave.channel import Wave
 from protocol.domain import DITHER_BYTES, Answer, Dates, Domain, Line
 from protocol.errors import HalftruthError
 
@@ -37,6 +38,11 @@ BLOCKS = 256
 
 POINTS = 21
 """Of the distribution function, at most."""
+
+BINS = 10
+"""Of a summary, at most."""
+
+DECILES = tuple(part / 10 for part in range(1, 10))
 
 Value = int | float | str
 """A value as a reader has it: a number, a date or a label."""
@@ -204,6 +210,27 @@ def ordered(
         None if above is None else reading.share_of(reading.past(above), domain.size, z),
         None if between is None else reading.share_of(reading.first(between[0]), reading.past(between[1]), z),
         query.mean(terms, tally, level=level) if mean else None,
+    )
+
+
+def is_smoothed(terms: Campaign) -> bool:
+    """Whether shares of single values say little, so that ``summary`` is to be shown instead."""
+    return len(terms.views) == 1 and isinstance(terms.views[0].channel, Wave)
+
+
+def summary(campaign: Campaign | SignedCampaign, tally: Tally, found: Estimate) -> Ordered:
+    """Return the nine deciles and the shares of ``BINS`` ranges of about as many values each.
+
+    Args:
+        found: the estimate of the tally, whose method, level and class are taken.
+    Raises:
+        NotOrdered, NotEnough, MethodRefused
+    """
+    domain = found.terms.domain
+    bins = min(BINS, domain.size)
+    edges = [domain.parse(domain.label(place * domain.size // bins)) for place in range(1, bins)]
+    return ordered(
+        campaign, tally, quantiles=DECILES, bins=edges, method=found.method, level=found.level, where=found.where
     )
 
 

@@ -1,4 +1,4 @@
-"""The picture of ordered values: their distribution function with its band, and quantiles with their intervals.
+"""Pictures of ordered values: their distribution function with its band, or their shares in bins; with quantiles.
 
 What they are and how sure: estimate.ordered. As a table: ordered.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from aggregator.estimate.ordered import Ordered, Value
+from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
-from protocol.domain import Dates, Line, NumberRange
+from protocol.domain import DITHER_BYTES, Dates, Line, NumberRange
 
 INK, SHARE, FAINT = "#1f2933", "#8fb8de", "#d9dee4"
 
@@ -20,6 +22,58 @@ INK, SHARE, FAINT = "#1f2933", "#8fb8de", "#d9dee4"
 def draw_ordered(found: Ordered, path: Path) -> None:
     """Draw the distribution function with its band, and the quantiles, to a PNG file."""
     save(ordered_figure(found), path)
+
+
+def draw_histogram(found: Ordered, path: Path, truth: Floats | None = None) -> None:
+    """Draw the shares of bins and the deciles to a PNG file."""
+    save(histogram_figure(found, truth), path)
+
+
+def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
+    """Return the shares of bins with their intervals, and under them the deciles with theirs, as a figure.
+
+    Args:
+        truth: (k,) the true shares of a rehearsal.
+    """
+    domain, whole = found.found.terms.domain, found.found
+    figure = Figure(figsize=(8, 6), dpi=DOTS_PER_INCH, layout="constrained")
+    shares, deciles = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+
+    def at(value: Value) -> int:
+        return domain.index(value, bytes(DITHER_BYTES))
+
+    level = f"{100 * whole.level:.4g}% interval"
+    for number, one in enumerate(found.bins):
+        first, past = at(one.first), at(one.last) + 1
+        middle = (first + past - 1) / 2
+        shares.bar(middle, one.estimate, width=past - first, color=SHARE, edgecolor="white")
+        shares.vlines(middle, one.low, one.high, color=INK, lw=1.6, label=level if not number else None)
+        if truth is not None:
+            true, name = float(truth[first:past].sum()), "truth" if not number else None
+            shares.plot(middle, true, "D", ms=5, mfc="white", mec=INK, label=name)
+    for quantile in found.quantiles:
+        strong = quantile.p == 0.5
+        deciles.hlines(quantile.p, at(quantile.low), at(quantile.high), color=INK, lw=3 if strong else 1.6)
+        deciles.plot(at(quantile.value), quantile.p, "o", ms=7 if strong else 5, mfc="white", mec=INK, mew=1.6)
+    shares.set_ylim(0, None)
+    shares.yaxis.set_major_formatter(PercentFormatter(1))
+    shares.set_ylabel("share of people")
+    shares.set_title(f"{plain(whole.terms.title, 80)}: {whole.reports:,} reports", loc="left")
+    shares.legend(frameon=False, fontsize="small")
+    deciles.set_ylim(0, 1)
+    deciles.set_yticks(np.arange(1, 10) / 10)
+    deciles.yaxis.set_major_formatter(PercentFormatter(1))
+    deciles.set_ylabel("people at or below")
+    ends = [at(one.first) for one in found.bins]
+    dates = isinstance(domain, Dates) or not isinstance(domain, Line)
+    deciles.set_xticks(ends, [plain(domain.label(x), 16) for x in ends], rotation=30 if dates else 0)
+    if isinstance(domain, NumberRange):
+        deciles.set_xlabel(plain(domain.unit, 40))
+    for axes in (shares, deciles):
+        axes.grid(visible=True, axis="y" if axes is shares else "both", alpha=0.3)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def ordered_figure(found: Ordered) -> Figure:

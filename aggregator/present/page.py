@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.author.audit import Audit
+from aggregator.estimate.ordered import Ordered, is_smoothed, summary
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
@@ -31,6 +32,7 @@ from aggregator.families.decoder import Floats
 from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE, LEVELS
 from aggregator.present.markup import Html, tag
+from aggregator.present.ordered import value_text
 from aggregator.present.table import (
     MAY_BE_ZERO,
     decimals,
@@ -117,7 +119,7 @@ def page(
         raise ValueError("estimate, audit and tally are of one campaign and the same reports")
     terms = found.terms
     sections = [
-        ("results", "Results", [_results(found, truth)]),
+        ("results", "Results", _results(found, tally, truth)),
         ("values", "Numbers", _values(found, truth)),
         *([] if trend is None else [("course", "Over the periods", _trend(trend))]),
         ("method", "How the numbers were made", _method(found)),
@@ -206,13 +208,36 @@ def _missed(found: Estimate, truth: Floats) -> str:
     return f"{within}; {distance(found, truth)}."
 
 
-def _results(found: Estimate, truth: Floats | None) -> Html:
+def _results(found: Estimate, tally: Tally, truth: Floats | None) -> list[Html]:
+    if is_smoothed(found.terms):
+        return _summary(summary(found.terms, tally, found), truth)
     from aggregator.present.plot import figure  # matplotlib takes a second to load
 
     top = int(np.argmax(found.share))
     share = percent(found.share[top], min(decimals(found, listed(found, ROWS)), 2))
     kind = "Map" if isinstance(found.terms.domain, Grid) else "Bar chart"
-    return _picture(figure(found, truth), f"{kind} of the shares. The largest is {found.label(top)} with {share}.")
+    return [_picture(figure(found, truth), f"{kind} of the shares. The largest is {found.label(top)} with {share}.")]
+
+
+def _summary(read: Ordered, truth: Floats | None) -> list[Html]:
+    """The shares of bins and the deciles, as a picture and as tables."""
+    from aggregator.present.ordered_plot import histogram_figure
+
+    sure = f"{100 * read.found.level:.4g}% interval"
+    deciles = [
+        (f"{one.p:.0%}", value_text(one.value), f"{value_text(one.low)} to {value_text(one.high)}")
+        for one in read.quantiles
+    ]
+    shares = [
+        (f"{value_text(one.first)} to {value_text(one.last)}", percent(one.estimate, 1), _between(one.low, one.high, 1))
+        for one in read.bins
+    ]
+    median = next(one for one in read.quantiles if one.p == 0.5)
+    return [
+        _picture(histogram_figure(read, truth), f"Shares of ranges, and deciles. The median is {median.value}."),
+        _sheet("Deciles: this part of the people is at or below the value.", ("people", "value", sure), deciles),
+        _sheet("Shares of ranges, both ends in them.", ("range", "share", sure), shares),
+    ]
 
 
 def _picture(drawn: Figure, alt: str) -> Html:

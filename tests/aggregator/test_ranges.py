@@ -13,8 +13,9 @@ from click.testing import CliRunner
 
 from aggregator import Study, Truth, ingest, simulate
 from aggregator.cli.shell import halftruth
+from aggregator.estimate.ordered import summary
 from aggregator.families.wave.recipe import wave
-from aggregator.present.ordered_plot import ordered_figure
+from aggregator.present.ordered_plot import histogram_figure, ordered_figure
 from protocol import SigningKey, open_campaign, seal_campaign
 from protocol.campaign import Campaign
 from protocol.domain import NumberRange
@@ -93,6 +94,25 @@ def test_every_form_has_the_same_numbers(lib, tmp_path):
     found = Study.open(lib).ordered("way", quantiles=(0.5,), cdf=True)
     (axes,) = ordered_figure(found).axes
     np.testing.assert_allclose(axes.lines[0].get_ydata(), [point.estimate for point in found.cdf])
+
+
+def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
+    """Where single values say little, page and picture have the shares of ten ranges that hold everybody, and nine
+    deciles, with the numbers of the command."""
+    study = Study.open(lib)
+    found, tally = study.estimate("way"), study.tally(study.campaign("way"))
+    read = summary(found.terms, tally, found)
+    assert (len(read.bins), len(read.quantiles)) == (10, 9)
+    assert (read.bins[0].first, read.bins[-1].last) == (10, 33)
+    assert sum(one.estimate for one in read.bins) == pytest.approx(1)
+    shares, deciles = histogram_figure(read, np.full(24, 1 / 24)).axes
+    np.testing.assert_allclose([bar.get_height() for bar in shares.patches], [one.estimate for one in read.bins])
+    assert deciles.get_xlabel() == "km"
+    run(lib, "--plot", tmp_path / "bins.png", "--report", tmp_path / "way.html")
+    assert (tmp_path / "bins.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / "way.html").read_text(encoding="utf-8")
+    assert "Deciles" in text
+    assert f"<td>{read.quantiles[4].value}</td><td>{read.quantiles[4].low} to {read.quantiles[4].high}</td>" in text
 
 
 @pytest.mark.parametrize(
