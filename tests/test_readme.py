@@ -1,16 +1,17 @@
 """README keeps its word: its device example and its command-line session run as printed."""
 
+import contextlib
 import datetime
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import protocol.keys
 from aggregator.cli.commands import COMMANDS
+from aggregator.cli.shell import halftruth
 from protocol import envelope
 from protocol.envelope import Kind
 from protocol.report import Report
@@ -36,12 +37,11 @@ def folder(tmp_path_factory):
     (folder / "counts.csv").write_text("value,count\nnone,30\nsecondary,150\nbachelor,80\n", encoding="utf-8")
     commands = re.findall(r"^\$ halftruth (.*)$", block("console"), re.MULTILINE)
     assert len(commands) >= 9
-    halftruth = Path(sys.executable).with_name("halftruth")
-    for command in commands:
-        words = [halftruth, *shlex.split(command)]
-        ran = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, (command, ran.stderr)
-        assert ran.stdout
+    with contextlib.chdir(folder):
+        for command in commands:
+            ran = CliRunner().invoke(halftruth, shlex.split(command), prog_name="halftruth")
+            assert ran.exit_code == 0, (command, ran.output)
+            assert ran.stdout
     return folder
 
 

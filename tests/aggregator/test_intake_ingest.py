@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.estimate.result import estimate
@@ -443,7 +443,6 @@ def furnished(tmp_path_factory):
     return made.path
 
 
-@settings(max_examples=60)
 @given(st.lists(batches(), min_size=1, max_size=3))
 def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
     """Class by class and row by row, ingest gives what SPEC 10 gives when read one envelope at a time."""
