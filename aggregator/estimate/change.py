@@ -3,7 +3,8 @@
 What the two sides share decides the error. Sides that share no device have errors of their own, and their intervals are
 put together by their squares (MOVER: Zou, Donner 2008; Newcombe 1998, method 10), so what is exact for few reports
 stays so. Sides that share devices are compared device by device, through the groups that devices are dealt into: one
-that says the same on both sides adds nothing to the error, however much noise is in what it says.
+that says the same on both sides adds nothing to the error, however much noise is in what it says. A device of a
+campaign with views has the same view in every period, and what is compared is the estimate from all views together.
 
 Where few devices say something else, a spread of nearly nothing would look like certainty. So the variance is that of
 the devices there are and a few that changed as far as one can, t^2 / 2 of them (Bonett, Price 2012, for any quantile).
@@ -19,15 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.estimate.groups import Groups, spread
+from aggregator.estimate.groups import spread
 from aggregator.estimate.interval import Interval
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.reported import Reported
+from aggregator.estimate.resolutions import Finest
 from aggregator.estimate.result import Estimate, estimate, reader_of
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.errors import HalftruthError
+from protocol.views import is_plain
 
 
 class NotComparable(HalftruthError, ValueError):
@@ -157,7 +160,7 @@ def difference(
         side.estimate or estimate(side.campaign, side.tally, level=level, method=method, where=side.where)
         for side in (before, after)
     ]
-    a, b = (solve(reader_of(side.terms, side.tally)[0], side.tally) for side in (before, after))
+    a, b = map(_unbiased, (before, after))
     reported = Reported.of(after.terms.domain)
     alphas = 1 - level, (1 - level) / (simultaneous or reported.count)
     se, alone, together = _paired(a, b, *alphas) if paired else _independent(a, b, *alphas)
@@ -167,7 +170,13 @@ def difference(
     return Difference(names, found[0], found[1], level, paired, raw, se, low, high, all_low, all_high)
 
 
-def _independent(a: Linear, b: Linear, *alphas: float) -> tuple[Floats, Interval, Interval]:
+def _unbiased(side: Side) -> Linear | Finest:
+    if not is_plain(side.terms.views):
+        return Finest.of(side.terms, side.tally)
+    return solve(reader_of(side.terms, side.tally)[0], side.tally)
+
+
+def _independent(a: Linear | Finest, b: Linear | Finest, *alphas: float) -> tuple[Floats, Interval, Interval]:
     def ends(alpha: float) -> Interval:
         (a_low, a_high), (b_low, b_high) = a.intervals(alpha), b.intervals(alpha)
         return raw - np.hypot(b.raw - b_low, a_high - a.raw), raw + np.hypot(b_high - b.raw, a.raw - a_low)
@@ -177,11 +186,9 @@ def _independent(a: Linear, b: Linear, *alphas: float) -> tuple[Floats, Interval
     return np.hypot(a.se, b.se), alone, together
 
 
-def _paired(a: Linear, b: Linear, *alphas: float) -> tuple[Floats, Interval, Interval]:
-    if a.tally.groups is None or b.tally.groups is None:
-        raise ValueError("devices are compared with themselves by the groups of their tallies, which have none")
-    between = spread((a.tally.groups, a.decoder, a.raw, -1.0), (b.tally.groups, b.decoder, b.raw, 1.0))
-    furthest = np.maximum(_furthest(a, a.tally.groups), _furthest(b, b.tally.groups))
+def _paired(a: Linear | Finest, b: Linear | Finest, *alphas: float) -> tuple[Floats, Interval, Interval]:
+    between = spread((later - earlier for earlier, later in zip(a.adds(), b.adds(), strict=True)), a.filled | b.filled)
+    furthest = np.maximum(a.furthest, b.furthest)
 
     def ends(alpha: float) -> Interval:
         t = between.quantile(alpha)
@@ -191,9 +198,3 @@ def _paired(a: Linear, b: Linear, *alphas: float) -> tuple[Floats, Interval, Int
     raw = b.raw - a.raw
     alone, together = map(ends, alphas)
     return np.sqrt(between.variance), alone, together
-
-
-def _furthest(side: Linear, groups: Groups) -> Floats:
-    """(k,) as far as one device can move the estimate, if all its reports go over to another output."""
-    reach: Floats = side.reach * groups.most / side.tally.reports
-    return reach

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from aggregator.families.decoder import Decoder, Floats, Integers
@@ -69,6 +70,12 @@ class Groups:
         return self.most > 1
 
     @property
+    def filled(self) -> NDArray[np.bool_]:
+        """(GROUPS,) whether a group has a report."""
+        filled: NDArray[np.bool_] = self.reports > 0
+        return filled
+
+    @property
     def least(self) -> int:
         """How many devices there are at least: of a part of a tally, a group with reports has one, and none has more
         than the most."""
@@ -84,7 +91,8 @@ class Groups:
         return replace(found, devices=min(self.devices, int(found.reports.sum())), part=True)
 
     def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
-        """(k,) for each group: what its reports add to n times ``raw``, beyond their part of it."""
+        """(k,) for each group: what its reports add to ``raw``, beyond their part of it."""
+        n = max(int(self.reports.sum()), 1)
         ends = np.searchsorted(self.group, np.arange(GROUPS + 1))
         for number, reports in enumerate(self.reports.tolist()):
             if not reports:
@@ -92,10 +100,10 @@ class Groups:
                 continue
             rows = slice(ends[number], ends[number + 1])
             counts = np.bincount(self.feature[rows], weights=self.count[rows], minlength=decoder.features)
-            yield reports * (decoder.invert(counts / reports) - raw)
+            yield reports / n * (decoder.invert(counts / reports) - raw)
 
     def adds_to(self, weights: Floats, constant: float, mean: float) -> Floats:
-        """(GROUPS,) the same for one number to which a feature adds ``weights`` and every report ``constant``."""
+        """(GROUPS,) n times the same for a number to which a feature adds ``weights`` and a report ``constant``."""
         sums = np.bincount(self.group, weights=self.count * weights[self.feature], minlength=GROUPS)
         found: Floats = sums + self.reports * (constant - mean)
         return found
@@ -118,27 +126,26 @@ class Spread:
         return float(-special.stdtrit(self.freedom, alpha / 2)) if self.freedom else np.inf
 
 
-def spread(*parts: tuple[Groups, Decoder, Floats, float]) -> Spread:
-    """The variance of the sum of some estimates, each times a factor, whose groups hold the same devices.
+def spread(adds: Iterator[Floats], filled: NDArray[np.bool_]) -> Spread:
+    """The variance of an estimate.
 
     Args:
-        parts: of each estimate its groups, decoder, (k,) raw shares, and the factor.
+        adds: (k,) for each group, what its devices add to the estimate, beyond their part of it.
+        filled: (GROUPS,) whether the group has a report.
     """
-    reports = [max(int(groups.reports.sum()), 1) for groups, *_ in parts]
-    squares = np.zeros(parts[0][1].inputs)
-    for adds in zip(*(groups.adds(decoder, raw) for groups, decoder, raw, _ in parts), strict=True):
-        together = sum(part[3] / n * add for part, n, add in zip(parts, reports, adds, strict=True))
-        squares += together**2
-    return _spread(squares, np.any([groups.reports > 0 for groups, *_ in parts], axis=0))
+    squares = np.zeros(1)
+    for each in adds:
+        squares = squares + each**2
+    return _spread(squares, filled)
 
 
 def spread_of(groups: Groups, weights: Floats, constant: float, mean: float) -> Spread:
     """The variance of one number's estimate; arguments as of ``Groups.adds_to``."""
     adds = groups.adds_to(weights, constant, mean) / max(int(groups.reports.sum()), 1)
-    return _spread(np.array([adds @ adds]), groups.reports > 0)
+    return _spread(np.array([adds @ adds]), groups.filled)
 
 
-def _spread(squares: Floats, filled: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Spread:
+def _spread(squares: Floats, filled: NDArray[np.bool_]) -> Spread:
     freedom = max(int(filled.sum()) - 1, 0)
     if not freedom:
         return Spread(np.full_like(squares, np.nan), 0)

@@ -9,6 +9,7 @@ Distributions made of the estimate: result. Numbers: query. Differences: change.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimate import interval
-from aggregator.estimate.groups import Spread, spread
+from aggregator.estimate.groups import Groups, Spread, spread
 from aggregator.estimate.interval import Interval
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import BinomialSteps, Decoder, Floats
@@ -59,6 +60,27 @@ class Linear:
         words = self.decoder.words
         return self.stairs.heights.sum(axis=0) if words is None else words.most - words.least
 
+    @property
+    def furthest(self) -> Floats:
+        """(k,) as far as one device can move the estimate, if all its reports go over to another output."""
+        most = 1 if self.tally.groups is None else self.tally.groups.most
+        return self.reach * most / self.tally.reports
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """(GROUPS,) whether a group has a report."""
+        return self._groups.filled
+
+    def adds(self) -> Iterator[Floats]:
+        """(k,) for each group, what its reports add to the estimate, beyond their part of it."""
+        return self._groups.adds(self.decoder, self.raw)
+
+    @property
+    def _groups(self) -> Groups:
+        if self.tally.groups is None:
+            raise ValueError("devices are compared with themselves by the groups of their tallies, which have none")
+        return self.tally.groups
+
     def intervals(self, alpha: float) -> Interval:
         """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha`` at most."""
         if self.effect is None or self.between is None:
@@ -81,7 +103,7 @@ def solve(decoder: Decoder, tally: Tally) -> Linear:
     se = interval.standard_errors(decoder, share, tally.reports)
     if tally.groups is None or not tally.groups.dependent:
         return Linear(decoder, tally, raw, se, None, None)
-    between = spread((tally.groups, decoder, raw, 1.0))
+    between = spread(tally.groups.adds(decoder, raw), tally.groups.filled)
     effect = design_effect(between.variance, se**2) if between.freedom else np.full_like(se, np.nan)
     return Linear(decoder, tally, raw, se * np.sqrt(effect), effect, between)
 

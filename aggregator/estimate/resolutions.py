@@ -12,18 +12,20 @@ How surveys are combined: tree. The estimate of a campaign: result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimate import interval, tree
+from aggregator.estimate.groups import GROUPS
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tree import Combined, NotNested, Passes, Survey, Tree, parent_of
-from aggregator.families.decoder import Decoder, Floats, Integers
+from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible
 from aggregator.families.registry import decoder_of
 from protocol.campaign import Campaign
 from protocol.views import Coarse, Identity, Map, View
@@ -172,6 +174,61 @@ class Views:
 
     def _nested(self, coarse: int, fine: int) -> bool:
         return _is_nested(self.asked[coarse].districts, self.asked[fine].districts)
+
+
+@dataclass(frozen=True)
+class Finest:
+    """The unbiased shares of the answers as they are, from all views of the tree together.
+
+    Attributes:
+        raw, se: (k,) the estimate and its standard error.
+    """
+
+    raw: Floats
+    se: Floats
+    _asked: tuple[Asked, ...]
+    _passes: Passes
+
+    @classmethod
+    def of(cls, terms: Campaign, tally: Tally) -> Finest:
+        """Return the shares that the tally of a campaign with views speaks for.
+
+        Raises:
+            NotInvertible: nobody has answered for anything as fine.
+        """
+        views = Views.of(terms, tally.by_view)
+        asked = tuple(views.asked[place] for place in views.tree)
+        found = views.combined()[views.tree[-1]]
+        if found is None or asked[-1].view.map != Identity():
+            raise NotInvertible(
+                "nobody has answered at the finest resolution, so no difference between shares of single values is "
+                "known: leave out what compares, and read the coarser resolutions of each estimate"
+            )
+        return cls(found.raw, found.se, asked, views.passes())
+
+    def intervals(self, alpha: float) -> tuple[Floats, Floats]:
+        """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        return interval.normal(self.raw, self.se, alpha)
+
+    @property
+    def furthest(self) -> Floats:
+        """(k,) a bound of how far one device can move the estimate; a device has one view."""
+        reach = [None if one.linear is None else one.linear.furthest for one in self._asked]
+        alone = [[each if at == place else None for at, each in enumerate(reach)] for place in range(len(reach))]
+        furthest: Floats = np.max([self._passes.furthest(one) for one in alone], axis=0)
+        return furthest
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """(GROUPS,) whether a group has a report of any view."""
+        filled: NDArray[np.bool_] = np.any([one.linear.filled for one in self._asked if one.linear], axis=0)
+        return filled
+
+    def adds(self) -> Iterator[Floats]:
+        """(k,) for each group, what its reports of all views add to the estimate, beyond their part of it."""
+        nothing = repeat(None, GROUPS)
+        for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._asked), strict=True):
+            yield self._passes.finest(adds, 0.0)
 
 
 def _is_nested(coarse: Integers, fine: Integers) -> bool:

@@ -191,17 +191,38 @@ class Passes:
 
     def up(self, surveys: Sequence[Survey | None]) -> list[tuple[Floats, Floats]]:
         """Return (k_j,) z of each resolution, and its variances as the reports show them."""
-        found: list[tuple[Floats, Floats]] = []
-        for level in range(len(surveys) - 1, -1, -1):
-            survey, w = surveys[level], self.own[level]
-            raw, variances = np.zeros_like(w), np.zeros_like(w)
-            if found:
-                raw, variances = (self.tree.sums(level + 1, numbers) for numbers in found[0])
-            if survey is not None:
-                raw = w * survey.raw + (1 - w) * raw
-                variances = w**2 * survey.variances + (1 - w) ** 2 * variances
-            found.insert(0, (raw, variances))
+        raw = self._up([None if survey is None else survey.raw for survey in surveys])
+        variances = self._up([None if survey is None else survey.variances for survey in surveys], power=2)
+        return list(zip(raw, variances, strict=True))
+
+    def _up(self, numbers: Sequence[Floats | None], power: int = 1) -> list[Floats]:
+        found: list[Floats] = []
+        for level in range(len(numbers) - 1, -1, -1):
+            survey, w = numbers[level], self.own[level]
+            z = (1 - w) ** power * self.tree.sums(level + 1, found[0]) if found else np.zeros_like(w)
+            found.insert(0, z if survey is None else z + w**power * survey)
         return found
+
+    def finest(self, numbers: Sequence[Floats | None], whole: float) -> Floats:
+        """Return the estimate of the finest resolution, which is linear in those of the surveys.
+
+        Args:
+            numbers: of each resolution, (k_j,) the estimate of its survey, or a part of it; None where nobody was
+                asked.
+            whole: the share of everybody, or the same part of it.
+        """
+        above = np.array([whole])
+        for level, z in enumerate(self._up(numbers)):
+            above = z + self.part[level] * (above - self.tree.sums(level, z))[self.tree.parents[level]]
+        return above
+
+    def furthest(self, numbers: Sequence[Floats | None]) -> Floats:
+        """Return a bound of what ``finest`` is, as a size, of a whole of 0 and numbers of at most these sizes."""
+        above = np.zeros(1)
+        for level, z in enumerate(self._up(numbers)):
+            parent = self.tree.parents[level]
+            above = z + self.part[level] * ((above + self.tree.sums(level, z))[parent] - 2 * z)
+        return above
 
     def adjoint(self, level: int, v: Floats) -> tuple[float, list[Floats]]:
         """Return how the estimate of v . p is made of the surveys.
