@@ -553,6 +553,7 @@ def test_a_silent_worker_is_given_up(study, tmp_path):
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 
+@pytest.mark.long
 def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
     """Workers that may keep nothing in memory give the same result."""
     file, other = many(study, tmp_path), copied(study, "other")
