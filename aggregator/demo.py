@@ -22,13 +22,12 @@ from protocol.report import Enrolment, Report, pack
 
 DRAFT = """\
 title = "{title}"
-question = "What is the highest level of education you have completed?"
+question = "{question}"
 purpose = "Plan evening classes."
 organisation = "Town library"
 
 [domain]
-kind = "values"
-values = [{values}]
+{domain}
 
 [privacy]
 notion = "{notion}"
@@ -52,12 +51,17 @@ ATTACKS = 400
 """Forged reports of each sort."""
 
 
+EDUCATION = "What is the highest level of education you have completed?"
+AGE = "How old are you?"
+RANGE = 'kind = "number"\nlow = {low}\nhigh = {high}\nunit = "years"'
+
+
 @dataclass(frozen=True)
-class EducationCounts:
-    """Counts by education, in the order of years of schooling.
+class PublicCounts:
+    """Counts by one column of the data set.
 
     Attributes:
-        values: the 16 levels.
+        values: the 16 levels of education in the order of years of schooling, or the years of age from 17 to 90.
         counts: all 48,842 people.
         published: the 16,281 of the data set's second file, who stand for an earlier, published survey.
     """
@@ -67,33 +71,36 @@ class EducationCounts:
     published: tuple[int, ...]
 
 
-def people() -> EducationCounts:
-    """The packaged counts."""
-    text = resources.files("aggregator").joinpath("data/adult_education.csv").read_text(encoding="utf-8")
+def people(column: str = "education") -> PublicCounts:
+    """The packaged counts by ``education`` or ``age``."""
+    text = resources.files("aggregator").joinpath(f"data/adult_{column}.csv").read_text(encoding="utf-8")
     _, *rows = csv.reader(text.splitlines())
     values, first, second = zip(*rows, strict=True)
     published = tuple(int(count) for count in second)
-    return EducationCounts(values, tuple(int(a) + b for a, b in zip(first, published, strict=True)), published)
+    return PublicCounts(values, tuple(int(a) + b for a, b in zip(first, published, strict=True)), published)
 
 
 def draft(title: str, notion: str, opens: str, closes: str, prior: bool) -> str:
-    """The TOML of the demonstration's campaign; with the published counts as prior where asked."""
+    """The TOML of a campaign that asks for the education; with the published counts as prior where asked."""
     counts = people()
-    text = DRAFT.format(
-        title=title,
-        notion=notion,
-        opens=opens,
-        closes=closes,
-        values=", ".join(f'"{value}"' for value in counts.values),
-    )
+    values = ", ".join(f'"{value}"' for value in counts.values)
+    domain = f'kind = "values"\nvalues = [{values}]'
+    text = DRAFT.format(title=title, question=EDUCATION, domain=domain, notion=notion, opens=opens, closes=closes)
     if prior:
         text += f'\n[prior]\nkind = "campaign"\ncounts = {list(counts.published)}\n'
     return text
 
 
-def truth_csv() -> str:
+def age_draft(opens: str, closes: str) -> str:
+    """The TOML of a campaign that asks for the age, a number."""
+    values = people("age").values
+    domain = RANGE.format(low=values[0], high=values[-1])
+    return DRAFT.format(title="Age", question=AGE, domain=domain, notion="ldp", opens=opens, closes=closes)
+
+
+def truth_csv(column: str = "education") -> str:
     """The true counts, as `simulate --truth` reads them."""
-    counts = people()
+    counts = people(column)
     rows = (f"{value},{count}" for value, count in zip(counts.values, counts.counts, strict=True))
     return "\n".join(("value,count", *rows, ""))
 
@@ -154,7 +161,7 @@ def _first_envelopes(data: bytes, count: int) -> list[bytes]:
 
 
 def write_inputs(folder: Path, opens: str, closes: str) -> None:
-    """The files a session begins with: two drafts and the true counts."""
+    """The files a session begins with: three drafts and the true counts."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, title, notion, prior in (
         ("education", "Highest education", "ldp", False),
@@ -163,3 +170,5 @@ def write_inputs(folder: Path, opens: str, closes: str) -> None:
         text = draft(title, notion, opens, closes, prior)
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     (folder / "counts.csv").write_text(truth_csv(), encoding="utf-8")
+    (folder / "age.toml").write_text(age_draft(opens, closes), encoding="utf-8")
+    (folder / "ages.csv").write_text(truth_csv("age"), encoding="utf-8")

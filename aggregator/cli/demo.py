@@ -18,6 +18,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.present.table import total_variation
 from aggregator.simulation import read_truth
 from aggregator.study import Study
+from protocol.domain import Line
 
 
 @halftruth.command()
@@ -42,7 +43,9 @@ def demo(out: Path) -> None:
         _again_with_a_prior()
         with_prior = _estimate("education-lip")
         _compare(without, with_prior)
-    shell.say(f"\nPictures: {folder / 'education.png'} and {folder / 'education-lip.png'}")
+        _ask_a_number()
+    pictures = ", ".join(str(folder / f"{name}.png") for name in ("education", "education-lip", "age"))
+    shell.say(f"\nPictures: {pictures}")
 
 
 def _author_and_answer() -> None:
@@ -97,6 +100,34 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
         f"\nAway from the truth (total variation): {before} without a prior, {after} with one. The prior does most of\n"
         "that: it is nearly right here. A wrong one is not mended by more reports, and a warning says when they\n"
         "contradict it."
+    )
+
+
+def _ask_a_number() -> None:
+    _tell("The same people are asked for a number: their age. Each report says where it lies, and not what it is.")
+    _run("campaign", "age.toml", "--key", "analyst.key", "--out", "age.campaign")
+    _run("--study", "lib", "import", "age.campaign", "--trust", "analyst.pub")
+    _run("simulate", "age.campaign", "--truth", "ages.csv", "--out", "age.htr", "--keys", "age.pub")
+    _run("--study", "lib", "enrol", "age.pub")
+    _run("--study", "lib", "ingest", "age.htr")
+    _tell("Every age beside the truth in a picture, and the quantiles with their intervals.")
+    found: Estimate = _run("--study", "lib", "estimate", "age", "--truth", "ages.csv", "--plot", "age.png")
+    asked = _run("--study", "lib", "estimate", "age", "--quantiles", ".1,.5,.9", "--mean", "--bins", "25,35,45,55,65")
+    domain = found.terms.domain
+    if not isinstance(domain, Line):
+        raise TypeError("an age is a number")
+    truth = read_truth(Path("ages.csv"), domain).shares(domain)
+    ages = [float(point) for point in domain.points]
+    below = truth.cumsum()
+    shell.say("\nTruth beside estimate:")
+    for one in asked.quantiles:
+        age = domain.label(int((below < one.p).sum()))
+        name = "median" if one.p == 0.5 else f"quantile {one.p:g}"
+        shell.say(f"  {name:12} {age} years; estimated {one.value}, from {one.low} to {one.high}")
+    mean = sum(age * share for age, share in zip(ages, truth, strict=True))
+    answer = asked.mean
+    shell.say(
+        f"  {'mean':12} {mean:.1f} years; estimated {answer.estimate:.1f}, from {answer.low:.1f} to {answer.high:.1f}"
     )
 
 

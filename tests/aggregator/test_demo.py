@@ -1,4 +1,4 @@
-"""The demonstration says what it shows, and shows it: all people, every attack in its class, two pictures."""
+"""The demonstration says what it shows, and shows it: all people, every attack in its class, three pictures."""
 
 import dataclasses
 import re
@@ -13,15 +13,21 @@ from aggregator import demo
 from aggregator.cli.shell import halftruth
 
 
-def require_shown(said: str, folder: Path, crowd: int) -> None:
-    """The crowd is counted twice over, no attack is, and the prior brings the estimate nearer to the truth."""
-    assert len(re.findall(rf"^accepted +{crowd:,}$", said, re.MULTILINE)) == 2
+def require_shown(said: str, folder: Path, crowd: int, aged: int) -> None:
+    """The crowd is counted twice over and then by age, no attack is, and the prior brings the estimate nearer to the
+    truth; the median of the ages lies in the interval that it has."""
+    accepted = re.findall(r"^accepted +([\d,]+)$", said, re.MULTILINE)
+    assert accepted == [f"{crowd:,}"] * 2 + [f"{aged:,}"]
+    ((truth, *estimated),) = re.findall(r"median +(\d+) years; estimated (\d+), from (\d+) to (\d+)", said)
+    assert truth == "37"
+    age, low, high = map(int, estimated)
+    assert low <= age <= high
     assert said.count(f"{demo.ATTACKS} refused") == 6
     assert "the tally, and so the estimate, has not moved" in said
     without, with_prior = map(float, re.findall(r"([\d.]+)% with", said)[-2:])
     assert with_prior < without
     (made,) = folder.iterdir()
-    for picture in ("education.png", "education-lip.png"):
+    for picture in ("education.png", "education-lip.png", "age.png"):
         assert (made / picture).read_bytes().startswith(b"\x89PNG")
 
 
@@ -31,12 +37,14 @@ def test_the_demonstration_runs_to_its_end(tmp_path, monkeypatch):
     The prior is 1% off in total variation and the estimate leans on it; without it, sixteen standard errors of about
     four percentage points add up to about 25%. With chance far below 1e-6 the second is not the smaller one.
     """
-    everybody = demo.people()
-    fewer = dataclasses.replace(everybody, counts=tuple(-(-count // 16) for count in everybody.counts))
-    monkeypatch.setattr(demo, "people", lambda: fewer)
+    fewer = {}
+    for column in ("education", "age"):
+        everybody = demo.people(column)
+        fewer[column] = dataclasses.replace(everybody, counts=tuple(-(-count // 16) for count in everybody.counts))
+    monkeypatch.setattr(demo, "people", lambda column="education": fewer[column])
     ran = CliRunner().invoke(halftruth, ["demo", "--out", str(tmp_path)], catch_exceptions=False)
     assert ran.exit_code == 0
-    require_shown(ran.output, tmp_path, sum(fewer.counts))
+    require_shown(ran.output, tmp_path, *(sum(counts.counts) for counts in fewer.values()))
 
 
 @pytest.mark.long
@@ -44,10 +52,11 @@ def test_the_demonstration_of_all_people_runs_to_its_end(tmp_path):
     """The same in a process of its own and of 48,842 people, whose standard errors add up to about 6%."""
     halftruth = Path(sys.executable).with_name("halftruth")
     ran = subprocess.run([halftruth, "demo", "--out", tmp_path], capture_output=True, text=True, check=True)
-    require_shown(ran.stdout, tmp_path, 48_842)
+    require_shown(ran.stdout, tmp_path, 48_842, 48_842)
 
 
 def test_the_people_are_those_of_the_data_set():
     """The packaged counts are the 48,842 people of the data set, 16,281 of them in its second file."""
-    counts = demo.people()
-    assert (len(counts.values), sum(counts.counts), sum(counts.published)) == (16, 48_842, 16_281)
+    for column, size in (("education", 16), ("age", 74)):
+        counts = demo.people(column)
+        assert (len(counts.values), sum(counts.counts), sum(counts.published)) == (size, 48_842, 16_281)
