@@ -211,12 +211,19 @@ def _missed(found: Estimate, truth: Floats) -> str:
 def _results(found: Estimate, tally: Tally, truth: Floats | None) -> list[Html]:
     if is_smoothed(found.terms):
         return _summary(summary(found.terms, tally, found), truth)
+    from aggregator.present.marks import marks
     from aggregator.present.plot import figure  # matplotlib takes a second to load
 
+    grid = found.terms.domain
     top = int(np.argmax(found.share))
     share = percent(found.share[top], min(decimals(found, listed(found, ROWS)), 2))
-    kind = "Map" if isinstance(found.terms.domain, Grid) else "Bar chart"
-    return [_picture(figure(found, truth), f"{kind} of the shares. The largest is {found.label(top)} with {share}.")]
+    kind = "Map" if isinstance(grid, Grid) else "Bar chart"
+    drawn = figure(found, truth)
+    picture = _picture(drawn, f"{kind} of the shares. The largest is {found.label(top)} with {share}.")
+    if not isinstance(grid, Grid):
+        return [tag("figure", picture)]
+    marked, words = marks(found, grid, drawn)
+    return [tag("figure", tag("div", picture, *marked, class_="map"), tag("figcaption", words, class_="soft"))]
 
 
 def _summary(read: Ordered, truth: Floats | None) -> list[Html]:
@@ -234,7 +241,10 @@ def _summary(read: Ordered, truth: Floats | None) -> list[Html]:
     ]
     median = next(one for one in read.quantiles if one.p == 0.5)
     return [
-        _picture(histogram_figure(read, truth), f"Shares of ranges, and deciles. The median is {median.value}."),
+        tag(
+            "figure",
+            _picture(histogram_figure(read, truth), f"Shares of ranges, and deciles. The median is {median.value}."),
+        ),
         _sheet("Deciles: this part of the people is at or below the value.", ("people", "value", sure), deciles),
         _sheet("Shares of ranges, both ends in them.", ("range", "share", sure), shares),
     ]
@@ -244,8 +254,7 @@ def _picture(drawn: Figure, alt: str) -> Html:
     from aggregator.present.picture import png
 
     data = base64.b64encode(png(drawn)).decode("ascii")
-    alt = f"{alt} Numbers are in the table below."
-    return tag("figure", tag("img", src=f"data:image/png;base64,{data}", alt=alt))
+    return tag("img", src=f"data:image/png;base64,{data}", alt=f"{alt} Numbers are in the table below.")
 
 
 def _values(found: Estimate, truth: Floats | None) -> list[Html]:
@@ -327,7 +336,7 @@ def _trend(trend: Trend) -> list[Html]:
         for point in trend.points
     ]
     parts = [
-        _picture(trend_figure(trend), "The course of each value, with the interval of each period."),
+        tag("figure", _picture(trend_figure(trend), "The course of each value, with the interval of each period.")),
         tag("p", "Devices that answered at both ends were compared with themselves"
             + ("" if terms.transcript else "; and a device repeats what it once said for as long as its answer stays, "
                "so most of the noise of one end is that of the other")

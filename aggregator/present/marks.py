@@ -1,0 +1,111 @@
+"""The regions of a map as marks over its picture, which say their numbers when somebody points at or touches them.
+
+The picture stays a picture. Over it lies, for each region, an outline that nothing paints until it has the pointer or
+the focus; then a line at the edge of the window says which place it is, its share and its interval. That takes markup
+and style only, no script.
+
+How a map is cut into regions: regions. The picture: plot.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from aggregator.estimate.result import Estimate
+from aggregator.present.markup import Html, tag
+from aggregator.present.regions import Regions, regions
+from aggregator.present.table import decimals, percent
+from protocol.domain import MICRODEGREES, Grid
+
+MARKED = 150
+"""The most regions with a mark: those that hold first, then by share."""
+
+RECTANGLES = 3_000
+"""The most rectangles in the outlines of all marks together. Regions of ragged districts have many each."""
+
+
+def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]:
+    """Return a mark for each of the foremost regions, the largest area first, and a sentence on which have one.
+
+    A finger covers several small cells. Where there is no finer pointer the style widens every mark, and the smaller
+    one is on top.
+
+    Args:
+        figure: whose first axes have the map of shares. It has been drawn, so places in it are known.
+    """
+    cut = regions(found)
+    order = np.lexsort((-cut.share, ~cut.holds))
+    box = _box(grid, figure)
+    parts, left = [], RECTANGLES
+    regions_drawn = len(np.unique(cut.of))
+    for region in order[:MARKED].tolist():
+        outline = _rectangles(np.reshape(cut.of == region, (grid.rows, grid.columns)))
+        left -= len(outline)
+        if not outline:  # finer regions cover it
+            continue
+        if left < 0:
+            break
+        drawn = " ".join(f"M{x} {grid.rows - y - high}h{wide}v{high}h-{wide}z" for x, y, wide, high in outline)
+        text = _said(found, cut, region)
+        path = tag("path", d=drawn)
+        shape = tag("svg", tag("title", text), path, viewBox=box, preserveAspectRatio="none", role="img")
+        mark = tag("div", shape, tag("p", text, aria_hidden="true"), class_="mark", tabindex="0")
+        parts.append((int((cut.of == region).sum()), mark))
+    words = "Touch a place on the map of shares, or point at it, to see its numbers."
+    if len(parts) < regions_drawn:
+        words += f" {len(parts):,} of {regions_drawn:,} places show them: those surely above zero, then by share."
+    return [mark for _, mark in sorted(parts, key=lambda part: -part[0])], words
+
+
+def _said(found: Estimate, cut: Regions, region: int) -> str:
+    """The place, its share and its interval, and what of it the region shows."""
+    if not found.resolutions:
+        x = int(cut.districts[region])
+        label, share, low, high = found.label(x), found.share[x], found.all_low[x], found.all_high[x]
+        places = decimals(found, [x])
+    else:
+        each, z = found.resolutions[int(cut.resolutions[region])], int(cut.districts[region])
+        label, share, low, high = (
+            each.map.label(found.terms.domain, z),
+            each.share[z],
+            each.all_low[z],
+            each.all_high[z],
+        )
+        places = decimals(each, [z])
+    words = f"{label}: {percent(float(share), places)}"
+    if not np.isnan(low):
+        words += f", interval {percent(float(low), places)} to {percent(float(high), places)}"
+    if not cut.holds[region]:
+        words += "; it may be empty"
+    elif cut.share[region] < share:
+        words += f"; {percent(float(cut.share[region]), places)} outside the smaller places drawn in it"
+    return words
+
+
+def _box(grid: Grid, figure: Figure) -> str:
+    """The whole picture as a viewBox whose unit is a cell and whose origin is the map's north-west corner."""
+    west, south, east, north = (degrees / MICRODEGREES for degrees in (grid.west, grid.south, grid.east, grid.north))
+    (left, bottom), (right, top) = figure.axes[0].transData.transform([(west, south), (east, north)])
+    wide, high = figure.bbox.size
+    across, down = (right - left) / grid.columns, (top - bottom) / grid.rows
+    return " ".join(f"{number:.4g}" for number in (-left / across, (top - high) / down, wide / across, high / down))
+
+
+def _rectangles(inside: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
+    """Rectangles (column, row, columns, rows) that cover the cells: runs of a row, joined with equal ones above."""
+    open_: dict[tuple[int, int], int] = {}
+    found = []
+    edges = np.diff(np.pad(inside, ((0, 1), (1, 1))).astype(np.int8), axis=1)
+    rows = np.flatnonzero(inside.any(axis=1))
+    for row in range(int(rows[0]), int(rows[-1]) + 2) if len(rows) else ():
+        runs = set(
+            zip(np.flatnonzero(edges[row] == 1).tolist(), np.flatnonzero(edges[row] == -1).tolist(), strict=True)
+        )
+        for begin, end in sorted(open_.keys() - runs):
+            first = open_.pop((begin, end))
+            found.append((begin, first, end - begin, row - first))
+        for run in runs - open_.keys():
+            open_[run] = row
+    return found
