@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: setup demo app check test test-long fuzz bench bench-accuracy bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
+.PHONY: setup demo app check test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
 
 # Made again when what is installed changes; reused otherwise.
 $(READY): pyproject.toml
@@ -56,6 +56,11 @@ bench-accuracy: $(READY)
 # make bench-maps DATA=folder-of-data-sets
 bench-maps: $(READY)
 	$(BIN)/python -m benchmarks.maps "$(DATA)"
+
+# Tables of a form's questions, beside no association; writes a section of docs/BENCHMARKS.md anew:
+# make bench-forms DATA=folder-of-data-sets
+bench-forms: $(READY)
+	$(BIN)/python -m benchmarks.forms "$(DATA)"
 
 # Distributions and means of numbers, beside published mechanisms; writes a section of docs/BENCHMARKS.md anew:
 # make bench-numbers DATA=folder-of-data-sets

@@ -26,7 +26,7 @@ from aggregator.estimate.distribution import project
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.form_view import FormView, covariances, views_with
 from aggregator.estimate.method import CROWD, NOISY
-from aggregator.families.decoder import Floats
+from aggregator.families.decoder import Floats, Integers
 from protocol.errors import HalftruthError
 
 
@@ -133,6 +133,10 @@ class Shares:
     high: Floats
     all_low: Floats
     all_high: Floats
+
+    def of(self, order: Integers) -> Shares:
+        """Return the shares of some values, in this order."""
+        return Shares(*(numbers[order] for numbers in vars(self).values()))
 
 
 def shares_of(ratio: Ratio, share: Floats, level: float) -> Shares:

@@ -24,6 +24,7 @@ from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection
+from benchmarks.forms import drawn
 from protocol.channels import Channel
 from protocol.exact import NANONATS
 
@@ -255,10 +256,13 @@ def test_shares_within_a_row_are_of_its_people() -> None:
     true = table[0, :3] / table[0, :3].sum()
     for _ in range(100):
         found = cross(crowd(truth, 20_000, rng, channels_of()), 0, 1)
-        row = found.within(0, skippable=(False, True))
+        row = found.within(0, 0, skippable=(False, True))
         held += int(((row.all_low <= true) & (true <= row.all_high)).all())
         assert row.share.sum() == pytest.approx(1)
         assert np.allclose(row.share, found.share[0, :3] / found.share[0, :3].sum())
+    column = found.within(1, 2)
+    assert np.allclose(column.share, found.share[:, 2] / found.share[:, 2].sum())
+    assert np.allclose(column.raw, found.raw[:, 2] / found.raw[:, 2].sum())
     assert held >= 84  # 95 expected at least, less 5 standard deviations
 
 
@@ -285,3 +289,24 @@ def test_what_nobody_was_asked_has_no_estimate() -> None:
         margin(views, 2)
     with pytest.raises(ValueError, match="earlier"):
         cross(views, 1, 0)
+
+
+def test_sets_of_the_benchmark_are_drawn_from_the_law_of_their_channel() -> None:
+    channel = subset_selection(6, NANONATS)
+    p, v, n = np.array([0.5, 0.2, 0.1, 0.1, 0.1, 0.0]), np.array([1.0, 1.0, 0.0, -1.0, 0.0, 0.0]), 2_000
+    law, rng = decoder(channel).forward(p), np.random.default_rng(17)
+    shares = np.array([drawn(channel, decoder(channel), p, n, rng).counts / n for _ in range(300)])
+    # Means of 300 within 5 standard errors; a mean square of 300 within a part 5 sqrt(2 / 300) = .41.
+    assert np.abs(shares.mean(axis=0) - law).max() < 5 * np.sqrt(0.25 / n / 300)
+    spread = np.var([decoder(channel).query(v, share) for share in shares])
+    assert spread / (decoder(channel).variance(v, law) / n) == pytest.approx(1, abs=0.41)
+
+
+def test_a_table_of_two_by_two_is_not_shrunk() -> None:
+    views = crowd(related(), 500, np.random.default_rng(18), {(0, 2): subset_selection(6, NANONATS)})
+    wide = cross(views, 0, 2)
+    assert wide.edge > 0
+    two = FormView((0, 1), (2, 2), decoder_of(randomized_response(4, NANONATS)), Tally.of(np.array([40, 30, 20, 35])))
+    small = cross([two], 0, 1)
+    assert small.edge == 0
+    assert np.allclose(centred(small.share), centred(small.raw), atol=0.05)

@@ -1,0 +1,228 @@
+"""How near the tables of a form come to the truth, where each device is asked for one pair of questions.
+
+`python -m benchmarks.forms DATA` reads UCI Adult from the folder DATA, prints the total variation of the 36 tables of
+nine questions beside their aims, and the squared error of eight yes/no questions, and writes the section of
+docs/BENCHMARKS.md anew.
+
+Outputs are counted, not sent: how many devices have each view is one draw by the weights, and the counts of a view are
+one draw from the exact law of its channel's outputs.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from aggregator.estimate.distribution import project
+from aggregator.estimate.form import margin
+from aggregator.estimate.form_table import CrossTable
+from aggregator.estimate.form_view import FormView
+from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Decoder, Floats
+from aggregator.families.mechanism import Question
+from aggregator.families.registry import decoder_of
+from aggregator.planner.choice import AUTO, chosen
+from benchmarks.accuracy import values
+from protocol import exact
+from protocol.channels import Channel, SubsetSelection
+from protocol.notions import Ldp
+
+FILE = "adult_categorical.npz"
+CROWDS = 10
+SMALL_CROWDS = 600
+PEOPLE = 48_842
+LEVELS = ("1", "2", "4")
+AIMS = {PEOPLE: (0.196, 0.120, 0.066), 1_000_000: (0.087, 0.052, 0.025)}
+"""By number of people: total variation at each of ``LEVELS``."""
+
+OVER = 1.05
+"""A figure may be this many times its aim."""
+
+YES_NO = 8
+YES_NO_PEOPLE = 100_000
+YES_NO_AIMS = {"all pairs": (23.5, 105.0), "single questions": (19.0, None)}
+
+PAGE = Path(__file__).parent.parent / "docs" / "BENCHMARKS.md"
+BEGIN, END = "<!-- forms: begin -->", "<!-- forms: end -->"
+
+Views: TypeAlias = tuple[tuple[int, ...], ...]
+Truth: TypeAlias = Callable[[tuple[int, ...]], Floats]
+"""The true shares of the cells of some questions."""
+
+
+class Survey:
+    """Crowds that answer a form.
+
+    Args:
+        sizes: of the questions.
+        views: the questions that each part of the people is asked for; all parts are equally large.
+        level: nats.
+    """
+
+    def __init__(self, sizes: Sequence[int], views: Views, level: str) -> None:
+        self.sizes, self.views = tuple(sizes), views
+        notion = Ldp(exact.level_from(level))
+        counts = {self._size(asked) for asked in views}
+        self.channels = {k: chosen(AUTO, Question(values(k), notion))[1] for k in counts}
+        self.decoders = {k: decoder_of(channel) for k, channel in self.channels.items()}
+
+    def _size(self, asked: tuple[int, ...]) -> int:
+        return int(np.prod([self.sizes[question] for question in asked]))
+
+    def answers(self, truth: Truth, n: int, rng: np.random.Generator) -> list[FormView]:
+        """The counts of ``n`` people by view."""
+        parts = rng.multinomial(n, np.full(len(self.views), 1 / len(self.views)))
+        found = []
+        for asked, part in zip(self.views, parts.tolist(), strict=True):
+            k = self._size(asked)
+            tally = drawn(self.channels[k], self.decoders[k], truth(asked), part, rng)
+            found.append(FormView(asked, tuple(self.sizes[q] for q in asked), self.decoders[k], tally))
+        return found
+
+
+def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Tally:
+    """Return the tally of ``n`` people with these shares.
+
+    Args:
+        channel: of outputs that are counted, or of sets.
+    """
+    if not isinstance(channel, SubsetSelection):
+        law = decoder.forward(people)
+        return Tally.of(rng.multinomial(n, law / law.sum()))
+    # A set holds the own value or not, and of the others any are equally likely: those with the least random numbers.
+    own = rng.choice(len(people), n, p=people)
+    rank = rng.random((n, len(people)))
+    rank[np.arange(n), own] = np.where(rng.random(n) < channel.having * channel.inside / 2**channel.scale, -1, 2)
+    chosen_values = np.argpartition(rank, channel.ones - 1, axis=1)[:, : channel.ones]
+    return Tally(np.bincount(chosen_values.ravel(), minlength=len(people)), n)
+
+
+def tables_of(views: Sequence[FormView]) -> list[CrossTable]:
+    """The tables of all pairs of questions, the pairs being the views."""
+    margins = {question: margin(views, question) for question in sorted({q for view in views for q in view.questions})}
+    return [CrossTable(view, *(margins[question] for question in view.questions)) for view in views]
+
+
+def off(found: Floats, true: Floats) -> float:
+    """Total variation."""
+    return float(np.abs(found.ravel() - true).sum()) / 2
+
+
+def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str, ...]], dict[str, float]]:
+    """Rows of the table of nine questions, and what is said beside it."""
+    pairs = tuple(combinations(range(len(sizes)), 2))
+    cells = {
+        (i, j): np.bincount(codes[i] * sizes[j] + codes[j], minlength=sizes[i] * sizes[j]) / len(codes[0])
+        for i, j in pairs
+    }
+    shares = [np.bincount(code, minlength=size) / len(code) for code, size in zip(codes, sizes, strict=True)]
+    apart = {(i, j): np.outer(shares[i], shares[j]).ravel() for i, j in pairs}
+    rows, seconds = [], 0.0
+    for place, level in enumerate(LEVELS):
+        survey, rng = Survey(sizes, pairs, level), np.random.default_rng(1)
+        for n, aims in AIMS.items():
+            figures, found, held = [], 0, 0
+            for crowd in range(CROWDS):
+                views = survey.answers(lambda asked: cells[asked[0], asked[1]], n, rng)
+                began = time.process_time()
+                tables = tables_of(views)
+                estimated = [table.share for table in tables]
+                seconds = max(seconds, time.process_time() - began)
+                for table, share in zip(tables, estimated, strict=True):
+                    true = cells[table.view.questions[0], table.view.questions[1]]
+                    raw = project(table.view.linear.raw)
+                    figures.append([off(each, true) for each in (share, raw, table.unrelated)])
+                    intervals = table.cells()
+                    held += bool(((intervals.all_low <= true) & (true <= intervals.all_high)).all())
+                    if not crowd:
+                        found += table.association.significant
+            mine, raw_figure, none = np.mean(figures, axis=0)
+            rows.append(
+                (f"{n:,}", level, _beside(mine, aims[place], 3), f"{raw_figure:.3f}", f"{none:.3f}",
+                 f"{found} of {len(pairs)}", f"{held} of {CROWDS * len(pairs)}")
+            )  # fmt: skip
+            print(*rows[-1], sep="  ", flush=True)
+    survey, rng = Survey(sizes, pairs, LEVELS[0]), np.random.default_rng(2)
+    significant, tried = 0, 0
+    while tried < 400:
+        tables = tables_of(survey.answers(lambda asked: apart[asked[0], asked[1]], PEOPLE, rng))
+        significant, tried = significant + sum(t.association.significant for t in tables), tried + len(tables)
+    independent = float(np.mean([off(apart[pair], cells[pair]) for pair in pairs]))
+    return rows, {"found": significant, "tried": tried, "seconds": seconds, "independent": independent}
+
+
+def _beside(measured: float, aim: float | None, places: int) -> str:
+    if aim is None:
+        return f"{measured:.{places}f}"
+    limit = aim * OVER if places == 3 else aim
+    over = "" if measured <= limit else f", {100 * (measured / limit - 1):.0f}% over"
+    return f"{measured:.{places}f} [{aim:g}{over}]"
+
+
+def yes_no() -> Iterator[tuple[str, ...]]:
+    """Rows of the table of eight yes/no questions, which two kinds of people answer differently."""
+    sizes, kinds = (2,) * YES_NO, np.linspace([0.2, 0.5], [0.6, 0.9], YES_NO)
+
+    def truth(asked: tuple[int, ...]) -> Floats:
+        found = [np.array([1.0]), np.array([1.0])]
+        for question in asked:
+            found = [
+                np.outer(of_kind, [1 - yes, yes]).ravel() for of_kind, yes in zip(found, kinds[question], strict=True)
+            ]
+        return np.asarray((found[0] + found[1]) / 2)
+
+    for name, views in (
+        ("all pairs", tuple(combinations(range(YES_NO), 2))),
+        ("single questions", tuple((question,) for question in range(YES_NO))),
+    ):
+        survey, rng = Survey(sizes, views, LEVELS[0]), np.random.default_rng(3)
+        one_way, two_way = [], []
+        for _ in range(SMALL_CROWDS):
+            answered = survey.answers(truth, YES_NO_PEOPLE, rng)
+            for question in range(YES_NO):
+                one_way.append(((margin(answered, question).share - truth((question,))) ** 2).sum())
+            if name == "all pairs":
+                for table in tables_of(answered):
+                    two_way.append(((table.share.ravel() - truth(table.view.questions)) ** 2).sum())
+        aims = YES_NO_AIMS[name]
+        errors = [YES_NO_PEOPLE * float(np.mean(each)) if each else None for each in (one_way, two_way)]
+        yield (name, *("" if each is None else _beside(each, aim, 1) for each, aim in zip(errors, aims, strict=True)))
+
+
+def listed(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """A table of the page."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, ("---",) * len(heads), *rows))
+
+
+def main() -> None:
+    """Measure, print and write."""
+    if len(sys.argv) != 2 or not (Path(sys.argv[1]) / FILE).is_file():
+        sys.exit(f"usage: python -m benchmarks.forms DATA, a folder with {FILE}, the categorical columns of UCI Adult")
+    small = list(yes_no())
+    for row in small:
+        print(*row, sep="  ", flush=True)
+    with np.load(Path(sys.argv[1]) / FILE) as data:
+        names = [name for name in data.files if f"{name}_names" in data.files]
+        codes = [data[name].astype(np.int64) for name in names]
+        sizes = [len(data[f"{name}_names"]) for name in names]
+    rows, beside = nine(codes, sizes)
+    print(beside)
+    text = (Path(__file__).parent / "forms.md").read_text(encoding="utf-8")
+    text = text.format(
+        **beside, crowds=CROWDS, small=SMALL_CROWDS, people=YES_NO_PEOPLE,
+        table=listed(("people", "nats", "as estimated", "raw", "no association", "found", "held"), rows),
+        yes_no=listed(("each device is asked for one of", "of a question", "of a table"), small),
+    )  # fmt: skip
+    page = PAGE.read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN, 1)
+    PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END, 1)[1]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
