@@ -19,6 +19,7 @@ import click
 from aggregator.author.value_table import read_sheet, stranger
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
+from aggregator.cli.forms import asked_of_form, print_form, require_form
 from aggregator.cli.ranges import Over, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
@@ -30,6 +31,7 @@ from protocol.errors import NotInDomain
 
 if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.estimate import query
+    from aggregator.estimate.form_result import FormEstimate
     from aggregator.estimate.ordered import Ordered
     from aggregator.estimate.ordered_course import OrderedCourse
     from aggregator.estimate.result import Estimate
@@ -87,6 +89,8 @@ FILES = ("parquet", "geojson")
     help="How classes are put together: every report alike, or by precision, where classes have the same shares "
     "(tested; refused if they differ).",
 )
+@click.option("--question", metavar="NAME", help="Of a form: the shares of one question, from all who were asked it.")
+@click.option("--cross", "pair", metavar="NAME,NAME", help="Of a form: the table of two questions.")
 @click.option("--value", help="Only this value: its share, and people with --population.")
 @click.option("--mean", is_flag=True, help="The mean of a campaign that asks for a number.")
 @click.option("--quantiles", metavar="P,...", help="The values below which these parts of the people are, as .1,.5,.9.")
@@ -117,6 +121,8 @@ def estimate(
     confidence: float,
     truth_files: tuple[Path, ...],
     pool: str,
+    question: str | None,
+    pair: str | None,
     value: str | None,
     mean: bool,
     quantiles: str | None,
@@ -129,7 +135,7 @@ def estimate(
     population: int | None,
     forged: int | None,
     engine_name: str,
-) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse:
+) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse | FormEstimate:
     """The distribution behind the reports of CAMPAIGN (its name in the study, or its id).
 
     Shares come with intervals for each value by itself, and for all values together. With --value, --mean, --sum or
@@ -138,10 +144,19 @@ def estimate(
     With --by period or --by class, these of each, and the difference from the first to the last, or of each class from
     the first.
     With --by period, the course over the periods, and the change from the first to the last, or --between two of them;
-    with --steps also from each to the next; with --value, of that value alone. Where fewer devices have answered than
-    the campaign waits for, it ends with exit code 75.
+    with --steps also from each to the next; with --value, of that value alone. A form is estimated by --question, or by
+    --cross for the table of two questions. Where fewer devices have answered than the campaign waits for, it ends with
+    exit code 75.
     """
     form = "json" if as_json else form
+    questions = asked_of_form(question, pair)
+    if questions:
+        conflicts: list[tuple[str, object]] = [("by", by), ("where", where), ("method", method), ("value", value)]
+        conflicts += [("mean", mean), ("sum", total), ("weights", weights), ("truth", truth_files), ("plot", plot)]
+        conflicts += [("report", report), ("forged", forged), ("population", population), ("format", form in FILES)]
+        conflicts += [(name, True) for name in Ranges(quantiles, cdf, bins, above, between).named]
+        if given := [name for name, asked in conflicts if asked]:
+            raise click.UsageError(f"--question and --cross give shares with intervals, and take no --{given[0]} here")
     over_periods = by == "period"
     ranges = Ranges(quantiles, cdf, bins, above, None if over_periods else between)
     spans = options.SpanList().convert(between, None, ctx) if over_periods and between is not None else None
@@ -179,6 +194,7 @@ def estimate(
 
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
+    require_form(signed.terms, questions)
     if period is not None:
         options.require_period(signed.terms, period)
     course: Trend | None = None
@@ -196,6 +212,8 @@ def estimate(
             if report is None:
                 return course
         tally = engine.tally(study, signed, period)
+    if questions:
+        return print_form(signed, tally, questions, confidence, form)
     classes = signed.terms.classes
     if name is not None:
         cut, tally = within(signed.terms, tally, name)

@@ -1,0 +1,66 @@
+"""What `halftruth estimate` is asked of a form: --question, or --cross for the table of two questions.
+
+How they are estimated: estimate.form_result. How they are shown: present.forms.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from aggregator.cli import shell
+from aggregator.cli.shell import BAD_DATA, Failure
+from protocol.campaign import Campaign, SignedCampaign
+from protocol.domain.form import Form
+
+if TYPE_CHECKING:  # loaded when an estimate is made
+    from aggregator.estimate.form_result import FormEstimate
+    from aggregator.estimate.tally import Tally
+
+
+def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
+    """The questions that --question or --cross names; none where neither was given."""
+    if question is not None and pair is not None:
+        raise click.UsageError("--question is of one question, --cross of two: ask twice")
+    if question is not None:
+        return (question.strip(),)
+    if pair is None:
+        return ()
+    names = tuple(part.strip() for part in pair.split(","))
+    if len(names) != 2 or not all(names):
+        raise click.UsageError("--cross takes two questions, as --cross age,vote")
+    return names
+
+
+def require_form(terms: Campaign, names: tuple[str, ...]) -> None:
+    """Refuse to estimate a form as a whole, and questions of what is no form."""
+    if isinstance(terms.domain, Form) and not names:
+        raise Failure(
+            f"{terms.title!r} is a form: ask for --question NAME, or for --cross NAME,NAME; its questions are "
+            f"{', '.join(terms.domain.places)}",
+            BAD_DATA,
+        )
+    if names and not isinstance(terms.domain, Form):
+        raise Failure(f"{terms.title!r} is no form: leave out --question and --cross", BAD_DATA)
+    for name in names:
+        if isinstance(terms.domain, Form) and name not in terms.domain.places:
+            known = ", ".join(terms.domain.places)
+            raise Failure(f"the form has no question {name[:40]!r}; its questions are {known}", BAD_DATA)
+
+
+def print_form(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], level: float, form: str) -> FormEstimate:
+    """Estimate what is asked, and print it."""
+    from aggregator.estimate.form_result import estimate_form
+    from aggregator.present.forms import form_csv, form_table
+
+    found = estimate_form(signed, tally, names, level=level)
+    if form == "json":
+        shell.print_json(found.as_json())
+    elif form == "csv":
+        shell.say(form_csv(found).rstrip())
+    else:
+        shell.console().print(form_table(found))
+    for warning in found.warnings:
+        shell.warn(f"Warning: {warning}")
+    return found

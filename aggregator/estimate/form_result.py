@@ -1,0 +1,202 @@
+"""The estimate of one question of a form, or of a table of two, and what a reader must know beside it.
+
+Shares are of the people who answered. Whoever skipped a question is left out of its shares, and of those of its tables.
+
+How questions are pooled: form. Tables: form_table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aggregator.estimate.form import Shares, margin, question_shares
+from aggregator.estimate.form_table import Association, cross
+from aggregator.estimate.form_view import FormView
+from aggregator.estimate.minimum import require_enough
+from aggregator.estimate.screen import screen
+from aggregator.estimate.tally import Tally
+from aggregator.families.registry import decoder_of
+from protocol import exact
+from protocol.campaign import Campaign, SignedCampaign
+from protocol.domain.form import Form
+from protocol.errors import HalftruthError
+from protocol.views.maps import Questions
+
+COLUMNS = ("estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high")
+
+
+class NotOfForm(HalftruthError):
+    """A question that a campaign does not have."""
+
+
+@dataclass(frozen=True)
+class FormEstimate:
+    """The shares of one question of a form, or of the cells of two.
+
+    Attributes:
+        terms: the campaign.
+        campaign_id: its id; empty where it was not signed.
+        questions: the names, as they were asked for.
+        labels: the values of each row of ``shares``, one for each question.
+        shares: among the people who answered.
+        reports: of the views behind the shares.
+        level: of the intervals.
+        skipping: the questions that may be skipped; whoever did is left out.
+        warnings: what a reader must know before believing the numbers.
+        association: of two questions.
+        within: of two questions, for each value of the first the shares of the second among the people with it.
+        rejected: envelopes refused, by reject class.
+        version: of the study's table the tally was read from.
+    """
+
+    terms: Campaign
+    campaign_id: bytes
+    questions: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    shares: Shares
+    reports: int
+    level: float
+    skipping: tuple[str, ...]
+    warnings: tuple[str, ...]
+    rejected: Mapping[str, int]
+    version: int | None
+    association: Association | None = None
+    within: tuple[Shares, ...] = ()
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The machine-readable form of each value or cell."""
+        of_one = len(self.questions) == 1
+        names = [{"value": label[0]} if of_one else {"values": list(label)} for label in self.labels]
+        return [name | row for name, row in zip(names, _numbers(self.shares), strict=True)]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form; its keys are a contract."""
+        found: dict[str, Any] = {
+            "campaign": self.terms.title,
+            "campaign_id": self.campaign_id.hex(),
+            "questions": list(self.questions),
+            "reports": self.reports,
+            "notion": self.terms.notion.name,
+            "epsilon": exact.nats(self.terms.notion.level),
+            "confidence": self.level,
+            "table_version": self.version,
+            "without_skipped": list(self.skipping),
+            "values" if self.association is None else "cells": self.rows,
+        }
+        if self.association is not None:
+            found["association"] = {
+                "statistic": self.association.statistic,
+                "threshold": self.association.threshold,
+                "p_value": self.association.p_value,
+                "significant": self.association.significant,
+            }
+            columns = len(self.within[0].share)
+            found["within"] = [
+                {
+                    "value": self.labels[place * columns][0],
+                    "values": [
+                        {"value": label[1]} | row
+                        for label, row in zip(self.labels[:columns], _numbers(shares), strict=True)
+                    ],
+                }
+                for place, shares in enumerate(self.within)
+            ]
+        return found | {"rejected": dict(self.rejected), "warnings": list(self.warnings)}
+
+
+def _numbers(shares: Shares) -> list[dict[str, float | None]]:
+    columns = (shares.share, shares.raw, shares.se, shares.low, shares.high, shares.all_low, shares.all_high)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [{name: None if math.isnan(x) else x for name, x in zip(COLUMNS, row, strict=True)} for row in rows]
+
+
+def estimate_form(
+    campaign: Campaign | SignedCampaign, tally: Tally, names: Sequence[str], *, level: float = 0.95
+) -> FormEstimate:
+    """Return the shares of one question, or of the cells of two.
+
+    Args:
+        campaign: of a form.
+        tally: of all its views.
+        names: of one question or two; the rows of a table are those of the first.
+        level: of the intervals.
+    Raises:
+        NotOfForm: a question that the form does not have, or one twice.
+        NotAsked: nobody who has answered was asked for this.
+        NotEnough: fewer devices than the campaign waits for are behind the shares.
+        NotInvertible
+    """
+    signed = campaign if isinstance(campaign, SignedCampaign) else None
+    terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
+    places = [_place(terms, name) for name in names]
+    if len(set(places)) < len(places):
+        raise NotOfForm(f"a table is of two different questions, not twice of {names[0]!r}")
+    views = views_of(terms, tally)
+    head = (terms, signed.id if signed else b"", tuple(names))
+    form = _form_of(terms)
+    skips = tuple(form.questions[place].skippable for place in places)
+    kept = [range(form.questions[place].domain.size) for place in places]
+    skipping = tuple(name for name, skippable in zip(names, skips, strict=True) if skippable)
+    if len(places) == 1:
+        pooled = margin(views, places[0])
+        require_enough(terms, *(view.tally for view in pooled.views))
+        shares = question_shares(pooled, skippable=skips[0], level=level)
+        labels = tuple((form.questions[places[0]].label(x),) for x in kept[0])
+        reports = sum(view.tally.reports for view in pooled.views)
+        warnings = _warnings(form, pooled.views)
+        return FormEstimate(*head, labels, shares, reports, level, skipping, warnings, tally.rejected, tally.version)
+    swapped = places[0] > places[1]
+    table = cross(views, min(places), max(places))
+    require_enough(terms, table.view.tally)
+    of_form = skips[::-1] if swapped else skips
+    cells = table.cells(skippable=(of_form[0], of_form[1]), level=level)
+    if swapped:
+        order = np.arange(len(cells.share)).reshape(len(kept[1]), len(kept[0])).T.ravel()
+        cells = cells.of(order)
+    first, second = (form.questions[place] for place in places)
+    of_cells = tuple((first.label(x), second.label(y)) for x in kept[0] for y in kept[1])
+    within = tuple(table.within(places[0], x, skippable=(of_form[0], of_form[1]), level=level) for x in kept[0])
+    return FormEstimate(
+        *head, of_cells, cells, table.view.tally.reports, level, skipping, _warnings(form, [table.view]),
+        tally.rejected, tally.version, table.association, within,
+    )  # fmt: skip
+
+
+def views_of(terms: Campaign, tally: Tally) -> list[FormView]:
+    """Return the views of a form that somebody has answered."""
+    found = []
+    for view, part in zip(terms.views, tally.by_view, strict=True):
+        if part.reports and isinstance(view.map, Questions):
+            shape = tuple(question.size for question in view.map.asked(terms.domain))
+            found.append(FormView(view.map.places, shape, decoder_of(view.channel), part))
+    return found
+
+
+def _form_of(terms: Campaign) -> Form:
+    if not isinstance(terms.domain, Form):
+        raise NotOfForm(f"{terms.title!r} asks one question: leave out --question and --cross")
+    return terms.domain
+
+
+def _place(terms: Campaign, name: str) -> int:
+    places = _form_of(terms).places
+    if name not in places:
+        raise NotOfForm(f"the form has no question {name[:40]!r}; its questions are {', '.join(places)}")
+    return places[name]
+
+
+def _warnings(form: Form, views: Sequence[FormView]) -> tuple[str, ...]:
+    found = []
+    for view in views:
+        groups = view.tally.groups if view.tally.groups is not None and view.tally.groups.dependent else None
+        about = () if groups is None else (groups.devices, groups.most)
+        names = " and ".join(form.questions[place].name for place in view.questions)
+        for finding in screen(view.decoder, view.tally.counts, view.tally.reports, *about):
+            found.append(f"{names}: {finding}")
+    return tuple(found)

@@ -1,0 +1,52 @@
+"""The estimate of a question of a form, or of a table of two questions, as a table and as CSV."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from aggregator.estimate.form_result import COLUMNS, FormEstimate
+from aggregator.present.document import csv_text
+
+
+def form_table(found: FormEstimate) -> Table:
+    """A row for each value, or for each cell, with what is left out and the test of association below."""
+    notes = [f"{found.reports:,} reports"]
+    if found.skipping:
+        notes.append(f"without those who skipped {' or '.join(found.skipping)}")
+    if found.association is not None:
+        notes.append(
+            f"{' and '.join(found.questions)}: "
+            + ("an association is found" if found.association.significant else "no association is found")
+            + f" (p = {found.association.p_value:.3g})"
+        )
+    table = Table(title=Text(found.terms.title), caption=Text("\n".join(notes)), box=box.SIMPLE_HEAD)
+    table.title_justify = table.caption_justify = "left"
+    for name in found.questions:
+        table.add_column(Text(name))
+    percent = f"{100 * found.level:.4g}%"
+    for name in ("share", f"{percent} interval", f"{percent}, all together"):
+        table.add_column(name, justify="right")
+    for label, row in zip(found.labels, found.rows, strict=True):
+        table.add_row(
+            *map(Text, label),
+            _percent(row["estimate"]),
+            f"{_percent(row['low'])} to {_percent(row['high'])}",
+            f"{_percent(row['simultaneous_low'])} to {_percent(row['simultaneous_high'])}",
+        )
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}%"
+
+
+def form_csv(found: FormEstimate) -> str:
+    """A header and a row for each value, or for each cell."""
+    names = [f"{question}_value" for question in found.questions]
+    rows = [
+        dict(zip(names, label, strict=True)) | {column: row[column] for column in COLUMNS}
+        for label, row in zip(found.labels, found.rows, strict=True)
+    ]
+    return csv_text([*names, *COLUMNS], rows)

@@ -1,0 +1,150 @@
+"""Laws of forms at the desk: from reports by view to shares of a question and cells of a table."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from aggregator.cli.commands import COMMANDS
+from aggregator.cli.shell import halftruth
+from aggregator.estimate.form import NotAsked
+from aggregator.estimate.form_result import COLUMNS, NotOfForm, estimate_form
+from aggregator.estimate.minimum import NotEnough
+from aggregator.estimate.tally import Tally, ViewsTally
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
+from aggregator.intake.ingest import ingest
+from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
+from protocol.domain import Values
+from protocol.domain.form import Form, FormQuestion
+from protocol.exact import NANONATS
+from protocol.report import Report, pack
+from protocol.views import View
+from protocol.views.maps import Questions
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, device
+
+FORM = Form(
+    (
+        FormQuestion("town", "Where do you live?", Values(("north", "south", "west"))),
+        FormQuestion("vote", "Did you vote?", Values(("no", "yes")), skippable=True),
+        FormQuestion("pet", "Do you have a pet?", Values(("no", "yes"))),
+    )
+)
+TRUTH = np.array([[[0.10, 0.10], [0.15, 0.05], [0.03, 0.02]], [[0.02, 0.03], [0.05, 0.25], [0.01, 0.04]],
+                  [[0.04, 0.03], [0.02, 0.03], [0.02, 0.01]]])  # fmt: skip
+"""(3, 3, 2) the share of each answer to all questions."""
+
+ASKED = ((0, 1), (0, 2), (1,))
+
+
+def campaign(level: int = 3 * NANONATS) -> SignedCampaign:
+    """A form of which devices are asked two pairs of questions, or one question."""
+    sizes = [question.size for question in FORM.questions]
+    views = tuple(
+        View(1, Questions(asked), randomized_response(int(np.prod([sizes[q] for q in asked])), level))
+        for asked in ASKED
+    )
+    notion = replace(crowd.campaign().terms.notion, level=level)  # type: ignore[type-var, call-arg]
+    terms = replace(crowd.campaign().terms, domain=FORM, views=views, notion=notion, title="Form", minimum_reports=20)
+    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+
+
+def tally_of(terms: Campaign, n: int) -> ViewsTally:
+    """The expected counts of ``n`` people for each view."""
+    parts = []
+    for view, asked in zip(terms.views, ASKED, strict=True):
+        shares = TRUTH.sum(axis=tuple(q for q in range(3) if q not in asked)).ravel()
+        law = decoder_of(view.channel).forward(shares)
+        parts.append(Tally.of(np.round(n * law / law.sum()).astype(np.int64)))
+    return ViewsTally.of_parts(parts, {}, None)
+
+
+def test_a_question_has_shares_of_those_who_answered_it() -> None:
+    terms = campaign().terms
+    found = estimate_form(terms, tally_of(terms, 10**7), ["vote"])
+    vote = TRUTH.sum(axis=(0, 2))
+    assert found.labels == (("no",), ("yes",))
+    assert np.allclose(found.shares.raw, vote[:2] / vote[:2].sum(), atol=1e-4)
+    assert found.skipping == ("vote",)
+    assert found.reports == pytest.approx(2 * 10**7, abs=20), "two views hold it"
+
+
+@pytest.mark.parametrize("names", [("town", "vote"), ("vote", "town"), ("town", "pet")])
+def test_a_table_has_the_order_that_was_asked_for(names: tuple[str, str]) -> None:
+    terms = campaign().terms
+    found = estimate_form(terms, tally_of(terms, 10**7), names)
+    places = [FORM.places[name] for name in names]
+    table = np.moveaxis(TRUTH, places, (0, 1)).sum(axis=2)
+    table = table[tuple(slice(FORM.questions[place].domain.size) for place in places)]
+    assert np.allclose(found.shares.raw, (table / table.sum()).ravel(), atol=1e-4)
+    assert np.allclose(found.shares.share, (table / table.sum()).ravel(), atol=2e-3)
+    assert len(found.labels) == table.size
+    for x, row in enumerate(found.within):
+        assert np.allclose(row.raw, table[x] / table[x].sum(), atol=1e-3)
+    assert found.association is not None
+    assert found.association.significant
+    told = found.as_json()
+    assert [cell["values"] for cell in told["cells"]] == [list(label) for label in found.labels]
+    assert [each["value"] for each in told["within"]] == [FORM.questions[places[0]].label(x) for x in range(len(table))]
+    assert [each["value"] for each in told["within"][0]["values"]] == [
+        label[1] for label in found.labels[: len(table[0])]
+    ]
+
+
+def test_what_cannot_be_told_is_refused_in_words() -> None:
+    terms = campaign().terms
+    whole, few = tally_of(terms, 1000), tally_of(terms, 15)
+    with pytest.raises(NotOfForm, match="town, vote, pet"):
+        estimate_form(terms, whole, ["towns"])
+    with pytest.raises(NotOfForm, match="two different"):
+        estimate_form(terms, whole, ["town", "town"])
+    with pytest.raises(NotAsked, match="both"):
+        estimate_form(terms, whole, ["vote", "pet"])
+    with pytest.raises(NotEnough):
+        estimate_form(terms, few, ["town", "pet"])
+    assert estimate_form(terms, few, ["town"]).reports >= 20, "its two views have enough together"
+
+
+def run(*words: object, code: int = 0) -> str:
+    """The output of a command, which ends with ``code``."""
+    result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result.stdout if code == 0 else result.output
+
+
+def test_from_reports_to_a_table(tmp_path) -> None:
+    """Reports of a form go the way of all reports, and the command prints its questions and its tables."""
+    assert "estimate" in COMMANDS
+    signed, people = campaign(), 240
+    study, batch, rng = crowd.study(tmp_path / "study", signed, range(people)), [], np.random.default_rng(1)
+    for number in range(people):
+        view = signed.terms.views[signed.view_of(device(number, signed).public)]
+        x = int(rng.choice(TRUTH.size, p=TRUTH.ravel() / TRUTH.sum()))
+        output = view.channel.sample(view.map.input(FORM, x), os.urandom(view.channel.rand_bytes))
+        packed = pack([output], signed.terms.output_bits)
+        batch.append(Report(signed.id, 0, 0, 1, packed).seal(device(number, signed)))
+    file = tmp_path / "batch.htr"
+    file.write_bytes(b"".join(batch))
+    assert ingest(study, [file], now=NOW).accepted == people
+    words = ["--study", study.path, "estimate", signed.id.hex()]
+    told = json.loads(run(*words, "--cross", "town,vote", "--format", "json"))
+    assert len(told["cells"]) == 6
+    assert {"values", *COLUMNS} == set(told["cells"][0])
+    assert {"statistic", "threshold", "significant"} <= set(told["association"])
+    assert sum(cell["estimate"] for cell in told["cells"]) == pytest.approx(1)
+    told = json.loads(run(*words, "--question", "vote", "--format", "json"))
+    assert [row["value"] for row in told["values"]] == ["no", "yes"]
+    assert "association is found" in run(*words, "--cross", "town,pet")
+    assert run(*words, "--cross", "pet,town", "--format", "csv").startswith("pet_value,town_value,estimate,")
+    assert "without those who skipped vote" in run(*words, "--question", "vote")
+    assert "--question NAME" in run(*words, code=65)
+    assert "towns" in run(*words, "--question", "towns", code=65)
+    for wrong in (["--cross", "town"], ["--question", "town", "--cross", "town,pet"], ["--question", "town", "--mean"]):
+        run(*words, *wrong, code=2)
