@@ -196,7 +196,8 @@ def _quota_reached(terms: Campaign, period: int, place: int, free: int, now: int
         )
     next_period = terms.opens + (period + 1) * terms.period_seconds
     again = f"the next begins in {next_period - now} seconds" if next_period < terms.closes else "it was the last"
-    return QuotaReached(f"{terms.title!r} takes {terms.answers_per_period} answers a period; {again}")
+    most = "1 answer" if terms.answers_per_period == 1 else f"{terms.answers_per_period} answers"
+    return QuotaReached(f"{terms.title!r} takes {most} a period; {again}")
 
 
 def _require_reading(reading: int | None, most: int) -> None:

@@ -27,7 +27,7 @@ from edge_sdk.errors import StoreDamaged, StoreRestored
 from edge_sdk.store.sqlite import DATABASE_FILE
 from protocol.campaign import campaign_id, open_campaign, seal_campaign
 from protocol.closing import seal_closing
-from protocol.domain import Buckets, Grid, Items
+from protocol.domain import Buckets, Dates, Grid, Items, NumberRange
 from protocol.envelope import Kind, read_batch
 from protocol.errors import BadData, ClosedEarly, NotInDomain
 from protocol.keys import SigningKey, public_line
@@ -228,6 +228,8 @@ def test_the_envelope_shown_is_the_one_that_leaves(model, tmp_path, study):
     [
         (None, "primary", "primary"),
         (Buckets.of([0, 10, 40]), "40", "40"),
+        (NumberRange.of(17, 90, unit="years"), "40", "40"),
+        (Dates.of("2026-01-01", "2026-12-31", clamp=True), "2027-03-01", "2026-12-31"),
         (Grid(0, 10 * MICRO, 0, 10 * MICRO, 5 * MICRO), "2.5,7.5", "2.5,7.5"),
         (Items(1, ("tea", "milk", "soap")), "milk", "milk"),
     ],

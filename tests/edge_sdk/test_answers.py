@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 
 from edge_sdk import BudgetPolicy
 from edge_sdk.errors import ConsentMissing, QuotaReached, UnknownCampaign
+from edge_sdk.presentation import given
 from protocol import envelope
 from protocol.campaign import open_campaign
-from protocol.domain import DITHER_BYTES, Buckets
+from protocol.domain import DITHER_BYTES, Buckets, Dates, NumberRange
 from protocol.errors import HalftruthError, NotInDomain, NotOpen, OutsideSchedule
 from protocol.keys import SigningKey
 from protocol.report import Enrolment, Report
@@ -219,6 +221,52 @@ def test_a_value_outside_the_domain_is_refused_and_never_repeated(open_device, c
     assert "SECRET" not in str(caught.value)
     assert device.budget.spent == 0
     assert device.prior(campaign_id) == {}
+
+
+AGES = NumberRange.of(17, 90, unit="years")
+DAYS = Dates.of("2026-01-01", "2026-12-31")
+
+
+@pytest.mark.parametrize(
+    ("domain", "value", "says"),
+    [
+        *(
+            (AGES, value, "a finite decimal number")
+            for value in ("nan", "inf", math.nan, -math.inf, "", "40 years", "4,5")
+        ),
+        *((AGES, value, "17 to 90 years") for value in (16, "90.5", 1e300, "-1e400")),
+        *((DAYS, value, "YYYY-MM-DD") for value in ("2026-02-30", "1.2.2026", "", 40)),
+        *((DAYS, value, "2026-01-01 to 2026-12-31") for value in ("2025-12-31", "2027-01-01")),
+    ],
+)
+def test_a_number_or_day_that_is_none_or_outside_costs_nothing(open_device, domain, value, says):
+    """The error says what is expected; nothing is charged, kept or queued."""
+    device = open_device()
+    campaign_id = agreed(device, campaign(domain=domain))
+    waiting = len(device.outbox)
+    with pytest.raises(NotInDomain, match=says):
+        device.answer(campaign_id, value)
+    assert (device.budget.spent, len(device.outbox)) == (0, waiting)
+    assert device.prior(campaign_id) == {}
+
+
+@pytest.mark.parametrize(
+    ("domain", "value", "kept"),
+    [
+        (NumberRange.of(17, 90, clamp=True), "1e400", "90"),
+        (NumberRange.of(17, 90, clamp=True), -3, "17"),
+        (AGES, "40.5", "41"),
+        (NumberRange.of("-10.5", 40, "0.5"), -0.2, "0"),
+        (Dates.of("2026-01-01", "2026-01-31", 10), "2026-01-20", "2026-01-11"),
+        (Dates.of("2026-01-01", "2026-01-31", clamp=True), "2030-01-01", "2026-01-31"),
+    ],
+)
+def test_a_number_or_day_becomes_the_one_that_the_campaign_counts(open_device, domain, value, kept):
+    """Off the steps, or outside where the campaign clamps: the device keeps and reports the value that is counted."""
+    device = open_device()
+    campaign_id = agreed(device, campaign(domain=domain))
+    device.answer(campaign_id, value)
+    assert [one.label for one in given(device, campaign_id)] == [kept]
 
 
 def test_nothing_is_answered_before_it_opens_after_it_closes_or_without_consent(open_device, clock):
