@@ -19,7 +19,7 @@ from protocol.errors import BadData
 from protocol.notions import Information
 from protocol.notions.information import RADIUS_UNITS
 from protocol.report import Report
-from protocol.views import Coarse, Identity, View, is_plain
+from protocol.views import Coarse, Identity, Questions, View, is_plain
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ def view_name(domain: Domain, view: View) -> str:
     if isinstance(map_, Identity):
         return "the answer as it is"
     inputs = map_.inputs(domain)
+    if isinstance(map_, Questions):
+        return f"{inputs:,} answers to {' and '.join(question.name for question in map_.asked(domain))}"
     if isinstance(map_, Coarse) and isinstance(domain, Grid):
         return f"{inputs:,} squares of {map_.factor} x {map_.factor} cells"
     if isinstance(map_, Coarse):

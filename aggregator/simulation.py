@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.author.value_table import SheetError, read_sheet_by_class
+from aggregator.author.value_table import SheetError, read_people, read_sheet_by_class
 from protocol import personal
 from protocol.campaign import Campaign
-from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line
+from protocol.domain import DITHER_BYTES, Answer, Domain, Form, Items, Line
 from protocol.keys import SECRET_BYTES, SigningKey
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
@@ -103,6 +103,8 @@ class Truth:
 def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most: int | None = None) -> Truth:
     """The truth of a CSV file with the header ``value,count`` or, with classes, ``value,count,class``.
 
+    Of a form, the header names its questions, and each row is a person, or as many as a last column ``count`` says.
+
     Args:
         classes: the names of the campaign's classes.
         most: people, if that is limited.
@@ -110,6 +112,8 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
         SheetError: the header, a value outside the domain, a class the campaign does not have, or a count that is not a
             whole number.
     """
+    if isinstance(domain, Form):
+        return _require_people(path, _people(path, domain), most)
     answers, counts, places = [], [], []
     for answer, count, place, where in read_sheet_by_class(path, domain, "count", classes):
         if count.denominator != 1 or count < 0:
@@ -118,11 +122,29 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
         counts.append(count.numerator)
         if place is not None:
             places.append(place)
-    if not sum(counts):
+    return _require_people(path, Truth(tuple(answers), tuple(counts), tuple(places)), most)
+
+
+def _people(path: Path, form: Form) -> Truth:
+    """The truth of a CSV file of people who fill in a form: equal rows are one group."""
+    found: dict[tuple[str, ...], int] = {}
+    answers: list[Answer] = []
+    counts: list[int] = []
+    for texts, answer, count in read_people(path, form):
+        group = found.setdefault(texts, len(answers))
+        if group == len(answers):
+            answers.append(answer)
+            counts.append(0)
+        counts[group] += count
+    return Truth(tuple(answers), tuple(counts))
+
+
+def _require_people(path: Path, truth: Truth, most: int | None) -> Truth:
+    if not truth.people:
         raise SheetError(f"{path.name} counts nobody")
-    if most is not None and sum(counts) > most:
+    if most is not None and truth.people > most:
         raise SheetError(f"{path.name} counts more than {most:,} people, for each of whom a device would be simulated")
-    return Truth(tuple(answers), tuple(counts), tuple(places))
+    return truth
 
 
 @dataclass(frozen=True)

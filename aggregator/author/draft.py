@@ -20,9 +20,10 @@ from typing import Any
 
 from aggregator.author.classes import class_channel, classes_of
 from aggregator.author.domain_section import domain_of
+from aggregator.author.form_section import form_of, form_views
 from aggregator.author.privacy_section import notion_of, part_of
 from aggregator.author.study_section import addresses_of, translations_of
-from aggregator.author.toml_section import DraftError, Section, count, finite, normalised
+from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
 from aggregator.author.views_section import DEVICES, views_of
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import Decoder
@@ -72,6 +73,8 @@ def read_question(path: Path) -> Question:
         DraftError, BadData
     """
     document = _document(path)
+    if _is_form(document):
+        raise DraftError("a form cannot be planned yet: make it with `halftruth campaign`, and try it with `simulate`")
     question = _whole_question(document, path.parent)
     return question if "views" in document else rounded_for_mean(question)
 
@@ -145,6 +148,9 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         folder: where files that the draft names are looked for.
     """
     document = _padded(document, folder)
+    if _is_form(document):
+        _require_form(document)
+        document = {"domain": {}, **document}
     top = Section("", document)
     sections = {
         name: Section(name, top.take(name, dict, "a table of its own", default))
@@ -153,11 +159,16 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
             ("study", {}), ("analysis", {}),
         )
     }  # fmt: skip
-    domain = domain_of(sections["domain"])
-    goal, reports = _goal(sections["analysis"], domain)
+    form = form_of(top) if _is_form(document) else None
+    domain = form or domain_of(sections["domain"])
+    goal, reports = ("", 0) if form else _goal(sections["analysis"], domain)
     names: tuple[str, ...] = ()
     notion: Notion
-    if "classes" in top:
+    if form:
+        question = _question(sections["privacy"], sections["prior"], form, folder, _bundled(document))
+        notion = question.notion
+        mechanism, views = form_views(sections["analysis"], _name_of(sections["mechanism"]), form, question)
+    elif "classes" in top:
         if "views" in top:
             raise DraftError("[views] and [classes] do not go together: leave out one of the two")
         # Read class by class, so these two sections are not read here.
@@ -181,7 +192,11 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         raise DraftError("[schedule] closes comes after opens")
     campaign = Campaign(
         title=top.take("title", str, "the campaign's name"),
-        question=top.take("question", str, "what the person is asked"),
+        question=(
+            "\n".join(one.text for one in form.questions)
+            if form
+            else top.take("question", str, "what the person is asked, or a table [[question]] for each question")
+        ),
         purpose=top.take("purpose", str, "why it is asked", ""),
         organisation=top.take("organisation", str, "who asks"),
         domain=domain,
@@ -206,6 +221,22 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     for section in (*sections.values(), top):
         section.done()
     return campaign
+
+
+def _is_form(document: dict[str, Any]) -> bool:
+    """Whether a draft has tables ``[[question]]`` in place of one question."""
+    return isinstance(document.get("question"), list)
+
+
+def _require_form(document: dict[str, Any]) -> None:
+    """Refuse what a form does not have, by name."""
+    for name in ("domain", "views", "classes", "prior"):
+        if name in document:
+            raise DraftError(f"[{name}] does not go with [[question]]: leave it out")
+    privacy = document.get("privacy")
+    notion = privacy.get("notion", Ldp.name) if isinstance(privacy, dict) else Ldp.name
+    if notion != Ldp.name:
+        raise DraftError(f'[privacy] a form keeps notion "{Ldp.name}", not {shown(notion)}')
 
 
 def _goal(section: Section, domain: Domain) -> tuple[str, int]:

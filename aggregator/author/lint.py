@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 
 from aggregator.estimate.error import campaign_error
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import NotInvertible
 from protocol import exact
 from protocol.campaign import Campaign
+from protocol.domain import Form
 
 HEAVY = 20.0
 """People that one report may count for before an author is told."""
@@ -28,7 +30,7 @@ def lint(terms: Campaign) -> tuple[str, ...]:
 
 def _findings(terms: Campaign) -> Iterator[str]:
     reported = Reported.of(terms.domain)
-    size, even = reported.count, reported.factor / terms.domain.size
+    size, even = reported.count, float(Fraction(reported.factor) / terms.domain.size)
     try:
         mse, weight = campaign_error(terms)
     except NotInvertible as reason:
@@ -42,7 +44,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
             )
         # The root mean square error of a value beside the even share, people spread evenly.
         error = math.sqrt(mse / size / terms.minimum_reports)
-        if error > even:
+        if error > even and not isinstance(terms.domain, Form):
             needed = mse / size / even**2
             yield (
                 f"with {terms.minimum_reports:,} devices, the least you wait for, a share is off by {error:.2%} where "

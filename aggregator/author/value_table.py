@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from protocol import exact
-from protocol.domain import DITHER_BYTES, Answer, Domain, Items
+from protocol.domain import DITHER_BYTES, Answer, Domain, Form, Items
 from protocol.domain.items import SEPARATOR
 from protocol.errors import BadData, NotInDomain
 
@@ -66,6 +66,60 @@ def read_sheet_by_class(
         raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
     except csv.Error as error:
         raise SheetError(f"{path.name} is not a CSV file: {error}") from None
+
+
+def read_people(path: Path, form: Form) -> Iterator[tuple[tuple[str, ...], Answer, int]]:
+    """The rows of a CSV file whose header names the questions of a form, in any order, and perhaps ``count`` last.
+
+    A question that can be skipped is skipped by an empty cell.
+
+    Yields:
+        The texts of the row, the answer to all questions, and how many people it is of.
+    Raises:
+        SheetError: the header, an answer outside a question's domain, or a count that is no whole number.
+    """
+    names = list(form.places)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = csv.reader(file)
+            header = [name.strip() for name in next(lines, [])]
+            counted = header[-1:] == ["count"] and "count" not in names
+            asked = header[:-1] if counted else header
+            if sorted(asked) != sorted(names):
+                raise SheetError(
+                    f"{path.name} must begin with a header of the form's questions, {','.join(names)}, and perhaps a "
+                    "last column count"
+                )
+            for row in lines:
+                where = f"{path.name}, line {lines.line_num}"
+                if len(row) != len(header):
+                    raise SheetError(f"{where}: a row has {len(header)} cells, not {len(row)}")
+                texts = tuple(row[: len(asked)])
+                yield texts, _filled(form, dict(zip(asked, texts, strict=True)), where), _count(row, counted, where)
+    except UnicodeDecodeError:
+        raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
+    except csv.Error as error:
+        raise SheetError(f"{path.name} is not a CSV file: {error}") from None
+
+
+def _filled(form: Form, cells: dict[str, str], where: str) -> Answer:
+    answer = {}
+    try:
+        for question in form.questions:
+            text = cells[question.name]
+            answer[question.name] = None if question.skippable and not text.strip() else question.parse(text)
+        form.index(answer, bytes(DITHER_BYTES))
+    except NotInDomain as error:
+        raise SheetError(f"{where}: {error}") from None
+    return answer
+
+
+def _count(row: Sequence[str], counted: bool, where: str) -> int:
+    if not counted:
+        return 1
+    if not (row[-1].strip().isascii() and row[-1].strip().isdigit()) or len(row[-1]) > 15:
+        raise SheetError(f"{where}: a count is a whole number of people")
+    return int(row[-1])
 
 
 def stranger(domain: Domain, text: str) -> str:

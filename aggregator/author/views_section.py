@@ -67,7 +67,7 @@ def views_of(
     section.done()
     maps, shares = [map_ for map_, _ in asked], [share for _, share in asked]
     _require_nested(maps, question.domain)
-    made = [_channel(mechanism, question, map_) for map_ in maps]
+    made = [channel_of(mechanism, question, map_) for map_ in maps]
     channels = [channel for _, channel in made]
     given = [share for share in shares if share is not None]
     if given and len(given) < len(shares):
@@ -172,7 +172,12 @@ def _districts(file: Path, domain: Domain) -> Districts:
     return read_districts(file, domain)
 
 
-def _channel(mechanism: str, question: Question, map_: Map) -> tuple[str, Channel]:
+def channel_of(mechanism: str, question: Question, map_: Map) -> tuple[str, Channel]:
+    """Return the name of the mechanism and the channel of a view.
+
+    Raises:
+        DraftError: the mechanism does not serve it.
+    """
     try:
         return chosen(mechanism, coarsened(question, map_))
     except Unsuited as error:

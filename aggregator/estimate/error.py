@@ -22,7 +22,7 @@ from protocol.channels import Channel
 from protocol.domain import Domain
 from protocol.notions import Information
 from protocol.notions.classes import class_channels
-from protocol.views import View, is_plain
+from protocol.views import Questions, View, is_plain
 
 
 def expected_mse(
@@ -90,6 +90,8 @@ def worths_of(domain: Domain, views: Sequence[View]) -> list[ViewWorth]:
 
 def _even_law(domain: Domain, view: View) -> Floats:
     """(k_j,) the shares of a view's values where all answers are equally common."""
+    if isinstance(view.map, Questions):  # the answers of a form are too many to list
+        return np.full(view.channel.inputs, 1 / view.channel.inputs)
     counts = np.bincount([view.map.input(domain, x) for x in range(domain.size)], minlength=view.channel.inputs)
     law: Floats = counts / domain.size
     return law

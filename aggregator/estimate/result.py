@@ -38,7 +38,7 @@ from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.inspection import view_name
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import Items, Line
+from protocol.domain import Form, Items, Line
 from protocol.notions import Information, MutualInformation
 from protocol.views import is_plain
 
@@ -295,6 +295,8 @@ def estimate(
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
+    if isinstance(terms.domain, Form):
+        raise MethodRefused(f"{terms.title!r} is a form: it has estimates of its questions and tables, and none of all")
     if not 0 < level < 1:
         raise ValueError("the level of an interval lies between 0 and 1")
     if forged is not None and not 0 <= forged <= tally.reports:

@@ -20,7 +20,7 @@ from aggregator.inspection import BatchFile, study_facts, view_facts
 from aggregator.present.items import numbering
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.domain import Items, Line
+from protocol.domain import Form, Items, Line
 from protocol.notions import Certificate, Classes, Information, Notion, Promise
 from protocol.notions.information import RADIUS_UNITS
 
@@ -95,6 +95,8 @@ def _inputs(terms: Campaign) -> str:
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
         return f"{items}, of which one among {domain.padding:,} is told"
+    if isinstance(domain, Form):
+        return f"a form of {len(domain.questions)} questions"
     return f"{max(1, len(terms.classes)) * terms.domain.size} values"
 
 

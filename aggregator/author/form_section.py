@@ -1,0 +1,104 @@
+"""Drafts of forms: several questions, of which each device is asked one or two.
+
+    [[question]]
+    name = "age"                            # short, used in --question and --cross, and as a column of a truth file
+    text = "How old are you?"
+    kind = "number"                         # and its entries, as in [domain]
+    low = 17
+    high = 90
+    skippable = true
+
+    [analysis]
+    tables = [["age", "vote"], ["age", "income"]]    # the pairs that are asked together; or
+    outcome = "vote"                                 # this question with each other one
+
+Without either, all pairs are asked, each of as many devices. A question that is in no pair is asked alone. Each view
+has the channel that is best for its number of answers, at the whole level.
+
+What a view of a form is: protocol.views.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from aggregator.author.domain_section import domain_of
+from aggregator.author.toml_section import DraftError, Section, shown
+from aggregator.author.views_section import channel_of
+from aggregator.families.mechanism import Question
+from protocol.channels import Channel
+from protocol.domain import Form, FormQuestion
+from protocol.views import Questions, View
+
+
+def form_of(top: Section) -> Form:
+    """Return the form of the tables ``[[question]]``.
+
+    Raises:
+        DraftError, BadData: what is wrong, and where.
+    """
+    return Form(tuple(map(_question, top.list_of("question", dict, "tables [[question]]"))))
+
+
+def form_views(analysis: Section, mechanism: str, form: Form, question: Question) -> tuple[str, tuple[View, ...]]:
+    """Return the names of the mechanisms and the views of a form.
+
+    Args:
+        analysis: of which ``tables`` or ``outcome`` are taken.
+        mechanism: the name of one that makes all channels, or ``auto`` for the best for each.
+        question: what the campaign asks, which is the form, and what it keeps.
+    Raises:
+        DraftError, BadData: what is wrong, and where.
+    """
+    maps = [Questions(places) for places in _asked(analysis, form)]
+    made: dict[int, tuple[str, Channel]] = {}
+    for map_ in maps:
+        size = map_.inputs(form)
+        if size not in made:  # the channel depends on the number of answers alone
+            made[size] = channel_of(mechanism, question, map_)
+    names = dict.fromkeys(name for name, _ in made.values())
+    return ", ".join(names), tuple(View(1, map_, made[map_.inputs(form)][1]) for map_ in maps)
+
+
+def _question(table: dict[str, object]) -> FormQuestion:
+    name = table.get("name")
+    section = Section(f"question {name}" if isinstance(name, str) else "question", table)
+    found = FormQuestion(
+        section.take("name", str, "short, of a-z, 0-9 and _"),
+        section.take("text", str, "what the person is asked"),
+        domain_of(section),
+        section.flag("skippable", "a person may leave it out"),
+    )
+    section.done()
+    return found
+
+
+def _asked(analysis: Section, form: Form) -> list[tuple[int, ...]]:
+    """The places of the questions of each view, in order."""
+    if "tables" in analysis and "outcome" in analysis:
+        raise DraftError("[analysis] tables and outcome do not go together: leave out one of the two")
+    every = range(len(form.questions))
+    if "tables" in analysis:
+        listed = analysis.list_of("tables", list, 'pairs of names, such as ["age", "vote"]')
+        pairs = [_pair(names, form) for names in listed]
+        if len(set(pairs)) < len(pairs):
+            raise DraftError("[analysis] tables lists a pair twice")
+    elif "outcome" in analysis:
+        outcome = _place(analysis.take("outcome", str, "the name of a question"), form)
+        pairs = [(min(place, outcome), max(place, outcome)) for place in every if place != outcome]
+    else:
+        pairs = list(combinations(every, 2))
+    paired = {place for pair in pairs for place in pair}
+    return sorted([*pairs, *((place,) for place in every if place not in paired)])
+
+
+def _pair(names: list[object], form: Form) -> tuple[int, ...]:
+    if len(names) != 2 or names[0] == names[1]:
+        raise DraftError(f"[analysis] a table is of two different questions; {shown(names)} is not")
+    return tuple(sorted(_place(name, form) for name in names))
+
+
+def _place(name: object, form: Form) -> int:
+    if not isinstance(name, str) or name not in form.places:
+        raise DraftError(f"[analysis] the form has no question {shown(name)}; it has {', '.join(form.places)}")
+    return form.places[name]

@@ -1,0 +1,126 @@
+"""Drafts of forms, and people who fill them in: from the draft to the counts of each view."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aggregator.author.draft import DraftError, read_draft, read_question
+from aggregator.author.lint import lint
+from aggregator.author.value_table import SheetError
+from aggregator.estimate.method import MethodRefused
+from aggregator.intake.ingest import ingest
+from aggregator.simulation import population, read_truth
+from aggregator.study import Study
+from protocol.campaign import open_campaign, seal_campaign
+from protocol.domain import Form
+from protocol.keys import SigningKey
+from protocol.views import Questions
+
+KEY = SigningKey(bytes(range(32)))
+HEAD = 'title = "Town"\norganisation = "Town library"\n'
+QUESTION = '[[question]]\nname = "{}"\ntext = "{}?"\nkind = "values"\nvalues = ["no", "yes"]\n'
+AGE = '[[question]]\nname = "age"\ntext = "Age?"\nkind = "number"\nlow = 17\nhigh = 19\nskippable = true\n'
+TAIL = (
+    '[privacy]\nnotion = "ldp"\nepsilon = 1.0\n'
+    "[schedule]\nopens = 2030-01-01T00:00:00Z\ncloses = 2030-02-01T00:00:00Z\n"
+)
+FORM = AGE + QUESTION.format("vote", "Vote") + QUESTION.format("work", "Work")
+
+
+def drafted(folder: Path, questions: str = FORM, more: str = "", tail: str = TAIL) -> Path:
+    file = folder / "form.toml"
+    file.write_text(HEAD + questions + more + tail)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("analysis", "asked"),
+    [
+        ("", [(0, 1), (0, 2), (1, 2)]),
+        ('[analysis]\ntables = [["vote", "age"]]\n', [(0, 1), (2,)]),
+        ('[analysis]\noutcome = "vote"\n', [(0, 1), (1, 2)]),
+    ],
+)
+def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[tuple[int, ...]]) -> None:
+    """All pairs, those of the tables, or the outcome with each other question; a question in no pair is asked alone,
+    and each view has its number of answers and the whole level."""
+    terms = read_draft(drafted(tmp_path, more=analysis))
+    assert isinstance(terms.domain, Form)
+    assert [view.map for view in terms.views] == list(map(Questions, asked))
+    assert [view.channel.inputs for view in terms.views] == [view.map.inputs(terms.domain) for view in terms.views]
+    assert all(0.99e9 < found.audited <= 10**9 for found in terms.view_certificates)
+    assert terms.question == "Age?\nVote?\nWork?"
+    assert all("even shares" not in finding for finding in lint(terms))
+
+
+@pytest.mark.parametrize(
+    ("questions", "more", "said"),
+    [
+        (AGE, "", "2 to 32 questions"),
+        (FORM + AGE, "", "one name"),
+        (FORM.replace("low = 17", "lo = 17"), "", "question age"),
+        (FORM, '[domain]\nkind = "values"\nvalues = ["a", "b"]\n', "does not go with"),
+        (FORM, "[views]\nresolutions = [2, 1]\n", "does not go with"),
+        (FORM, '[analysis]\ntables = [["age", "s"]]\n', "no question"),
+        (FORM, '[analysis]\ntables = [["age", "age"]]\n', "two different questions"),
+        (FORM, '[analysis]\ntables = [["age", "vote"], ["vote", "age"]]\n', "twice"),
+        (FORM, '[analysis]\ntables = [["age", "vote"]]\noutcome = "vote"\n', "do not go together"),
+        (FORM, '[analysis]\ngoal = "mean"\n', "unknown entry"),
+    ],
+)
+def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: str, more: str, said: str) -> None:
+    with pytest.raises(Exception, match=said):
+        read_draft(drafted(tmp_path, questions, more))
+
+
+def test_a_form_keeps_ldp_and_is_not_planned(tmp_path: Path) -> None:
+    other = TAIL.replace('"ldp"', '"high-low"')
+    with pytest.raises(DraftError, match="a form keeps notion"):
+        read_draft(drafted(tmp_path, tail=other))
+    with pytest.raises(DraftError, match="cannot be planned"):
+        read_question(drafted(tmp_path))
+
+
+def test_from_the_draft_to_the_counts_of_each_view(tmp_path: Path) -> None:
+    """People of a truth file answer, each device its view's questions; the study counts every report under its view,
+    and estimates of all questions at once are refused."""
+    data = seal_campaign(read_draft(drafted(tmp_path)), KEY)
+    signed = open_campaign(data, [KEY.public])
+    people = tmp_path / "people.csv"
+    people.write_text("vote,age,work,count\nyes,,no,150\nno,18,yes,50\nyes,17,no,100\nno,18,yes,50\n")
+    truth = read_truth(people, signed.terms.domain)
+    assert (truth.counts, truth.people) == ((150, 100, 100), 350)
+    assert truth.answers[0] == {"age": None, "vote": "yes", "work": "no"}
+    [sent] = population(signed.terms, signed.id, truth, 0, seed=1)
+    assert sent.people == 350
+    study = Study.create(tmp_path / "study")
+    study.import_campaign(data, [KEY.public], "form")
+    (tmp_path / "batch.htr").write_bytes(sent.reports)
+    result = ingest(study, [tmp_path / "batch.htr"], now=signed.terms.opens + 60)
+    tally = study.tally(signed)
+    assert (result.accepted, tally.reports) == (350, 350)
+
+    assert all(view.reports > 60 for view in tally.by_view)
+    with pytest.raises(MethodRefused, match="is a form"):
+        study.estimate("form")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("vote,age\nyes,17\n", "header"),
+        ("vote,age,work,other\nyes,17,no,1\n", "header"),
+        ("vote,age,work\nyes,17\n", "line 2"),
+        ("vote,age,work\nyes,17,no\n,17,no\n", "line 3"),
+        ("vote,age,work\nyes,99,no\n", "age"),
+        ("vote,age,work,count\nyes,17,no,1.5\n", "whole number"),
+        ("vote,age,work\n", "nobody"),
+    ],
+)
+def test_a_file_of_people_is_read_strictly(tmp_path: Path, text: str, said: str) -> None:
+    form = read_draft(drafted(tmp_path)).domain
+    (tmp_path / "people.csv").write_text(text)
+    with pytest.raises(SheetError, match=said):
+        read_truth(tmp_path / "people.csv", form)
