@@ -49,6 +49,7 @@ from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, enrolment, report
 from tests.aggregator.test_intake_ingest import FOREIGN, OPEN, PLAIN, mutated, one_of_each, rows
 from tests.aggregator.test_intake_known import offer
+from tests.aggregator.test_views import filled
 
 PIECE = 6_000
 """Bytes, about sixty reports."""
@@ -164,6 +165,32 @@ def test_a_file_that_cannot_be_read_is_named(dask, study, tmp_path, monkeypatch)
     result = dask.ingest(study, [tmp_path / "gone", tmp_path / "good", tmp_path / "good"], now=NOW)
     assert (result.accepted, result.rejected, result.files) == (1, {"replayed": 1}, 3)
     assert result.warnings == (f"{tmp_path / 'gone'} could not be read: No such file or directory",)
+
+
+@pytest.mark.parametrize("answers", [1, 3])
+def test_views_are_counted_as_the_local_engine_counts_them(dask, tmp_path, answers):
+    """Of a campaign with views, workers derive the same view of each key: rows, tallies of each view, what is estimated
+    and the status are those of the local engine."""
+    here, signed, sent = filled(tmp_path, answers)
+    there = crowd.study(tmp_path / "there", signed, range(60))
+    result = dask.ingest(there, [tmp_path / "batch.htr"], now=NOW + crowd.WEEK)
+    assert (result.accepted, sum(result.rejected.values())) == (len(sent), 0)
+    assert viewed(there) == viewed(here)
+    assert there.status(NOW) == here.status(NOW)
+    for period in (None, 0, 1):
+        expected, found = there.tally(signed, period), dask.tally(there, signed, period)
+        assert found.counts.tolist() == here.tally(signed, period).counts.tolist()
+        assert [told(part) for part in found.by_view] == [told(part) for part in expected.by_view]
+        one, two = (json.dumps(estimate(signed, tally).as_json()) for tally in (found, expected))
+        assert one == two
+    assert {row["view"] for row in viewed(there)} == {0, 1, 2}
+
+
+def viewed(study):
+    """The key, view, period, slot, output and word of every row."""
+    query = "SELECT * FROM rows"
+    read = tables.query(tables.snapshot(study.path / REPORTS), query)
+    return sorted(read.to_pylist(), key=repr)
 
 
 # What is kept in mind.

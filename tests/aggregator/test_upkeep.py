@@ -20,6 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from aggregator.cli.shell import halftruth
+from aggregator.estimate.result import estimate
 from aggregator.intake import compact as compaction
 from aggregator.intake.compact import HOUR, SHORTEST, compact
 from aggregator.intake.ingest import ingest
@@ -38,6 +39,7 @@ from protocol.report import Enrolment
 from protocol.views import plain_views
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, campaign, device, enrolment, report
+from tests.aggregator.test_views import filled
 
 PLAIN = campaign()
 OPEN = campaign(enrolment="open", answers=3, title="Open")
@@ -482,6 +484,28 @@ def test_a_rebuilt_study_tells_the_same(study, sources, tmp_path, name, damage):
     assert done.read + done.counted == 15
     assert done.counted == 0 or name == "reports"
     assert {path.name for path in tmp_path.iterdir()} == {study.path.name, "new"}
+
+
+def test_a_rebuilt_study_has_the_views_of_its_keys(tmp_path):
+    """Of a campaign with views the rows are taken over with their views, and made afresh from batches the view of each
+    key is derived again: status, the tally of each view and the estimate are the old study's."""
+    old, signed, _ = filled(tmp_path, 1)
+    (tmp_path / "map.campaign").write_bytes(signed.data)
+    (tmp_path / "devices.pub").write_bytes(b"".join(enrolment(number, signed) for number in range(60)))
+    sources = Sources(
+        [tmp_path / "batch.htr"], [tmp_path / "map.campaign"], [AUTHOR.public], [tmp_path / "devices.pub"]
+    )
+
+    def said(study):
+        tallies = [study.tally(signed, period) for period in (None, 0, 1)]
+        counts = [[part.counts.tolist() for part in tally.by_view] for tally in tallies]
+        found = estimate(signed, tallies[0]).as_json()
+        return counts, study.status(NOW)[0].views, found["values"], found["resolutions"]
+
+    expected = said(old)
+    for name, afresh in (("taken", False), ("afresh", True)):
+        done = rebuild(old.path, tmp_path / name, sources, now=NOW + crowd.WEEK, afresh=afresh)
+        assert said(Study.open(done.path)) == expected
 
 
 def test_a_campaign_without_reports_is_told_of(study, sources, tmp_path):
