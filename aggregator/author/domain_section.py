@@ -44,7 +44,7 @@ def _numbers(section: Section) -> NumberRange:
 
 
 def _day(section: Section, name: str) -> str:
-    day: datetime.date = section.take(name, datetime.date, "a day without quotes, such as 2026-12-01")
+    day: datetime.date = section.take(name, datetime.date, "a day, such as 2026-12-01 without quotes")
     if isinstance(day, datetime.datetime):
         raise DraftError(f"[domain] {name} is a day, such as 2026-12-01, without a time")
     return day.isoformat()
