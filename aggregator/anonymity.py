@@ -1,6 +1,6 @@
 """k-anonymity and l-diversity of what is released: a table of rows, or the reports of a study.
 
-One idea: rows that look alike in what others may know of a person are a class; k is the size of the smallest class, l
+Rows that look alike in what others may know of a person are a class; k is the size of the smallest class, l
 the fewest different sensitive values in one. Both speak of one release, not of the mechanism that made it: they bound
 nothing for an observer who knows more, and are no substitute for a level.
 

@@ -1,6 +1,6 @@
 """The demonstration: the whole of halftruth on real people's answers.
 
-One idea: it is a session anybody can repeat. Every step is a command of the command line
+It is a session anybody can repeat. Every step is a command of the command line
 (cli.demo prints and runs them); here are the files it begins with, and the attacker, whom no command makes.
 
 The people are the 48,842 of the UCI Adult data set; see data/ATTRIBUTION.md.

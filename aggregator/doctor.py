@@ -1,6 +1,6 @@
 """The check-up: can this machine do the aggregator's work?
 
-One idea: each finding comes from doing the thing once, in a temporary folder, with the real component.
+Each finding comes from doing the thing once, in a temporary folder, with the real component.
 """
 
 from __future__ import annotations

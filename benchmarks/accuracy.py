@@ -1,6 +1,6 @@
 """How near estimates come: total variation by estimator, and each mechanism's exact error beside the best known.
 
-One idea: counts are drawn from the exact law of the outputs, so a simulated survey is one multinomial draw; what needs
+Counts are drawn from the exact law of the outputs, so a simulated survey is one multinomial draw; what needs
 no simulation is computed from the channel's own integers.
 """
 

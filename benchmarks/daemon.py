@@ -1,6 +1,6 @@
 """The unit that answers by itself: what stays in memory after many readings, and what one reading costs.
 
-One idea: the unit itself is run, in a process of its own as ``python -m edge_sdk run`` makes it, but its clock is moved
+The unit itself is run, in a process of its own as ``python -m edge_sdk run`` makes it, but its clock is moved
 on by the benchmark, so that months of readings take seconds. The store is on the disk, and durable.
 
 The answer alone: device.

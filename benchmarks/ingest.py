@@ -1,6 +1,6 @@
 """Reports a second, beside the bare signature check; the memory it takes; the same file again; bundles.
 
-One idea: the bare loop runs right before and right after the ingest, on the same reports and as many threads, so their
+The bare loop runs right before and right after the ingest, on the same reports and as many threads, so their
 ratio says what everything but libsodium costs. Processor time is given beside it, because others at work on the machine
 change that less. Reports are sealed and the bare loop runs elsewhere, so the process's peak memory is an ingest's.
 """

@@ -1,6 +1,6 @@
 """halftruth beside pure-LDP, multi-freq-ldpy and OpenDP: the same people, in one run.
 
-One idea: each library runs in a process of its own, the others' in an environment of their own under `.peers/`, by one
+Each library runs in a process of its own, the others' in an environment of their own under `.peers/`, by one
 measuring code; what does not install, does not run or takes too long is a row that says so. The costs come first, one
 library after another; errors do not depend on what else runs, so they follow on all processors at once.
 

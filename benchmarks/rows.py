@@ -1,6 +1,6 @@
 """Ten million counted rows: what they take to be tallied and estimated, and to be deduplicated against.
 
-One idea: the rows are written to a study as an ingest writes them, but no device made them and nothing is verified, so
+The rows are written to a study as an ingest writes them, but no device made them and nothing is verified, so
 what is measured is all that comes after the signatures. The process is one of its own, for its peak memory.
 """
 

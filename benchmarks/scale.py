@@ -1,6 +1,6 @@
 """More workers: what a second one brings, what Dask costs beside threads, and what a report costs a cluster.
 
-One idea: the same file goes into copies of the same study by each engine, in turns, so ratios are of one run; and what
+The same file goes into copies of the same study by each engine, in turns, so ratios are of one run; and what
 is in the study afterwards must be the same, row for row. A worker is a process of one thread. Verification is also
 timed alone, without the driver's commits: on two cores, two workers and the driver are three that want them.
 

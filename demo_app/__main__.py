@@ -1,6 +1,6 @@
 """``python -m demo_app``: the phone app in a window of this computer.
 
-One idea: the same app as on a phone; what a phone would be told by a touch can be told by an option.
+The same app as on a phone; what a phone would be told by a touch can be told by an option.
 """
 
 from __future__ import annotations

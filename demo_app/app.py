@@ -1,6 +1,6 @@
 """The app: the bar, the way from screen to screen, and the threads behind them.
 
-One idea: the thread of the window only draws. Whatever touches the store is asked of one worker, whatever waits for the
+The thread of the window only draws. Whatever touches the store is asked of one worker, whatever waits for the
 network of another, each with a model of its own; a result is shown when it comes.
 
 What each screen shows: screens. What is done: model. What is remembered: settings.

@@ -1,6 +1,6 @@
 """Notices: what is said to the person when something is refused or has gone wrong.
 
-One idea: an error's class decides which text is shown and what is offered; the error's own English text, which never
+An error's class decides which text is shown and what is offered; the error's own English text, which never
 holds a person's value, prior or key, stands below it for whoever is asked for help.
 
 How a notice looks: screens. What the errors mean: ``edge_sdk.errors`` and the SPEC's stages.

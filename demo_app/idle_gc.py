@@ -1,6 +1,6 @@
 """The sweep: Python's search for what nobody holds any more, made while the person reads and not while they wait.
 
-One idea: a full search walks everything that lives, up to half a second of it in an app of widgets, and comes when it
+A full search walks everything that lives, up to half a second of it in an app of widgets, and comes when it
 likes: in the middle of a page that opens. What lives as long as the app is left out of it for good, and the rest is
 walked when nothing has been touched for a while.
 

@@ -1,6 +1,6 @@
 """The entry point on a phone: Android's starter runs the ``main.py`` beside the packages; ``make apk`` puts it there.
 
-One idea: only what a phone lacks is set up here. Its authorities for https lie where Python does not look, so the ones
+Only what a phone lacks is set up here. Its authorities for https lie where Python does not look, so the ones
 that come with the app (certifi's) are named before anything connects.
 
 What the app does: app. What a computer is told by options: ``__main__``.

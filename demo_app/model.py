@@ -1,6 +1,6 @@
 """The model: what a touch does, and what it shows then, without any screen.
 
-One idea: every method is one call from a worker's thread that returns a frozen dataclass for one screen, with numbers
+Every method is one call from a worker's thread that returns a frozen dataclass for one screen, with numbers
 and keys of texts, never sentences; so the whole app can be tested without a window, and said in any language.
 
 The device decides what may be answered, drawn and spent; nothing of that is decided again here. What a screen is given:

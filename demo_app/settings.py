@@ -1,6 +1,6 @@
 """What the app remembers beside the device's store: whom the person trusts, and how things look.
 
-One idea: one small JSON file, written aside and renamed, and a file that cannot be read is as none. Nothing in it is a
+One small JSON file, written aside and renamed, and a file that cannot be read is as none. Nothing in it is a
 secret, and nothing in it says what anybody answered.
 
 What was answered and spent, and where each study is: the device's store.

@@ -1,6 +1,6 @@
 """The theme: every colour, distance and text size of the app, as plain data.
 
-One idea: a widget names a role ("text on a card"), never a colour; the pairs of roles that meet on the screen are
+A widget names a role ("text on a card"), never a colour; the pairs of roles that meet on the screen are
 listed here, and a test computes the contrast of each, light and dark.
 
 No Kivy here: which palette is worn now is widgets.look's.

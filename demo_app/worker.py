@@ -1,6 +1,6 @@
 """The worker: one background thread that uses the model, and hands what comes of it to the caller's thread.
 
-One idea: the store belongs to one thread, and things are done in the order they were asked for; the thread of the
+The store belongs to one thread, and things are done in the order they were asked for; the thread of the
 screens only ever gets results. Which thread that is, and how it is reached, is the caller's: no screen here.
 
 What is done: model.

@@ -1,6 +1,6 @@
 """The envelope: bytes, their kind, whose key, and a signature (SPEC 3).
 
-One idea: bytes are signed, never re-encoded objects. Until ``open`` has verified them they are only
+Bytes are signed, never re-encoded objects. Until ``open`` has verified them they are only
 ``unverified``, which may be looked at to find the key, and for nothing else.
 
 What a payload means: campaign, report.

@@ -1,6 +1,6 @@
 """What can be wrong with bytes, claims and values that come from outside.
 
-One idea: an error says who is at fault and at which stage of SPEC.md it was found, because the negative test
+An error says who is at fault and at which stage of SPEC.md it was found, because the negative test
 vectors name that stage. A mistake of the calling programmer is a plain ``ValueError`` or ``TypeError``.
 No error text contains a person's value, prior or key.
 """

@@ -1,6 +1,6 @@
 """Exact arithmetic: levels as integers, rational bounds of e^level, decimals without floats.
 
-One idea: a privacy level is an integer number of nanonats (10^-9 nat), so levels add and compare without
+A privacy level is an integer number of nanonats (10^-9 nat), so levels add and compare without
 rounding, and a ratio of probabilities is proved to keep a level by comparing it with a rational LOWER bound of
 e^level. An upper bound would prove nothing; it serves only to say how tight the lower one is.
 

@@ -1,6 +1,6 @@
 """Ed25519 keys and signatures, with one verdict whatever library computes it (SPEC 2).
 
-One idea: libraries disagree only on inputs that nobody honest produces (small-order points, non-canonical
+Libraries disagree only on inputs that nobody honest produces (small-order points, non-canonical
 encodings, S >= L), so those are refused by looking at bytes, before any library is asked.
 
 The curve itself is the ``cryptography`` package's. Where a secret is kept is not decided here.

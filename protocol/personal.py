@@ -1,6 +1,6 @@
 """The prior of one person, and the channels that everybody derives alike (SPEC 6.7, 9).
 
-One idea: a declared prior is a few small integers, and the rule from them to the integers of a channel is fixed. The
+A declared prior is a few small integers, and the rule from them to the integers of a channel is fixed. The
 device that samples, the study that decodes and the author of a campaign with one prior for all derive the same
 channel from the same declaration, so the channel itself is never sent.
 

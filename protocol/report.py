@@ -1,6 +1,6 @@
 """Reports and enrolments: what a device sends (SPEC 8).
 
-One idea: a report places its outputs in numbered slots of a period. A slot of a device is filled once, so a
+A report places its outputs in numbered slots of a period. A slot of a device is filled once, so a
 replay, a duplicate and an answer over the quota are all seen without anybody counting.
 
 How an output was drawn: channels. Who may send: the study.

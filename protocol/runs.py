@@ -1,6 +1,6 @@
 """Runs: which block each input is in, as (block, length) pairs in input order (SPEC 5.7).
 
-One idea: a partition has one form. Blocks are numbered in order of first appearance, runs are not empty, and
+A partition has one form. Blocks are numbered in order of first appearance, runs are not empty, and
 neighbouring runs differ in their block; so equal partitions are equal bytes, and a map of 43,750 cells in blocks takes
 a few kilobytes.
 """

@@ -1,6 +1,6 @@
 """What is designed keeps what is declared, whatever the mechanism and the number of values (promise 5).
 
-One idea: a catalogue's recipe and the protocol's audit know nothing of each other, so that they agree to the nanonat
+A catalogue's recipe and the protocol's audit know nothing of each other, so that they agree to the nanonat
 over every size is evidence for both. That the audit is brute force: tests/protocol.
 """
 

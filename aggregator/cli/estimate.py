@@ -1,6 +1,6 @@
 """The command estimate: the distribution behind a campaign's reports, or one number of it.
 
-One idea: what does not go together is refused before anything is counted; then one tally is made, by whatever engine,
+What does not go together is refused before anything is counted; then one tally is made, by whatever engine,
 and every form of the result is of that tally.
 
 Over the periods, and what has changed: changes. What estimates is loaded when an estimate is made, and not for a key

@@ -1,6 +1,6 @@
 """The Dask engine: the steps of an ingest on the workers of a cluster, and one writer.
 
-One idea: workers only compute, from byte ranges and from versions of the study's tables, so a step may run anywhere and
+Workers only compute, from byte ranges and from versions of the study's tables, so a step may run anywhere and
 any number of times; this process, the driver, alone writes, by the study's own compare-and-swap. What a crash, a lost
 worker or another writer can do is therefore what it can do to a single process.
 

@@ -1,6 +1,6 @@
 """The local engine: this process and its threads.
 
-One idea: the library's own functions, with nothing between; what other engines must agree with.
+The library's own functions, with nothing between; what other engines must agree with.
 """
 
 from __future__ import annotations

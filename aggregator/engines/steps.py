@@ -1,6 +1,6 @@
 """The steps of an ingest as a worker runs them.
 
-One idea: a step is a function of byte ranges and of versions of the study's tables, and writes nothing. So it may run
+A step is a function of byte ranges and of versions of the study's tables, and writes nothing. So it may run
 on any worker, twice, or again after its worker died, and gives the same.
 
 What is done in them: intake. Who calls them, in which order, and who commits: cluster.

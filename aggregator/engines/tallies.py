@@ -1,6 +1,6 @@
 """Tallies in parts: a worker counts the rows of some keys, and parts become the whole.
 
-One idea: what belongs to a device is in one part, and a tally is integers that add. So a part is what the study
+What belongs to a device is in one part, and a tally is integers that add. So a part is what the study
 counts of the rows of its keys, by the same queries, and the whole is the sum: the very integers that it counts of all.
 
 What is done with a tally: estimate.

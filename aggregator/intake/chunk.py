@@ -1,6 +1,6 @@
 """A chunk: the envelopes that are verified and committed together.
 
-One idea: the bytes of many small files and of pieces of large ones are joined, because a commit costs the same for one
+The bytes of many small files and of pieces of large ones are joined, because a commit costs the same for one
 report as for a hundred thousand; envelopes are offsets into the joined bytes.
 """
 

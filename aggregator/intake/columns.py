@@ -1,6 +1,6 @@
 """What report and enrolment payloads say, a column at a time.
 
-One idea: canonical msgpack has one form for each value, so a field's first byte gives its width, and whole columns
+Canonical msgpack has one form for each value, so a field's first byte gives its width, and whole columns
 are read with a handful of gathers, whatever mix of campaigns, periods and lengths a batch is. The results are those
 of ``protocol.report.Report.decode`` and ``Report.outputs``, and a payload either one refuses is refused here.
 

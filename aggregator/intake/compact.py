@@ -1,6 +1,6 @@
 """Compaction: the same rows in fewer files, and nothing left of what nobody reads.
 
-One idea: many small commits leave many small files, and lost races and killed processes leave files without a commit.
+Many small commits leave many small files, and lost races and killed processes leave files without a commit.
 A partition is rewritten as everything is written, by compare-and-swap on the table's version; so ingest and estimate
 go on meanwhile, and a crash leaves the old files or the new. What no snapshot names is removed when it is older than
 anybody who might still need it: a file that was replaced, for readers of the snapshot before; one that was never

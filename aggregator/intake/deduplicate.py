@@ -1,6 +1,6 @@
 """Which reports fill slots that are still free.
 
-One idea: a slot of a device in a period is filled once. Against a snapshot of the study and in the order of the batch,
+A slot of a device in a period is filled once. Against a snapshot of the study and in the order of the batch,
 a report comes in whole if all its slots are free, and not at all otherwise; committed against that same snapshot, it
 counts exactly once. The slots of a report follow one another, so reports are looked up and not their outputs.
 

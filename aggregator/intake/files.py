@@ -1,6 +1,6 @@
 """Which files are read, and their bytes in bounded pieces.
 
-One idea: a missing path is the caller's mistake and stops everything before anything is read; a file that turns out
+A missing path is the caller's mistake and stops everything before anything is read; a file that turns out
 to be unreadable or empty is named, and the rest goes on.
 
 What the bytes mean: framing.

@@ -1,6 +1,6 @@
 """Where envelopes begin and end in a stream of bytes.
 
-One idea: an envelope has exactly one encoding, so its head says where it must end, and looking at both ends decides
+An envelope has exactly one encoding, so its head says where it must end, and looking at both ends decides
 whether it is one; payloads are not touched. All places that look like one are found at once, and runs of them that
 touch are taken whole; where a run breaks, the reader goes on a step at a time until it meets the next. The result is
 that of ``protocol.envelope.read_batch``, however the stream is cut into pieces, in time linear in the bytes.

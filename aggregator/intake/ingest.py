@@ -1,6 +1,6 @@
 """Ingest: upload files become rows of the study, each report at most once and nothing lost in silence.
 
-One idea: files are read twice, for the keys they bring and then for their reports, a chunk at a time; a chunk is
+Files are read twice, for the keys they bring and then for their reports, a chunk at a time; a chunk is
 committed in one piece, and running it all again changes nothing. A bad report is a count, never an exception.
 
 How each step works: the other files of this package, in the order its docstring gives.

@@ -1,6 +1,6 @@
 """Large files cut where envelopes end, by many readers at once.
 
-One idea: framing is an automaton whose whole state is an offset and whether the bytes before it are garbage. A reader
+Framing is an automaton whose whole state is an offset and whether the bytes before it are garbage. A reader
 of the middle of a file guesses, and finds the same envelopes as one who read from the beginning as soon as both stand
 at the same offset; honest files bring them together at the first envelope. Where the guess was wrong, which only
 malformed bytes can bring about, the range is read again from where it truly begins. So the cuts, and the runs of

@@ -1,6 +1,6 @@
 """A damaged study made anew, in a directory of its own.
 
-One idea: what can still be read of a table is taken over as it is, for it says what was counted, when keys were
+What can still be read of a table is taken over as it is, for it says what was counted, when keys were
 revoked and what was refused; only what cannot is made up from the sources, the signed campaigns, enrolments and
 batches. The new study appears whole or not at all, and the old one is only read.
 

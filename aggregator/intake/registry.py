@@ -1,6 +1,6 @@
 """Which keys may speak in a campaign.
 
-One idea: the registered keys of a campaign are sorted columns in memory, so a whole batch of key ids is looked up at
+The registered keys of a campaign are sorted columns in memory, so a whole batch of key ids is looked up at
 once. A key is never taken out: a row that revokes it from a period on is added. Of several such rows the earliest
 period holds, and whether a key was enrolled before or after it was revoked makes no difference.
 

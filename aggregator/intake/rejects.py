@@ -1,6 +1,6 @@
 """Why an envelope is not counted: a closed set, first failing check wins.
 
-One idea: every envelope read is accepted or falls into exactly one of these classes, so the two add up to what
+Every envelope read is accepted or falls into exactly one of these classes, so the two add up to what
 was read and nothing is lost in silence.
 """
 

@@ -1,6 +1,6 @@
 """Offers in shards of the key, so that each shard can be deduplicated by itself.
 
-One idea: a slot belongs to one key, and a key's id is a hash; so the key ids, cut into ranges of equal width, share the
+A slot belongs to one key, and a key's id is a hash; so the key ids, cut into ranges of equal width, share the
 work evenly, and reports that contend for a slot are in the same shard, in the order in which they were read. Ranges
 rather than remainders, because files written a shard at a time then say by their least and greatest key that they need
 not be read for another.

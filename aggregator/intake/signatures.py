@@ -1,6 +1,6 @@
 """Who said it: Ed25519 on threads, with the verdicts of ``protocol.keys.verify`` (SPEC 2).
 
-One idea: what libraries disagree about is refused by looking at bytes, for a whole slice of signatures at once; what
+What libraries disagree about is refused by looking at bytes, for a whole slice of signatures at once; what
 is left goes to libsodium, which releases the interpreter's lock, so threads verify side by side.
 
 Public keys are looked at once, when they are registered: see enrolments.

@@ -1,6 +1,6 @@
 """Which slots the study has filled, kept in memory from one commit to the next; by a worker, those of some keys.
 
-One idea: counted rows are never taken away, so a data file needs to be read once. A look at a newer snapshot reads
+Counted rows are never taken away, so a data file needs to be read once. A look at a newer snapshot reads
 only the files that came since, whoever wrote them, and the cost of deduplication grows with the rows and not with their
 square. What is kept are sorted runs of spans of slots, merged as soon as one is not much longer than the next: 8 bytes
 a report, 16 where devices have several slots.

@@ -1,6 +1,6 @@
 """A chunk's reports through the checks, a column at a time, and those that pass into the study.
 
-One idea: every report has one verdict, and a check only gives verdicts to reports that have none yet; so the first
+Every report has one verdict, and a check only gives verdicts to reports that have none yet; so the first
 failing check wins, in the order in which the code reads. All checks but the last look at nothing that was counted, so
 they may be done anywhere; whether a slot is free is asked where it is filled.
 

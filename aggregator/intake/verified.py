@@ -1,6 +1,6 @@
 """What was verified before, so that nobody verifies it again.
 
-One idea: whether signatures verify is a function of bytes: of envelopes and of the keys they are looked at under. So
+Whether signatures verify is a function of bytes: of envelopes and of the keys they are looked at under. So
 the digest of such bytes, written down once all of them have verified, stays true whatever is enrolled, revoked,
 imported or lost since; it stands for nothing but libsodium's answer. All other checks are made each time, and every
 verdict is what it would be without this file, which may be removed at any time. Workers of a cluster read it, and note

@@ -1,6 +1,6 @@
 """The picture of a plan: the error of each mechanism against the privacy level.
 
-One idea: both axes are logarithmic, so twice the error is the same distance everywhere; the chosen mechanism is drawn
+Both axes are logarithmic, so twice the error is the same distance everywhere; the chosen mechanism is drawn
 over the others and named first.
 """
 

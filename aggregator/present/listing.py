@@ -1,6 +1,6 @@
 """Small tables for people: an audit, an ingest, a status, a batch, a check-up.
 
-One idea: each takes the object a command made and says it in the fewest rows; what scripts need is in ``as_json`` of
+Each takes the object a command made and says it in the fewest rows; what scripts need is in ``as_json`` of
 the same objects.
 """
 

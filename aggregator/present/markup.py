@@ -1,6 +1,6 @@
 """Markup: HTML elements, made so that text cannot become markup.
 
-One idea: ``Html`` is markup and every other string is text, which is escaped on its way in. So what an author or a
+``Html`` is markup and every other string is text, which is escaped on its way in. So what an author or a
 device wrote is read as nothing but text, wherever it ends up.
 
 What a page holds: page.

@@ -1,6 +1,6 @@
 """The page: an estimate as one HTML file that an analyst can hand on.
 
-One idea: whoever gets the page has nothing else. It holds the question, the numbers with their doubt, what people were
+Whoever gets the page has nothing else. It holds the question, the numbers with their doubt, what people were
 promised, what was refused, and a digest of what went in; it loads nothing, runs nothing and knows no clock, so the same
 study gives the same bytes.
 

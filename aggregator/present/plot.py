@@ -1,6 +1,6 @@
 """Pictures of an estimate: bars for a list of values, a map for a grid.
 
-One idea: no number without its doubt. A bar carries its interval. On a map, cells that may well be empty are pale, and
+No number without its doubt. A bar carries its interval. On a map, cells that may well be empty are pale, and
 where intervals are not equally wide another panel says how wide. Of thousands of cells some are large by chance, so a
 map goes by the intervals that hold for all together.
 """

@@ -1,6 +1,6 @@
 """Tallies as a table for other programs: Parquet and CSV.
 
-One idea: a row says how many reports of a period had an output, and nothing else; so no row is about a device, and no
+A row says how many reports of a period had an output, and nothing else; so no row is about a device, and no
 column is the same for the same device twice. What would show few people's reports is left out, and said.
 """
 

@@ -1,6 +1,6 @@
 """Pictures of changes: the course of values over the periods, and two sides with their differences.
 
-One idea: no number without its doubt, and each kind of doubt where it belongs. A course carries the interval of each
+No number without its doubt, and each kind of doubt where it belongs. A course carries the interval of each
 period; a difference has a panel of its own, since the intervals of two periods do not tell whether they differ.
 """
 

@@ -1,6 +1,6 @@
 """The inbox: uploads on the disk, each whole or not at all, until they are ingested.
 
-One idea: an upload's name is the SHA-256 of its bytes, so the same upload is the same file however often it comes.
+An upload's name is the SHA-256 of its bytes, so the same upload is the same file however often it comes.
 Once ingested, uploads are put away as batches in which the envelopes of many are mixed and sorted: who sent which
 envelopes together, which would join a device's keys, is not kept, and neither is when. What is put away is enough to
 build the study anew.

@@ -1,6 +1,6 @@
 """How much one client may ask: a bucket of requests that fills again by the minute.
 
-One idea: a client is a hash of its address under a salt of the day, in memory only. When the day is over the salt and
+A client is a hash of its address under a salt of the day, in memory only. When the day is over the salt and
 all buckets are forgotten, and nobody can say who asked.
 
 Time is an argument. What happens to a refused request: app.

@@ -1,6 +1,6 @@
 """The papers' experiments, run through the product and set beside what the papers say.
 
-One idea: an experiment is a function from a ``Setting`` to an ``Outcome``. It draws nothing and prints nothing: curves
+An experiment is a function from a ``Setting`` to an ``Outcome``. It draws nothing and prints nothing: curves
 and findings are data, which ``document`` keeps as JSON, ``draw`` draws and ``page`` writes as a table.
 
 How a paper joins: a module ``aggregator.reproduce.NAME`` with a tuple ``EXPERIMENTS``, and its line in ``PAPERS``.

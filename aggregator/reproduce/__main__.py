@@ -1,6 +1,6 @@
 """`make results`: run all papers quickly and write docs/RESULTS.md and its figures anew.
 
-One idea: the page's own words stay; what was computed is replaced, paper by paper, between its comments. Papers know
+The page's own words stay; what was computed is replaced, paper by paper, between its comments. Papers know
 nothing of each other, so they run at once, a process each on as many processors as there are.
 """
 

@@ -1,6 +1,6 @@
 """A population through a channel: what its reports count to, drawn many at once with the device's exact law.
 
-One idea: people with the same value answer by the same law, so their counts are one multinomial draw; where a row of
+People with the same value answer by the same law, so their counts are one multinomial draw; where a row of
 the channel is too long to write down, the draw follows the steps of the channel's own ``sample``. Nothing is signed or
 sealed: `halftruth simulate` does that, with real keys.
 """

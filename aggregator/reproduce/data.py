@@ -1,6 +1,6 @@
 """The public data sets of the experiments, read from their original files or from compact forms of them.
 
-One idea: a data set says itself how much of it was read. A result from a part of it carries the part's name and size,
+A data set says itself how much of it was read. A result from a part of it carries the part's name and size,
 and is never set beside a paper's number as the same data.
 
 No data set comes with halftruth: ``SOURCES`` says where each is described.

@@ -1,6 +1,6 @@
 """A run of a paper's experiments as a document: what was found, with which seed, from which data.
 
-One idea: the document holds everything that is drawn or written, so a figure, a table and a page are functions of it
+The document holds everything that is drawn or written, so a figure, a table and a page are functions of it
 alone, and two runs are compared by comparing documents.
 """
 

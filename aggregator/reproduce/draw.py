@@ -1,6 +1,6 @@
 """The figures of a document: one PNG for each experiment, a panel for each of the paper's.
 
-One idea: a colour means the same in every figure. Red is what was published, and dotted where it does not keep what it
+A colour means the same in every figure. Red is what was published, and dotted where it does not keep what it
 claims; blue is the best that keeps it.
 """
 

@@ -1,6 +1,6 @@
 """What an experiment is given and what it gives back.
 
-One idea: an outcome is numbers and sentences. Nothing in it depends on where or how it is shown, so a run can be kept,
+An outcome is numbers and sentences. Nothing in it depends on where or how it is shown, so a run can be kept,
 compared with an earlier one and drawn again.
 """
 

@@ -1,6 +1,6 @@
 """Documents as Markdown: a paper's experiments, each with its verdict, figure and table.
 
-One idea: a page is a function of documents. In a longer text the part of a paper stands between two comments that name
+A page is a function of documents. In a longer text the part of a paper stands between two comments that name
 it, so whoever reads it reads what a run gave.
 """
 

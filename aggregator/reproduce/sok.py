@@ -1,6 +1,6 @@
 """The notions of the SoK, on example campaigns: Wang, Qin, Qiu 2023.
 
-One idea: every campaign here is asked the same question by the product's own audit, under every notion that the paper
+Every campaign here is asked the same question by the product's own audit, under every notion that the paper
 defines, so what a promise under one notion is worth under another is read off, not argued.
 
 Point-wise notions bound every output, average-case ones a mean over outputs; context-free notions hold for every

@@ -1,6 +1,6 @@
 """Places: a file or folder on a disk, or an object or prefix in a bucket of an object store.
 
-One idea: what is in a bucket is named s3://BUCKET/KEY and answers to the few words of pathlib that a study and its
+What is in a bucket is named s3://BUCKET/KEY and answers to the few words of pathlib that a study and its
 inputs need; so whoever reads or writes them does not ask where they are. A bucket has no folders to make, nothing that
 can be appended to, and nothing to bring to the disk; what is written there is whole at once. That two writers of one
 name are told apart, which a study lives by, is tried before a bucket holds one.

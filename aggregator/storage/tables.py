@@ -1,6 +1,6 @@
 """The study's tables, and the one way anything is written to them.
 
-One idea: a commit is a compare-and-swap on the table's version. Rows are computed from a snapshot and appended only if
+A commit is a compare-and-swap on the table's version. Rows are computed from a snapshot and appended only if
 no other commit came between; otherwise they are computed again from a newer snapshot. So "only what is not there yet"
 stays true under any number of writers, whole reports go in or stay out, and a crash leaves a commit or nothing.
 To whoever reads, all tables are append-only; compact puts the same rows into fewer files.

@@ -1,6 +1,6 @@
 """One library on the surveys that the driver drew: what each mechanism costs, or how far its estimates are off.
 
-One idea: every library runs in a process of its own, by this same code, on the same people in the same order. Times are
+Every library runs in a process of its own, by this same code, on the same people in the same order. Times are
 processor seconds of that process, the system's share included: drawing from the operating system is a system call.
 
 A survey of more people than the fewest that would take longer than is allowed, or more memory, is left out, and its

@@ -1,6 +1,6 @@
 """halftruth's mechanisms as clients and servers like the others', and the whole way of a signed report beside them.
 
-One idea: the bare sample is what the other libraries' clients do, so only it is compared with theirs; what a device
+The bare sample is what the other libraries' clients do, so only it is compared with theirs; what a device
 does besides, to charge, sign and keep the answer, and what a study does to believe it, is measured apart.
 
 What is measured: measure. The other libraries: ways.

@@ -1,6 +1,6 @@
 """The other libraries' mechanisms, each as a client and a server that take the same calls.
 
-One idea: a way is used as its library's own examples use it, one call a person and one call for all reports, and what
+A way is used as its library's own examples use it, one call a person and one call for all reports, and what
 the library does not have is not made up for: where it has no estimator, the textbook inverse stands in by name.
 
 What is measured: measure. halftruth: own.

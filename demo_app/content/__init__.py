@@ -6,6 +6,6 @@
     exposure what all answers about the same told together
     post     what waits to leave, and what became of sending it
 
-One idea: a screen shows one frozen dataclass of numbers, bytes and keys of texts, never sentences, and each says itself
+A screen shows one frozen dataclass of numbers, bytes and keys of texts, never sentences, and each says itself
 how it is read (``of``). Nothing here draws, spends or decides; that is the model's.
 """

@@ -1,6 +1,6 @@
 """Answers as screens show them: what will leave for one and what it could tell, what was answered, and the ledger.
 
-One idea: a true answer is the person's own, so no repr shows it, its report, or what it cost.
+A true answer is the person's own, so no repr shows it, its report, or what it cost.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The budget as a screen shows it.
 
-One idea: the lifetime cap is the one that is drawn; the others are told beside it.
+The lifetime cap is the one that is drawn; the others are told beside it.
 """
 
 from __future__ import annotations

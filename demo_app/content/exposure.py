@@ -1,6 +1,6 @@
 """What all answers about the same told together, as a screen shows it.
 
-One idea: each study promises something of its own reports alone, and a person is asked by several; the number that
+Each study promises something of its own reports alone, and a person is asked by several; the number that
 holds for the person is the sum, and where nothing bounds it, that is said.
 
 How it is computed: edge_sdk.disclosure.exposure.

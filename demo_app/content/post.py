@@ -1,6 +1,6 @@
 """The post as screens show it: what waits to leave, and what became of an attempt to send it.
 
-One idea: only what the study acknowledged is sent.
+Only what the study acknowledged is sent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A campaign as screens show it: in a list, by its terms, by its question, and by the classes it has.
 
-One idea: where a campaign stands follows from its dates, the consent and the answers given, and decides which screen it
+Where a campaign stands follows from its dates, the consent and the answers given, and decides which screen it
 leads to.
 """
 

@@ -1,6 +1,6 @@
 """Write coast.bin from a TopoJSON file of Natural Earth's countries and land.
 
-One idea: what is drawn at a quarter of a screen needs no more than hundredths of a degree.
+What is drawn at a quarter of a screen needs no more than hundredths of a degree.
 
     npm pack world-atlas@2.0.2 && tar xzf world-atlas-2.0.2.tgz
     python -m demo_app.data.coast package/countries-110m.json

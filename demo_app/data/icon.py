@@ -1,6 +1,6 @@
 """Draw the app's icon: nine answers, some told as they are, some by chance.
 
-One idea: the picture is a few circles, so it is computed, smoothed by 4 x 4 samples a pixel, and written as PNG by the
+The picture is a few circles, so it is computed, smoothed by 4 x 4 samples a pixel, and written as PNG by the
 standard library; the result is committed.
 
     python -m demo_app.data.icon

@@ -16,5 +16,5 @@
     device     what the store can and cannot promise
     trouble    a store that was restored, copied or damaged
 
-One idea: a screen asks the app to have something done and is told the result; it never touches the device itself.
+A screen asks the app to have something done and is told the result; it never touches the device itself.
 """

@@ -1,6 +1,6 @@
 """Adding a study: from its address, or from a campaign's file.
 
-One idea: a list that comes over the network is only ever a list; what the person is asked to agree to is what was
+A list that comes over the network is only ever a list; what the person is asked to agree to is what was
 signed by somebody they trust.
 """
 

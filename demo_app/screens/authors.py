@@ -1,6 +1,6 @@
 """Authors: whose campaigns are let in.
 
-One idea: a key is trusted because the person was handed it by somebody they trust, never because it came with a study.
+A key is trusted because the person was handed it by somebody they trust, never because it came with a study.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The budget: what was spent, what is set aside, what remains; and caps that can be lowered.
 
-One idea: a cap is only ever lowered, so whoever has the phone for a minute cannot loosen what its owner decided.
+A cap is only ever lowered, so whoever has the phone for a minute cannot loosen what its owner decided.
 """
 
 from __future__ import annotations

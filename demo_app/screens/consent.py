@@ -1,6 +1,6 @@
 """Consent: what agreeing means, and the person's class where the campaign has classes.
 
-One idea: agreeing is one deliberate touch after the few sentences that bind the person. A class is named openly, or
+Agreeing is one deliberate touch after the few sentences that bind the person. A class is named openly, or
 chosen by the phone, which costs; either is picked by one touch, and what it costs stands on it.
 """
 

@@ -1,6 +1,6 @@
 """Delivered: what became of an attempt to send.
 
-One idea: only what the study acknowledged is called sent; everything else waits, and when it is tried again is said.
+Only what the study acknowledged is called sent; everything else waits, and when it is tried again is said.
 """
 
 from __future__ import annotations

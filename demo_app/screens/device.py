@@ -1,6 +1,6 @@
 """The device: where its secret is kept, and what its store can and cannot promise.
 
-One idea: the SDK's own findings, as they are; they are for whoever is asked for help, so they are not translated.
+The SDK's own findings, as they are; they are for whoever is asked for help, so they are not translated.
 """
 
 from __future__ import annotations

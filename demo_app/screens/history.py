@@ -1,6 +1,6 @@
 """The history: what was answered, whether it was counted, and every row of the ledger; forgetting a campaign.
 
-One idea: it is the person's own memory, kept on this device and shown to nobody else.
+It is the person's own memory, kept on this device and shown to nobody else.
 """
 
 from __future__ import annotations

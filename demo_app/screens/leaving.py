@@ -1,6 +1,6 @@
 """What will leave this phone: the picture of the chances before a report is made, its bytes after.
 
-One idea: nothing is drawn or charged before the person has seen what it could tell; nothing leaves before they have
+Nothing is drawn or charged before the person has seen what it could tell; nothing leaves before they have
 seen the bytes that will.
 """
 

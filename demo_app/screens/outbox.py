@@ -1,6 +1,6 @@
 """The outbox: what waits to leave, and sending it.
 
-One idea: the same bytes wait until the study says that it has them; nothing that waits is ever dropped.
+The same bytes wait until the study says that it has them; nothing that waits is ever dropped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The question, and the widget that suits what can be answered: a list, a number, a map, or a set.
 
-One idea: the answer stays on this screen and the next as text, as the device parses it; it is kept nowhere else.
+The answer stays on this screen and the next as text, as the device parses it; it is kept nowhere else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings: the language, light or dark, whom to trust, and forgetting everything.
 
-One idea: every choice holds at once, and forgetting everything is one touch and one question away.
+Every choice holds at once, and forgetting everything is one touch and one question away.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Spelling: an answer's text as a person reads it in their language.
 
-One idea: the device's own text of an answer is exact and the same everywhere; here it is only ever shown.
+The device's own text of an answer is exact and the same everywhere; here it is only ever shown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The first screen: the studies that are joined, what is left of the budget, and what waits to be sent.
 
-One idea: what wants something of the person stands first.
+What wants something of the person stands first.
 """
 
 from __future__ import annotations

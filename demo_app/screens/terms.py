@@ -1,6 +1,6 @@
 """The terms: who asks what, why and how long, what is promised, what could be told, and what it costs.
 
-One idea: everything that the person decides by stands on one page, in the order in which people ask for it.
+Everything that the person decides by stands on one page, in the order in which people ask for it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Told: what all reports about the same told together.
 
-One idea: the one number that holds for the person, whoever asked how often; and where it comes from.
+The one number that holds for the person, whoever asked how often; and where it comes from.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Trouble: the store cannot be used as it is, and the person decides whether to go on with it.
 
-One idea: going on is never silent: what was set aside then counts as spent, and all studies are forgotten.
+Going on is never silent: what was set aside then counts as spent, and all studies are forgotten.
 """
 
 from __future__ import annotations

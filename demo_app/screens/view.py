@@ -1,6 +1,6 @@
 """A view: one screen's content, its title, and what to do when it is come to.
 
-One idea: a view is emptied and filled anew with what the model says now, so it never shows what was true before.
+A view is emptied and filled anew with what the model says now, so it never shows what was true before.
 
 Which views there are, and the way back: app.
 """

@@ -1,6 +1,6 @@
 """The texts: every word the app shows, by key, in the language the person reads.
 
-One idea: a key names a place ("consent.agree"); what it says stands in one TOML file for each language, sorted by
+A key names a place ("consent.agree"); what it says stands in one TOML file for each language, sorted by
 screen. A key that is missing, or a placeholder without its value, is an error, never an empty label.
 
 Numbers and days are written as the language writes them. What is said when is the screens' business.

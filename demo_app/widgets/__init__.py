@@ -1,6 +1,6 @@
 """The widgets: what the screens are built of, plain Kivy in the app's own look.
 
-One idea: a widget takes plain data and tells of what the person did by an event; none knows the SDK, a campaign or a
+A widget takes plain data and tells of what the person did by an event; none knows the SDK, a campaign or a
 screen. Everything to touch is at least 48 dp, can be reached with Tab and pressed with Enter or the space bar, and has
 a ``name`` by which tests find it. Import a module and its classes may be used in kv by name.
 

@@ -1,6 +1,6 @@
 """Actions: what is pressed.
 
-One idea: whatever can be touched can also be reached with Tab and pressed with Enter or the space bar, is at least 48
+Whatever can be touched can also be reached with Tab and pressed with Enter or the space bar, is at least 48
 dp either way, and shows by more than its colour that it is pressed, chosen or has the focus.
 
 What a sign looks like: signs.

@@ -1,6 +1,6 @@
 """Bars: where one is, and where one can go.
 
-One idea: the same destinations stand below on a phone and at the side of a wide window; the one where one is is told by
+The same destinations stand below on a phone and at the side of a wide window; the one where one is is told by
 its ground, its weight and its colour, not by colour alone.
 """
 

@@ -1,6 +1,6 @@
 """Boxes: pages, cards, rows and the distances between them.
 
-One idea: a box is as high as what is in it, and a page scrolls; so a large text or a small window costs scrolling,
+A box is as high as what is in it, and a page scrolls; so a large text or a small window costs scrolling,
 never a letter.
 """
 

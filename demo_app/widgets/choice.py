@@ -1,6 +1,6 @@
 """Lists to choose from: one of many, or any of many.
 
-One idea: only the rows that can be seen exist, so 500 values scroll as smoothly as five; above ``SEARCHED`` of them
+Only the rows that can be seen exist, so 500 values scroll as smoothly as five; above ``SEARCHED`` of them
 there is a field that narrows them. A row is as high as its text, and marked by a shape, not by colour alone.
 
 What the values mean, and what becomes of the choice, is not known here.

@@ -1,6 +1,6 @@
 """The coasts of the world, and the borders of its countries, for drawing below a map.
 
-One idea: the 110m land and countries of Natural Earth (public domain, naturalearthdata.com; version 4.1.0 as packed in
+The 110m land and countries of Natural Earth (public domain, naturalearthdata.com; version 4.1.0 as packed in
 the npm package world-atlas 2.0.2) are kept in hundredths of a degree and already cut into triangles, as numbers that
 are read without a loop, so a map costs no frame. ``data.coast`` writes the file from the TopoJSON of that package.
 

@@ -1,6 +1,6 @@
 """Dialogs: a question in front of everything, and a notice that goes by itself.
 
-One idea: a question names what will happen on its buttons, and going back is always the harmless answer.
+A question names what will happen on its buttons, and going back is always the harmless answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A field: something to type, with its label above and what is wrong with it below.
 
-One idea: the label stays, whatever is typed, and an error is said in words under it, not by a red border alone.
+The label stays, whatever is typed, and an error is said in words under it, not by a red border alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The budget gauge: what was spent, what is set aside, what remains, of a cap.
 
-One idea: one bar whose parts differ by pattern and place as well as by colour, and the same told in words below, each
+One bar whose parts differ by pattern and place as well as by colour, and the same told in words below, each
 line with the pattern it speaks of.
 
 What a nat is, in plain words, is the texts'.

@@ -1,6 +1,6 @@
 """A map on which a cell of a grid is chosen.
 
-One idea: the grid is the campaign's own, in whole microdegrees, so the cell that is drawn is the cell that is answered;
+The grid is the campaign's own, in whole microdegrees, so the cell that is drawn is the cell that is answered;
 the coast below is there to find one's way, and nothing is fetched to draw it. Degrees are drawn alike east and north
 but for one factor, the cosine of the grid's middle latitude.
 

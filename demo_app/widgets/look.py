@@ -1,6 +1,6 @@
 """The look: the palette that is worn now, as properties that kv rules and canvases follow.
 
-One idea: ``look.accent`` in a kv rule is bound like any property, so wearing another palette redraws all at once.
+``look.accent`` in a kv rule is bound like any property, so wearing another palette redraws all at once.
 
     #:import look demo_app.widgets.look.look
 

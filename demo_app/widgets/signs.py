@@ -1,6 +1,6 @@
 """The signs: arrows, marks and the pictures of the destinations, drawn with lines.
 
-One idea: a sign is a list of strokes in a box of 24 x 24, so it is sharp at every size and needs no font or file.
+A sign is a list of strokes in a box of 24 x 24, so it is sharp at every size and needs no font or file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A number: dragged along a track, or typed.
 
-One idea: the typed text is the answer, exactly as it stands; the track only writes it, in round steps. Nothing is
+The typed text is the answer, exactly as it stands; the track only writes it, in round steps. Nothing is
 answered until the person has touched one of the two.
 
 Which numbers a campaign rounds to is not shown: the device rounds, with chance, and what is asked is their number.

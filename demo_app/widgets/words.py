@@ -1,6 +1,6 @@
 """Texts: what is read, wrapped to the width there is, as large as the person asked for.
 
-One idea: a text is as high as its lines need, so nothing is ever cut; what stands around it grows with it.
+A text is as high as its lines need, so nothing is ever cut; what stands around it grows with it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What every channel can do: be weighed, be sampled, be audited, be written.
 
-One idea: the integers that ``weight`` names are the ones ``sample`` compares random bits with and the ones
+The integers that ``weight`` names are the ones ``sample`` compares random bits with and the ones
 ``loss`` takes the ratio of. There is no other place a probability could come from.
 """
 

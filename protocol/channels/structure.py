@@ -1,6 +1,6 @@
 """What an audit asks of a channel besides single weights: pairs of inputs, columns, marginals, sums along rows.
 
-One idea: a large channel is never walked through. Its outputs fall into few classes: as a pair of inputs sees them, and
+A large channel is never walked through. Its outputs fall into few classes: as a pair of inputs sees them, and
 as a prior sees them; a structured family names the classes and how many outputs each has, and every level is a sum or
 a maximum over classes. ``Structure`` asks four questions and answers them cell by cell; a family that has a faster way
 overrides them, and is registered by ``structure_of``.

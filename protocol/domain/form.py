@@ -1,6 +1,6 @@
 """Forms: several named questions, each with a domain of its own (SPEC 4).
 
-One idea: a form is a product that nobody walks through. An input is one number in mixed radix, the first question the
+A form is a product that nobody walks through. An input is one number in mixed radix, the first question the
 most significant; there may be far more of them than can be listed, so what is computed is computed from the inputs of
 single questions. Which questions a device is asked is its view's map, and an answer holds these alone.
 """

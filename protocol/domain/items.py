@@ -1,6 +1,6 @@
 """Sets of items, told one item at a time: padding and sampling (SPEC 4).
 
-One idea: a person's set is padded with dummies to l inputs, and one of the padded set is what the channel is given. A
+A person's set is padded with dummies to l inputs, and one of the padded set is what the channel is given. A
 set of at most l items gives each of them with probability 1/l, so l times the share of an input estimates the share of
 people who hold the item, without bias; of a larger set, each of its s items has 1/s, and its holders count for l/s.
 

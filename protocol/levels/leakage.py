@@ -1,6 +1,6 @@
 """What a report tells on average: mutual information under a prior, and maximal leakage under any.
 
-One idea: both are sums over outputs, so a column of weights and masses is again all they see. An average hides the rare
+Both are sums over outputs, so a column of weights and masses is again all they see. An average hides the rare
 output that tells everything: neither bounds what one report can do to one person.
 """
 

@@ -1,6 +1,6 @@
 """What an audit finds: a level or a delta, with a witness, always rounded up.
 
-One idea: a level never understates. Ratios become levels by ``exact.level_of``, logarithms are correctly rounded
+A level never understates. Ratios become levels by ``exact.level_of``, logarithms are correctly rounded
 decimals and then one unit more, and a rational becomes the next float above it.
 """
 

@@ -1,6 +1,6 @@
 """Distances between the inputs of a domain: numbers on a line, cells of a grid.
 
-One idea: the square of a distance is a rational, exactly; its root is taken, rounded down, only where a level is
+The square of a distance is a rational, exactly; its root is taken, rounded down, only where a level is
 divided by it.
 """
 

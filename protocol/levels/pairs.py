@@ -1,6 +1,6 @@
 """Levels that compare two inputs: (eps, delta)-LDP, geo-indistinguishability, differential identifiability.
 
-One idea: what tells two inputs apart is their profile, so each level is a maximum over pairs of kinds of inputs.
+What tells two inputs apart is their profile, so each level is a maximum over pairs of kinds of inputs.
 Plain LDP is the channel's own ``loss``.
 """
 

@@ -1,6 +1,6 @@
 """Levels that compare with a prior: LIP, its delta, its level over a ball of priors, and the belief after a report.
 
-One idea: LIP compares Q(y given x) with P(y), the mean of a column under the prior; so (weight, prior mass) pairs are
+LIP compares Q(y given x) with P(y), the mean of a column under the prior; so (weight, prior mass) pairs are
 all that LIP sees of a column, and another prior is another mass on the same weights. The worst prior within a distance
 moves mass to one end of the column, greedily: the fractional knapsack.
 """

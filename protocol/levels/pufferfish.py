@@ -1,6 +1,6 @@
 """Pufferfish: secrets that are not the answer itself, told apart through it, in scenarios of how the two go together.
 
-One idea: given a secret and a scenario, the answer has a law and the report a marginal; the level is the worst ratio of
+Given a secret and a scenario, the answer has a law and the report a marginal; the level is the worst ratio of
 two marginals. With every value its own secret and one scenario of each pair, that is LDP.
 
 Source: Kifer and Machanavajjhala 2012; SoK, Def. 8 and eq. 7.

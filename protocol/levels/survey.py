@@ -1,6 +1,6 @@
 """The survey: all levels of one channel, each a number or the reason why there is none.
 
-One idea: an audit on the desk and one on the device must say the same, so both print this. What a channel is too large
+An audit on the desk and one on the device must say the same, so both print this. What a channel is too large
 for is said, never guessed.
 """
 

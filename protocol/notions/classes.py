@@ -1,6 +1,6 @@
 """Classes of people: a notion and a channel for each class, over the same values (SPEC 6.8).
 
-One idea: which class a person is in is public, so nothing is hidden between classes and everything is judged within
+Which class a person is in is public, so nothing is hidden between classes and everything is judged within
 one. Several levels in one campaign, and several priors, are the same thing: a class has a notion of its own.
 
 As a law it is a channel of blocks over (class, value): input c * k + x, one block for each class.

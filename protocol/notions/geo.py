@@ -1,6 +1,6 @@
 """Geo-indistinguishability: the closer two inputs, the less they may differ (Andres et al. 2013, Def. 4.1).
 
-One idea: inputs are points with integer coordinates, and the bound of a pair is the level times its distance. The
+Inputs are points with integer coordinates, and the bound of a pair is the level times its distance. The
 distance is the root of an integer, so the bound is rounded down without a float: floor(root(level^2 d^2 / unit^2)).
 
 Where the coordinates come from (steps, degrees, kilometres) is the author's business, not here.

@@ -1,6 +1,6 @@
 """Graded notions: each input has a budget, and two inputs are bounded by a function of both   (Gu et al. 2020, Def. 2).
 
-One idea: budgets belong to classes of inputs, so t classes state t^2 bounds. The function is the smaller budget
+Budgets belong to classes of inputs, so t classes state t^2 bounds. The function is the smaller budget
 (MinID-LDP, Def. 3) or their mean (AvgID-LDP, sec. VIII), rounded down. Pairs of classes that need no protection from
 each other may be left out of the policy graph; then, and only then, an audit can find an infinite LDP level.
 

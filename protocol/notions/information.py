@@ -1,6 +1,6 @@
 """Local information privacy: |ln P(x|y) - ln P(x)| <= eps, under a prior (Jiang, Li, Tandon 2020, Def. 1).
 
-One idea: what is bounded is how far a report moves the belief in a value, for an observer who believed the prior. A
+What is bounded is how far a report moves the belief in a value, for an observer who believed the prior. A
 prior is a guess, so a campaign may also declare how far off it can be: the certificate then says what is kept for every
 observer within that distance.
 """

@@ -1,6 +1,6 @@
 """Mutual information privacy: I(X; Y) <= eps under a prior (L-MIP: Wang, Qin, Qiu 2023, sec. III).
 
-One idea: mutual information is a mean of logarithms, and a mean of logarithms that are each rounded up to a nanonat is
+Mutual information is a mean of logarithms, and a mean of logarithms that are each rounded up to a nanonat is
 an upper bound of it that integers can compute: the same one on every machine, at most three nanonats too high.
 
 It is an average: a single output may tell all. What a fresh answer costs is therefore the LDP level.

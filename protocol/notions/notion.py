@@ -1,6 +1,6 @@
 """What a privacy notion is, and the certificate that a channel keeps one (SPEC 6).
 
-One idea: a notion is a predicate on a channel's integers. ``certify`` computes the channel's level exactly, names
+A notion is a predicate on a channel's integers. ``certify`` computes the channel's level exactly, names
 the worst pair as witness, and refuses a channel above its declared level: there is no other way to a certificate.
 
 How a channel is made to keep a notion is the author's business, not here.

@@ -1,6 +1,6 @@
 """Local information privacy under each person's own prior (Jiang, Li, Tandon 2020: the local-prior model).
 
-One idea: collector and adversary know every person's prior, because each device declares one, and each device's
+Collector and adversary know every person's prior, because each device declares one, and each device's
 channel is derived for it by one fixed rule. So the campaign need not hold a channel for every person: whoever has a
 declaration derives the channel and its certificate. The campaign holds the rule's response for the uniform prior; or a
 plain LDP channel at its level, which everybody takes for whom it tells more than the rule's response.

@@ -1,6 +1,6 @@
 """Notions that bound what two inputs may differ by: ln Q(y|x) - ln Q(y|x') <= E[x][x'] for all y.
 
-One idea: one audit serves them all. A notion names its classes of inputs, and a bound for each pair of classes
+One audit serves them all. A notion names its classes of inputs, and a bound for each pair of classes
 that it protects from each other; the worst ratio over a pair of classes is the channel's to find.
 
     ldp         one bound for all pairs

@@ -1,6 +1,6 @@
 """Local information privacy along a device's own transcript: each report is designed for what the earlier ones told.
 
-One idea: what a device published in a campaign, everybody can read, so everybody can work out the posterior that an
+What a device published in a campaign, everybody can read, so everybody can work out the posterior that an
 observer has. The next channel is the rule's for that posterior, in exact integers. Then each report moves the belief in
 a value by at most the level, and t reports by at most t times the level:
 

@@ -1,6 +1,6 @@
 """What the integers of all views prove (SPEC 6.12).
 
-One idea: a device has one view for the campaign's life, whatever it answers, so its channel is Q_j of the coarsened
+A device has one view for the campaign's life, whatever it answers, so its channel is Q_j of the coarsened
 answer, and the level of two answers is the largest, over the views, of the level of what they become. Each view is
 certified alone, under the campaign's notion said of the view's own inputs; equal ones once, in one budget of steps.
 """

@@ -1,6 +1,6 @@
 """Which view a device has: a function of its public key and of the campaign, and of nothing else (SPEC 7.3).
 
-One idea: the key is derived before any answer is known, so the choice says nothing about the answer, and nobody needs
+The key is derived before any answer is known, so the choice says nothing about the answer, and nobody needs
 to send it: whoever knows the key computes it.
 """
 

@@ -1,6 +1,6 @@
 """Maps: what a view makes of an answer before anything is drawn (SPEC 7.3).
 
-One idea: a map is public and deterministic, and it works on one input at a time. The domain is handed in and is never
+A map is public and deterministic, and it works on one input at a time. The domain is handed in and is never
 walked through, since a domain may have more inputs than can be listed.
 
 A new map is added to ``MAPS``. Which device has which view: choice.

@@ -1,6 +1,6 @@
 """Views: which coarsenings of the answer a campaign asks for, and through which channels (SPEC 7.3).
 
-One idea: every campaign has views. A plain campaign has one, of the answer as it is, and is written as its channel
+Every campaign has views. A plain campaign has one, of the answer as it is, and is written as its channel
 alone; so there is one way through the code for all campaigns.
 
 Which device has which view: choice. What a view's channel proves: certificate.

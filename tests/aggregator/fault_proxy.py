@@ -1,6 +1,6 @@
 """A TCP proxy that does to requests and answers what networks do to them.
 
-One idea: every connection takes the next fault of a list, and after its end nothing is wrong any more, so a client
+Every connection takes the next fault of a list, and after its end nothing is wrong any more, so a client
 that tries often enough is always served, and a test knows what had gone wrong before.
 """
 

@@ -1,6 +1,6 @@
 """Floods: however many hostile bytes come, memory stays that of a chunk, time that of the bytes, and a key its quota.
 
-One idea: a flood four times as long costs the same memory at its peak and about four times the processor's time;
+A flood four times as long costs the same memory at its peak and about four times the processor's time;
 whatever were held for each envelope, or looked at again for each, would show as four times the memory or sixteen times
 the time.
 

@@ -1,6 +1,6 @@
 """A study survives processes that are killed at any step, disks that are full or read-only, and clocks that jump.
 
-One idea: the process to be killed counts its own steps, calls of the aggregator's functions and writes to the study,
+The process to be killed counts its own steps, calls of the aggregator's functions and writes to the study,
 and sends itself SIGKILL at a given one; so every step is met, and a failure can be met again. Writes are also cut in
 the middle of a file (by the system, at a limit of bytes) and between a file and its commit.
 

@@ -1,6 +1,6 @@
 """Whatever is done to a study, in whatever order, each report counts at most once and none that was taken is lost.
 
-One idea: every report has a bucket of its own, so the tally itself tells which reports were counted, and how often. A
+Every report has a bucket of its own, so the tally itself tells which reports were counted, and how often. A
 model of sets is led through the same operations: ingest, duplicate, reorder, crash, retry, enrol, revoke, compact, and
 several of these at once.
 

@@ -1,6 +1,6 @@
 """The driver inside a program on a screen: plays touches and keys, and tells what can be seen.
 
-One idea: requests come in as lines of JSON on standard input and each is played on the program's own thread by a
+Requests come in as lines of JSON on standard input and each is played on the program's own thread by a
 generator that yields once for every frame it waits; its answer goes out as a line of JSON. Touches are Kivy motion
 events given to the event loop, so they take the way a finger's do: window, screens, stencils, widgets.
 

@@ -1,6 +1,6 @@
 """A gallery: every widget of the app with data of its own, for tests and for looking at.
 
-One idea: no device and no campaign is needed to see how a widget looks and what it does; what it tells is written down.
+No device and no campaign is needed to see how a widget looks and what it does; what it tells is written down.
 
     python -m tests.demo_app.gallery
 """

@@ -1,6 +1,6 @@
 """The pictures in README: four screens of the app, and the estimate that ``make demo`` draws.
 
-One idea: a picture of a program is made by running the program, so it shows what is.
+A picture of a program is made by running the program, so it shows what is.
 
     python -m tests.demo_app.pictures
 

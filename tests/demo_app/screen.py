@@ -1,6 +1,6 @@
 """A screen without a monitor, and a program on it that a test touches, types into, reads and photographs.
 
-One idea: the program runs in a process of its own, under Xvfb with software GL, and a driver inside it (driver) plays
+The program runs in a process of its own, under Xvfb with software GL, and a driver inside it (driver) plays
 what this end asks for, one request at a time, as touches and keys that go through the window's own event loop. The
 test's process never imports Kivy.
 

@@ -1,6 +1,6 @@
 """The tables of docs/MECHANISMS.md, computed: `make tables` writes them, a test holds that they are current.
 
-One idea: a table stands between two comments that name it, and its text is a function of the library alone.
+A table stands between two comments that name it, and its text is a function of the library alone.
 """
 
 from __future__ import annotations

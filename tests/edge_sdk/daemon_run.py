@@ -1,6 +1,6 @@
 """Kill a unit at random moments, again and again, and count what it had read against what the study gets.
 
-One idea: a child is the unit itself under a clock that leaps from one due moment to the next, and it dies, half of the
+A child is the unit itself under a clock that leaps from one due moment to the next, and it dies, half of the
 time by a signal from outside after a random delay, half of the time by its own hand just before a random SQL statement;
 then another child goes on at the time it died at. It tells each reading that was on the disk as soon as it was.
 Run in a process of its own, because it forks: ``python -m tests.edge_sdk.daemon_run RUNS SEED DIR``. Prints JSON.

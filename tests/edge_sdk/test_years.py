@@ -1,6 +1,6 @@
 """Years of answers, seen by the ledger and by an observer who keeps every envelope that ever left (promises 7, 8, 9).
 
-One idea: two devices live the same life with other values. Whatever an observer sees of one is seen of the other, but
+Two devices live the same life with other values. Whatever an observer sees of one is seen of the other, but
 for the outputs themselves; and each keeps its owner's caps. What was charged is taken from the receipts, so the ledger
 is tested and not trusted.
 """

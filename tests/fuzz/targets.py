@@ -1,6 +1,6 @@
 """What hostile bytes are thrown at, and the law that each target keeps.
 
-One idea: a target takes any bytes and returns, or raises ``AssertionError`` where a law is broken; any other exception
+A target takes any bytes and returns, or raises ``AssertionError`` where a law is broken; any other exception
 is the traceback that was looked for. The same targets serve the seeded mutations of test_targets and the
 coverage-guided fuzzer of ``make fuzz``.
 

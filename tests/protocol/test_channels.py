@@ -1,6 +1,6 @@
 """Every channel x every law, against brute force (SPEC 5).
 
-One idea: one grid holds every family at awkward sizes, and whatever is a law of all channels runs over all of it. What
+One grid holds every family at awkward sizes, and whatever is a law of all channels runs over all of it. What
 is a law of one family, such as how several random numbers make a draw, is in that family's own file.
 """
 

@@ -1,6 +1,6 @@
 """How a case of a vector file is written: numbers that JSON carries, wire values that a person reads.
 
-One idea: a value has one written form, so the files differ only where what they say differs.
+A value has one written form, so the files differ only where what they say differs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The vectors of channels, and a small channel of every family and shape for whoever tests them (SPEC 5).
 
-One idea: a channel is a matrix and a function of random bytes, so a case lists the one, and draws on both sides of
+A channel is a matrix and a function of random bytes, so a case lists the one, and draws on both sides of
 every threshold of the other. The large ones have some of both.
 
 Weights come from closed forms and levels in integers, as an author's would; which mechanism is best is no matter here.

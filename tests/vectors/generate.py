@@ -1,6 +1,6 @@
 """Write the test vectors: ``python -m tests.vectors.generate``.
 
-One idea: every case is a fixed input and what must become of it. A case with a ``stage`` must be refused there. The
+Every case is a fixed input and what must become of it. A case with a ``stage`` must be refused there. The
 stages are written down here by hand, never computed: a vector that repeated what the code does would prove nothing.
 
 Secret keys and bytes are fixed; there is no clock and no chance. Checked by tests/protocol/test_vectors.py.

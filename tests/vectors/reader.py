@@ -1,6 +1,6 @@
 """A second reader of channels, from the text of SPEC 5 alone: lists and loops, nothing of ``protocol``.
 
-One idea: a vector that the code wrote proves the code and not the text. Where a reader that knows only the text gives
+A vector that the code wrote proves the code and not the text. Where a reader that knows only the text gives
 the same weights and draws, a stranger's would too.
 
 Slow, and without checks: what is refused, the negative vectors say.

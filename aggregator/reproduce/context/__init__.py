@@ -1,6 +1,6 @@
 """Context-aware LDP, the experiments: Acharya, Bonawitz, Kairouz, Ramage, Sun 2020.
 
-One idea: what a channel gains is exact, from its integers; what an estimate makes of it depends on the law of the
+What a channel gains is exact, from its integers; what an estimate makes of it depends on the law of the
 answers and is simulated. The paper draws both as one curve, so they are taken apart here.
 
 Blocks are told and hidden within, or sensitive values are hidden among all: the channels are the product's, with

@@ -1,6 +1,6 @@
 """Blocks that are told and hidden within: fig. 2 as published, and what blocks gain, exactly.
 
-One idea: the noise of a report falls on the values of its own block alone.
+The noise of a report falls on the values of its own block alone.
 """
 
 from __future__ import annotations

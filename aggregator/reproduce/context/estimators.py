@@ -1,6 +1,6 @@
 """One tally, four estimates: what is gained or lost after the reports are in.
 
-One idea: an unbiased estimate of many values is mostly noise; what is done about that matters as much as the channel.
+An unbiased estimate of many values is mostly noise; what is done about that matters as much as the channel.
 """
 
 from __future__ import annotations

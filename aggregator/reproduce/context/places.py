@@ -1,6 +1,6 @@
 """Check-ins on the grid: Table 1, and the map that it is about.
 
-One idea: people may let their district be known and keep the place within it to themselves.
+People may let their district be known and keep the place within it to themselves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A campaign with what reads its reports, the laws of the paper, and how many people are enough.
 
-One idea: people drawn from a law report by one law of outputs, so a survey of half a million is one multinomial draw.
+People drawn from a law report by one law of outputs, so a survey of half a million is one multinomial draw.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """High-low LDP: some values are sensitive, and the others hide some of the time among them.
 
-One idea: how often the others hide is the price of the sensitive values' noise, so the best channel depends on how many
+How often the others hide is the price of the sensitive values' noise, so the best channel depends on how many
 people hold one of them.
 """
 

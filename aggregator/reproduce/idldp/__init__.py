@@ -1,6 +1,6 @@
 """Input-discriminative LDP, the experiments: Gu, Li, Xiong, Cao 2020.
 
-One idea: budgets belong to items, so an error depends on which item has which, and that is dealt by chance. What can be
+Budgets belong to items, so an error depends on which item has which, and that is dealt by chance. What can be
 expected over all dealings is computed exactly; simulated surveys through the same campaigns stand beside it as marks.
 
 Errors are the paper's: the sum of squared errors of the counts over n, and RE(k), the mean relative error of the k most

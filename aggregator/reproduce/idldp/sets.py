@@ -1,6 +1,6 @@
 """Sets of items: figs. 6 to 8 of Gu et al. 2020, and the padding that the planner chooses.
 
-One idea: padding to l multiplies the noise by l and takes away bias, so every l has an exact error for every level, and
+Padding to l multiplies the noise by l and takes away bias, so every l has an exact error for every level, and
 the best one is computed before anybody has answered. The paper leaves it open; its two rules of thumb stand beside it.
 """
 

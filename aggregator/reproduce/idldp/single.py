@@ -1,6 +1,6 @@
 """One item of everybody: figs. 2 to 5 of Gu et al. 2020.
 
-One idea: errors are exact, from the integers of the channel, and simulated surveys stand beside them as marks. Beside
+Errors are exact, from the integers of the channel, and simulated surveys stand beside them as marks. Beside
 the paper's unbiased estimate stands empirical Bayes from the same reports, and below everything the least that any
 unary encoding could have.
 """

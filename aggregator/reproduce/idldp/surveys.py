@@ -1,6 +1,6 @@
 """People with items, and what surveys of them come to: the exact error of each item, and simulated reports.
 
-One idea: with padding to l, person u's set gives item i with a chance q_u of 0 or 1 / max(l, size of the set). What a
+With padding to l, person u's set gives item i with a chance q_u of 0 or 1 / max(l, size of the set). What a
 bit adds to the estimate has, over people who stay as they are, the variance
 
     (b (1 - b) + (a - b) (1 - 2b) mean(q) - (a - b)^2 mean(q^2)) / (a - b)^2

@@ -1,6 +1,6 @@
 """Table I and Theorem 4 of Gu et al. 2020: what the printed digits are, and what holds for sets.
 
-One idea: probabilities that were rounded to two digits for print give other variances than those that were meant. Both
+Probabilities that were rounded to two digits for print give other variances than those that were meant. Both
 are computed, from the product's integers and from the printed digits.
 """
 

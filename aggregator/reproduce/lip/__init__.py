@@ -1,6 +1,6 @@
 """Localized information privacy, the experiments: Jiang, Li, Tandon 2018 (CNS) and 2019 (the long version).
 
-One idea: the published channel is drawn as published, and where it does not keep its own definition its curve says so;
+The published channel is drawn as published, and where it does not keep its own definition its curve says so;
 beside it stand the best channel that does keep it, and plain LDP with an estimate that knows the prior.
 
 Figures are numbered as in the long version; "cns" marks one of the first. Errors are square roots of the mean squared

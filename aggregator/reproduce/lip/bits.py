@@ -1,6 +1,6 @@
 """One bit: where the published channel is legal, Example 1, figs. 5 and 9a, and fig. 6 of the first version.
 
-One idea: for two values everything is exact. The legal optimum is known in closed form (MATH 2.3), so whatever lies
+For two values everything is exact. The legal optimum is known in closed form (MATH 2.3), so whatever lies
 between it and the published curve is what the violated constraint seemed to gain.
 """
 

@@ -1,6 +1,6 @@
 """Many people: priors of their own (fig. 8), last check-ins (fig. 9b), and what the papers' estimate is.
 
-One idea: people are simulated through the integers that devices use, and their reports decoded by the study's own
+People are simulated through the integers that devices use, and their reports decoded by the study's own
 estimators. What can be computed exactly is, and the simulation stands beside it.
 """
 

@@ -1,6 +1,6 @@
 """The published LIP channel as numbers, and its peers: what each tells of one bit, and what level it keeps.
 
-One idea: nothing is taken from the paper's formulas but what the paper says. Errors are those of a channel's own
+Nothing is taken from the paper's formulas but what the paper says. Errors are those of a channel's own
 integers, and a claim of privacy is the exact level of the same integers; where the published channel breaks its own
 definition it is computed all the same, for a comparison, and its curve says so. No campaign can be made of it there.
 """

@@ -1,6 +1,6 @@
 """The best LIP channel for a sum, as a comparator: what a report tells of one number, not of a whole histogram.
 
-One idea: the same linear program as that of ``design.columns``, a mixture of posteriors with the prior as its mean,
+The same linear program as that of ``design.columns``, a mixture of posteriors with the prior as its mean,
 but a posterior is worth the squared shift of the number's mean, (sum over x of P[x] f[x] lift[x])^2. That is convex
 along one direction only, so the posterior that prices ask for is the greedy filling for one of a line of slopes.
 

@@ -1,6 +1,6 @@
 """Several values: sums (figs. 6a, 6b) and the histogram (fig. 7).
 
-One idea: which channel is best depends on what is asked, so each figure has its own legal optimum: a linear program for
+Which channel is best depends on what is asked, so each figure has its own legal optimum: a linear program for
 the sum (``summation``), the product's own choice for the histogram.
 """
 

@@ -1,6 +1,6 @@
 """The structure of independent bits: two inputs differ in two bits, whatever the others are.
 
-One idea: the bits that two inputs share have the same law for both, so their profile is that of the two bits alone.
+The bits that two inputs share have the same law for both, so their profile is that of the two bits alone.
 Under a uniform prior and one class of inputs, all words with as many ones are one column.
 """
 

@@ -1,6 +1,6 @@
 """A word of bits: one for each input, each flipped on its own (SPEC 5.6).
 
-One idea: the bit of the person's own input is 1 with probability a, every other bit with its own probability b < a, all
+The bit of the person's own input is 1 with probability a, every other bit with its own probability b < a, all
 independent. So a ratio of two inputs' laws is a matter of their two bits, whatever the others are,
 
     max over y of Q(y|x) / Q(y|x') = [a_x / b_x] [(1 - b_x') / (1 - a_x')]     (Gu et al. 2020, eq. 5)

@@ -1,6 +1,6 @@
 """The structure of a channel of blocks: each block's own structure, side by side.
 
-One idea: inputs of different blocks share no output, so between blocks there is nothing to compute; open inputs share
+Inputs of different blocks share no output, so between blocks there is nothing to compute; open inputs share
 one weight with all outputs of block 1, which shifts its columns by a constant.
 """
 

@@ -1,6 +1,6 @@
 """The structure of Hadamard response: agreement with the rows, summed by Walsh's transform.
 
-One idea: an input gives one weight to the columns its row agrees with and another to the rest. So two different rows
+An input gives one weight to the columns its row agrees with and another to the rest. So two different rows
 split the columns into four equal classes, and the mass of the rows that agree with a column is half of all mass and
 half of a Walsh-Hadamard transform: all columns in K log K additions of integers.
 """

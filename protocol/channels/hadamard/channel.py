@@ -1,6 +1,6 @@
 """Hadamard response: one bit about the input, however many inputs there are (SPEC 5.3).
 
-One idea: an input owns a row of Sylvester's Hadamard matrix of order K, the smallest power of two strictly larger than
+An input owns a row of Sylvester's Hadamard matrix of order K, the smallest power of two strictly larger than
 k: row 0 is all ones and would tell nothing, so the rows are 1 .. k. It answers with a column where its row is +1 with
 probability ``truth``, else with one where it is -1; which of them is even (Acharya, Sun, Zhang 2019).
 

@@ -1,6 +1,6 @@
 """The structure of noise: a column at a time, and two inputs by how they lie to each other.
 
-One idea: the law of steps gives a whole column faster than its cells one by one, and the worst loss of all pairs that
+The law of steps gives a whole column faster than its cells one by one, and the worst loss of all pairs that
 are one shift apart. A distance of inputs needs no more than that.
 """
 

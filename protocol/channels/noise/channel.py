@@ -1,6 +1,6 @@
 """Noise: a random step on a lattice of points, stopped at its border (SPEC 5.8).
 
-One idea: the step does not depend on where it starts. A line or a grid of points needs one law of steps, and a step
+The step does not depend on where it starts. A line or a grid of points needs one law of steps, and a step
 that would leave the lattice ends on its border; so a row of the channel is a window of the law, folded at both ends.
 
     discrete Laplace, discrete Gaussian      rows = 1: a line of points

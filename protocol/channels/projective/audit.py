@@ -1,6 +1,6 @@
 """The structure of projective geometry response: any two inputs split the outputs alike.
 
-One idea: an input prefers ``support`` outputs, any two share ``shared`` of them, and every pair of inputs is one kind.
+An input prefers ``support`` outputs, any two share ``shared`` of them, and every pair of inputs is one kind.
 What a prior sees of an output is the mass of the inputs that prefer it; only these are walked through.
 """
 

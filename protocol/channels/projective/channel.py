@@ -1,6 +1,6 @@
 """Projective geometry response: near the least error at every level, in little more than log2 k bits (SPEC 5.4).
 
-One idea: the inputs are points of the projective space PG(t-1, q), and so are the outputs. An input x is a little
+The inputs are points of the projective space PG(t-1, q), and so are the outputs. An input x is a little
 likelier to answer with one of the points orthogonal to it, S_x = {y : <x, y> = 0}, than with any other. All S_x are of
 one size and any two of them meet in one number of points, so no pair of inputs is told apart worse than another
 (Feldman, Nelson, Nguyen, Talwar 2022). The field's order q, a prime, is about 1 over the part of all outputs that an

@@ -1,6 +1,6 @@
 """The structure of randomised response: an output is one input's own, and all others give it alike.
 
-One idea: Q(y given x) = c[y] + T [y = x], so a column has two weights, and a row differs from the cover in one cell.
+Q(y given x) = c[y] + T [y = x], so a column has two weights, and a row differs from the cover in one cell.
 """
 
 from __future__ import annotations

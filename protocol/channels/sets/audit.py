@@ -1,6 +1,6 @@
 """The structure of answers that are sets of inputs: subset selection, and triples.
 
-One idea: all sets with the own input weigh alike, and so do all others but one, which has the remainder of the row. So
+All sets with the own input weigh alike, and so do all others but one, which has the remainder of the row. So
 a prior sees a set by its mass, and only the few sets that have a remainder need a look of their own.
 """
 

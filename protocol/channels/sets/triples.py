@@ -1,6 +1,6 @@
 """Triples: answer with three inputs, near the best there is where k is two to five times e^eps (SPEC 5.10).
 
-One idea: any two points of a Steiner triple system lie in exactly one of its triples. So a triple that holds the own
+Any two points of a Steiner triple system lie in exactly one of its triples. So a triple that holds the own
 input can be likelier than one that does not, by one and the same factor, and every other input is in as many of the
 likelier ones: the error is that of subset selection with sets of three, on v(v - 1) / 6 outputs in place of all
 v(v - 1)(v - 2) / 6 sets (Ye, Barg 2018, with d = 3; Bose 1939).

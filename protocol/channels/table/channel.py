@@ -1,6 +1,6 @@
 """Table: any explicit matrix, for small domains (SPEC 5.1).
 
-One idea: a row is a list of integers that sum to 2^62; a 62-bit random integer falls into exactly one of them.
+A row is a list of integers that sum to 2^62; a 62-bit random integer falls into exactly one of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The structure of windows: a prior sees a window by what it covers whole, what its ends cut, and the rest.
 
-One idea: along one order of the arcs the mass that a window covers is a difference of two sums, so a column has a part
+Along one order of the arcs the mass that a window covers is a difference of two sums, so a column has a part
 for each heavy input and four for all rare ones. The other way round, an arc within one cell is covered by windows that
 follow each other; so sums and least marginals over them are those of a stretch of the circle.
 """

@@ -1,6 +1,6 @@
 """Windows: local information privacy for a domain of any size, without a table of inputs x outputs (SPEC 5.9).
 
-One idea: rare inputs lie as arcs on a circle of J cells, and an output is a window of neighbouring cells, more probable
+Rare inputs lie as arcs on a circle of J cells, and an output is a window of neighbouring cells, more probable
 for the inputs it covers. Every point of the circle is covered by equally many windows, so one list of numbers serves
 all rare inputs. A few frequent inputs, the heavy ones, are told apart by types of windows instead, with an explicit
 weight each, and an input frequent enough to have an output of its own is a single.

@@ -1,6 +1,6 @@
 """Arcs on a circle of cells, laid out in public orders, and what windows of cells cover of them (SPEC 5.9).
 
-One idea: borders between cells are compared with the ends of arcs as integers, on a circle ``cells`` times as long, so
+Borders between cells are compared with the ends of arcs as integers, on a circle ``cells`` times as long, so
 what a window covers of an arc is a whole number of the arc's 2^64 points. Of a set of arcs, the windows from one border
 cover a whole one from some span on; below that, only the arcs that their ends cut need a look.
 
