@@ -226,7 +226,7 @@ def test_what_is_asked_is_all_that_costs():
     found = audit(campaign(response(4))).as_json()
     assert set(found) == {
         "mechanism", "family", "values", "output_bits", "notion", "levels", "certified", "witness", "cost",
-        "worst_case", "raw_mse", "people_per_report", "study",
+        "worst_case", "raw_mse", "people_per_report", "study", "views",
     }  # fmt: skip
     assert set(found["levels"]) == {"declared", "ldp"}
 
