@@ -85,6 +85,7 @@ def surroundings(number: str, home: str, density: float = 1.0, font_scale: float
         "KIVY_WINDOW": "sdl2",
         "KIVY_TEXT": "sdl2",
         "LIBGL_ALWAYS_SOFTWARE": "1",
+        "LP_NUM_THREADS": "0",  # threads of the software GL only wait for each other where two workers share two cores
         "SDL_VIDEODRIVER": "x11",
         "SDL_AUDIODRIVER": "dummy",
         "XDG_RUNTIME_DIR": home,
