@@ -68,7 +68,7 @@ def _left_unsaid(terms: Campaign) -> Iterator[str]:
         )
     if not terms.contact:
         yield (
-            "the campaign has no contact, so a person who has a question or a complaint does not learn whom to ask: "
+            "the campaign has no contact, so a person with a question or a complaint cannot reach you: "
             "give [study] contact"
         )
 

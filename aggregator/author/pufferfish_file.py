@@ -35,7 +35,7 @@ def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
     """The secrets, pairs and scenarios of a JSON file.
 
     Raises:
-        ScenarioError: not such a file, a secret or an answer that is none, or a weight that is no number.
+        ScenarioError: not such a file, an unknown secret or answer, or a weight that is not a number.
     """
     if path.stat().st_size > MOST_BYTES:
         raise ScenarioError(f"{path.name} is longer than {MOST_BYTES >> 20} MiB")

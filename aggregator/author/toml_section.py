@@ -96,7 +96,7 @@ class Section:
         values: list[Any] = self.take(key, list, f"a list of {what}")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise DraftError(f"{self._entry(key)} is a list of {what}; {shown(value)} is none")
+                raise DraftError(f"{self._entry(key)} is a list of {what}, and {shown(value)} is not one of these")
         return values
 
     def choice(self, key: str, names: Sequence[str], default: str | None = None) -> str:

@@ -31,7 +31,7 @@ def read_sheet(path: Path, domain: Domain, column: str) -> Iterator[tuple[Answer
     Yields:
         An answer of ``domain``, its number, and the row's place for errors.
     Raises:
-        SheetError: the header, a value outside the domain, or a number that is none.
+        SheetError: the header, a value outside the domain, or a text that is not a number.
     """
     for answer, number, _, where in read_sheet_by_class(path, domain, column, ()):
         yield answer, number, where
@@ -48,8 +48,8 @@ def read_sheet_by_class(
         An answer of ``domain``, its number, the place of its class (None without that column), and the row's place
         for errors.
     Raises:
-        SheetError: the header, a value outside the domain, a number that is none, or a class that the campaign does
-            not have.
+        SheetError: the header, a value outside the domain, a text that is not a number, or a class that the
+            campaign does not have.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -123,7 +123,7 @@ def _count(row: Sequence[str], counted: bool, where: str) -> int:
 
 
 def stranger(domain: Domain, text: str) -> str:
-    """The part of ``text`` that is no value of ``domain``: of a set, the first item that is none; else all of it."""
+    """Return the part of ``text`` that is not a value of ``domain``: of a set, its first unknown item; else all."""
     if isinstance(domain, Items):
         for part in (part.strip() for part in text.split(SEPARATOR)):
             try:

@@ -150,7 +150,7 @@ def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction |
                 return entry[0], share
         raise DraftError(f"[views] a share of the devices lies above 0 and below 1, not {shown(entry[1])}")
     what = _SHARE if kind is int else 'a file, or a pair of it and a share of the devices, such as ["map.geojson", 0.2]'
-    raise DraftError(f"[views] a view is {what}; {shown(entry)} is none")
+    raise DraftError(f"[views] a view is {what}, not {shown(entry)}")
 
 
 def _automatic(domain: Domain) -> list[int]:

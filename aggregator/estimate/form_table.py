@@ -42,7 +42,7 @@ TABLES = 199
 """Simulated tables of a test: with theirs, the observed one has 200 ranks, and the test at 5% is exact."""
 
 SIGNIFICANT = 0.05
-"""How often the test finds an association where there is none."""
+"""The probability that the test finds an association between independent questions."""
 
 FREE = 4.0
 """A table of two by two has one free number, which is estimated best as it is: shrunk to the edge, eight yes/no

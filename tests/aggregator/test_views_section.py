@@ -76,7 +76,7 @@ def test_the_planner_chooses_what_the_draft_leaves_out():
         ("resolutions = [[5, 0], [1, 1]]", "above 0 and below 1, not 0"),
         ("resolutions = [[5, nan], [1, 0.5]]", "finite numbers"),
         ("resolutions = [[5, 0.2, 3], [1, 0.5]]", "a view is a whole number"),
-        ('resolutions = ["five", 1]', "is none"),
+        ('resolutions = ["five", 1]', "'five' is not one of these"),
         ("resolutions = 5", "is a list of"),
         ('resolutions = "some"', "one of auto"),
         ("resolution = [5, 1]", "did you mean 'resolutions'"),
