@@ -1,0 +1,138 @@
+/** Ratios of integers against e^level, decided on integers (SPEC 6.1). A level is a bigint of nanonats. */
+
+export const MIN_LEVEL = 10n ** 6n;
+export const MAX_LEVEL = 2n * 10n ** 10n;
+const NANONATS = 10n ** 9n;
+
+/** @type {Map<bigint, bigint>} */
+const known = new Map();
+
+/**
+ * The largest provable N with N / 2^96 <= e^(level / 10^9).
+ * @param {bigint} level not negative
+ * @returns {bigint}
+ */
+export function expLower(level) {
+  let found = known.get(level);
+  if (found === undefined) {
+    let term = 1n << 160n;
+    let total = term;
+    for (let i = 1n; term; i++) {
+      term = (term * level) / (NANONATS * i);
+      total += term;
+    }
+    found = total >> 64n;
+    if (known.size > 255) known.clear();
+    known.set(level, found);
+  }
+  return found;
+}
+
+/**
+ * Whether numerator / denominator <= e^level is proved; a denominator of 0 keeps no level.
+ * @param {bigint} numerator @param {bigint} denominator @param {bigint} level
+ * @returns {boolean}
+ */
+export const keeps = (numerator, denominator, level) => numerator << 96n <= expLower(level) * denominator;
+
+/**
+ * The smallest level that a ratio provably keeps.
+ * @param {bigint} numerator @param {bigint} denominator
+ * @returns {bigint | null} null where that is infinite
+ */
+export function levelOf(numerator, denominator) {
+  if (denominator === 0n) return null;
+  if (numerator <= denominator) return 0n;
+  let level = BigInt(Math.max(0, Math.floor((roughLog(numerator) - roughLog(denominator)) * 1e9)));
+  while (!keeps(numerator, denominator, level)) level++;
+  while (level && keeps(numerator, denominator, level - 1n)) level--;
+  return level;
+}
+
+/**
+ * The number of bits of an integer.
+ * @param {bigint} number not negative
+ * @returns {number}
+ */
+export function bitLength(number) {
+  const digits = number.toString(16);
+  return number ? 4 * digits.length - Math.clz32(parseInt(digits[0], 16)) + 28 : 0;
+}
+
+/**
+ * ln of a positive integer as floating point goes: a first guess, no proof.
+ * @param {bigint} number
+ * @returns {number}
+ */
+function roughLog(number) {
+  const shift = Math.max(0, bitLength(number) - 53);
+  return Math.log(Number(number >> BigInt(shift))) + shift * Math.LN2;
+}
+
+/**
+ * The rounded up quotient of two integers.
+ * @param {bigint} numerator not negative @param {bigint} denominator positive
+ * @returns {bigint}
+ */
+export const ceilDiv = (numerator, denominator) => (numerator + denominator - 1n) / denominator;
+
+/**
+ * The largest integer whose square is at most `number`.
+ * @param {bigint} number not negative
+ * @returns {bigint}
+ */
+export function root(number) {
+  if (number < 2n) return number;
+  let guess = 1n << BigInt((bitLength(number) + 1) >> 1);
+  for (;;) {
+    const next = (guess + number / guess) >> 1n;
+    if (next >= guess) return guess;
+    guess = next;
+  }
+}
+
+/**
+ * The greatest common divisor.
+ * @param {bigint} one @param {bigint} other not negative, as `one`
+ * @returns {bigint}
+ */
+export function gcd(one, other) {
+  while (other) [one, other] = [other, one % other];
+  return one;
+}
+
+/**
+ * The larger of two levels, of which null is infinite.
+ * @param {bigint | null} one @param {bigint | null} other
+ * @returns {bigint | null}
+ */
+export const larger = (one, other) => (one === null || other === null ? null : one > other ? one : other);
+
+/** A rational number of bigints; the denominator is positive, and nothing is reduced. */
+/** @typedef {{n: bigint, d: bigint}} Fraction */
+
+const DECIMAL = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?$/;
+
+/**
+ * The number a person wrote, exactly (SPEC 4): a number stands for the shortest decimal that reads back as it.
+ * @param {number | bigint | string} value text without blanks around it
+ * @returns {Fraction | null} null where it is no finite decimal
+ */
+export function rational(value) {
+  const match = DECIMAL.exec(String(value));
+  if (!match || !(match[2] || match[3])) return null;
+  const exponent = Number(match[4] ?? 0) - match[3].length;
+  const digits = BigInt(match[2] + match[3]) * (match[1] === "-" ? -1n : 1n);
+  const power = 10n ** BigInt(Math.abs(exponent));
+  return exponent < 0 ? { n: digits, d: power } : { n: digits * power, d: 1n };
+}
+
+/**
+ * The largest integer at most numerator / denominator.
+ * @param {bigint} numerator @param {bigint} denominator positive
+ * @returns {bigint}
+ */
+export function floorDiv(numerator, denominator) {
+  const quotient = numerator / denominator;
+  return quotient * denominator > numerator ? quotient - 1n : quotient;
+}

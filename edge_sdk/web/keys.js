@@ -1,0 +1,137 @@
+/** Ed25519 keys and signatures with one verdict whatever library computes it (SPEC 2); the curve is WebCrypto's. */
+
+import { concat, toBig } from "./codec.js";
+import { KeyRefused, SignatureRefused, Unsupported } from "./errors.js";
+
+/** @typedef {{publicKey: Uint8Array, keyId: Uint8Array, sign: (message: Uint8Array) => Promise<Uint8Array>}} Signer */
+
+const FIELD = 2n ** 255n - 19n;
+const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
+const OF_ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022n;
+const SMALL = [0n, 1n, FIELD - 1n, OF_ORDER_8, FIELD - OF_ORDER_8];
+const ED25519 = "Ed25519";
+// The DER of a PKCS #8 Ed25519 key (RFC 8410) before its 32 bytes.
+const PKCS8 = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+
+/** @returns {SubtleCrypto} */
+function subtle() {
+  const found = globalThis.crypto?.subtle;
+  if (!found) throw new Unsupported("this page has no WebCrypto: open it by https, in a browser of today");
+  return found;
+}
+
+/** @template T @param {Promise<T>} promise @returns {Promise<T>} */
+async function supported(promise) {
+  try {
+    return await promise;
+  } catch (error) {
+    if (/** @type {Error} */ (error).name !== "NotSupportedError") throw error;
+    throw new Unsupported("this browser has no Ed25519 signatures: Chrome 137, Firefox 129, Safari 17 or later has");
+  }
+}
+
+/** @param {Uint8Array} encoded @param {string} what @param {import("./errors.js").Refusal} error */
+function requirePoint(encoded, what, error) {
+  const y = toBig(encoded.slice().reverse()) & (2n ** 255n - 1n);
+  if (y >= FIELD) throw new error(`${what} is not canonical: its y is not below 2^255 - 19`);
+  if (SMALL.includes(y)) throw new error(`${what} is a point of small order, under which forgeries verify`);
+}
+
+/**
+ * Refuse a public key no signature should be trusted under.
+ * @param {Uint8Array} publicKey
+ * @throws {KeyRefused}
+ */
+export function requirePublic(publicKey) {
+  if (publicKey.length !== 32) throw new KeyRefused(`a public key is 32 bytes, not ${publicKey.length}`);
+  requirePoint(publicKey, "the public key", KeyRefused);
+}
+
+/**
+ * SHA-256.
+ * @param {Uint8Array} bytes
+ * @returns {Promise<Uint8Array>} 32 bytes
+ */
+export const sha256 = async (bytes) => new Uint8Array(await subtle().digest("SHA-256", concat(bytes)));
+
+/**
+ * The key id of a public key, 8 bytes.
+ * @param {Uint8Array} publicKey
+ * @returns {Promise<Uint8Array>}
+ */
+export const keyId = async (publicKey) => (await sha256(publicKey)).slice(0, 8);
+
+/**
+ * Refuse a signature that does not verify.
+ * @param {Uint8Array} publicKey @param {Uint8Array} message @param {Uint8Array} signature
+ * @returns {Promise<void>}
+ * @throws {KeyRefused} the key must not be used at all
+ * @throws {SignatureRefused} lengths, S >= L, R not canonical or of small order, or the equation does not hold
+ */
+export async function requireSignature(publicKey, message, signature) {
+  requirePublic(publicKey);
+  if (signature.length !== 64) throw new SignatureRefused(`a signature is 64 bytes, not ${signature.length}`);
+  if (toBig(signature.slice(32).reverse()) >= ORDER)
+    throw new SignatureRefused("the signature's S is not below the group order");
+  requirePoint(signature.slice(0, 32), "the signature's R", SignatureRefused);
+  let good = false;
+  try {
+    const key = await supported(subtle().importKey("raw", concat(publicKey), ED25519, false, ["verify"]));
+    good = await subtle().verify(ED25519, key, concat(signature), concat(message));
+  } catch (error) {
+    if (error instanceof Unsupported) throw error; // anything else: the bytes are no point of the curve
+  }
+  if (!good) throw new SignatureRefused("the signature does not verify: altered bytes or another key");
+}
+
+/**
+ * Whether a signature verifies.
+ * @param {Uint8Array} publicKey @param {Uint8Array} message @param {Uint8Array} signature
+ * @returns {Promise<boolean>}
+ */
+export async function verify(publicKey, message, signature) {
+  try {
+    await requireSignature(publicKey, message, signature);
+    return true;
+  } catch (error) {
+    if (error instanceof KeyRefused || error instanceof SignatureRefused) return false;
+    throw error;
+  }
+}
+
+/**
+ * The signing key of 32 secret bytes.
+ * @param {Uint8Array} secret
+ * @returns {Promise<Signer>}
+ */
+export async function signerOf(secret) {
+  if (secret.length !== 32) throw new RangeError("a secret key is 32 bytes");
+  const key = await supported(subtle().importKey("pkcs8", concat(PKCS8, secret), ED25519, true, ["sign"]));
+  const { x } = await subtle().exportKey("jwk", key);
+  const binary = atob(String(x).replace(/-/g, "+").replace(/_/g, "/"));
+  const publicKey = Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  const sign = async (/** @type {Uint8Array} */ message) =>
+    new Uint8Array(await subtle().sign(ED25519, key, concat(message)));
+  return { publicKey, keyId: await keyId(publicKey), sign };
+}
+
+/**
+ * The device secret as a key whose bytes cannot be read again.
+ * @param {Uint8Array} secret 32 random bytes
+ * @returns {Promise<CryptoKey>}
+ */
+export async function importDeviceSecret(secret) {
+  if (secret.length !== 32) throw new RangeError("a device secret is 32 bytes");
+  return subtle().importKey("raw", concat(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+}
+
+/**
+ * The key of a device in one campaign (SPEC 2.2).
+ * @param {CryptoKey} deviceSecret of importDeviceSecret
+ * @param {Uint8Array} campaignId 16 bytes
+ * @returns {Promise<Signer>}
+ */
+export async function campaignKey(deviceSecret, campaignId) {
+  const secret = await subtle().sign("HMAC", deviceSecret, concat("halftruth/1/device-key", campaignId));
+  return signerOf(new Uint8Array(secret));
+}
