@@ -38,7 +38,7 @@ class BatchFile:
 
     Attributes:
         size: bytes.
-        kinds: envelopes by kind; "malformed" counts the runs of bytes that are none.
+        kinds: envelopes by kind; "malformed" counts the runs of bytes that are not envelopes.
         reports: by campaign id, period: number of reports and of outputs.
         keys: number of different key ids among the reports.
         lengths: bytes of a report's envelope: how many have each length.

@@ -146,7 +146,7 @@ class Study(Holdings):
         """The study in a directory, or under a prefix of a bucket.
 
         Raises:
-            StudyError: there is none, or it cannot be read.
+            StudyError: no such study, or it cannot be read.
             PlaceError: no such place can be.
         """
         path = place(path)

@@ -126,7 +126,7 @@ def _command_in(arguments: Sequence[str]) -> str | None:
 
 
 def _parser(asked: str | None) -> argparse.ArgumentParser:
-    """The parser of the command ``asked``; of all commands where it is none of them.
+    """The parser of the command ``asked``, or of all commands if ``asked`` is unknown.
 
     Args:
         asked: the word at the place of the command.

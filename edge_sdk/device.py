@@ -177,7 +177,7 @@ class Device:
             address: where its study takes reports, https, or http to this very machine. Used only where the signed
                 campaign names no address; without any, its reports stay on the device, or leave in a file.
         Raises:
-            AddressRefused: ``address`` is none; or another one was given before (``set_address`` changes it).
+            AddressRefused: ``address`` is malformed; or another one was given before (``set_address`` changes it).
             BadData: at the stage that fails; not signed by an author this session trusts, for one.
             OutsideSchedule: it is over; ``ClosedEarly`` where its author closed it before its time.
             BudgetRefused: its worst case does not fit under the caps.

@@ -140,7 +140,7 @@ class Ordered:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know first; that single shares have no error bars is none of it."""
+        """What a reader must know first. That single shares have no error bars is not repeated here."""
         return tuple(warning for warning in self.found.warnings if not warning.startswith(WITHOUT_BARS))
 
     def as_json(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ SETTLED = 1e-9
 """Expectation maximisation ends where a round moves less than this."""
 
 NEGLIGIBLE = 1e-10
-"""A step lower than this part of a report's weight is none: two levels that differ by rounding."""
+"""A step lower than this part of a report's weight is ignored: two levels that differ by rounding."""
 
 
 class Pooled(Decoder):

@@ -39,7 +39,7 @@ HEAVY = 1e3
 """Weight of the equations that keep the masses, beside those of the quadratic model."""
 
 LEAST = 1e-14
-"""Shares below this are none."""
+"""Shares below this count as zero."""
 
 SHORTER = 0.6
 """Quantiles of the law with shorter tails over those of chi-square: 1.61 of 2.71 at .9, 2.29 of 3.84 at .95."""

@@ -104,7 +104,7 @@ class Mechanism:
 
 
 def level_of(notion: Notion) -> int | str:
-    """The level at which plain LDP keeps ``notion``, or why there is none."""
+    """The level at which plain LDP keeps ``notion``, or why no level does."""
     if isinstance(notion, Information):
         return notion.level  # eps-LDP implies eps-LIP under every prior (Jiang, Li, Tandon 2020, Prop. 1)
     if isinstance(notion, MutualInformation):

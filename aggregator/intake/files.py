@@ -36,7 +36,7 @@ def batch_files(paths: Iterable[str | Place]) -> list[Place]:
 
     Raises:
         IntakeError: a path that is not there, or a pipe or device: files are read twice.
-        PlaceError: a name that begins like a place elsewhere, and is none.
+        PlaceError: a name that begins like a place elsewhere, but is malformed.
         OSError: a bucket that does not answer.
     """
     files: list[Place] = []

@@ -105,7 +105,7 @@ def rebuild(
         threads, progress: as of ``ingest``.
     Raises:
         StudyError: there is something at ``new``, or no campaign; or the new study cannot be written.
-        BadData: a campaign named in ``sources`` is none, or by nobody trusted.
+        BadData: a campaign named in ``sources`` is malformed, or no trusted author signed it.
         IntakeError: a path that is not there.
     """
     if new.exists():

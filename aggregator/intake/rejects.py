@@ -29,6 +29,6 @@ class Reject(StrEnum):
     OVER_QUOTA = "over-quota"
     """A slot beyond the answers a device has in a period."""
     BAD_OUTPUT = "bad-output"
-    """The outputs are not packed as the campaign says, or are none of its channel's."""
+    """The outputs are not packed as the campaign says, or are not outputs of its channel."""
     REPLAYED = "replayed"
     """One of its slots was filled before, in this batch or in the study."""

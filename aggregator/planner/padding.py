@@ -94,7 +94,7 @@ def choose_padding(
         ValueError: no sets, or no lengths.
     """
     if not baskets:
-        raise ValueError("a padding is chosen from a sample of sets, and there are none")
+        raise ValueError("a padding is chosen from a sample of sets, but the sample is empty")
     sizes = np.array([len(basket) for basket in baskets])
     held = np.fromiter((x for basket in baskets for x in basket), dtype=np.int64, count=int(sizes.sum()))
     among = np.repeat(sizes, sizes)  # the size of the set that each held item is in

@@ -32,7 +32,7 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure to a PNG file.
 
     Raises:
-        OSError: it could not be written, and there is none.
+        OSError: it could not be written, and no file was left.
     """
     drawn = png(figure)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -91,7 +91,7 @@ def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uv
     Args:
         proxy: the address of a proxy, whose word is taken for the client's address.
     Raises:
-        OSError: the files of ``tls`` cannot be read or are none.
+        OSError: the files of ``tls`` cannot be read, or hold no certificate and key.
     """
     config = uvicorn.Config(
         app,

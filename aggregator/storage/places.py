@@ -45,7 +45,7 @@ _COLOUR = re.compile(r"\x1b\[\d*m")
 _STATUS = re.compile(r"status code\W+(\d{3} [A-Z]\w*(?: [A-Z]\w*)*)")
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _METADATA_SERVER = "169.254.169.254"
-"""Asked for credentials where there are none in the environment."""
+"""Answers the request for credentials if the environment has none."""
 
 
 class PlaceError(HalftruthError):
@@ -238,7 +238,7 @@ def place(named: str | Place) -> Place:
     """The place that ``named`` is, or names.
 
     Raises:
-        PlaceError: it begins like a place elsewhere, and is none.
+        PlaceError: it begins like a place elsewhere, but is malformed.
     """
     if not isinstance(named, str):
         return named

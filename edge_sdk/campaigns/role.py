@@ -41,7 +41,7 @@ def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
 
     Raises:
         NotInDomain
-        ReportError: a count that is none. The text does not repeat it.
+        ReportError: not a valid count. The text does not repeat it.
     """
     from protocol.domain import DITHER_BYTES
 

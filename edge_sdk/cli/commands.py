@@ -70,7 +70,7 @@ def follow(options: argparse.Namespace) -> Printed:
     """``follow ID``: the campaign that its study goes on with, joined and agreed to.
 
     Raises:
-        Undone: there is none (yet).
+        Undone: there is none to show (yet).
     """
     from edge_sdk.campaigns import succession
 

@@ -112,7 +112,7 @@ class Checkpoint:
 
 @lru_cache(maxsize=4)  # the same record is read back from the store and from both slots of a file
 def _decoded(data: bytes) -> Checkpoint | None:
-    """The mark that exactly ``data`` is, which begins like one; None where it is none."""
+    """Decode ``data``, which begins like a checkpoint; None if it is not a valid one."""
     record, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]
     if check != _check(record):
         return None

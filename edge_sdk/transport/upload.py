@@ -279,7 +279,7 @@ def _why(error: Exception) -> str:
 
 
 def _stated(said: bytes) -> dict[str, object]:
-    """The JSON object of an answer; empty if it is none."""
+    """The JSON object in a server's response; empty if the response is not one."""
     try:
         stated = json.loads(said)
     except (ValueError, RecursionError):

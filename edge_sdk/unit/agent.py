@@ -79,11 +79,11 @@ class Unit:
         """Open the store; nothing is joined before the first ``step``.
 
         Args:
-            read: gives a reading as text, or why there is none, within so many seconds.
+            read: called with a time-out in seconds; returns a reading as text, or why it failed.
             past: a time that is known to be past, seconds since 1970.
         Raises:
             ConfigurationRefused: the campaign and the configuration do not fit each other.
-            BadData: the campaign or a key is none.
+            BadData: the campaign or a key is malformed.
             StoreError
             OSError: a file cannot be read.
         """

@@ -31,11 +31,11 @@ MOST_BYTES = 64 * 1024
 STDIN = 0
 
 NOTHING = "the source gave no reading that the question allows"
-"""Said of every text that is none, so that a log does not tell which."""
+"""Logged for every unusable reading in the same words, so the log does not reveal what was read."""
 
 
 class Stopped(Exception):
-    """The unit is to stop, and the reading under way is none: it did not fail either."""
+    """Stop the unit; the reading in progress is discarded and does not count as a failure."""
 
 
 class Child:
@@ -118,7 +118,7 @@ class Reader:
         """Whether standard input has ended: nothing more will come."""
 
     def read(self, timeout: float) -> tuple[str, str]:
-        """A reading as text, and why there is none; one of the two is empty. Over after ``timeout`` seconds.
+        """A reading as text, and why it failed; one of the two is empty. Ends after ``timeout`` seconds.
 
         Raises:
             Stopped

@@ -1,4 +1,4 @@
-"""The survey: all levels of one channel, each a number or the reason why there is none.
+"""The survey: every privacy level of one channel, each a number or the reason why it has no value.
 
 An audit on the desk and one on the device must say the same, so both print this. What a channel is too large
 for is said, never guessed.

@@ -37,7 +37,7 @@ class Graded(Pairwise):
         budgets: nanonats, for each class.
         runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance.
         unbounded: pairs (c, d) of classes, c <= d, increasing, whose inputs need no protection from each other.
-            Where there are none, no two budgets are equal.
+            Without classes, no two budgets are equal.
     """
 
     budgets: tuple[int, ...]

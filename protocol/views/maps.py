@@ -278,7 +278,7 @@ def form_of(domain: Domain) -> Form:
     """The form that a domain is.
 
     Raises:
-        CampaignError: it is none.
+        CampaignError: the map is malformed.
     """
     if not isinstance(domain, Form):
         raise CampaignError(f"a map of questions needs a form, not a domain of {domain.kind}")

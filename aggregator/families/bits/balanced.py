@@ -24,7 +24,7 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels.bits.channel import Bits
 
 EVEN = 1e-9
-"""A variance of the sum below this part of the variance of all values is none: every report's sum is one."""
+"""A variance of the sum below this part of the variance of all values counts as zero: every report's sum is one."""
 
 
 class BalancedDecoder(BitsDecoder):

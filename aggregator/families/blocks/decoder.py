@@ -26,7 +26,7 @@ from protocol.channels import Blocks, Channel
 from protocol.channels.blocks.channel import ONE, OPEN, Constant
 
 NEGLIGIBLE = 1e-10
-"""A step lower than this part of a report's weight is none: two levels that differ by rounding."""
+"""A step lower than this part of a report's weight is ignored: two levels that differ by rounding."""
 
 
 class ConstantDecoder(Decoder):

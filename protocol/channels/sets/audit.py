@@ -202,7 +202,7 @@ class SubsetStructure(SetsStructure):
                 yield x, y
 
     def _beyond(self, ranked: Sequence[int], holding: int | None = None) -> int | None:
-        """The first set by rank that holds an input and has no remainder; None where there is none."""
+        """The first set by rank that holds an input and has no remainder; None if no set does."""
         size = self.channel.ones
         start = [] if holding is None else [holding]
         if holding is None or holding <= size:

@@ -144,7 +144,7 @@ class Triples(SupportChannel):
         return self._worst_lift(prior, sorted({0, 1, *self.extremes(prior)}))
 
     def extremes(self, prior: Sequence[int]) -> tuple[int, int]:
-        """The triples of least and of most mass, of those without a remainder; 0 where there is none.
+        """The triples of least and of most mass, of those without a remainder; 0 if all have one.
 
         A triple of no input lifts none, and one of all of them neither.
         """
