@@ -95,7 +95,7 @@ def answers(folder: Path) -> tuple[list[float], list[float], tuple[int, int]]:
     bare.execute("PRAGMA synchronous = FULL")
     bare.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     bare.execute("CREATE TABLE report (number INTEGER PRIMARY KEY, envelope BLOB)")
-    beside = os.open(folder / "bare.mark", os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
+    beside = os.open(folder / "bare.checkpoint", os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
     key = Ed25519PrivateKey.generate()
     full, least = [], []
 

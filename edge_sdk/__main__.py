@@ -52,9 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("the following arguments are required: --store")
     run: Callable[[argparse.Namespace], Printed] = options.run
     try:
-        if (options.keeper or options.mark) and run is not upkeep.adopt:
+        if (options.key_store or options.checkpoint) and run is not upkeep.adopt:
             # The store remembers them from here on.
-            Device.open(upkeep.store(options), keeper=upkeep.keeper(options)).close()
+            Device.open(upkeep.store(options), key_store=upkeep.key_store(options)).close()
         printed = run(options)
     except Usage as error:
         return _fail(str(error), USAGE)
@@ -116,7 +116,7 @@ def _command_in(arguments: Sequence[str]) -> str | None:
     """The word of the command that ``arguments`` name; None where only a parser of all commands can tell."""
     words = iter(arguments)
     for word in words:
-        if word in ("--store", "--keeper", "--mark"):
+        if word in ("--store", "--key-store", "--checkpoint"):
             next(words, None)
         elif not word.startswith("-"):
             return word
@@ -142,15 +142,16 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print for a script")
     parser.add_argument(
-        "--keeper",
+        "--key-store",
         choices=["file", "keyring", "android"],
         help="what keeps the secret of a new store: files of DIR, the desktop's keyring, or the phone's Keystore",
     )
     parser.add_argument(
-        "--mark",
+        "--checkpoint",
         metavar="FILE",
         type=Path,
-        help="where a file keeper keeps a second mark, outside DIR and its backups, so that DIR restored is noticed",
+        help="where a file key store keeps a second checkpoint, outside DIR and its backups, "
+        "so that DIR restored is noticed",
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND", prog=parser.prog)
     parents = [_json_anywhere()]

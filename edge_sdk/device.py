@@ -66,7 +66,7 @@ class Device:
         trust: Iterable[bytes] = (),
         budget: BudgetPolicy | None = None,
         *,
-        keeper: KeyStore | None = None,
+        key_store: KeyStore | None = None,
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
     ) -> Self:
@@ -76,8 +76,8 @@ class Device:
             place: a folder of its own, or ":memory:" for a device that ends with the process.
             trust: public keys, 32 bytes each, of the authors whose campaigns may be joined in this session.
             budget: the owner's caps. They are kept, and can only be tightened: the lower of two caps holds.
-            keeper: of the device's secret and the store's mark. None goes on with the one the store was made with; a
-                new store's are files of its folder, and on Android the Keystore's. A keyring is used only if named.
+            key_store: keeps the device's secret and the store's checkpoint. None takes the one that the store was made
+                with; for a new store files of its folder, and on Android the Keystore. A keyring is used only if named.
         Raises:
             KeyRefused: a key nobody should trust.
             StoreRestored: the store is an older state or a copy of itself, and what was spent since is not in it.
@@ -90,7 +90,7 @@ class Device:
 
             for public in trusted:
                 require_public(public)
-        device = cls(_opened(place, urandom, keeper), trusted, clock, urandom)
+        device = cls(_opened(place, urandom, key_store), trusted, clock, urandom)
         try:
             if budget is not None:
                 device.tighten(budget)
@@ -106,29 +106,29 @@ class Device:
         trust: Iterable[bytes] = (),
         budget: BudgetPolicy | None = None,
         *,
-        keeper: KeyStore | None = None,
+        key_store: KeyStore | None = None,
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
     ) -> Self:
         """Go on with a store that was restored, copied or damaged; a store that opens is opened, and not changed.
 
         Everything joined is forgotten: answers, prior, memo, queue and consents. All that was reserved counts as spent,
-        by the store or by its mark, whichever is more; the caps stay, and so do the keys, unless the secret is lost
-        with another machine. What nobody knows the campaign of counts in each. A damaged database is moved to
+        by the store or by its checkpoint, whichever is more; the caps stay, and so do the keys, unless the secret is
+        lost with another machine. What nobody knows the campaign of counts in each. A damaged database is moved to
         ``quarantine-1`` or the next, until something is forgotten; the slots it had used are lost with it, and the
         study refuses what it has seen. No other process may use the folder meanwhile.
 
-        Args: as of ``open``; where a database is damaged or gone, the keeper is named as it was when it was made.
+        Args: as of ``open``; where a database is damaged or gone, the key store is named as it was when it was made.
         Raises:
-            StoreError: neither database nor mark says what was spent.
+            StoreError: neither database nor checkpoint says what was spent.
         """
-        opened = partial(cls.open, place, trust, budget, keeper=keeper, clock=clock, urandom=urandom)
+        opened = partial(cls.open, place, trust, budget, key_store=key_store, clock=clock, urandom=urandom)
         try:
             return opened()
         except (StoreRestored, StoreDamaged):
             from edge_sdk.rollback.recovery import adopt  # which hardly any device ever needs
 
-            adopt(place, urandom, int(clock()), keeper)
+            adopt(place, urandom, int(clock()), key_store)
         return opened()
 
     def close(self) -> None:
@@ -567,12 +567,12 @@ class Device:
         return joined, now
 
 
-def _opened(place: str | os.PathLike[str], urandom: Callable[[int], bytes], keeper: KeyStore | None) -> Store:
+def _opened(place: str | os.PathLike[str], urandom: Callable[[int], bytes], key_store: KeyStore | None) -> Store:
     if place == MEMORY:
         return Store.in_memory(urandom)
     from edge_sdk.rollback.store_identity import open_store
 
-    return open_store(Path(place), urandom, keeper)
+    return open_store(Path(place), urandom, key_store)
 
 
 def _require_not_over(joined: Joined, now: int) -> None:

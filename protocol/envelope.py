@@ -167,7 +167,8 @@ def _expect(data: bytes, at: int, expected: bytes, rule: str) -> int:
 
 
 def read_batch(data: bytes) -> Iterator[Envelope | BadData]:
-    """The envelopes of a batch, one after another; a run of bytes that is not an envelope comes as one error (SPEC 3.3).
+    """The envelopes of a batch, one after another; a run of bytes that is not an envelope comes as one error (SPEC
+    3.3).
 
     After bytes that are no envelope, reading goes on at the next offset where a whole envelope is found, so an
     altered report never takes its neighbours with it, and one that lost bytes takes the next one at most. Every

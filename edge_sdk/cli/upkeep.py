@@ -46,11 +46,11 @@ def adopt(options: argparse.Namespace) -> Printed:
     """``adopt``: whether the store was adopted, and what is spent then."""
     from edge_sdk.errors import StoreDamaged, StoreRestored
 
-    place, kept = store(options), keeper(options)
+    place, kept = store(options), key_store(options)
     try:
-        device, adopted = Device.open(place, keeper=kept), False
+        device, adopted = Device.open(place, key_store=kept), False
     except (StoreRestored, StoreDamaged):
-        device, adopted = Device.adopt(place, keeper=kept), True
+        device, adopted = Device.adopt(place, key_store=kept), True
     with device:
         printed: Printed = {"adopted": adopted, "spent": device.budget.spent, "remaining": device.budget.remaining}
         if not adopted:
@@ -101,22 +101,24 @@ def store(options: argparse.Namespace) -> str:
         Usage
     """
     if options.store is None:
-        raise Usage("--keeper and --mark are of a store: name it with --store")
+        raise Usage("--key-store and --checkpoint are of a store: name it with --store")
     return str(options.store)
 
 
-def keeper(options: argparse.Namespace) -> KeyStore | None:
-    """The keeper that was named; None where none was.
+def key_store(options: argparse.Namespace) -> KeyStore | None:
+    """The key store that was named; None where none was.
 
     Raises:
         Usage: one that does not go with what else was named.
     """
     from edge_sdk.rollback.file_store import FileKeyStore
-    from edge_sdk.rollback.known_key_stores import keeper_of
+    from edge_sdk.rollback.known_key_stores import key_store_of
 
     folder = Path(store(options))
-    if options.mark and options.keeper not in (None, "file"):
-        raise Usage("--mark is a file keeper's: the keyring and the Keystore are outside the folder themselves")
-    if options.keeper in ("keyring", "android"):
-        return keeper_of(f"{options.keeper} {folder.absolute()}", folder)
-    return FileKeyStore(folder, options.mark) if options.keeper or options.mark else None
+    if options.checkpoint and options.key_store not in (None, "file"):
+        raise Usage(
+            "--checkpoint is a file key store's: the keyring and the Keystore are outside the folder themselves"
+        )
+    if options.key_store in ("keyring", "android"):
+        return key_store_of(f"{options.key_store} {folder.absolute()}", folder)
+    return FileKeyStore(folder, options.checkpoint) if options.key_store or options.checkpoint else None

@@ -1,7 +1,7 @@
-"""The Android keeper: the secret in a file that only a key in this phone's Keystore can open.
+"""The Android key store: the secret in a file that only a key in this phone's Keystore can open.
 
 The key that wraps the secret cannot leave the phone and is in no backup, so a restored folder has a file that nothing
-opens. And it is replaced as the mark moves on, so a folder put back on the same phone has one too.
+opens. And it is replaced as the checkpoint moves on, so a folder put back on the same phone has one too.
 
 The key is replaced once in each opening that counts something, with the first thing it counts, and not with every
 answer: a new key can take the Keystore's chip a tenth of a second and more, and a signature and a commit take a
@@ -12,7 +12,7 @@ system tells a file from its copy (host_identity).
 Written for pyjnius and the documented Keystore of Android 6 (API 23) and later, and tested with a Keystore in memory
 that has the same methods. It has not been run on a phone here.
 
-The mark itself: file_store.
+The checkpoint itself: file_store.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAGIC = b"htw1"
 class AndroidKeyStore(FileKeyStore):
     """The folder's ``device.wrapped``: the name of a key in the Keystore, and the secret under AES-256-GCM with it.
 
-    The mark is in ``device.mark``, as a file keeper keeps it.
+    The checkpoint is in ``device.checkpoint``, as a file key store keeps it.
     """
 
     name = "android"
@@ -71,9 +71,9 @@ class AndroidKeyStore(FileKeyStore):
         self._wrap(secret)
         self._secret, self._renewed = secret, True
 
-    def keep_mark(self, mark: Checkpoint, alone: bool = False) -> None:
-        """Move the mark on; for the first time in an opening, replace the key too."""
-        super().keep_mark(mark, alone)
+    def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
+        """Move the checkpoint on; for the first time in an opening, replace the key too."""
+        super().keep_checkpoint(checkpoint, alone)
         if self._secret is not None and not self._renewed:
             self._wrap(self._secret)
             self._renewed = True
@@ -142,7 +142,7 @@ def _jnius() -> Any:
     try:
         import jnius  # type: ignore[import-not-found]
     except ImportError:
-        raise StoreError("the Keystore is Android's, reached through pyjnius: name another keeper here") from None
+        raise StoreError("the Keystore is Android's, reached through pyjnius: name another key store here") from None
     return jnius
 
 

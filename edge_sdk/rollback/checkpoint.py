@@ -1,4 +1,4 @@
-"""The mark: how far a store's ledger has come, in one small record that is kept beside the store.
+"""The checkpoint: how far a store's ledger has come, in one small record that is kept beside the store.
 
 A copy of a database is a good database, so nothing inside it can tell that it is an old one. What can is a record
 outside it that only ever moves on, and that is compared whenever the store is opened.
@@ -32,7 +32,7 @@ HEAD_BYTES = 32
 CHECK_BYTES = 16
 MOST_CAPS = 32
 MOST_BYTES = 1024
-"""No mark is longer."""
+"""No checkpoint is longer."""
 
 _HEADER = struct.Struct(f">{len(MAGIC)}s{STORE_BYTES}sQ{HEAD_BYTES}sQQB")
 _CAP = struct.Struct(">BQQ")
@@ -51,14 +51,14 @@ class Checkpoint:
     """How far one store's ledger has come; levels in nanonats.
 
     Attributes:
-        store: a fingerprint of the device's secret, 32 bytes: tells the marks of two stores apart.
+        store: a fingerprint of the device's secret, 32 bytes: tells the checkpoints of two stores apart.
         sequence: how many things were counted.
         head: of the chain over the ledger's rows, 32 bytes.
         committed: spent or reserved.
         spent: of it, what reports have cost.
         caps: the owner's, in order; at most 32.
     Raises:
-        ValueError: not a mark.
+        ValueError: not a checkpoint.
     """
 
     store: bytes
@@ -74,11 +74,11 @@ class Checkpoint:
         if len(self.store) != STORE_BYTES or len(self.head) != HEAD_BYTES:
             raise ValueError("a store's fingerprint and the head of its ledger are 32 bytes each")
         if not (0 <= self.sequence < 2**63 and 0 <= self.committed < 2**63 and 0 <= self.spent < 2**63):
-            raise ValueError("what a mark counts lies in 0 .. 2^63 - 1")
+            raise ValueError("what a checkpoint counts lies in 0 .. 2^63 - 1")
 
     @classmethod
     def of(cls, store: bytes, sequence: int, rows: Iterable[Row], caps: Iterable[Cap] = ()) -> Checkpoint:
-        """The mark of a whole ledger.
+        """The checkpoint of a whole ledger.
 
         Raises:
             ValueError: these are not rows of a ledger.
@@ -86,7 +86,7 @@ class Checkpoint:
         return cls(store, sequence, *_chained(bytes(HEAD_BYTES), 0, 0, rows), tuple(caps))
 
     def after(self, row: Row) -> Checkpoint:
-        """The mark once ``row`` is added."""
+        """The checkpoint once ``row`` is added."""
         counted = _chained(self.head, self.committed, self.spent, [row])
         return Checkpoint(self.store, self.sequence + 1, *counted, self.caps)
 
@@ -103,7 +103,7 @@ class Checkpoint:
 
     @classmethod
     def decode(cls, data: bytes) -> Checkpoint | None:
-        """The mark that ``data`` begins with; None where it is not a whole one."""
+        """The checkpoint that ``data`` begins with; None where it is not a whole one."""
         if len(data) < _HEADER.size or not data.startswith(MAGIC):
             return None
         caps = data[_HEADER.size - 1]
@@ -147,4 +147,4 @@ def _chained(head: bytes, committed: int, spent: int, rows: Iterable[Row]) -> tu
 
 
 def _check(record: bytes) -> bytes:
-    return sha256(b"halftruth/1/mark" + record).digest()[:CHECK_BYTES]
+    return sha256(b"halftruth/1/checkpoint" + record).digest()[:CHECK_BYTES]

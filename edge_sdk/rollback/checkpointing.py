@@ -1,13 +1,13 @@
-"""Keeps a store's mark, inside it and beside it, up to its ledger.
+"""Keeps a store's checkpoint, inside it and beside it, up to its ledger.
 
-The mark in the store is part of each transaction that changed a row of the ledger or a cap. The keeper's mark moves on
-after the commit, before anybody is told of it. So a store may be ahead of its mark by what a crash cut off, and a store
-that is behind its mark is an old one. A mark that cannot be written undoes nothing, since the charge is on the disk and
-the report belongs to it: the mark is brought up with the next one, or when the store is opened again, and until then
-``doctor`` says so.
+The checkpoint in the store is part of each transaction that changed a row of the ledger or a cap. The key store's
+checkpoint moves on after the commit, before anybody is told of it. So a store may be ahead of its checkpoint by what a
+crash cut off, and a store that is behind its checkpoint is an old one. A checkpoint that cannot be written undoes
+nothing, since the charge is on the disk and the report belongs to it: the checkpoint is brought up with the next one,
+or when the store is opened again, and until then ``doctor`` says so.
 
-What a mark is: checkpoint. Who keeps it: key_store. What it is compared with when a store is opened: store_identity.
-When the store calls: store/hooks.
+What a checkpoint is: checkpoint. Who keeps it: key_store. What it is compared with when a store is opened:
+store_identity. When the store calls: store/hooks.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from edge_sdk.store.sqlite_errors import advice, not_written
 if TYPE_CHECKING:
     from edge_sdk.store.sqlite import Store
 
-MARK = "mark"
+CHECKPOINT = "checkpoint"
 """The setting in which the store keeps it."""
 
 
 class CheckpointWriter:
-    """Follows the ledger and the caps of one open store, by its hooks: whatever changes a row moves the mark.
+    """Follows the ledger and the caps of one open store, by its hooks: whatever changes a row moves the checkpoint.
 
     Attributes:
-        trouble: why the mark beside the store is behind; empty where it is not.
+        trouble: why the checkpoint beside the store is behind; empty where it is not.
     """
 
-    def __init__(self, store: Store, keeper: KeyStore, instance: HostIdentity) -> None:
+    def __init__(self, store: Store, key_store: KeyStore, instance: HostIdentity) -> None:
         self.trouble = ""
         self._store = store
-        self._keeper = keeper
+        self._key_store = key_store
         self._instance = instance
         # What this transaction did: rows of the ledger, campaigns of which rows went or changed, caps.
         self._added: list[Row] = []
@@ -58,7 +58,7 @@ class CheckpointWriter:
         self._added.append((time, campaign, kind, nanonats))
 
     def before_commit(self) -> None:
-        """Write the mark of all that the transaction did to the ledger and to the caps, as part of it.
+        """Write the checkpoint of all that the transaction did to the ledger and to the caps, as part of it.
 
         Raises:
             StoreDamaged
@@ -66,16 +66,18 @@ class CheckpointWriter:
         """
         if not (self._added or self._folded or self._capped):
             return
-        before = mark = written(self._store)
+        before = checkpoint = written(self._store)
         for row in self._added:
-            mark = mark.after(row)
+            checkpoint = checkpoint.after(row)
         if self._folded:
-            mark = replace(counted(self._store, mark.store, mark.sequence + len(self._folded)), caps=mark.caps)
-        if self._capped and (caps := _caps(self._store)) != mark.caps:
-            mark = replace(mark, sequence=mark.sequence + 1, caps=caps)
-        self._moved = mark != before
+            checkpoint = replace(
+                counted(self._store, checkpoint.store, checkpoint.sequence + len(self._folded)), caps=checkpoint.caps
+            )
+        if self._capped and (caps := _caps(self._store)) != checkpoint.caps:
+            checkpoint = replace(checkpoint, sequence=checkpoint.sequence + 1, caps=caps)
+        self._moved = checkpoint != before
         if self._moved:
-            self._store.set(MARK, mark.encode())
+            self._store.set(CHECKPOINT, checkpoint.encode())
 
     def undone(self) -> None:
         """Forget what the transaction did."""
@@ -85,7 +87,7 @@ class CheckpointWriter:
         self._moved = False
 
     def committed(self) -> None:
-        """Bring the keeper's mark up, if the transaction moved the one in the store.
+        """Bring the key store's checkpoint up, if the transaction moved the one in the store.
 
         Raises:
             StoreRestored
@@ -96,7 +98,7 @@ class CheckpointWriter:
             self.move()
 
     def compacted(self) -> None:
-        """Leave no byte of an earlier mark.
+        """Leave no byte of an earlier checkpoint.
 
         Raises:
             StoreRestored
@@ -107,17 +109,17 @@ class CheckpointWriter:
             raise StoreError(self.trouble)
 
     def move(self, alone: bool = False) -> None:
-        """Bring the keeper's mark up to what is committed, under the lock that whoever commits needs, so that an older
-        mark never takes the place of a newer one.
+        """Bring the key store's checkpoint up to what is committed, under the lock that whoever commits needs, so that
+        an older checkpoint never takes the place of a newer one.
 
         Args:
-            alone: leave no byte of an earlier mark.
+            alone: leave no byte of an earlier checkpoint.
         Raises:
-            StoreRestored: the mark is further, so this is not the store that it belongs to any more.
+            StoreRestored: the checkpoint is further, so this is not the store that it belongs to any more.
         """
         try:
             with self._store.locked():
-                self._keeper.keep_mark(written(self._store), alone)
+                self._key_store.keep_checkpoint(written(self._store), alone)
         except StoreRestored:
             raise
         except sqlite3.Error as error:
@@ -131,46 +133,46 @@ class CheckpointWriter:
         """What keeps an older state or a copy of this store from being taken for it, and what cannot be known.
 
         Raises:
-            StoreError: the keeper cannot be asked now.
+            StoreError: the key store cannot be asked now.
         """
-        keeper, instance = self._keeper, self._instance
-        places = " and ".join(keeper.marks())
+        key_store, instance = self._key_store, self._instance
+        places = " and ".join(key_store.checkpoints())
         return {
-            "keeper": keeper.name,
-            "device secret": keeper.say(),
-            "mark": places + (f"; behind, because {self.trouble}" if self.trouble else ""),
+            "key store": key_store.name,
+            "device secret": key_store.say(),
+            "checkpoint": places + (f"; behind, because {self.trouble}" if self.trouble else ""),
             "machine": "known: a store copied to another one is refused"
             if instance.knows_machine
             else "cannot be known here: a store copied to another one is refused only if its files tell",
             "copies of the files": "known: a folder copied, or restored as new files, is refused"
             if instance.knows_copy
-            else "cannot be known in this file system: a folder and its mark copied together cannot be noticed",
-            "rollback": "a database older than its mark, or without it, is refused; "
+            else "cannot be known in this file system: a folder and its checkpoint copied together cannot be noticed",
+            "rollback": "a database older than its checkpoint, or without it, is refused; "
             + (
-                f"a folder restored as a whole too, by {keeper.elsewhere}"
-                if keeper.elsewhere
-                else "a folder restored byte by byte into the same files cannot be noticed: keep a second mark "
-                "elsewhere (--mark), or leave the folder out of backups"
+                f"a folder restored as a whole too, by {key_store.elsewhere}"
+                if key_store.elsewhere
+                else "a folder restored byte by byte into the same files cannot be noticed: keep a second checkpoint "
+                "elsewhere (--checkpoint), or leave the folder out of backups"
             ),
             "image": "a whole disk or system restored from an image cannot be noticed",
         }
 
 
 def written(store: Store) -> Checkpoint:
-    """The mark in the store.
+    """The checkpoint in the store.
 
     Raises:
         StoreDamaged
     """
-    found = store.setting(MARK)
-    mark = Checkpoint.decode(found) if isinstance(found, bytes) else None
-    if mark is None:
+    found = store.setting(CHECKPOINT)
+    checkpoint = Checkpoint.decode(found) if isinstance(found, bytes) else None
+    if checkpoint is None:
         raise not_written(store.folder)
-    return mark
+    return checkpoint
 
 
 def counted(store: Store, fingerprint: bytes, sequence: int) -> Checkpoint:
-    """The mark of the rows that there are.
+    """The checkpoint computed from the current ledger rows.
 
     Raises:
         StoreDamaged: no ledger has such rows.

@@ -1,6 +1,6 @@
-"""The file keeper: the secret and the mark as files of the store's folder, and a second mark elsewhere.
+"""The file key store: the secret and the checkpoint as files of the store's folder, and a second checkpoint elsewhere.
 
-What every keeper does: key_store.
+What every key store does: key_store.
 """
 
 from __future__ import annotations
@@ -11,40 +11,40 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from edge_sdk.rollback.checkpoint import MOST_BYTES, Checkpoint
-from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE, KeyStore, require_later
+from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE, KeyStore, require_later
 from edge_sdk.store.files import write_durably
 
 SLOT_BYTES = 4096
-"""One slot of a mark's file: a page of the disk, so that writing one cannot tear the other."""
+"""One slot of a checkpoint's file: a page of the disk, so that writing one cannot tear the other."""
 FLUSH = getattr(os, "fdatasync", os.fsync)  # the file never grows, so its data are all that is to be flushed
 
 
 class FileKeyStore(KeyStore):
-    """Files of the store's folder that only the owner can read, and a second mark elsewhere if one is named.
+    """Files of the store's folder that only the owner can read, and a second checkpoint elsewhere if one is named.
 
-        folder/device.secret     32 bytes
-        folder/device.mark       two slots of 4,096 bytes, written in turn: a torn write leaves the other
+        folder/device.secret       32 bytes
+        folder/device.checkpoint   two slots of 4,096 bytes, written in turn: a torn write leaves the other
 
-    A mark's file is as long on its first day as on its last, so a full disk does not stop it (but on btrfs and zfs,
-    where every write takes new room).
+    A checkpoint's file is as long on its first day as on its last, so a full disk does not stop it (but on btrfs and
+    zfs, where every write takes new room).
     """
 
     name = "file"
 
     def __init__(self, folder: str | os.PathLike[str], outside: str | os.PathLike[str] | None = None) -> None:
-        """Keep them in ``folder``, and a copy of the mark in the file ``outside``, if it is named.
+        """Keep them in ``folder``, and a copy of the checkpoint in the file ``outside``, if it is named.
 
         Args:
             outside: in another folder, best on another disk, that is not saved and restored together with this one.
         """
         self.folder = Path(folder)
         self.outside = None if outside is None else Path(outside).absolute()
-        self.files = (self.folder / MARK_FILE,)
-        self.elsewhere = "" if self.outside is None else f"the mark in {self.outside}"
+        self.files = (self.folder / CHECKPOINT_FILE,)
+        self.elsewhere = "" if self.outside is None else f"the checkpoint in {self.outside}"
 
     @property
     def address(self) -> str:
-        """With the second mark's path."""
+        """With the second checkpoint's path."""
         return self.name if self.outside is None else f"{self.name} {self.outside}"
 
     def secret(self) -> bytes | None:
@@ -56,16 +56,16 @@ class FileKeyStore(KeyStore):
         """Write ``device.secret``."""
         write_durably(self.folder / SECRET_FILE, secret)
 
-    def marks(self) -> dict[str, Checkpoint | None]:
+    def checkpoints(self) -> dict[str, Checkpoint | None]:
         """By path; of the two slots, the one that came later."""
         return {str(path): _kept(path) for path in self._paths}
 
-    def keep_mark(self, mark: Checkpoint, alone: bool = False) -> None:
+    def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
         """Write the slot that is older, or both."""
         first: OSError | None = None
-        for path in self._paths:  # a second place that is away for a while keeps no mark from the first
+        for path in self._paths:  # a second place that is away for a while keeps no checkpoint from the first
             try:
-                _keep(path, mark, alone)
+                _keep(path, checkpoint, alone)
             except OSError as error:
                 first = first or error
         if first is not None:
@@ -93,7 +93,7 @@ def _newest(slots: list[Checkpoint | None]) -> Checkpoint | None:
 
 @contextlib.contextmanager
 def _opened(path: Path, flags: int) -> Iterator[int]:
-    """A descriptor: there is one mark for every commit, and Python's files take as long to open as to write."""
+    """A descriptor: there is one checkpoint for every commit, and Python's files take as long to open as to write."""
     descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
     try:
         yield descriptor
@@ -109,8 +109,8 @@ def _kept(path: Path) -> Checkpoint | None:
         return None
 
 
-def _keep(path: Path, mark: Checkpoint, alone: bool) -> None:
-    slot = mark.encode().ljust(SLOT_BYTES, b"\0")
+def _keep(path: Path, checkpoint: Checkpoint, alone: bool) -> None:
+    slot = checkpoint.encode().ljust(SLOT_BYTES, b"\0")
     if alone and not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(path, 2 * slot)
@@ -118,8 +118,8 @@ def _keep(path: Path, mark: Checkpoint, alone: bool) -> None:
     with _opened(path, os.O_RDWR) as descriptor:
         slots = _slots(descriptor)
         newest = _newest(slots)
-        require_later(mark, newest, str(path), alone)
-        if newest == mark and not alone:
+        require_later(checkpoint, newest, str(path), alone)
+        if newest == checkpoint and not alone:
             return
         older = 0 if newest is None or slots[1] == newest else 1
         for place in (older, 1 - older) if alone else (older,):

@@ -1,9 +1,9 @@
-"""The keyring keeper: the secret and the mark in the desktop's keyring, which is encrypted under the person's login.
+"""The keyring key store: the secret and the checkpoint in the desktop's keyring, encrypted under their login.
 
-The keyring is not in the store's folder, so a folder that is restored from a backup meets a mark that went on without
-it. It needs the ``keyring`` package: ``pip install halftruth[keyring]``.
+The keyring is not in the store's folder, so a folder that is restored from a backup meets a checkpoint that went on
+without it. It needs the ``keyring`` package: ``pip install halftruth[keyring]``.
 
-Which keeper is taken when none is named: known_key_stores.
+Which key store is taken when none is named: known_key_stores.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ LEAST_PRIORITY = 1
 
 
 class KeyringKeyStore(KeyStore):
-    """Two entries of the service "halftruth" in the person's keyring: NAME, the secret, and NAME.mark.
+    """Two entries of the service "halftruth" in the person's keyring: NAME, the secret, and NAME.checkpoint.
 
-    A store whose folder was deleted is still known here; ``keyring del halftruth NAME`` and NAME.mark make it new.
+    A store whose folder was deleted is still known here; ``keyring del halftruth NAME`` and NAME.checkpoint make it
+    new.
     """
 
     name = "keyring"
@@ -37,7 +38,7 @@ class KeyringKeyStore(KeyStore):
         if not entry:
             raise ValueError("a keyring's entry has a name: the path of the store's folder, for one")
         self.entry = entry
-        self.elsewhere = f"the mark in the keyring's entry {self._mark}"
+        self.elsewhere = f"the checkpoint in the keyring's entry {self._checkpoint}"
 
     @property
     def address(self) -> str:
@@ -52,16 +53,16 @@ class KeyringKeyStore(KeyStore):
         """Set the entry."""
         self._write(self.entry, secret)
 
-    def marks(self) -> dict[str, Checkpoint | None]:
+    def checkpoints(self) -> dict[str, Checkpoint | None]:
         """The one in the second entry."""
-        found = self._read(self._mark)
-        return {f"the keyring's entry {self._mark}": None if found is None else Checkpoint.decode(found)}
+        found = self._read(self._checkpoint)
+        return {f"the keyring's entry {self._checkpoint}": None if found is None else Checkpoint.decode(found)}
 
-    def keep_mark(self, mark: Checkpoint, alone: bool = False) -> None:
+    def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
         """Set the second entry; a keyring keeps nothing of the one before that it could be asked for."""
-        for where, kept in self.marks().items():
-            require_later(mark, kept, where, alone)
-        self._write(self._mark, mark.encode())
+        for where, kept in self.checkpoints().items():
+            require_later(checkpoint, kept, where, alone)
+        self._write(self._checkpoint, checkpoint.encode())
 
     def say(self) -> str:
         """Which keyring, and from whom it does not protect."""
@@ -71,8 +72,8 @@ class KeyringKeyStore(KeyStore):
         )
 
     @property
-    def _mark(self) -> str:
-        return f"{self.entry}.mark"
+    def _checkpoint(self) -> str:
+        return f"{self.entry}.checkpoint"
 
     def _read(self, entry: str) -> bytes | None:
         backend = _backend()
@@ -113,7 +114,7 @@ def _backend() -> KeyringBackend:
     if first.priority < LEAST_PRIORITY:
         raise StoreError(
             f"this machine has no keyring that keeps a secret (the keyring package offers {first.name}): log in to a "
-            "desktop that has one, or make the store with files (--keeper file)"
+            "desktop that has one, or make the store with files (--key-store file)"
         )
     return found
 

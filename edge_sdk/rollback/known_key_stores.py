@@ -1,6 +1,6 @@
-"""Which keeper a store has: by the address that the store remembers, or by what is in its folder.
+"""Which key store a store has: by the address that the store remembers, or by what is in its folder.
 
-What every keeper does: key_store.
+What every key store does: key_store.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from edge_sdk.rollback.file_store import FileKeyStore
 from edge_sdk.rollback.key_store import SECRET_FILE, WRAPPED_FILE, KeyStore
 
 
-def keeper_of(address: str, folder: Path) -> KeyStore:
-    """The keeper of a store in ``folder`` that was made with one of this address.
+def key_store_of(address: str, folder: Path) -> KeyStore:
+    """The key store of a store in ``folder`` that was made with one of this address.
 
     Raises:
-        StoreError: a keeper that this package does not bring.
+        StoreError: a key store that this package does not bring.
     """
     name, _, place = address.partition(" ")
     if name == "file":
@@ -30,11 +30,11 @@ def keeper_of(address: str, folder: Path) -> KeyStore:
         from edge_sdk.rollback.android_store import AndroidKeyStore
 
         return AndroidKeyStore(folder)
-    raise StoreError(f"the secret of the store in {folder} is kept by {name!r}: open it with that keeper")
+    raise StoreError(f"the secret of the store in {folder} is kept by {name!r}: open it with that key store")
 
 
-def usual_keeper(folder: Path) -> KeyStore:
-    """The keeper of a store that does not say: by what is left in the folder; of a new one, the Keystore on Android,
+def usual_key_store(folder: Path) -> KeyStore:
+    """The key store of a store that does not say: by what is left in the folder; of a new one, the Keystore on Android,
     elsewhere a file.
 
     A keyring is used only when it is asked for, even where there is one: it is locked until somebody logs in, a cron
@@ -42,4 +42,4 @@ def usual_keeper(folder: Path) -> KeyStore:
     """
     new = not (folder / SECRET_FILE).exists()
     wrapped = (folder / WRAPPED_FILE).exists() or (new and "ANDROID_ARGUMENT" in os.environ)
-    return keeper_of("android" if wrapped else "file", folder)
+    return key_store_of("android" if wrapped else "file", folder)

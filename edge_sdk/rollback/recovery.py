@@ -1,10 +1,10 @@
 """Adoption: going on with a store that was restored, copied or damaged.
 
 Whatever is not known counts against the person's budget and not against the person. All that was reserved, by the
-database or by its mark, whichever says more, counts as spent; everything joined is forgotten; and a store from which
-nothing can be told is not adopted. So adopting never lowers what was spent, however often it is done or killed.
+database or by its checkpoint, whichever says more, counts as spent; everything joined is forgotten; and a store from
+which nothing can be told is not adopted. So adopting never lowers what was spent, however often it is done or killed.
 
-When a store is refused: store_identity. What a mark is: checkpoint.
+When a store is refused: store_identity. What a checkpoint is: checkpoint.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from edge_sdk.rollback.checkpoint import HEAD_BYTES, Checkpoint, lowest
 from edge_sdk.rollback.checkpointing import counted
 from edge_sdk.rollback.host_identity import Machine
 from edge_sdk.rollback.key_store import KeyStore
-from edge_sdk.rollback.known_key_stores import keeper_of, usual_keeper
-from edge_sdk.rollback.store_identity import checked, fingerprint, instance_of, keeper_given, settle
+from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
+from edge_sdk.rollback.store_identity import checked, fingerprint, instance_of, key_store_given, settle
 from edge_sdk.store.files import sync
 from edge_sdk.store.sqlite import DATABASE_FILE, NOBODYS, QUARANTINE, SECRET_BYTES, Store
 from edge_sdk.store.sqlite_errors import explained, not_the_secret, not_written
@@ -37,7 +37,7 @@ def adopt(
     place: str | os.PathLike[str],
     urandom: Callable[[int], bytes],
     now: int,
-    keeper: KeyStore | None = None,
+    key_store: KeyStore | None = None,
     machine: Machine | None = None,
 ) -> None:
     """Make a restored, copied or damaged store one that opens.
@@ -46,17 +46,17 @@ def adopt(
 
     Args:
         now: the time of what is written in the ledger.
-        keeper, machine: as of ``open_store``.
+        key_store, machine: as of ``open_store``.
     Raises:
         StoreError: what was spent is not known, or the store cannot be used for another reason.
     """
     folder = Path(place)
     try:
-        _adopt(folder, urandom, now, keeper, machine)
+        _adopt(folder, urandom, now, key_store, machine)
     except StoreDamaged:
         with explained(folder):
-            _set_aside(folder, keeper)
-        _adopt(folder, urandom, now, keeper, machine)
+            _set_aside(folder, key_store)
+        _adopt(folder, urandom, now, key_store, machine)
 
 
 def _adopt(
@@ -67,38 +67,42 @@ def _adopt(
     try:
         with store.transaction():
             made = store.make_tables()
-            keeper = keeper_given(store, folder, given)
-            found = _secret_left(keeper, folder, store.setting("secret"))
+            key_store = key_store_given(store, folder, given)
+            found = _secret_left(key_store, folder, store.setting("secret"))
             secret = found or urandom(SECRET_BYTES)
-            mark = replace(_take_over(store, made, keeper, found, now), store=fingerprint(secret))
-            # A crash after the mark leaves a store behind it, and one after the commit a store without its secret:
-            # both are to be adopted again.
-            keeper.keep_mark(mark, alone=True)
-            settle(store, secret, mark, keeper, instance_of(folder, secret, keeper, machine))
+            checkpoint = replace(_take_over(store, made, key_store, found, now), store=fingerprint(secret))
+            # A crash after the checkpoint leaves a store behind it, and one after the commit a store without its
+            # secret: both are to be adopted again.
+            key_store.keep_checkpoint(checkpoint, alone=True)
+            settle(store, secret, checkpoint, key_store, instance_of(folder, secret, key_store, machine))
         if found is None:
             with explained(folder):
-                keeper.keep_secret(secret)
+                key_store.keep_secret(secret)
         store.vacuum()
     finally:
         store.close()
 
 
-def _take_over(store: Store, made: bool, keeper: KeyStore, secret: bytes | None, now: int) -> Checkpoint:
-    """Empty all but what outlasts a campaign, and count as spent what was reserved here or by the mark.
+def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | None, now: int) -> Checkpoint:
+    """Empty all but what outlasts a campaign, and count as spent what was reserved here or by the checkpoint.
 
     Raises:
-        StoreError: neither a database nor a mark says how much that is. StoreDamaged: the database does not.
+        StoreError: neither a database nor a checkpoint says how much that is. StoreDamaged: the database does not.
     """
     known: bytes | None = store.setting("secret") or (None if secret is None else fingerprint(secret))
-    marks = [mark for mark in keeper.marks().values() if mark and known in (None, mark.store)]
+    checkpoints = [
+        checkpoint
+        for checkpoint in key_store.checkpoints().values()
+        if checkpoint and known in (None, checkpoint.store)
+    ]
     here = 0
     if not made:
         if known is None:
             raise not_written(store.folder)
         store.require_whole("integrity_check")
-        marks.append(checked(store, known, made))
-        here = marks[-1].committed
-    elif not marks:
+        checkpoints.append(checked(store, known, made))
+        here = checkpoints[-1].committed
+    elif not checkpoints:
         raise _not_known(store.folder)
     [[latest]] = store.rows("SELECT coalesce(max(time), ?) FROM ledger", now)
     time = max(now, latest)
@@ -111,12 +115,12 @@ def _take_over(store: Store, made: bool, keeper: KeyStore, secret: bytes | None,
     for campaign, uncarried in totals:
         if uncarried:
             store.execute(add, time, campaign, EntryKind.CARRY, uncarried)
-    lost = max(mark.committed for mark in marks) - here
+    lost = max(checkpoint.committed for checkpoint in checkpoints) - here
     if lost:
         store.execute("INSERT OR IGNORE INTO known VALUES (?, zeroblob(32))", NOBODYS)
         store.execute(add, time, NOBODYS, EntryKind.RESERVE, lost)
         store.execute(add, time, NOBODYS, EntryKind.CARRY, lost)
-    for cap in lowest(mark.caps for mark in marks):
+    for cap in lowest(checkpoint.caps for checkpoint in checkpoints):
         store.execute(
             "INSERT INTO cap VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET nanonats = excluded.nanonats",
             cap.kind,
@@ -126,17 +130,17 @@ def _take_over(store: Store, made: bool, keeper: KeyStore, secret: bytes | None,
     for (table,) in store.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
         if table not in STAYS:
             store.execute(f"DELETE FROM {table}")  # noqa: S608  # a name of our own schema
-    return counted(store, marks[0].store, max(mark.sequence for mark in marks) + 1)
+    return counted(store, checkpoints[0].store, max(checkpoint.sequence for checkpoint in checkpoints) + 1)
 
 
-def _secret_left(keeper: KeyStore, folder: Path, written: bytes | None) -> bytes | None:
+def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> bytes | None:
     """The secret, where it is not lost with the machine that could read it.
 
     Raises:
         StoreError: it is another store's.
     """
     try:
-        found = keeper.secret()
+        found = key_store.secret()
     except StoreRestored:
         return None
     if found is None or len(found) != SECRET_BYTES:
@@ -147,22 +151,28 @@ def _secret_left(keeper: KeyStore, folder: Path, written: bytes | None) -> bytes
 
 
 def _set_aside(folder: Path, given: KeyStore | None) -> None:
-    """Move a damaged database away, once the mark says all that can be read in it.
+    """Move a damaged database away, once the checkpoint says all that can be read in it.
 
     Raises:
         StoreError: what was spent cannot be read anywhere; nothing was moved.
     """
     read, address = _salvaged(folder)
-    keeper = given or (keeper_of(address, folder) if address else usual_keeper(folder))
-    secret = _secret_left(keeper, folder, None)
+    key_store = given or (key_store_of(address, folder) if address else usual_key_store(folder))
+    secret = _secret_left(key_store, folder, None)
     known = None if secret is None else fingerprint(secret)
-    marks = [mark for mark in (read, *keeper.marks().values()) if mark and known in (None, mark.store)]
-    if not marks:
+    checkpoints = [
+        checkpoint
+        for checkpoint in (read, *key_store.checkpoints().values())
+        if checkpoint and known in (None, checkpoint.store)
+    ]
+    if not checkpoints:
         raise _not_known(folder)
-    committed = max(mark.committed for mark in marks)
-    sequence = max(mark.sequence for mark in marks) + 1
-    caps = lowest(mark.caps for mark in marks)
-    keeper.keep_mark(Checkpoint(marks[0].store, sequence, bytes(HEAD_BYTES), committed, committed, caps), alone=True)
+    committed = max(checkpoint.committed for checkpoint in checkpoints)
+    sequence = max(checkpoint.sequence for checkpoint in checkpoints) + 1
+    caps = lowest(checkpoint.caps for checkpoint in checkpoints)
+    key_store.keep_checkpoint(
+        Checkpoint(checkpoints[0].store, sequence, bytes(HEAD_BYTES), committed, committed, caps), alone=True
+    )
     number = next(number for number in itertools.count(1) if not (folder / f"{QUARANTINE}{number}").exists())
     aside = folder / f"{QUARANTINE}{number}"
     aside.mkdir(mode=0o700)
@@ -173,19 +183,19 @@ def _set_aside(folder: Path, given: KeyStore | None) -> None:
 
 
 def _salvaged(folder: Path) -> tuple[Checkpoint | None, str | None]:
-    """The mark, and the keeper's address, as far as a damaged database can be read."""
-    mark = address = None
+    """The checkpoint, and the key store's address, as far as a damaged database can be read."""
+    checkpoint = address = None
     connection = sqlite3.connect(folder / DATABASE_FILE)
     with contextlib.closing(connection), contextlib.suppress(sqlite3.Error, ValueError, TypeError):
         settings = dict(connection.execute("SELECT name, value FROM setting"))
-        address = settings.get("keeper")
-        if "mark" in settings:
-            mark = Checkpoint.decode(settings["mark"])
-    return mark, address
+        address = settings.get("key_store")
+        if "checkpoint" in settings:
+            checkpoint = Checkpoint.decode(settings["checkpoint"])
+    return checkpoint, address
 
 
 def _not_known(folder: Path | None) -> StoreError:
     return StoreError(
-        f"neither the database in {folder} nor its mark can be read, so what was spent is not known, and the folder "
-        "cannot be adopted: put one of them back; or delete the folder, and begin as a new device"
+        f"neither the database in {folder} nor its checkpoint can be read, so what was spent is unknown, and the "
+        "folder cannot be adopted: put one of them back; or delete the folder, and begin as a new device"
     )

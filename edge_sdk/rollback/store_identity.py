@@ -1,11 +1,11 @@
 """Opens a store's folder, if it is the store that was made here, as far as it had come.
 
-A store is its secret, its mark and its place, and each of the three is compared with what was written down of it. All
-that is written outside the database is written last, so that a store that is refused is as it was; and before the
-database's commit, so that no store expects a mark that a crash kept from being written.
+A store is its secret, its checkpoint and its place, and each of the three is compared with what was written down of it.
+All that is written outside the database is written last, so that a store that is refused is as it was; and before the
+database's commit, so that no store expects a checkpoint that a crash kept from being written.
 
-How the mark follows from then on: checkpointing. What a place is: host_identity. Going on with a store that is refused:
-recovery.
+How the checkpoint follows from then on: checkpointing. What a place is: host_identity. Going on with a store that is
+refused: recovery.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ from pathlib import Path
 
 from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import Checkpoint
-from edge_sdk.rollback.checkpointing import MARK, CheckpointWriter, counted, written
+from edge_sdk.rollback.checkpointing import CHECKPOINT, CheckpointWriter, counted, written
 from edge_sdk.rollback.file_store import FileKeyStore
 from edge_sdk.rollback.host_identity import HostIdentity, Machine, this_machine
 from edge_sdk.rollback.key_store import KeyStore, require_later
-from edge_sdk.rollback.known_key_stores import keeper_of, usual_keeper
+from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
 from edge_sdk.store.sqlite import DATABASE_FILE, SECRET_BYTES, Store
 from edge_sdk.store.sqlite_errors import not_the_secret, not_written
 
 
 def open_store(
-    folder: Path, urandom: Callable[[int], bytes], keeper: KeyStore | None = None, machine: Machine | None = None
+    folder: Path, urandom: Callable[[int], bytes], key_store: KeyStore | None = None, machine: Machine | None = None
 ) -> Store:
     """The store in a folder, made if there is none.
 
     Args:
-        keeper: of its secret and its mark; None takes the one that the store was made with, and for a new store the
+        key_store: of its secret and its checkpoint; None takes the one that the store was made with, and for a new
+        store the
             usual one.
         machine: what tells this machine from another; None asks the system.
     Raises:
-        StoreRestored: its mark went on without it, or it is not where it was made.
+        StoreRestored: its checkpoint went on without it, or it is not where it was made.
         StoreDamaged, StoreError
     """
     store = Store.connect(folder)
     try:
         with store.transaction():
-            _identify(store, folder, store.make_tables(), urandom, keeper, machine)
+            _identify(store, folder, store.make_tables(), urandom, key_store, machine)
     except BaseException:
         store.close()
         raise
@@ -64,10 +65,10 @@ def _identify(
     Raises:
         StoreRestored, StoreDamaged, StoreError
     """
-    keeper = keeper_given(store, folder, given)
-    marks, found = keeper.marks(), keeper.secret()
+    key_store = key_store_given(store, folder, given)
+    checkpoints, found = key_store.checkpoints(), key_store.secret()
     if made:
-        _require_new(folder, marks, found)
+        _require_new(folder, checkpoints, found)
     elif found is None:
         raise StoreRestored(
             f"the secret of the store in {folder} is missing: put it back; or adopt the store, to go on with new keys "
@@ -78,63 +79,65 @@ def _identify(
     elif fingerprint(found) != known:
         raise not_the_secret(folder)
     secret = found if found and len(found) == SECRET_BYTES else urandom(SECRET_BYTES)
-    mark = checked(store, fingerprint(secret), made)
+    checkpoint = checked(store, fingerprint(secret), made)
     here = None
     if made:
-        _require_marked(folder, mark, marks, expected=set())
+        _require_marked(folder, checkpoint, checkpoints, expected=set())
     else:
-        known_places = set(marks) if store.setting("keeper") == keeper.address else set(map(str, keeper.files))
-        _require_marked(folder, mark, marks, known_places)
-        here = _require_here(store, folder, secret, keeper, machine)
-    if any(kept != mark for kept in marks.values()):
-        keeper.keep_mark(mark, alone=None in marks.values())
+        known_places = (
+            set(checkpoints) if store.setting("key_store") == key_store.address else set(map(str, key_store.files))
+        )
+        _require_marked(folder, checkpoint, checkpoints, known_places)
+        here = _require_here(store, folder, secret, key_store, machine)
+    if any(kept != checkpoint for kept in checkpoints.values()):
+        key_store.keep_checkpoint(checkpoint, alone=None in checkpoints.values())
     if secret != found:
-        keeper.keep_secret(secret)
-    settle(store, secret, mark, keeper, here or instance_of(folder, secret, keeper, machine))
+        key_store.keep_secret(secret)
+    settle(store, secret, checkpoint, key_store, here or instance_of(folder, secret, key_store, machine))
 
 
-def settle(store: Store, secret: bytes, mark: Checkpoint, keeper: KeyStore, instance: HostIdentity) -> None:
+def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeyStore, instance: HostIdentity) -> None:
     """Write down whose store this is, where it is and how far it is, where that changed; and watch it from here on."""
     settled: dict[str, bytes | str] = {
-        "secret": mark.store,
-        "keeper": keeper.address,
-        MARK: mark.encode(),
+        "secret": checkpoint.store,
+        "key_store": key_store.address,
+        CHECKPOINT: checkpoint.encode(),
         "instance": bytes(instance),
     }
     for name, value in settled.items():
         if store.setting(name) != value:
             store.set(name, value)
-    store.secret, store.hooks = secret, CheckpointWriter(store, keeper, instance)
+    store.secret, store.hooks = secret, CheckpointWriter(store, key_store, instance)
 
 
-def keeper_given(store: Store, folder: Path, given: KeyStore | None) -> KeyStore:
-    """The keeper the store was made with; a new store's is the given one, or the usual one.
+def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeyStore:
+    """The key store the store was made with; a new store's is the given one, or the usual one.
 
-    A second place for the mark may be named later.
+    A second place for the checkpoint may be named later.
 
     Raises:
         StoreError: the given one is another.
     """
-    address = store.setting("keeper")
+    address = store.setting("key_store")
     if address is None:
-        return given or usual_keeper(folder)
+        return given or usual_key_store(folder)
     if given is None or given.address == address:
-        return given or keeper_of(address, folder)
+        return given or key_store_of(address, folder)
     kind = address.partition(" ")[0]
     if given.name != kind or kind != FileKeyStore.name:
         raise StoreError(
-            f"the secret of the store in {folder} is kept by {address!r}, not by {given.address!r}: name no keeper"
+            f"the secret of the store in {folder} is kept by {address!r}, not by {given.address!r}: name no key store"
         )
-    return keeper_of(address, folder) if given.address == FileKeyStore.name else given
+    return key_store_of(address, folder) if given.address == FileKeyStore.name else given
 
 
-def instance_of(folder: Path, secret: bytes, keeper: KeyStore, machine: Machine | None) -> HostIdentity:
+def instance_of(folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None) -> HostIdentity:
     """Where the store is now."""
-    return HostIdentity.of(secret, folder / DATABASE_FILE, keeper.files, machine or this_machine)
+    return HostIdentity.of(secret, folder / DATABASE_FILE, key_store.files, machine or this_machine)
 
 
 def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
-    """The mark written with the ledger, which its rows must lead to; of a new store, the first mark.
+    """The checkpoint written with the ledger, which its rows must lead to; of a new store, the first checkpoint.
 
     Args:
         known: the fingerprint of the store's secret.
@@ -144,10 +147,10 @@ def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
     """
     if made:
         return counted(store, known, 0)
-    mark = written(store)
-    if counted(store, known, mark.sequence) != mark:
+    checkpoint = written(store)
+    if counted(store, known, checkpoint.sequence) != checkpoint:
         raise not_written(store.folder)
-    return mark
+    return checkpoint
 
 
 def fingerprint(secret: bytes) -> bytes:
@@ -155,49 +158,53 @@ def fingerprint(secret: bytes) -> bytes:
     return sha256(b"halftruth/1/secret-fingerprint" + secret).digest()
 
 
-def _require_new(folder: Path, marks: dict[str, Checkpoint | None], secret: bytes | None) -> None:
+def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret: bytes | None) -> None:
     """A folder without a database must not be what is left of a store that counted something.
 
     Raises:
-        StoreRestored: its mark is there. StoreDamaged: only its secret is.
+        StoreRestored: its checkpoint is there. StoreDamaged: only its secret is.
     """
-    if any(mark and mark.sequence for mark in marks.values()):
-        where = next(where for where, mark in marks.items() if mark)
+    if any(checkpoint and checkpoint.sequence for checkpoint in checkpoints.values()):
+        where = next(where for where, checkpoint in checkpoints.items() if checkpoint)
         raise StoreRestored(
             f"there is no database in {folder}, and {where} says that there was: put it back; or adopt the folder, to "
             "go on with what was spent"
         )
-    if secret is not None and not any(marks.values()):
+    if secret is not None and not any(checkpoints.values()):
         raise StoreDamaged(
-            f"{folder} has a device's secret, and neither its database nor its mark: put them back; what was spent is "
+            f"{folder} has a device's secret, but no database and no checkpoint: put them back; what was spent is "
             "not known, so nothing else is left but to delete the folder and begin as a new device"
         )
 
 
-def _require_marked(folder: Path, mark: Checkpoint, marks: dict[str, Checkpoint | None], expected: set[str]) -> None:
-    """A store that is at ``mark`` must not be an older state of itself, nor another's.
+def _require_marked(
+    folder: Path, checkpoint: Checkpoint, checkpoints: dict[str, Checkpoint | None], expected: set[str]
+) -> None:
+    """A store that is at ``checkpoint`` must not be an older state of itself, nor another's.
 
     Args:
-        expected: the places that had its mark before.
+        expected: the places that had its checkpoint before.
     Raises:
         StoreRestored
     """
-    for where, kept in marks.items():
-        require_later(mark, kept, where)
+    for where, kept in checkpoints.items():
+        require_later(checkpoint, kept, where)
         if kept is None and where in expected:
             raise StoreRestored(
-                f"{where} has no mark of the store in {folder}: put the latest one back; or adopt the store, and what "
-                "was reserved counts as spent"
+                f"{where} has no checkpoint of the store in {folder}: put the latest back; or adopt the store, and "
+                "what was reserved counts as spent"
             )
 
 
-def _require_here(store: Store, folder: Path, secret: bytes, keeper: KeyStore, machine: Machine | None) -> HostIdentity:
+def _require_here(
+    store: Store, folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None
+) -> HostIdentity:
     """Where the store lives, which must be where it lived.
 
     Raises:
         StoreRestored
     """
-    now, found = instance_of(folder, secret, keeper, machine), store.setting("instance")
+    now, found = instance_of(folder, secret, key_store, machine), store.setting("instance")
     if found is None or HostIdentity.decode(found).moved_to(now):
         raise StoreRestored(
             f"the store in {folder} was copied, from another machine or from another folder, or restored: go on with "

@@ -4,8 +4,8 @@ A transaction is on the disk before it is over. Many processes may use a store; 
 wait.
 
     folder/store.db          with its -wal and -shm files while in use
-    folder/device.secret     32 bytes, from which the keys of all campaigns are derived; or where the keeper keeps it
-    folder/device.mark       how far the ledger has come; or where the keeper keeps it
+    folder/device.secret     32 bytes, from which the keys of all campaigns are derived; or where the key store keeps it
+    folder/device.checkpoint       how far the ledger has come; or where the key store keeps it
     folder/quarantine-1      what ``adopt`` moved aside, until everything is forgotten
 
 Its tables: schema. What the rows mean: records. Who follows them from outside: hooks. How a folder is opened, and

@@ -69,12 +69,12 @@ def damaged(folder: Path | None, how: str = "") -> StoreDamaged:
     """The database's pages or rows are not what was written."""
     return StoreDamaged(
         f"the store in {folder} is damaged, and nothing is answered from it: adopt it, to go on with the same keys "
-        "and what its mark says was spent" + (f" ({how})" if how else "")
+        "and what its checkpoint says was spent" + (f" ({how})" if how else "")
     )
 
 
 def not_written(folder: Path | None) -> StoreDamaged:
-    """The ledger's rows do not lead to the mark that was written with them."""
+    """The ledger's rows do not lead to the checkpoint that was written with them."""
     return damaged(folder, "its ledger is not the one that was written")
 
 

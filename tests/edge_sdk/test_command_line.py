@@ -264,7 +264,7 @@ def test_a_command_is_parsed_alone_as_among_all():
     ("arguments", "word"),
     [
         (["--store", "answer", "ledger"], "ledger"),
-        (["--json", "--store", "s", "--mark", "ledger", "answer", "0", "run"], "answer"),
+        (["--json", "--store", "s", "--checkpoint", "ledger", "answer", "0", "run"], "answer"),
         (["--help", "answer"], None),
         (["--store=s", "ledger"], None),
         (["--js", "--store", "answer", "ledger"], None),

@@ -17,7 +17,7 @@ import edge_sdk.store.files
 import edge_sdk.store.sqlite
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import StoreDamaged, StoreError
-from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE
+from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE
 from edge_sdk.store.sqlite import DATABASE_FILE, Store
 from protocol.errors import HalftruthError
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
@@ -69,7 +69,7 @@ DAMAGES = {
     "an absurd row": lambda place: change(place, "UPDATE ledger SET kind = 9"),
     "words in a row": lambda place: change(place, "UPDATE ledger SET nanonats = 'much'"),
     "a raised cap": lambda place: change(place, "UPDATE cap SET nanonats = nanonats * 2"),
-    "no mark": lambda place: change(place, "DELETE FROM setting WHERE name = 'mark'"),
+    "no checkpoint": lambda place: change(place, "DELETE FROM setting WHERE name = 'checkpoint'"),
 }
 
 
@@ -136,40 +136,40 @@ def test_forgetting_deletes_what_was_moved_aside(place, clock, everything) -> No
 
 @pytest.mark.parametrize("damage", [headless, scrambled, cut])
 def test_nothing_is_adopted_that_nobody_can_count(place, clock, damage) -> None:
-    """With neither database nor mark there is no telling what was spent: adopting refuses, and moves nothing."""
+    """With neither database nor checkpoint there is no telling what was spent: adopting refuses, and moves nothing."""
     answered(place, clock)
     damage(place)
-    (place / MARK_FILE).write_bytes(bytes(9000))
+    (place / CHECKPOINT_FILE).write_bytes(bytes(9000))
     before = {path.name: path.read_bytes() for path in place.iterdir()}
-    with pytest.raises(StoreError, match="not known"):
+    with pytest.raises(StoreError, match="unknown"):
         Device.adopt(place, clock=clock)
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
-def test_a_mark_is_not_needed_where_the_database_is_whole(place, clock) -> None:
-    """A lost mark is made again from the database."""
+def test_a_checkpoint_is_not_needed_where_the_database_is_whole(place, clock) -> None:
+    """A lost checkpoint is made again from the database."""
     answered(place, clock)
-    (place / MARK_FILE).unlink()
+    (place / CHECKPOINT_FILE).unlink()
     with Device.adopt(place, clock=clock) as device:
         assert device.budget.spent_nanonats == RESERVED
     Device.open(place).close()
 
 
-def test_the_database_says_what_the_mark_has_lost(place, clock) -> None:
-    """A database that is damaged elsewhere still tells its totals, so a lost mark is not the end."""
+def test_the_database_says_what_the_checkpoint_has_lost(place, clock) -> None:
+    """A database that is damaged elsewhere still tells its totals, so a lost checkpoint is not the end."""
     answered(place, clock)
-    (place / MARK_FILE).unlink()
+    (place / CHECKPOINT_FILE).unlink()
     DAMAGES["no ledger"](place)
     with Device.adopt(place, clock=clock) as device:
         assert device.budget.spent_nanonats == RESERVED
 
 
-def test_a_foreign_mark_counts_for_nothing(place, clock, tmp_path) -> None:
+def test_a_foreign_checkpoint_counts_for_nothing(place, clock, tmp_path) -> None:
     """What another store spent is not this one's."""
     answered(place, clock)
     with Device.open(tmp_path / "other", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=clock) as device:
         device.consent(device.join(campaign(level=9 * 10**9)).campaign_id)
-    shutil.copy(tmp_path / "other" / MARK_FILE, place / MARK_FILE)
+    shutil.copy(tmp_path / "other" / CHECKPOINT_FILE, place / CHECKPOINT_FILE)
     with Device.adopt(place, clock=clock) as device:
         assert device.budget.spent_nanonats == RESERVED
 

@@ -1,4 +1,4 @@
-"""A store that is an older state or a copy of itself (promise 10), and what forgetting leaves in its mark (11)."""
+"""A store that is an older state or a copy of itself (promise 10); what forgetting leaves in a checkpoint (11)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from edge_sdk.rollback.checkpoint import MOST_CAPS, Checkpoint
 from edge_sdk.rollback.checkpointing import written
 from edge_sdk.rollback.file_store import SLOT_BYTES, FileKeyStore
 from edge_sdk.rollback.host_identity import HostIdentity, _generation
-from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE
+from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE
 from edge_sdk.rollback.store_identity import open_store
 from edge_sdk.store.sqlite import DATABASE_FILE, Store
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
@@ -71,7 +71,7 @@ def spent(place, **options) -> float:
 
 @pytest.mark.parametrize("only", [DATABASE_FILE, (DATABASE_FILE, SECRET_FILE)], ids=["database", "and its secret"])
 def test_an_older_database_is_refused(answered, place, only) -> None:
-    """A database put back without the mark that went on is an older state, and nothing is answered from it."""
+    """A database put back without the checkpoint that went on is an older state, and nothing is answered from it."""
     answered()
     held = files(place)
     answered()
@@ -80,13 +80,13 @@ def test_an_older_database_is_refused(answered, place, only) -> None:
         spent(place)
 
 
-def test_an_older_mark_is_brought_up(answered, place) -> None:
-    """A store may be ahead of its mark, which a crash leaves behind; opening it brings the mark up."""
+def test_an_older_checkpoint_is_brought_up(answered, place) -> None:
+    """A store may be ahead of its checkpoint, which a crash leaves behind; opening it brings the checkpoint up."""
     answered()
     held = files(place)
     answered()
     newer = files(place)
-    put_back(place, held, MARK_FILE)
+    put_back(place, held, CHECKPOINT_FILE)
     assert spent(place) == 2
     put_back(place, held, DATABASE_FILE)
     with pytest.raises(StoreRestored, match="older state"):
@@ -107,9 +107,9 @@ def test_a_folder_restored_as_new_files_is_refused(answered, place) -> None:
         spent(place)
 
 
-def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_mark_only(answered, place, tmp_path) -> None:
-    """Into the same files, nothing inside tells; doctor says so, and a mark elsewhere notices it."""
-    outside = tmp_path / "elsewhere" / "unit.mark"
+def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_checkpoint_only(answered, place, tmp_path) -> None:
+    """Into the same files, nothing inside tells; doctor says so, and a checkpoint elsewhere notices it."""
+    outside = tmp_path / "elsewhere" / "unit.checkpoint"
     answered()
     held = files(place)
     answered()
@@ -117,53 +117,53 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_mark_only(answere
         assert "cannot be noticed" in device.doctor()["rollback"]
     put_back(place, held)
     assert spent(place) == 1
-    answered(keeper=FileKeyStore(place, outside))
+    answered(key_store=FileKeyStore(place, outside))
     assert outside.stat().st_mode & 0o777 == 0o600
     held = files(place)
     answered()  # without naming it: the store remembers
     with Device.open(place) as device:
         assert str(outside) in device.doctor()["rollback"]
     put_back(place, held)
-    with pytest.raises(StoreRestored, match=r"older state.*unit\.mark"):
+    with pytest.raises(StoreRestored, match=r"older state.*unit\.checkpoint"):
         spent(place)
 
 
-def test_a_second_mark_outlives_the_folder(answered, place, tmp_path) -> None:
-    """A folder deleted to begin anew meets its mark elsewhere; adopting it goes on from what was spent."""
-    keeper = FileKeyStore(place, tmp_path / "elsewhere" / "unit.mark")
-    answered(2, keeper=keeper)
+def test_a_second_checkpoint_outlives_the_folder(answered, place, tmp_path) -> None:
+    """A folder deleted to begin anew meets its checkpoint elsewhere; adopting it goes on from what was spent."""
+    key_store = FileKeyStore(place, tmp_path / "elsewhere" / "unit.checkpoint")
+    answered(2, key_store=key_store)
     shutil.rmtree(place)
     with pytest.raises(StoreRestored, match="there was"):
-        spent(place, keeper=keeper)
-    with Device.adopt(place, keeper=keeper, clock=lambda: OPENS) as device:
+        spent(place, key_store=key_store)
+    with Device.adopt(place, key_store=key_store, clock=lambda: OPENS) as device:
         assert device.budget.spent_nanonats == 6 * 10**9
 
 
 @pytest.mark.parametrize("away", ["inside", "outside"])
-def test_a_mark_that_is_gone_is_missed(answered, place, tmp_path, away) -> None:
-    """A store that has counted something expects its mark in every place it was kept."""
-    outside = tmp_path / "unit.mark"
-    answered(keeper=FileKeyStore(place, outside))
-    (outside if away == "outside" else place / MARK_FILE).unlink()
-    with pytest.raises(StoreRestored, match="has no mark"):
+def test_a_checkpoint_that_is_gone_is_missed(answered, place, tmp_path, away) -> None:
+    """A store that has counted something expects its checkpoint in every place it was kept."""
+    outside = tmp_path / "unit.checkpoint"
+    answered(key_store=FileKeyStore(place, outside))
+    (outside if away == "outside" else place / CHECKPOINT_FILE).unlink()
+    with pytest.raises(StoreRestored, match="has no checkpoint"):
         spent(place)
 
 
-def test_the_mark_of_another_store_is_refused(answered, open_device, place, tmp_path) -> None:
-    """Two stores cannot share one mark, neither by a copied file nor by the same name elsewhere."""
-    outside = tmp_path / "unit.mark"
-    answered(keeper=FileKeyStore(place, outside))
+def test_the_checkpoint_of_another_store_is_refused(answered, open_device, place, tmp_path) -> None:
+    """Two stores cannot share one checkpoint, neither by a copied file nor by the same name elsewhere."""
+    outside = tmp_path / "unit.checkpoint"
+    answered(key_store=FileKeyStore(place, outside))
     other = tmp_path / "other"
     with pytest.raises(StoreRestored):
-        open_device(other, keeper=FileKeyStore(other, outside))
+        open_device(other, key_store=FileKeyStore(other, outside))
     open_device(tmp_path / "third").close()
-    put_back(place, {MARK_FILE: (tmp_path / "third" / MARK_FILE).read_bytes()}, MARK_FILE)
+    put_back(place, {CHECKPOINT_FILE: (tmp_path / "third" / CHECKPOINT_FILE).read_bytes()}, CHECKPOINT_FILE)
     with pytest.raises(StoreRestored, match="another store"):
         spent(place)
 
 
 def test_a_lost_database_is_missed(open_device, place) -> None:
-    """A secret and a mark without their database are no new device; adopted, it is the old one, with its keys."""
+    """A secret and a checkpoint without their database are no new device; adopted, it is the old one, with its keys."""
     with open_device(place) as device:
         secret = device._store.secret
     (place / DATABASE_FILE).unlink()
@@ -175,13 +175,13 @@ def test_a_lost_database_is_missed(open_device, place) -> None:
 
 
 def test_a_secret_alone_is_no_new_device(open_device, place) -> None:
-    """With neither database nor mark, what was spent is not known: opening and adopting refuse."""
+    """With neither database nor checkpoint, what was spent is not known: opening and adopting refuse."""
     open_device(place).close()
-    for name in (DATABASE_FILE, MARK_FILE):
+    for name in (DATABASE_FILE, CHECKPOINT_FILE):
         (place / name).unlink()
     with pytest.raises(StoreDamaged, match="delete the folder"):
         open_device(place)
-    with pytest.raises(StoreError, match="not known"):
+    with pytest.raises(StoreError, match="unknown"):
         Device.adopt(place)
 
 
@@ -242,7 +242,7 @@ def test_an_instance_is_missed_only_where_it_was_known() -> None:
 
 def test_an_inode_that_is_used_again_is_another_file(tmp_path) -> None:
     """A file that replaces a deleted one often gets its inode; where the file system counts its lives, it is told."""
-    path, database = tmp_path / "mark", tmp_path / "database"
+    path, database = tmp_path / "checkpoint", tmp_path / "database"
     database.touch()
     seen: dict[int, list[HostIdentity]] = {}
     for _ in range(50):
@@ -308,8 +308,8 @@ def die(*arguments: object, **options: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_kill_between_commit_and_mark_is_no_restore(answered, place, monkeypatch) -> None:
-    """Killed after the commit and before the mark, a store opens, and its mark is brought up then."""
+def test_a_kill_between_commit_and_checkpoint_is_no_restore(answered, place, monkeypatch) -> None:
+    """Killed after the commit and before the checkpoint, a store opens, and its checkpoint is brought up then."""
     answered()
     held = files(place)
     with monkeypatch.context() as patch:
@@ -324,7 +324,7 @@ def test_a_kill_between_commit_and_mark_is_no_restore(answered, place, monkeypat
 @pytest.mark.slow
 def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, monkeypatch) -> None:
     """Whatever was written of a new store when the process died, opening makes it whole."""
-    import edge_sdk.rollback.file_store as keeper_module
+    import edge_sdk.rollback.file_store as key_store_module
 
     def dying_at(moment: int):
         steps = iter(range(moment + 1))
@@ -341,7 +341,7 @@ def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, 
             for owner, name in (
                 (os, "open"),
                 (os, "fsync"),
-                (keeper_module, "write_durably"),
+                (key_store_module, "write_durably"),
                 (Store, "execute"),
                 (Store, "set"),
             ):
@@ -361,10 +361,10 @@ def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, 
 
 @pytest.mark.parametrize("slot", [0, 1])
 @pytest.mark.parametrize("kept_bytes", [0, 7, 100, 130])
-def test_a_torn_mark_leaves_the_one_before(answered, place, slot, kept_bytes) -> None:
-    """Half a slot is no mark: the other holds the one before, and the store is ahead of it, not behind."""
+def test_a_torn_checkpoint_leaves_the_one_before(answered, place, slot, kept_bytes) -> None:
+    """Half a slot is no checkpoint: the other holds the one before, and the store is ahead of it, not behind."""
     answered(2)
-    path = place / MARK_FILE
+    path = place / CHECKPOINT_FILE
     assert path.stat().st_size == 2 * SLOT_BYTES
     data = bytearray(path.read_bytes())
     start = slot * SLOT_BYTES
@@ -379,20 +379,22 @@ def test_a_torn_mark_leaves_the_one_before(answered, place, slot, kept_bytes) ->
 
 
 def test_the_slots_are_written_in_turn(open_device, place) -> None:
-    """At any moment one slot has the latest mark and the other the one before, so that tearing one loses one step."""
+    """One slot always has the latest checkpoint and the other the one before: a torn write loses one step."""
     with open_device(place) as device:
         for nats in range(50, 45, -1):
             device.tighten(BudgetPolicy(lifetime=nats))
-            data = (place / MARK_FILE).read_bytes()
+            data = (place / CHECKPOINT_FILE).read_bytes()
             sequences = [Checkpoint.decode(data[start:]).sequence for start in (0, SLOT_BYTES)]
             latest = written(device._store).sequence
             assert sorted(sequences) == [latest - 1, latest]
-            FileKeyStore(place).keep_mark(written(device._store))  # again, as a second process may: nothing is written
-            assert (place / MARK_FILE).read_bytes() == data
+            FileKeyStore(place).keep_checkpoint(
+                written(device._store)
+            )  # again, as a second process may: nothing is written
+            assert (place / CHECKPOINT_FILE).read_bytes() == data
 
 
-def test_every_mark_that_is_not_whole_is_none() -> None:
-    """No byte of a mark can change or be missing unnoticed."""
+def test_every_checkpoint_that_is_not_whole_is_none() -> None:
+    """No byte of a checkpoint can change or be missing unnoticed."""
     with_caps = Checkpoint.of(bytes(32), 7, [(1, 2, EntryKind.RESERVE, 5)])
     data = with_caps.encode()
     assert Checkpoint.decode(data + bytes(9)) == with_caps
@@ -401,8 +403,8 @@ def test_every_mark_that_is_not_whole_is_none() -> None:
         assert Checkpoint.decode(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]) is None
 
 
-def test_a_mark_that_cannot_be_written_loses_no_receipt(answered, open_device, place, monkeypatch, clock) -> None:
-    """The charge is on the disk, so the report is handed out; doctor says why the mark is behind, until it is not."""
+def test_a_checkpoint_that_cannot_be_written_loses_no_receipt(answered, open_device, place, monkeypatch, clock) -> None:
+    """The charge is on the disk, so the report is handed out; doctor says why the checkpoint is behind."""
     answered()
     with open_device(place) as device:
         campaign_id = device.campaigns[0]
@@ -411,23 +413,23 @@ def test_a_mark_that_cannot_be_written_loses_no_receipt(answered, open_device, p
         with monkeypatch.context() as patch:
             patch.setattr("edge_sdk.rollback.file_store._keep", full)
             receipt = device.answer(campaign_id, LABELS[3])
-            assert "No space left" in device.doctor()["mark"]
+            assert "No space left" in device.doctor()["checkpoint"]
         assert (receipt.cost, len(device.outbox)) == (10**9 / 10**9, 3)
         clock.now += 100
         device.answer(campaign_id, LABELS[4])
-        assert "behind" not in device.doctor()["mark"]
+        assert "behind" not in device.doctor()["checkpoint"]
 
 
-def test_a_memoised_answer_moves_no_mark(open_device, clock, place) -> None:
+def test_a_memoised_answer_moves_no_checkpoint(open_device, clock, place) -> None:
     """Only what the ledger counts is marked: the same output again writes nothing beside the database."""
     with open_device(place) as device:
         campaign_id = device.join(campaign()).campaign_id
         device.consent(campaign_id)
         device.answer(campaign_id, "none")
-        before = (place / MARK_FILE).read_bytes()
+        before = (place / CHECKPOINT_FILE).read_bytes()
         clock.now += WEEK
         assert device.answer(campaign_id, "none").cost == 0
-        assert (place / MARK_FILE).read_bytes() == before
+        assert (place / CHECKPOINT_FILE).read_bytes() == before
 
 
 # Several processes
@@ -442,30 +444,32 @@ with Device.open(sys.argv[1], clock=lambda: OPENS + 10 * int(sys.argv[2])) as de
 """
 
 
-def test_processes_never_leave_an_older_mark(answered, open_device, place) -> None:
-    """Whoever of several processes writes last, the mark is the ledger's latest."""
+def test_processes_never_leave_an_older_checkpoint(answered, open_device, place) -> None:
+    """Whoever of several processes writes last, the checkpoint is the ledger's latest."""
     answered()
     run = [sys.executable, "-c", WORKER, str(place)]
     workers = [subprocess.Popen([*run, str(number + 1)], stderr=subprocess.PIPE) for number in range(3)]
     with Device.open(place) as device:
         for worker in workers:
             assert worker.communicate()[1] == b""
-        [kept] = FileKeyStore(place).marks().values()
+        [kept] = FileKeyStore(place).checkpoints().values()
         assert kept == written(device._store)
         assert kept is not None
         assert kept.spent == device.budget.spent_nanonats
 
 
 def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, place, clock) -> None:
-    """A process whose database was replaced under it does not set the newer mark back, and says so."""
+    """A process whose database was replaced under it does not set the newer checkpoint back, and says so."""
     answered()
     with open_device(place) as device:
-        [(where, kept)] = FileKeyStore(place).marks().items()
-        FileKeyStore(place).keep_mark(Checkpoint(kept.store, kept.sequence + 9, kept.head, kept.committed, kept.spent))
+        [(where, kept)] = FileKeyStore(place).checkpoints().items()
+        FileKeyStore(place).keep_checkpoint(
+            Checkpoint(kept.store, kept.sequence + 9, kept.head, kept.committed, kept.spent)
+        )
         clock.now += 100
         with pytest.raises(StoreRestored, match="older state"):
             device.answer(device.campaigns[0], LABELS[3])
-        assert FileKeyStore(place).marks()[where].sequence == kept.sequence + 9
+        assert FileKeyStore(place).checkpoints()[where].sequence == kept.sequence + 9
 
 
 @pytest.mark.parametrize(
@@ -478,8 +482,8 @@ def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, 
         "DELETE FROM cap",
     ],
 )
-def test_whatever_changes_a_row_that_is_counted_moves_the_mark(answered, open_device, place, change) -> None:
-    """The mark follows every row of the ledger and every cap, whichever statement changed it; one undone moves none."""
+def test_whatever_changes_a_row_that_is_counted_moves_the_checkpoint(answered, open_device, place, change) -> None:
+    """The checkpoint follows every row of the ledger and every cap, whatever changed it; a rollback moves none."""
     answered()
     with open_device(place) as device:
         device.tighten(BudgetPolicy(lifetime=50))
@@ -489,7 +493,7 @@ def test_whatever_changes_a_row_that_is_counted_moves_the_mark(answered, open_de
         assert written(device._store) == before
         with device._store.transaction():
             device._store.execute(change)
-        assert list(FileKeyStore(place).marks().values()) == [written(device._store)] != [before]
+        assert list(FileKeyStore(place).checkpoints().values()) == [written(device._store)] != [before]
     open_device(place).close()
 
 
@@ -503,20 +507,20 @@ def _undone(store, change) -> None:
 
 
 def test_a_tightened_cap_cannot_be_rolled_back(answered, open_device, place) -> None:
-    """A cap counts in the mark like a charge; naming it again does not."""
+    """A cap counts in the checkpoint like a charge; naming it again does not."""
     answered()
     held = files(place)
     answered(0, lifetime=100)
-    sequence = FileKeyStore(place).marks()[str(place / MARK_FILE)].sequence
+    sequence = FileKeyStore(place).checkpoints()[str(place / CHECKPOINT_FILE)].sequence
     answered(0, lifetime=100)
-    assert FileKeyStore(place).marks()[str(place / MARK_FILE)].sequence == sequence
+    assert FileKeyStore(place).checkpoints()[str(place / CHECKPOINT_FILE)].sequence == sequence
     put_back(place, held, DATABASE_FILE)
     with pytest.raises(StoreRestored):
         spent(place)
 
 
-def test_more_caps_than_a_mark_holds_are_a_mistake(open_device, place) -> None:
-    """A device keeps as many caps as its mark, and the one too many changes nothing."""
+def test_more_caps_than_a_checkpoint_holds_are_a_mistake(open_device, place) -> None:
+    """A device keeps as many caps as its checkpoint, and the one too many changes nothing."""
     with open_device(place) as device:
         for seconds in range(1, MOST_CAPS):
             device.tighten(BudgetPolicy(window=(seconds, 5)))
@@ -526,25 +530,25 @@ def test_more_caps_than_a_mark_holds_are_a_mistake(open_device, place) -> None:
 
 
 @pytest.mark.parametrize("outside", [False, True])
-def test_forgetting_leaves_no_old_byte_in_the_mark(answered, open_device, place, tmp_path, outside) -> None:
+def test_forgetting_leaves_no_old_byte_in_the_checkpoint(answered, open_device, place, tmp_path, outside) -> None:
     """Both slots say what is left; heads over rows that are gone, and what was reserved, are not there any more."""
-    elsewhere = tmp_path / "unit.mark"
-    keeper = FileKeyStore(place, elsewhere if outside else None)
-    answered(3, keeper=keeper)
-    marks = [place / MARK_FILE, *([elsewhere] if outside else [])]
-    old = [Checkpoint.decode(path.read_bytes()[start:]) for path in marks for start in (0, SLOT_BYTES)]
+    elsewhere = tmp_path / "unit.checkpoint"
+    key_store = FileKeyStore(place, elsewhere if outside else None)
+    answered(3, key_store=key_store)
+    checkpoints = [place / CHECKPOINT_FILE, *([elsewhere] if outside else [])]
+    old = [Checkpoint.decode(path.read_bytes()[start:]) for path in checkpoints for start in (0, SLOT_BYTES)]
     with open_device(place) as device:
         device.forget()
         assert device.budget.spent == 3
-        for path in marks:
+        for path in checkpoints:
             data = path.read_bytes()
             assert data[:SLOT_BYTES] == data[SLOT_BYTES:]
-            assert not [mark for mark in old if mark.head in data]
+            assert not [checkpoint for checkpoint in old if checkpoint.head in data]
     answered()
 
 
-def test_forgetting_says_when_the_mark_could_not_be_cleared(answered, open_device, place, monkeypatch) -> None:
-    """Old bytes of a mark that cannot be written are reported like the database's; forgetting again clears them."""
+def test_forgetting_says_when_the_checkpoint_could_not_be_cleared(answered, open_device, place, monkeypatch) -> None:
+    """Old bytes of an unwritable checkpoint are reported like the database's; forgetting again clears them."""
     answered()
     with open_device(place) as device:
         with monkeypatch.context() as patch:
@@ -552,7 +556,7 @@ def test_forgetting_says_when_the_mark_could_not_be_cleared(answered, open_devic
             with pytest.raises(StoreError, match="forget again"):
                 device.forget()
         device.forget()
-        data = (place / MARK_FILE).read_bytes()
+        data = (place / CHECKPOINT_FILE).read_bytes()
         assert data[:SLOT_BYTES] == data[SLOT_BYTES:] == written(device._store).encode().ljust(SLOT_BYTES, b"\0")
 
 
@@ -560,7 +564,7 @@ def test_forgetting_says_when_the_mark_could_not_be_cleared(answered, open_devic
 
 
 def test_adopting_never_lowers_what_was_spent(answered, place) -> None:
-    """What was reserved here or by the mark counts as spent, whichever is more; all that was joined is forgotten."""
+    """The larger of what the store and the checkpoint reserved counts as spent; all that was joined is forgotten."""
     answered(1)
     held = files(place)
     answered(2)
@@ -575,8 +579,8 @@ def test_adopting_never_lowers_what_was_spent(answered, place) -> None:
         assert device.budget.spent == 6
 
 
-def test_a_restored_total_that_is_lower_is_made_up_by_the_mark(open_device, place, clock) -> None:
-    """What only the mark knows of is carried for no campaign, and counts in the lifetime cap and in each campaign's."""
+def test_a_restored_total_that_is_lower_is_made_up_by_the_checkpoint(open_device, place, clock) -> None:
+    """What only the checkpoint knows belongs to no campaign, and counts in the lifetime cap and in each campaign's."""
     one, two = campaign("One"), campaign("Two")
     with open_device(place) as device:
         device.consent(device.join(one).campaign_id)
@@ -618,11 +622,11 @@ def test_adopting_keeps_slots_keys_and_caps(answered, open_device, place) -> Non
 def test_a_healthy_store_is_not_adopted(answered, place) -> None:
     """Adopting what opens changes nothing."""
     answered()
-    before = (place / MARK_FILE).read_bytes()
+    before = (place / CHECKPOINT_FILE).read_bytes()
     with Device.adopt(place) as device:
         assert device.budget.spent == 1
         assert len(device.campaigns) == 1
-    assert (place / MARK_FILE).read_bytes() == before
+    assert (place / CHECKPOINT_FILE).read_bytes() == before
 
 
 def test_a_copy_adopted_goes_on_by_itself(answered, place, tmp_path) -> None:
@@ -662,8 +666,8 @@ def test_adopting_leaves_no_answer_in_the_files(answered, open_device, place) ->
 def test_the_command_line_adopts_and_says_so(answered, place, tmp_path, capsys) -> None:
     """A restored store fails with one line that says what to do; adopt does it, or says there was nothing to."""
     run = ["--store", str(place), "--json"]
-    mark = tmp_path / "unit.mark"
-    assert main([*run, "--mark", str(mark), "ledger"]) == 0
+    checkpoint = tmp_path / "unit.checkpoint"
+    assert main([*run, "--checkpoint", str(checkpoint), "ledger"]) == 0
     answered()
     assert main([*run, "adopt"]) == 0
     assert [json.loads(line)["adopted"] for line in capsys.readouterr().out.splitlines()[1:]] == [False]
@@ -677,4 +681,4 @@ def test_the_command_line_adopts_and_says_so(answered, place, tmp_path, capsys) 
     found = json.loads(capsys.readouterr().out)
     assert (found["adopted"], found["spent"]) == (True, 6)
     assert main([*run, "doctor"]) == 0
-    assert str(mark) in json.loads(capsys.readouterr().out)["mark"]
+    assert str(checkpoint) in json.loads(capsys.readouterr().out)["checkpoint"]

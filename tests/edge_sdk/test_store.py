@@ -12,7 +12,7 @@ import pytest
 
 from edge_sdk import Device
 from edge_sdk.errors import StoreError, StoreRestored
-from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE
+from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE
 from edge_sdk.store.schema import VERSION
 from edge_sdk.store.sqlite import DATABASE_FILE
 from tests.edge_sdk.conftest import LABELS, OPENS, Dice, campaign
@@ -31,7 +31,7 @@ def test_the_folder_and_its_files_are_the_owners_alone(answering, place):
     """The secret and the answers are readable by nobody else."""
     assert place.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in place.iterdir()} == {0o600}
-    assert sorted(path.name for path in place.iterdir())[:3] == [MARK_FILE, SECRET_FILE, DATABASE_FILE]
+    assert sorted(path.name for path in place.iterdir())[:3] == [CHECKPOINT_FILE, SECRET_FILE, DATABASE_FILE]
 
 
 def test_the_settings_are_the_ones_promised(answering):

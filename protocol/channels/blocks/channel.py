@@ -226,7 +226,7 @@ class Blocks(Channel):
         return PAIR_STEPS
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """Infinite: an open input's own output, or any of block 1 if there is no block of its own, rules some other input out."""
+        """Infinite: an open input's own output, or any of block 1 if it has none, rules some other input out."""
         if self.members[OPEN]:
             own = self.members[OPEN][0]
             return Loss(1, 0, 1 if own == 0 else 0, None, self.offsets[OPEN])

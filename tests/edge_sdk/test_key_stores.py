@@ -1,4 +1,4 @@
-"""Where the secret and the mark are kept: files, a keyring, and a Keystore, the last two in memory here."""
+"""Where the secret and the checkpoint are kept: files, a keyring, and a Keystore, the last two in memory here."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from edge_sdk.rollback.android_store import AndroidKeyStore
 from edge_sdk.rollback.checkpoint import Checkpoint
 from edge_sdk.rollback.checkpointing import written
 from edge_sdk.rollback.file_store import FileKeyStore
-from edge_sdk.rollback.key_store import MARK_FILE, SECRET_FILE, WRAPPED_FILE, KeyStore
+from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE, WRAPPED_FILE, KeyStore
 from edge_sdk.rollback.keyring_store import KeyringKeyStore
-from edge_sdk.rollback.known_key_stores import usual_keeper
+from edge_sdk.rollback.known_key_stores import usual_key_store
 from edge_sdk.store.sqlite import DATABASE_FILE
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
 
@@ -60,7 +60,7 @@ def ring():
 
 
 class Keystore(types.ModuleType):
-    """A module like pyjnius, over a phone's Keystore and its Cipher, as far as the keeper uses them.
+    """A module like pyjnius, over a phone's Keystore and its Cipher, as far as the key store uses them.
 
     Keys stay in ``keys`` while "the phone" lives; objects refuse what Java's own would refuse.
     """
@@ -208,57 +208,57 @@ def use(place, clock, period: int = 0, **options) -> float:
         return device.budget.spent
 
 
-# Every keeper
+# Every key store
 
-KEEPERS = {
+KEY_STORES = {
     "file": FileKeyStore,
-    "file and another": lambda place: FileKeyStore(place, place.parent / "elsewhere" / "mark"),
+    "file and another": lambda place: FileKeyStore(place, place.parent / "elsewhere" / "checkpoint"),
     "keyring": lambda place: KeyringKeyStore(str(place)),
     "android": AndroidKeyStore,
 }
-each_keeper = pytest.mark.parametrize("make", KEEPERS.values(), ids=KEEPERS)
+each_key_store = pytest.mark.parametrize("make", KEY_STORES.values(), ids=KEY_STORES)
 
 
-@each_keeper
-def test_a_keeper_keeps_what_it_was_given(make, place, ring, phone) -> None:
-    """A secret and a mark come back as they were; before there are any there is nothing; the mark goes on only."""
+@each_key_store
+def test_a_key_store_keeps_what_it_was_given(make, place, ring, phone) -> None:
+    """A secret and a checkpoint come back as they were written; a checkpoint never goes back."""
     place.mkdir(parents=True)
-    keeper: KeyStore = make(place)
-    assert keeper.secret() is None
-    assert set(keeper.marks().values()) == {None}
-    keeper.keep_secret(bytes(range(32)))
-    marks = [Checkpoint(bytes(32), sequence, bytes(32), 9, sequence) for sequence in range(1, 6)]
-    keeper.keep_mark(marks[0], alone=True)
-    for mark in marks[1:]:
-        keeper.keep_mark(mark)
-        assert set(make(place).marks().values()) == {mark}
+    key_store: KeyStore = make(place)
+    assert key_store.secret() is None
+    assert set(key_store.checkpoints().values()) == {None}
+    key_store.keep_secret(bytes(range(32)))
+    checkpoints = [Checkpoint(bytes(32), sequence, bytes(32), 9, sequence) for sequence in range(1, 6)]
+    key_store.keep_checkpoint(checkpoints[0], alone=True)
+    for checkpoint in checkpoints[1:]:
+        key_store.keep_checkpoint(checkpoint)
+        assert set(make(place).checkpoints().values()) == {checkpoint}
         with pytest.raises(StoreRestored, match="older state"):
-            keeper.keep_mark(marks[0])
+            key_store.keep_checkpoint(checkpoints[0])
         with pytest.raises(StoreRestored, match="another store"):
-            keeper.keep_mark(Checkpoint(bytes(31) + b"1", 99, bytes(32), 0, 0))
-        assert set(keeper.marks().values()) == {mark}
+            key_store.keep_checkpoint(Checkpoint(bytes(31) + b"1", 99, bytes(32), 0, 0))
+        assert set(key_store.checkpoints().values()) == {checkpoint}
     assert make(place).secret() == bytes(range(32))
-    assert str(place) in keeper.say()
+    assert str(place) in key_store.say()
 
 
-@each_keeper
-def test_a_store_goes_on_with_the_keeper_it_was_made_with(make, place, clock, ring, phone) -> None:
-    """Named once, a keeper is remembered, and doctor says which it is."""
-    assert use(place, clock, keeper=make(place)) == 1
+@each_key_store
+def test_a_store_goes_on_with_the_key_store_it_was_made_with(make, place, clock, ring, phone) -> None:
+    """Named once, a key store is remembered, and doctor says which it is."""
+    assert use(place, clock, key_store=make(place)) == 1
     assert use(place, clock, 1) == 2
-    assert use(place, clock, 2, keeper=make(place)) == 3
+    assert use(place, clock, 2, key_store=make(place)) == 3
     with Device.open(place) as device:
         found = device.doctor()
-    assert found["keeper"] == make(place).name
+    assert found["key store"] == make(place).name
     assert found["device secret"] == make(place).say()
-    assert (place / SECRET_FILE).exists() == (found["keeper"] == "file")
+    assert (place / SECRET_FILE).exists() == (found["key store"] == "file")
 
 
-@each_keeper
-def test_an_older_database_is_noticed_by_every_keeper(make, place, clock, ring, phone) -> None:
-    """Put back without its mark, a database is refused; adopted, it has spent what the mark says was reserved."""
-    keeper = make(place)
-    Device.open(place, keeper=keeper).close()
+@each_key_store
+def test_an_older_database_is_noticed_by_every_key_store(make, place, clock, ring, phone) -> None:
+    """Put back without its checkpoint, a database is refused; adopted, it has spent what the checkpoint reserved."""
+    key_store = make(place)
+    Device.open(place, key_store=key_store).close()
     held = (place / DATABASE_FILE).read_bytes()
     use(place, clock)
     (place / DATABASE_FILE).write_bytes(held)
@@ -266,47 +266,47 @@ def test_an_older_database_is_noticed_by_every_keeper(make, place, clock, ring, 
         Device.open(place)
     with Device.adopt(place, clock=clock) as device:
         assert device.budget.spent == 6
-        assert device.doctor()["keeper"] == keeper.name
+        assert device.doctor()["key store"] == key_store.name
 
 
-@each_keeper
-def test_forgetting_works_with_every_keeper(make, place, clock, ring, phone) -> None:
-    """After forgetting, the mark is the one of what is left."""
-    use(place, clock, keeper=make(place))
+@each_key_store
+def test_forgetting_works_with_every_key_store(make, place, clock, ring, phone) -> None:
+    """After forgetting, the checkpoint is the one of what is left."""
+    use(place, clock, key_store=make(place))
     with Device.open(place, clock=clock) as device:
         device.forget()
-        assert set(make(place).marks().values()) == {written(device._store)}
+        assert set(make(place).checkpoints().values()) == {written(device._store)}
 
 
-def test_a_keeper_of_another_kind_is_refused(place, clock, ring, phone) -> None:
-    """A secret does not move: naming another keeper later is an error that says which it is."""
-    use(place, clock, keeper=FileKeyStore(place))
+def test_a_key_store_of_another_kind_is_refused(place, clock, ring, phone) -> None:
+    """A secret does not move: naming another key store later is an error that says which it is."""
+    use(place, clock, key_store=FileKeyStore(place))
     for other in (KeyringKeyStore(str(place)), AndroidKeyStore(place)):
         with pytest.raises(StoreError, match="kept by 'file'"):
-            use(place, clock, keeper=other)
+            use(place, clock, key_store=other)
 
 
-def test_an_apps_own_keeper_is_named_each_time(place, clock) -> None:
-    """A keeper that this package does not bring cannot be found by its name, and the error says so."""
+def test_an_apps_own_key_store_is_named_each_time(place, clock) -> None:
+    """A key store that this package does not bring cannot be found by its name, and the error says so."""
 
     class Own(FileKeyStore):
         name = "own"
 
-    assert use(place, clock, keeper=Own(place)) == 1
-    assert use(place, clock, 1, keeper=Own(place)) == 2
-    with pytest.raises(StoreError, match="open it with that keeper"):
+    assert use(place, clock, key_store=Own(place)) == 1
+    assert use(place, clock, 1, key_store=Own(place)) == 2
+    with pytest.raises(StoreError, match="open it with that key store"):
         use(place, clock, 2)
 
 
-def test_the_usual_keeper(place, ring, phone, monkeypatch) -> None:
+def test_the_usual_key_store(place, ring, phone, monkeypatch) -> None:
     """A new store is kept by the Keystore on Android and by files elsewhere, whatever keyring there is."""
     place.mkdir(parents=True)
-    assert usual_keeper(place).name == "android"
+    assert usual_key_store(place).name == "android"
     (place / SECRET_FILE).write_bytes(bytes(32))
-    assert usual_keeper(place).name == "file"
+    assert usual_key_store(place).name == "file"
     (place / SECRET_FILE).unlink()
     monkeypatch.delenv("ANDROID_ARGUMENT")
-    assert usual_keeper(place).name == "file"
+    assert usual_key_store(place).name == "file"
 
 
 # The keyring
@@ -314,15 +314,15 @@ def test_the_usual_keeper(place, ring, phone, monkeypatch) -> None:
 
 def test_nothing_of_the_secret_is_in_the_folder(place, clock, ring) -> None:
     """With a keyring, no file holds the secret."""
-    with Device.open(place, keeper=KeyringKeyStore("unit")) as device:
+    with Device.open(place, key_store=KeyringKeyStore("unit")) as device:
         secret = device._store.secret
         assert not [path for path in place.iterdir() if secret in path.read_bytes()]
-    assert sorted(ring.entries) == [("halftruth", "unit"), ("halftruth", "unit.mark")]
+    assert sorted(ring.entries) == [("halftruth", "unit"), ("halftruth", "unit.checkpoint")]
 
 
 def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, ring) -> None:
     """The keyring went on without the folder, and is not restored with it."""
-    use(place, clock, keeper=KeyringKeyStore("unit"))
+    use(place, clock, key_store=KeyringKeyStore("unit"))
     held = {path: path.read_bytes() for path in place.iterdir()}
     use(place, clock, 1)
     for path, data in held.items():
@@ -333,7 +333,7 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, 
 
 def test_a_folder_without_its_keyring_is_another_machines(place, clock, ring) -> None:
     """A folder moved to a login without the entry is refused; adopted, it has new keys and its total."""
-    use(place, clock, keeper=KeyringKeyStore("unit"))
+    use(place, clock, key_store=KeyringKeyStore("unit"))
     ring.entries.clear()
     with pytest.raises(StoreRestored, match="missing"):
         Device.open(place)
@@ -349,7 +349,7 @@ def test_a_keyring_that_keeps_nothing_is_refused(place, name) -> None:
     try:
         keyring.set_keyring(__import__(name, fromlist=["Keyring"]).Keyring())
         with pytest.raises(StoreError, match="no keyring that keeps a secret"):
-            Device.open(place, keeper=KeyringKeyStore("unit"))
+            Device.open(place, key_store=KeyringKeyStore("unit"))
     finally:
         keyring.set_keyring(before)
 
@@ -358,21 +358,21 @@ def test_a_plain_text_keyring_is_refused_alone_and_as_the_first_of_a_chain(place
     """What is below the priority that the keyring package recommends keeps no secret."""
     ring.priority = 0.5
     with pytest.raises(StoreError, match="no keyring"):
-        Device.open(place, keeper=KeyringKeyStore("unit"))
+        Device.open(place, key_store=KeyringKeyStore("unit"))
     ring.priority, ring.backends = 10, [types.SimpleNamespace(priority=0.5, name="plain text")]
     with pytest.raises(StoreError, match="offers plain text"):
-        Device.open(place, keeper=KeyringKeyStore("unit"))
+        Device.open(place, key_store=KeyringKeyStore("unit"))
 
 
 def test_a_locked_keyring_says_so(place, clock, ring) -> None:
     """A locked keyring is no restored store, and what it says stays with it; an answer given meanwhile is kept."""
-    use(place, clock, keeper=KeyringKeyStore("unit"))
+    use(place, clock, key_store=KeyringKeyStore("unit"))
     with Device.open(place, clock=clock) as device:
         clock.now += WEEK
         ring.locked = True
         assert device.answer(device.campaigns[0], LABELS[1]).cost == 1
         ring.locked = False
-        assert "behind" in device.doctor()["mark"]
+        assert "behind" in device.doctor()["checkpoint"]
     ring.locked = True
     with pytest.raises(StoreError, match="unlock it") as refused:
         Device.open(place)
@@ -383,7 +383,7 @@ def test_a_machine_without_the_extra_says_what_to_install(place, monkeypatch) ->
     """The keyring package is an extra."""
     monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(StoreError, match=r"pip install halftruth\[keyring\]"):
-        Device.open(place, keeper=KeyringKeyStore("unit"))
+        Device.open(place, key_store=KeyringKeyStore("unit"))
 
 
 # The Keystore
@@ -415,7 +415,7 @@ def test_a_new_key_in_each_opening_that_counts(place, clock, phone) -> None:
 
 
 def test_a_backup_on_the_same_phone_is_noticed(place, clock, phone, monkeypatch) -> None:
-    """A whole folder put back byte by byte, mark and all, has a secret that no key opens any more."""
+    """A whole folder put back byte by byte, checkpoint and all, has a secret that no key opens any more."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
     use(place, clock)
     held = {path: path.read_bytes() for path in place.iterdir()}
@@ -482,33 +482,33 @@ def interrupted(*arguments: object) -> None:
 
 
 def test_a_keystore_that_refuses_keeps_the_old_key(place, clock, phone) -> None:
-    """When no key can be made, the answer stands, and doctor says why the mark is behind."""
+    """When no key can be made, the answer stands, and doctor says why the checkpoint is behind."""
     use(place, clock)
     with Device.open(place, clock=clock) as device:
         clock.now += WEEK
         phone.refuses = True
         assert device.answer(device.campaigns[0], LABELS[1]).cost == 1
-        assert "refuses to make a key" in device.doctor()["mark"]
+        assert "refuses to make a key" in device.doctor()["checkpoint"]
     phone.refuses = False
     assert use(place, clock, 2) == 3
 
 
 def test_a_machine_without_a_keystore_says_so(place) -> None:
-    """The Android keeper is Android's."""
+    """The Android key store is Android's."""
     with pytest.raises(StoreError, match="Android's"):
-        Device.open(place, keeper=AndroidKeyStore(place))
+        Device.open(place, key_store=AndroidKeyStore(place))
 
 
 # The command line
 
 
-def test_the_command_line_names_a_keeper_once(place, ring, capsys) -> None:
-    """--keeper makes a new store with it; --mark is a file keeper's."""
+def test_the_command_line_names_a_key_store_once(place, ring, capsys) -> None:
+    """--key-store makes a new store with it; --checkpoint is a file key store's."""
     run = ["--store", str(place)]
-    assert main([*run, "--keeper", "keyring", "doctor"]) == 0
-    assert "keeper: keyring" in capsys.readouterr().out
+    assert main([*run, "--key-store", "keyring", "doctor"]) == 0
+    assert "key store: keyring" in capsys.readouterr().out
     assert main([*run, "doctor"]) == 0
-    assert main([*run, "--keeper", "file", "ledger"]) == 1
+    assert main([*run, "--key-store", "file", "ledger"]) == 1
     assert "kept by 'keyring" in capsys.readouterr().err
-    assert main([*run, "--keeper", "keyring", "--mark", "x", "ledger"]) == 2
-    assert (place / MARK_FILE).exists() is False
+    assert main([*run, "--key-store", "keyring", "--checkpoint", "x", "ledger"]) == 2
+    assert (place / CHECKPOINT_FILE).exists() is False
