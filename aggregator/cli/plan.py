@@ -21,7 +21,7 @@ from aggregator.inspection import view_name
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.plan import CURVE, curve
 from aggregator.planner.plan import plan as plan_of
-from aggregator.present.listing import plan_table, plan_views_table
+from aggregator.present.plan_tables import plan_table, plan_views_table
 from protocol import exact
 from protocol.domain import MAX_VALUES, Values
 from protocol.notions import Block, HighLow, Information, Ldp, Notion

@@ -22,7 +22,7 @@ from aggregator.families.response.recipe import randomized_response
 from aggregator.planner.choice import candidates
 from aggregator.planner.plan import plan
 from aggregator.present.document import estimate_csv
-from aggregator.present.listing import plan_table
+from aggregator.present.plan_tables import plan_table
 from aggregator.present.table import estimate_table
 from protocol.campaign import Campaign
 from protocol.channels.bits.channel import S
