@@ -93,7 +93,10 @@ def _fit(channel: Floats, counts: Integers, strength: float) -> Floats:
     Args:
         counts: (M,) reports in each block of outputs.
     """
-    reports = max(int(counts.sum()), 1)
+    p = np.full(len(channel), 1 / len(channel))
+    reports = int(counts.sum())
+    if not reports:  # as a half of very few may be
+        return p
     weights = counts / reports
 
     def step(p: Floats) -> tuple[Floats, float]:
@@ -103,7 +106,6 @@ def _fit(channel: Floats, counts: Integers, strength: float) -> Floats:
         moved /= moved.sum()
         return _smooth(moved, strength) if strength else moved, reports * float(weights @ np.log(law))
 
-    p = np.full(len(channel), 1 / len(channel))
     for _ in range(MOST_STEPS // 3):
         first, _ = step(p)
         second, value = step(first)

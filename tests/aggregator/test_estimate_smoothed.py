@@ -60,6 +60,18 @@ def test_blocks_of_a_line_are_the_channel_added_up() -> None:
     np.testing.assert_allclose([part.sum() for part in np.split(spread, coarse.ends[:-1])], p)
 
 
+@pytest.mark.parametrize("reports", [1, 2, 3])
+def test_a_handful_of_reports_has_an_estimate(reports: int) -> None:
+    """Shares are finite and sum to one wherever one to three reports lie, also where a half of them is empty."""
+    decoder = decoder_of(wave(9, NANONATS))
+    for first in range(decoder.features):
+        counts = np.zeros(decoder.features, dtype=np.int64)
+        np.add.at(counts, (first + np.arange(reports) ** 2) % decoder.features, 1)
+        share = smoothed.smoothed(Merged.of(decoder, counts)).share
+        assert (share >= 0).all()
+        assert share.sum() == pytest.approx(1)
+
+
 def test_the_split_is_a_function_of_the_counts() -> None:
     """The same counts are split the same way, other counts another way, and the halves add up to the counts."""
     counts = np.random.default_rng(4).poisson(30, 100)
