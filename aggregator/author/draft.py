@@ -64,11 +64,11 @@ def read_draft(path: Path) -> Campaign:
     return campaign_of(_document(path), path.parent)
 
 
-def read_question(path: Path) -> Question:
+def read_question(path: Path, *, rounded: bool = True) -> Question:
     """What the draft at ``path`` wants a channel for; nothing else in it is looked at.
 
-    Where the mean of a number is wanted, that is the question over the few numbers that ``auto`` rounds to.
-
+    Args:
+        rounded: whether a question about the mean of a number is over the few numbers that ``auto`` rounds to.
     Raises:
         DraftError, BadData
     """
@@ -76,7 +76,7 @@ def read_question(path: Path) -> Question:
     if _is_form(document):
         raise DraftError("a form cannot be planned yet: make it with `halftruth campaign`, and try it with `simulate`")
     question = _whole_question(document, path.parent)
-    return question if "views" in document else rounded_for_mean(question)
+    return rounded_for_mean(question) if rounded and "views" not in document else question
 
 
 def _whole_question(document: dict[str, Any], folder: Path) -> Question:

@@ -15,15 +15,18 @@ from aggregator.cli import options, shell
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.error import worths_of
 from aggregator.estimate.shared import expected_errors
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import REPORTS, Question
 from aggregator.families.registry import decoder_of
 from aggregator.inspection import view_name
 from aggregator.planner.catalogue import CATALOGUE
+from aggregator.planner.goals import GoalPlan, goal_plans, goals_of
+from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.plan import CURVE, curve
 from aggregator.planner.plan import plan as plan_of
-from aggregator.present.plan_tables import plan_table, plan_views_table
+from aggregator.present.plan_tables import goals_table, plan_table, plan_views_table
 from protocol import exact
-from protocol.domain import MAX_VALUES, Values
+from protocol.domain import MAX_VALUES, Domain, NumberRange, Values
+from protocol.errors import DomainError
 from protocol.notions import Block, HighLow, Information, Ldp, Notion
 
 Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
@@ -32,9 +35,12 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 @halftruth.command()
 @click.argument("draft", type=shell.existing, required=False)
 @click.option("--values", "size", type=click.IntRange(2, MAX_VALUES), help="How many values the question has.")
+@click.option("--number", "ends", metavar="LOW,HIGH[,STEP]", help="The question asks for a number between these.")
 @click.option("--epsilon", type=Epsilon, help="The privacy level, nats.")
 @click.option(
-    "--reports", type=click.IntRange(1, options.MOST), default=10_000, show_default=True, help="Reports to expect."
+    "--reports",
+    type=click.IntRange(1, options.MOST),
+    help=f"Reports to expect. [default: as the draft says, else {REPORTS:,}]",
 )
 @click.option("--sensitive", type=click.IntRange(min=1), help="So many of the values are sensitive.")
 @click.option("--blocks", type=click.IntRange(min=2), help="The values fall into blocks of so many.")
@@ -46,7 +52,12 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 )
 @click.option(
     "--error", "wanted", type=options.Number(min=1e-9), multiple=True, default=(0.01,), show_default=True,
-    help="A standard error of one share to reach; may be given several times.",
+    help="A standard error of one share to reach, or of the share of a range; may be given several times.",
+)  # fmt: skip
+@click.option(
+    "--within", "distances", type=options.Number(min=1e-9), multiple=True,
+    help="An error of a number's deciles and mean to reach, in its unit; may be given several times. "
+    "[default: a hundredth of its range, at least a step]",
 )  # fmt: skip
 @click.option("--all", "all_of_them", is_flag=True, help="List the mechanisms that do not serve too, and why not.")
 @options.plot("Draw the error of each mechanism against epsilon")
@@ -54,46 +65,65 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 def plan(
     draft: Path | None,
     size: int | None,
+    ends: str | None,
     epsilon: float | None,
-    reports: int,
+    reports: int | None,
     sensitive: int | None,
     blocks: int | None,
     prior: Path | None,
     bits: int | None,
     wanted: tuple[float, ...],
+    distances: tuple[float, ...],
     all_of_them: bool,
     plot: Path | None,
     as_json: bool,
 ) -> None:
     """Set every mechanism for a question side by side: exact expected error, bits, people needed, and the choice.
 
-    The question is a DRAFT (its mechanism is not looked at), or --values and --epsilon with one of --sensitive,
-    --blocks and --prior. What is chosen is what `name = "auto"` takes. Where a draft's [views] leave the shares to the
-    planner and say no number of devices, they are made for as many as --reports.
+    The question is a DRAFT (its mechanism is not looked at), or --values or --number and --epsilon with one of
+    --sensitive, --blocks and --prior. What is chosen is what `name = "auto"` takes. Of numbers, dates and ordered
+    values the first table says what each goal of [analysis] takes: how many people, what `auto` asks them by, and how
+    sure deciles, mean and ranges are then. Where a draft's [views] leave the shares to the planner and say no number of
+    devices, they are made for as many as --reports.
     """
-    if (draft is None) == (size is None):
-        raise click.UsageError("name a draft, or give --values and --epsilon")
+    if [draft is None, size is None, ends is None].count(False) != 1:
+        raise click.UsageError("name a draft, or give --values or --number, and --epsilon")
     if draft is not None:
         if any(option is not None for option in (epsilon, sensitive, blocks, prior)):
             raise click.UsageError("a draft says its own epsilon, sensitive values, blocks and prior")
-        question = read_question(draft)
-    elif size is None or epsilon is None:
-        raise click.UsageError("--values goes with --epsilon")
+        whole = read_question(draft, rounded=False)
+    elif epsilon is None:
+        raise click.UsageError(f"--{'values' if ends is None else 'number'} goes with --epsilon")
     else:
-        domain = Values(tuple(f"{number}" for number in range(1, size + 1)))
-        question = Question(domain, _notion(domain, exact.level_from(epsilon), sensitive, blocks, prior))
+        domain = Values(tuple(f"{number}" for number in range(1, (size or 0) + 1))) if ends is None else _number(ends)
+        goal = "distribution" if domain.ordered else ""
+        whole = Question(domain, _notion(domain, exact.level_from(epsilon), sensitive, blocks, prior), goal=goal)
+    reports = whole.reports if reports is None else reports
+    views = [] if draft is None else _views(draft, reports, reports)
+    question = whole if views else rounded_for_mean(whole)
+    if distances and (views or not goals_of(whole)):
+        raise click.UsageError("--within is of numbers, dates and ordered values without [views] and priors")
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
         rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
     classes = None if draft is None else _classes(draft, reports)
-    views = [] if draft is None else _views(draft, reports, reports)
+    goals: list[GoalPlan] = []
+    if not views and classes is None:
+        with shell.progress("goals", len(goals_of(whole))) as advance:
+            for one in goal_plans(whole, reports, most_bits=bits, distances=distances, shares=wanted):
+                goals.append(one)
+                advance(1)
     if as_json:
         told = rows.as_json()
         if classes is not None:
             told[0]["classes"] = classes
         if views:
             told[0]["views"] = views
+        if goals:
+            told[0]["goals"] = [one.as_json() for one in goals]
         shell.print_json(told)
     else:
+        if goals:
+            shell.console().print(goals_table(goals, whole))
         shell.console().print(plan_table(rows, question, reports, unsuited=all_of_them))
         if draft is not None and views:
             shell.console().print(plan_views_table(views))
@@ -155,7 +185,20 @@ def _classes(draft: Path, reports: int) -> dict[str, Any] | None:
     return {"names": list(names), "se_heads": heads, "se_precision": precision}
 
 
-def _notion(domain: Values, level: int, sensitive: int | None, blocks: int | None, prior: Path | None) -> Notion:
+def _number(text: str) -> NumberRange:
+    """The domain of --number."""
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) not in (2, 3):
+        raise click.UsageError(
+            "--number takes the lowest and the highest number, and perhaps the step, as 17,90 or 0,5,0.5"
+        )
+    try:
+        return NumberRange.of(*parts)
+    except DomainError as error:
+        raise click.UsageError(f"--number: {error}") from None
+
+
+def _notion(domain: Domain, level: int, sensitive: int | None, blocks: int | None, prior: Path | None) -> Notion:
     asked = [
         name for name, given in (("sensitive", sensitive), ("blocks", blocks), ("prior", prior)) if given is not None
     ]

@@ -1,7 +1,7 @@
-"""The error to expect of ordered values: of their distribution, and of the share of people in a range.
+"""The error to expect of ordered values: of their distribution, its deciles, and the share of people in a range.
 
-The most likely distribution of a wave is not linear in the counts, and a projection is not either, so these two errors
-have no formula. They are simulated: a few crowds of three reference shapes, whose reports are drawn from the exact law
+The most likely distribution of a wave is not linear in the counts, and a projection is not either, so these errors have
+no formula. They are simulated: a few crowds of three reference shapes, whose reports are drawn from the exact law
 of the channel's outputs and estimated as ``estimate`` does it. The random numbers are fixed, so that the same question
 has the same plan wherever it is made.
 """
@@ -39,14 +39,18 @@ class OrderedError:
     Attributes:
         distance: Wasserstein distance of the estimated distribution from the true one, as a part of the distance from
             the first to the last value, values evenly spaced.
+        decile: mean absolute error of the nine deciles, as a part of the same distance.
         in_range: mean absolute error of the share of people in a range of ``RANGE`` of the values, over all such.
     """
 
     distance: float
+    decile: float
     in_range: float
 
 
-NO_ESTIMATE = OrderedError(np.inf, np.inf)
+NO_ESTIMATE = OrderedError(np.inf, np.inf, np.inf)
+
+_DECILES = np.arange(1, 10) / 10 - 1e-12
 
 
 def reference_shapes(size: int) -> tuple[Floats, ...]:
@@ -60,25 +64,32 @@ def reference_shapes(size: int) -> tuple[Floats, ...]:
     return hill, peaks, spike
 
 
-def simulated_error(channel: Channel, reports: int) -> OrderedError:
-    """Return the errors to expect of ``reports`` reports of a channel with ordered inputs.
+def simulated_error(channel: Channel, reports: int, crowds: int = CROWDS) -> OrderedError:
+    """Return the errors to expect of a channel with ordered inputs.
 
     Infinite where the channel has no estimate that reads its inputs as ordered or one by one.
+
+    Args:
+        reports: n.
+        crowds: of each shape.
     """
     decoder, size = decoder_of(channel), channel.inputs
     wide = max(1, round(RANGE * size))
     generator = np.random.default_rng(SEED)
-    distances, ranges = [], []
+    distances, deciles, ranges = [], [], []
     for shape in reference_shapes(size):
-        for _ in range(CROWDS):
+        true = np.searchsorted(np.cumsum(shape), _DECILES)
+        for _ in range(crowds):
             try:
                 share = _estimated(decoder, shape, reports, generator)
             except NotInvertible:
                 return NO_ESTIMATE
             off = np.concatenate([[0.0], np.cumsum(share - shape)])
             distances.append(float(np.abs(off[1:-1]).sum()) / (size - 1))
+            found = np.minimum(np.searchsorted(np.cumsum(share), _DECILES), size - 1)
+            deciles.append(float(np.abs(found - true).mean()) / (size - 1))
             ranges.append(float(np.abs(off[wide:] - off[:-wide]).mean()))
-    return OrderedError(float(np.mean(distances)), float(np.mean(ranges)))
+    return OrderedError(*(float(np.mean(errors)) for errors in (distances, deciles, ranges)))
 
 
 def _estimated(decoder: Decoder, shape: Floats, reports: int, generator: np.random.Generator) -> Floats:

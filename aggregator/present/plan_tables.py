@@ -12,13 +12,65 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from aggregator.present.listing import FEW
+from aggregator.present.table import percent
 from protocol import exact
-from protocol.domain import Items
+from protocol.domain import Items, Line
 from protocol.notions import Information
 
 if TYPE_CHECKING:
     from aggregator.families.mechanism import Question
+    from aggregator.planner.goals import GoalPlan
     from aggregator.planner.plan import PlanRow
+
+
+def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
+    """How many people each goal takes, what is asked of them, and the errors of all three questions.
+
+    Args:
+        goals: of ``whole``; one at least.
+    """
+    domain = whole.domain
+    span = domain.span if isinstance(domain, Line) else f"{domain.size:,} ordered values"
+    table = Table(
+        box=None,
+        pad_edge=False,
+        title=f"How many people does it take? {span}, {whole.notion.name} at {exact.nats(whole.notion.level):g} nats",
+        title_justify="left",
+        caption_justify="left",
+    )
+    means = any(one.errors.mean is not None for one in goals)
+    table.add_column("goal")
+    table.add_column("people", justify="right")
+    table.add_column("for")
+    for name in ("decile", *(["mean"] if means else []), "range"):
+        table.add_column(name, justify="right")
+    table.add_column("auto asks by")
+    of = {"distribution": "a decile", "mean": "the mean", "ranges": "a range"}
+    for one in goals:
+        people = ["-" if number is None else f"{number:,}" for number in one.people_for.values()]
+        wanted = [f"{error:.4g}" if one.goal != "ranges" else percent(error, 1) for error in one.people_for]
+        found = one.errors
+        numbers = [found.decile, *([found.mean] if means else [])]
+        cells = ["-" if number is None else f"{number:.2g}" for number in numbers]
+        cells.append("-" if found.in_range is None else percent(found.in_range, 1))
+        lines = [f"{of[one.goal]} \u00b1 {error}" for error in wanted]
+        table.add_row(*map(Text, [one.goal, "\n".join(people), "\n".join(lines), *cells, _asked_by(one)]))
+    unit = f", in {goals[0].unit}" if goals[0].unit else ""
+    table.caption = Text(
+        f"The errors are those with {goals[0].reports:,} people: of nine deciles the mean absolute error{unit}, "
+        + (f"of the mean its standard error{unit}, " if means else "")
+        + "of the share of a range of two fifths of the values the mean absolute error. Those of deciles and ranges "
+        "are simulated, so the people they take are rounded. Write the goal under [analysis].\n"
+    )
+    return table
+
+
+def _asked_by(one: GoalPlan) -> str:
+    domain = one.question.domain
+    few = isinstance(domain, Line) and domain.rounds_randomly and domain.size <= FEW
+    values = f"{domain.size:,} {'numbers, rounded at random' if few else 'values'}"
+    return f"{one.choice.mechanism.name}, {values}"
 
 
 def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, unsuited: bool = False) -> Table:

@@ -1,0 +1,226 @@
+"""What ordered values may be asked for, goal by goal: the choice of ``auto``, its errors, and how many people it takes.
+
+A campaign about a number serves one goal best: the distribution, the mean, or the shares of ranges. For each, the
+channel that ``auto`` would take is weighed by all three questions, so that an author sees what a goal costs the others
+before anything is signed.
+
+The error of a mean is exact. The others are simulated (ordered_error), and so is how many people they take: the number
+is found between simulations with powers of ten, and rounded up to two digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+from aggregator.estimate.ordered_course import unit_of
+from aggregator.families.mechanism import Question
+from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
+from aggregator.planner.mean_edges import rounded_for_mean
+from aggregator.planner.ordered_error import OrderedError, simulated_error
+from protocol.channels import Channel
+from protocol.domain import Line
+from protocol.notions import Information, MutualInformation, OwnPrior, TranscriptPrior
+
+CROWDS = 4
+"""Simulated crowds of each reference shape."""
+
+_MOST_POWER = 10
+
+MOST_PEOPLE = 10**_MOST_POWER
+"""Where more are needed, no number is said."""
+
+
+@dataclass(frozen=True)
+class GoalErrors:
+    """The errors to expect; None where the channel does not say it.
+
+    Attributes:
+        decile: mean absolute error of the nine deciles, in the unit of the values.
+        distance: Wasserstein distance of the distribution, in the same unit.
+        mean: standard error of the mean, in the same unit.
+        in_range: mean absolute error of the share of people in a range of two fifths of the values.
+    """
+
+    decile: float | None
+    distance: float | None
+    mean: float | None
+    in_range: float | None
+
+    def as_json(self) -> dict[str, float | None]:
+        """The machine-readable form."""
+        return {"decile": self.decile, "distance": self.distance, "mean": self.mean, "range": self.in_range}
+
+
+@dataclass(frozen=True)
+class GoalPlan:
+    """What ``auto`` makes of a question with one goal.
+
+    Attributes:
+        goal: ``distribution``, ``mean`` or ``ranges``.
+        question: with this goal, over the values that the channel tells apart.
+        choice: the mechanism that ``auto`` takes.
+        reports: n.
+        errors: with n reports.
+        unit: of the errors of deciles and means; "" where nothing is said of it.
+        people_for: for each wanted error, how many people it takes; None where no number below ``MOST_PEOPLE`` does.
+            Of a distribution the error of a decile is wanted, of a mean its own, of ranges that of a share.
+    """
+
+    goal: str
+    question: Question
+    choice: Candidate
+    reports: int
+    errors: GoalErrors
+    unit: str
+    people_for: dict[float, int | None]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {
+            "goal": self.goal,
+            "mechanism": self.choice.mechanism.name,
+            "values": self.question.size,
+            "output_bits": self.choice.channel.output_bits,
+            "reports": self.reports,
+            "unit": self.unit,
+            "errors": self.errors.as_json(),
+            "people_for": {f"{wanted:g}": people for wanted, people in self.people_for.items()},
+        }
+
+
+def goals_of(question: Question) -> tuple[str, ...]:
+    """Return the goals between which the planner's choice differs; none where it has an error of its own to go by."""
+    domain = question.domain
+    if not domain.ordered or isinstance(question.notion, Information | MutualInformation | OwnPrior | TranscriptPrior):
+        return ()
+    if not isinstance(domain, Line):
+        return ("distribution", "ranges")
+    return ("distribution", "mean", "ranges") if domain.evenly_spaced else ()
+
+
+def length_of(question: Question) -> float:
+    """Return the distance from the first to the last value, in the unit of the values."""
+    domain = question.domain
+    return float(domain.points[-1] - domain.points[0]) if isinstance(domain, Line) else domain.size - 1.0
+
+
+def usual_distance(question: Question) -> float:
+    """Return the error of a decile or a mean that is wanted where nobody says: a hundredth of the range, or a step."""
+    return max(length_of(question) / 100, length_of(question) / (question.domain.size - 1))
+
+
+def goal_plans(
+    question: Question,
+    reports: int,
+    *,
+    most_bits: int | None = None,
+    distances: Sequence[float] = (),
+    shares: Sequence[float] = (0.01,),
+) -> Iterator[GoalPlan]:
+    """Yield what ``auto`` makes of a question about ordered values, for each goal that it may have.
+
+    Args:
+        question: over all values; its goal is not looked at.
+        reports: n.
+        most_bits: an output may have; None leaves ``auto``'s own limit.
+        distances: wanted errors of a decile and of the mean, in the unit of the values; ``usual_distance`` if empty.
+        shares: wanted errors of a share.
+    Raises:
+        Unsuited: nothing serves within the limits.
+    """
+    whole = replace(question, goal="", reports=reports)
+    distances = distances or (usual_distance(question),)
+    weighed: dict[int, list[Candidate]] = {}
+    simulated = cache(lambda channel, people: simulated_error(channel, people, CROWDS))
+    for goal in goals_of(question):
+        asked = rounded_for_mean(replace(whole, goal=goal))
+        if goal == "mean" or asked.size not in weighed:
+            weighed[asked.size] = [one for _, one in candidates(asked) if isinstance(one, Candidate)]
+        choice, _ = best(asked, weighed[asked.size], most_bits_of(asked, most_bits))
+        yield _GoalPlanner(whole, asked, choice, simulated).plan(
+            goal, reports, shares if goal == "ranges" else distances
+        )
+
+
+Simulated = Callable[[Channel, int], OrderedError]
+"""The errors of a channel with a number of people."""
+
+
+class _GoalPlanner:
+    """The errors of one choice with any number of people."""
+
+    def __init__(self, whole: Question, asked: Question, choice: Candidate, simulated: Simulated) -> None:
+        self._asked, self._choice = asked, choice
+        self._length, self._unit = length_of(whole), unit_of(whole.domain)
+        self._all_values = asked.size == whole.size  # of few rounded numbers, no distribution is known
+        self._simulated = partial(simulated, choice.channel)
+
+    def plan(self, goal: str, reports: int, wanted: Sequence[float]) -> GoalPlan:
+        errors = self._errors(reports)
+        people = {error: self._people(goal, error, reports) for error in wanted}
+        return GoalPlan(goal, self._asked, self._choice, reports, errors, self._unit, people)
+
+    def _errors(self, reports: int) -> GoalErrors:
+        found = self._simulated(reports) if self._all_values else None
+        if found is None or math.isinf(found.distance):
+            return GoalErrors(None, None, self._mean(reports), None)
+        decile, distance = found.decile * self._length, found.distance * self._length
+        return GoalErrors(decile, distance, self._mean(reports), found.in_range)
+
+    def _mean(self, reports: int) -> float | None:
+        variance = self._choice.mean_variance
+        return None if variance is None or math.isnan(variance) else math.sqrt(variance / reports)
+
+    def _people(self, goal: str, wanted: float, reports: int) -> int | None:
+        if goal == "mean":
+            variance = self._choice.mean_variance
+            people = None if variance is None or math.isnan(variance) else math.ceil(variance / wanted**2)
+            return None if people is None or people > MOST_PEOPLE else people
+        if not self._all_values:
+            return None
+
+        def error(people: int) -> float:
+            found = self._simulated(people)
+            return found.in_range if goal == "ranges" else found.decile * self._length
+
+        return people_for(error, wanted, reports)
+
+
+def people_for(error: Callable[[int], float], wanted: float, start: int) -> int | None:
+    """Return how many people it takes for an error that falls with their number, rounded up to two digits.
+
+    The error is asked for at powers of ten, and follows a power of the number of people between two of them.
+
+    Args:
+        error: of a number of people.
+        wanted: the error, above 0.
+        start: the number of people near which the search begins.
+    Returns:
+        None where it is more than ``MOST_PEOPLE``.
+    """
+
+    def gap(power: int) -> float:
+        return math.log(max(error(10**power), wanted / 100) / wanted)
+
+    power = min(max(round(math.log10(start)), 1), _MOST_POWER)
+    while power > 1 and gap(power - 1) <= 0:
+        power -= 1
+    while gap(power) > 0:
+        if power == _MOST_POWER:
+            return None
+        power += 1
+    above, below = gap(power - 1), gap(power)
+    if above <= 0 or math.isinf(above):
+        return int(10 ** (power - 1))
+    return _rounded_up(math.pow(10, power - 1 + above / (above - below)))
+
+
+def _rounded_up(people: float) -> int:
+    """The next whole number with two digits, and zeros after them."""
+    whole = math.ceil(people)
+    unit = int(10 ** max(0, len(str(whole)) - 2))
+    return math.ceil(whole / unit) * unit

@@ -1,0 +1,127 @@
+"""Before anything is signed: what each goal of a number takes, and how many people."""
+
+import json
+import math
+
+import pytest
+from click.testing import CliRunner
+
+from aggregator.cli.shell import halftruth
+from aggregator.families.mechanism import Question
+from aggregator.planner.choice import AUTO, chosen
+from aggregator.planner.goals import MOST_PEOPLE, goal_plans, goals_of, people_for, usual_distance
+from aggregator.planner.mean_edges import rounded_for_mean
+from aggregator.planner.ordered_error import simulated_error
+from protocol.domain import Buckets, Dates, NumberRange, OrderedValues, Values
+from protocol.exact import NANONATS
+from protocol.notions import Information, Ldp
+
+LEVEL = Ldp(NANONATS)
+SCORE = NumberRange.of(0, 15, unit="points")
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(halftruth, ["plan", *map(str, words)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def plans():
+    return {one.goal: one for one in goal_plans(Question(SCORE, LEVEL), 2_000, distances=(1.0,), shares=(0.05,))}
+
+
+def test_each_goal_has_the_choice_of_auto(plans):
+    """The mechanism, and of a mean the few numbers, are what ``auto`` takes of a draft with that goal."""
+    assert list(plans) == ["distribution", "mean", "ranges"]
+    for goal, one in plans.items():
+        asked = rounded_for_mean(Question(SCORE, LEVEL, goal=goal, reports=2_000))
+        name, channel = chosen(AUTO, asked)
+        assert (one.choice.mechanism.name, one.choice.channel, one.question.domain) == (name, channel, asked.domain)
+    assert plans["mean"].question.size < SCORE.size
+    assert plans["mean"].errors.decile is plans["mean"].errors.in_range is None
+
+
+def test_so_many_people_have_the_wanted_error(plans):
+    """Of the mean exactly the least number; of deciles and ranges, simulated anew, the wanted error to a quarter."""
+    mean = plans["mean"]
+    for wanted, people in mean.people_for.items():
+        assert math.sqrt(mean.choice.mean_variance / people) <= wanted
+        assert math.sqrt(mean.choice.mean_variance / (people - 1)) > wanted
+    [(wanted, people)] = plans["ranges"].people_for.items()
+    found = simulated_error(plans["ranges"].choice.channel, people, crowds=6)
+    assert found.in_range == pytest.approx(wanted, rel=0.25)
+    for wanted, people in plans["distribution"].people_for.items():
+        found = simulated_error(plans["distribution"].choice.channel, people, crowds=6)
+        assert found.decile * 15 == pytest.approx(wanted, rel=0.25)
+
+
+@pytest.mark.parametrize("power", [-0.5, -0.4])
+@pytest.mark.parametrize("start", [1, 3_000, 10**9])
+def test_the_search_finds_the_least_number(power, start):
+    """Of an error that is a power of the number of people, the number is found, rounded up to two digits; none is where
+    it never becomes small enough."""
+    for least in (37, 5_200, 81_000_000):
+        found = people_for(lambda people: people**power, (least - 0.5) ** power, start)
+        assert least <= found <= 1.1 * least
+    assert people_for(lambda _: 0.3, 0.2, start) is None
+    assert people_for(lambda people: people**-0.5, (3 * MOST_PEOPLE) ** -0.5, start) is None
+    assert people_for(lambda _: math.inf, 0.2, start) is None
+
+
+def test_goals_are_of_ordered_values_without_a_prior():
+    """Ordered labels have no mean; labels without an order, uneven edges and priors have one goal only."""
+    assert goals_of(Question(Dates.of("2026-01-01", "2026-02-01"), LEVEL)) == ("distribution", "mean", "ranges")
+    assert goals_of(Question(OrderedValues(("a", "b", "c")), LEVEL)) == ("distribution", "ranges")
+    for other in (
+        Question(Values(("a", "b", "c")), LEVEL),
+        Question(Buckets.of([0, 1, 5]), LEVEL),
+        Question(NumberRange.of(0, 2), Information(NANONATS, (1, 2, 3))),
+    ):
+        assert goals_of(other) == ()
+    assert usual_distance(Question(NumberRange.of(0, 1000), LEVEL)) == 10
+    assert usual_distance(Question(NumberRange.of(0, 5, "0.5"), LEVEL)) == 0.5
+
+
+def test_the_command_says_how_many_people_first():
+    """The table of goals comes before the mechanisms; its JSON stands in the first row, with the same numbers."""
+    words = ("--number", "0,7", "--epsilon", 2, "--reports", 700, "--within", "0.5", "--error", "0.05")
+    shown = run(*words).stdout
+    assert shown.index("How many people") < shown.index("mechanism")
+    goals = json.loads(run(*words, "--json").stdout)[0]["goals"]
+    assert [one["goal"] for one in goals] == ["distribution", "mean", "ranges"]
+    for one in goals:
+        assert {"mechanism", "values", "output_bits", "reports", "unit", "errors", "people_for"} < set(one)
+        assert one["reports"] == 700
+        [(wanted, people)] = one["people_for"].items()
+        assert wanted == ("0.05" if one["goal"] == "ranges" else "0.5")
+        assert f"{people:,}" in shown
+
+
+def test_a_draft_says_how_many_reports_it_expects(tmp_path):
+    """What ``auto`` takes for the draft is planned, so its own number of reports counts where no other is given."""
+    draft = tmp_path / "draft.toml"
+    draft.write_text(
+        'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\nkind = "number"\nlow = 0\nhigh = 7\n'
+        '[privacy]\nnotion = "ldp"\nepsilon = 1.0\n[analysis]\ngoal = "mean"\nreports = 1234\n'
+    )
+    goals = json.loads(run(draft, "--json").stdout)[0]["goals"]
+    assert {one["reports"] for one in goals} == {1234}
+    assert json.loads(run(draft, "--reports", 9, "--json").stdout)[0]["goals"][0]["reports"] == 9
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--number", "17", "--epsilon", 1), "--number takes the lowest"),
+        (("--number", "90,17", "--epsilon", 1), "below the highest"),
+        (("--number", "0,1,nan", "--epsilon", 1), "finite decimal numbers"),
+        (("--number", "0,9"), "--number goes with --epsilon"),
+        (("--number", "0,9", "--values", 3, "--epsilon", 1), "name a draft, or give"),
+        (("--values", 3, "--epsilon", 1, "--within", 1), "--within is of numbers"),
+        (("--number", "0,9", "--epsilon", 1, "--within", 0), "1e-09"),
+    ],
+)
+def test_wrong_wishes_are_named(words, said):
+    """A usage error names what is wrong."""
+    assert said in run(*words, code=2).output
