@@ -142,12 +142,13 @@ def written(number: Fraction, point: str = ".", group: str = ",") -> str:
 
 
 def in_nats(level: int) -> str:
-    """A level in nats to its last nanonat, for print.
+    """A level with its unit, to its last nanonat: "1 nat", "0.999999998 nats".
 
     Args:
-        level: nanonats, not negative.
+        level: nanonats.
     """
-    return written(Fraction(level, NANONATS), group="")
+    digits = written(Fraction(abs(level), NANONATS), group="")
+    return f"{'-' if level < 0 else ''}{digits} {'nat' if abs(level) == NANONATS else 'nats'}"
 
 
 def keeps(numerator: int, denominator: int, level: int) -> bool:

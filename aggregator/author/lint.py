@@ -54,7 +54,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
     if terms.certificate.ldp is None:
         yield (
             f"some answers rule out others for certain, so this has no LDP level: only what {terms.notion.name} "
-            f"protects is protected, at a charge of {exact.in_nats(terms.certificate.cost)} nats. What people "
+            f"protects is protected, at a charge of {exact.in_nats(terms.certificate.cost)}. What people "
             "know of each other outside the notion may complete it"
         )
     yield from _left_unsaid(terms)

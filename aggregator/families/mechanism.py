@@ -116,7 +116,7 @@ def level_of(notion: Notion) -> int | str:
     else:
         return f"notion {notion.name} has a rule of its own"
     if level < exact.MIN_LEVEL:
-        return f"the smallest bound, {exact.nats(level):g} nats, is too small for a channel that keeps it everywhere"
+        return f"the smallest bound, {exact.in_nats(level)}, is too small for a channel that keeps it everywhere"
     return min(level, exact.MAX_LEVEL)
 
 

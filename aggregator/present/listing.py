@@ -56,12 +56,12 @@ def _certified(terms: Campaign) -> list[tuple[str, str]]:
         *_rounding(terms),
         *_views(terms),
         ("notion", terms.notion.name),
-        ("declared", f"{exact.nats(certificate.declared):.9f} nats"),
-        ("audited", f"{exact.nats(certificate.audited):.9f} nats, from the channel's integers"),
-        ("plain LDP", "none" if certificate.ldp is None else f"{exact.nats(certificate.ldp):.9f} nats"),
+        ("declared", exact.in_nats(certificate.declared)),
+        ("audited", f"{exact.in_nats(certificate.audited)}, from the channel's integers"),
+        ("plain LDP", "none" if certificate.ldp is None else exact.in_nats(certificate.ldp)),
         *_ball(terms.notion, certificate),
         *_promises(terms),
-        ("worst case", f"{exact.in_nats(terms.worst_case)} nats over the whole campaign, {terms.most_draws} draws"),
+        ("worst case", f"{exact.in_nats(terms.worst_case)} over the whole campaign, {_counted(terms.most_draws)}"),
     ]
 
 
@@ -102,7 +102,8 @@ def _views(terms: Campaign) -> list[tuple[str, str]]:
     return [
         (
             f"view {place}",
-            f"{view['share']:.1%} of the devices: {view['view']}, {view['family']}, audited {view['audited']:.9f} nats",
+            f"{view['share']:.1%} of the devices: {view['view']}, {view['family']}, audited "
+            + exact.in_nats(round(view["audited"] * exact.NANONATS)),
         )
         for place, view in enumerate(view_facts(terms))
     ]
@@ -116,6 +117,10 @@ def _rounding(terms: Campaign) -> list[tuple[str, str]]:
     *others, last = map(domain.label, range(domain.size))
     said = f"each device rounds its number at random to {', '.join(others)} or {last}, so that the mean is kept"
     return [("rounding", said)]
+
+
+def _counted(draws: int) -> str:
+    return f"{draws:,} draw{'' if draws == 1 else 's'}"
 
 
 def _summed(terms: Campaign) -> str:
@@ -148,7 +153,7 @@ def _surveyed(audit: Audit) -> list[tuple[str, str]]:
     for name, title in LEVELS.items():
         if name in found.levels:
             nats = found.levels[name].nats
-            text = "no bound" if nats is None else f"{nats:.9f} nats"
+            text = "no bound" if nats is None else exact.in_nats(round(nats * exact.NANONATS))
             if name == "mutual-information":
                 text += f", {found.bits:.9f} bits"
             rows.append((title.format(**words), text))
@@ -163,7 +168,7 @@ def _surveyed(audit: Audit) -> list[tuple[str, str]]:
             if delta is not None
         ]
         if deltas:
-            rows.append((f"delta at {exact.nats(row.epsilon):g} nats", "; ".join(deltas)))
+            rows.append((f"delta at {exact.in_nats(row.epsilon)}", "; ".join(deltas)))
     if found.belief is not None:
         before, after = (float(share) for share in found.belief)
         rows.append(("belief", f"{before:.1%} in the likeliest value at first; after a report {after:.1%} at most"))
@@ -266,7 +271,7 @@ def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
     if not isinstance(notion, Information) or certificate.ball is None:
         return []
     radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))
-    found = f"{exact.nats(certificate.ball):.9f} nats for every prior within {radius} of it"
+    found = f"{exact.in_nats(certificate.ball)} for every prior within {radius} of it"
     return [("prior off", found)]
 
 

@@ -458,8 +458,8 @@ def _promise(audit: Audit) -> list[Html]:
 
 
 def _audited(certificate: Certificate) -> str:
-    ldp = "none" if certificate.ldp is None else f"{exact.nats(certificate.ldp):.9f} nats"
-    return f"Audited: {exact.nats(certificate.audited):.9f} nats; plain LDP: {ldp}."
+    ldp = "none" if certificate.ldp is None else exact.in_nats(certificate.ldp)
+    return f"Audited: {exact.in_nats(certificate.audited)}; plain LDP: {ldp}."
 
 
 def _odds(terms: Campaign) -> str:
@@ -478,15 +478,15 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
     certificate, draws = terms.certificate, terms.most_draws
     ldp = certificate.ldp
     rows = [
-        ("declared", f"{exact.nats(certificate.declared):.9f} nats ({terms.notion.name})"),
-        ("audited", f"{exact.nats(certificate.audited):.9f} nats, from the channel's own integers"),
-        ("plain LDP", "none" if ldp is None else f"{exact.nats(ldp):.9f} nats: a factor of {_factor(ldp)}"),
+        ("declared", f"{exact.in_nats(certificate.declared)} ({terms.notion.name})"),
+        ("audited", f"{exact.in_nats(certificate.audited)}, from the channel's own integers"),
+        ("plain LDP", "none" if ldp is None else f"{exact.in_nats(ldp)}: a factor of {_factor(ldp)}"),
     ]
     if isinstance(terms.notion, Information) and certificate.ball is not None:
         near = (
             f"LIP for every prior within {exact.written(Fraction(terms.notion.radius, RADIUS_UNITS))} of the campaign's"
         )
-        rows.append((near, f"{exact.nats(certificate.ball):.9f} nats: a factor of {_factor(certificate.ball)}"))
+        rows.append((near, f"{exact.in_nats(certificate.ball)}: a factor of {_factor(certificate.ball)}"))
     if audit.survey is not None and audit.asked is not None:
         metric = audit.asked.metric
         words = {
@@ -495,12 +495,12 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
             "metric": metric.name if metric else "",
         }
         rows += [
-            (title.format(**words), "none" if nats is None else f"{nats:.9f} nats")
+            (title.format(**words), "none" if nats is None else exact.in_nats(round(nats * exact.NANONATS)))
             for title, nats in (
                 (title, audit.survey.levels[name].nats) for name, title in LEVELS.items() if name in audit.survey.levels
             )
         ]
-    worst = f"{exact.in_nats(terms.worst_case)} nats over the whole campaign: at most {draws:,} reports are drawn anew"
+    worst = f"{exact.in_nats(terms.worst_case)} over the whole campaign: at most {draws:,} reports are drawn anew"
     if not certificate.adds:
         worst += ", one for each answer a person may come to have"
     rows.append(("worst case", f"{worst}. A device sets this aside when the person consents."))

@@ -35,7 +35,7 @@ def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
     table = Table(
         box=None,
         pad_edge=False,
-        title=f"How many people does it take? {span}, {whole.notion.name} at {exact.nats(whole.notion.level):g} nats",
+        title=f"How many people does it take? {span}, {whole.notion.name} at {exact.in_nats(whole.notion.level)}",
         title_justify="left",
         caption_justify="left",
     )
@@ -88,7 +88,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
     table = Table(
         box=None,
         pad_edge=False,
-        title=f"{_size(question)}, {question.notion.name} at {exact.nats(question.notion.level):g} nats, "
+        title=f"{_size(question)}, {question.notion.name} at {exact.in_nats(question.notion.level)}, "
         f"{reports:,} reports",
         title_justify="left",
         caption=Text(_unsuited(rows) if unsuited else _left_out(rows)),

@@ -61,17 +61,12 @@ def _row(item: object) -> str:
     return "  ".join(f"{name} {_shown(name, value)}" for name, value in item.items())
 
 
-def nats(level: float) -> str:
-    """A level in nats to its last nanonat, which a float tells exactly: nothing of a bound is rounded away."""
-    digits = exact.in_nats(round(abs(level) * exact.NANONATS))
-    return f"-{digits}" if level < 0 else digits
-
-
 def _shown(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in NATS and isinstance(value, int | float | None):
-        return "no bound" if value is None else f"{nats(value)} nats"
+        # A float holds every level to its last nanonat, so nothing of a bound is rounded away.
+        return "no bound" if value is None else exact.in_nats(round(value * exact.NANONATS))
     if name == "closed_early" and value is None:
         return "no"
     if name in TIMES and isinstance(value, int):

@@ -63,7 +63,7 @@ class Graded(Pairwise):
         if largest is None:
             raise NotionError(f"{self.name} bounds no pair of values: it would protect nothing")
         if self.level != largest:
-            raise NotionError(f"the declared level is the largest bound of a pair, {exact.nats(largest):g} nats")
+            raise NotionError(f"the declared level is the largest bound of a pair, {exact.in_nats(largest)}")
 
     @staticmethod
     def over(budgets: Sequence[int], function: str = "minid", edges: Iterable[tuple[int, int]] | None = None) -> Graded:

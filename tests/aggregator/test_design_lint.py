@@ -59,7 +59,7 @@ def test_a_lip_channel_without_an_unbiased_estimate_is_told():
 def test_an_infinite_level_is_told():
     """A notion that leaves some pairs open has no LDP level; the charge it has instead is named."""
     found = lint(terms(high_low(6, [0, 1], NANONATS, hadamard), HighLow(NANONATS, 6, (0, 1))))
-    assert any("no LDP level" in line and "1 nats" in line for line in found)
+    assert any("no LDP level" in line and "1 nat" in line for line in found)
 
 
 def test_what_is_left_unsaid_is_told():

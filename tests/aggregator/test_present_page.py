@@ -276,9 +276,9 @@ def test_the_promise_is_in_words_and_in_nats(terms, words):
     told = " ".join(Parsed(f"<main>{''.join(pages._promise(found))}</main>").words)
     certificate = terms.certificate
     for level in (certificate.declared, certificate.audited):
-        assert f"{exact.nats(level):.9f} nats" in told
-    assert "none" in told if certificate.ldp is None else f"{exact.nats(certificate.ldp):.9f} nats" in told
-    assert f"{exact.in_nats(terms.worst_case)} nats over the whole campaign" in told
+        assert f"{exact.in_nats(level)}" in told
+    assert "none" in told if certificate.ldp is None else f"{exact.in_nats(certificate.ldp)}" in told
+    assert f"{exact.in_nats(terms.worst_case)} over the whole campaign" in told
     for part in words:
         assert part in told
 
@@ -289,7 +289,7 @@ def test_a_ball_of_priors_is_told():
     terms = campaign(COLOURS, Information(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS))
     parsed, _, _ = written(terms)
     assert "LIP for every prior within 0.1 of the campaign's" in parsed.words
-    assert f"{exact.nats(terms.certificate.ball):.9f} nats" in parsed.text
+    assert f"{exact.in_nats(terms.certificate.ball)}" in parsed.text
 
 
 def test_other_levels_are_told_where_they_were_asked_for():
@@ -298,7 +298,7 @@ def test_other_levels_are_told_where_they_were_asked_for():
     counted = tally(terms)
     found = audit(terms, ask(terms))
     parsed = Parsed(page(estimate(terms, counted), found, counted))
-    assert f"{found.survey.levels['maximal-leakage'].nats:.9f} nats" in parsed.words
+    assert exact.in_nats(round(found.survey.levels["maximal-leakage"].nats * exact.NANONATS)) in parsed.words
     assert "LIP, uniform prior" in parsed.words
 
 

@@ -119,8 +119,8 @@ def test_a_session_for_people(run_apart):
     assert "organisation: Town library" in out
     ident = out.split()[1]
     assert run("consent", ident)[0] == 0
-    assert "cost: 1 nats\nrepeated: no" in run("answer", ident, "none")[1]
-    assert "kind charge  nats 1 nats" in run("ledger")[1]
+    assert "cost: 1 nat\nrepeated: no" in run("answer", ident, "none")[1]
+    assert "kind charge  nats 1 nat" in run("ledger")[1]
     assert "belief after: " in run("preview", ident)[1]
 
 

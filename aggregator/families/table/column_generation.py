@@ -290,7 +290,7 @@ def _optimal(prior: tuple[int, ...], level: int) -> Table:
         except Uncertified:
             continue
         return table
-    raise Uncertified(f"no rounding of the best table keeps {exact.nats(level):g} nats")
+    raise Uncertified(f"no rounding of the best table keeps {exact.in_nats(level)}")
 
 
 def telling_table(prior: Sequence[int], level: int) -> Table:

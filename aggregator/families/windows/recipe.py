@@ -172,7 +172,7 @@ def windows(prior: Sequence[int], level: int) -> Windows:
         except Uncertified:
             continue
         return made
-    raise Uncertified(f"no rounding of the windows keeps {exact.nats(level):g} nats")
+    raise Uncertified(f"no rounding of the windows keeps {exact.in_nats(level)}")
 
 
 def _split(law: Floats, level: int, shrink: float, heavies: int) -> _Split:
