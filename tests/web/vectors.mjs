@@ -1,12 +1,14 @@
 // Reads the files of tests/vectors that it is told, does with every case what its fields ask for, and writes, as JSON,
 // what was wrong with each: {topic: [null | text, ...]}. A refusal must come at the stage that the case names.
 
-import { deepStrictEqual as equal } from "node:assert";
+import { deepStrictEqual as equal, rejects } from "node:assert";
 import { readFileSync } from "node:fs";
 import { URL } from "node:url";
 
 import * as codec from "../../edge_sdk/web/codec.js";
-import { BadData } from "../../edge_sdk/web/errors.js";
+import { domainFrom } from "../../edge_sdk/web/domain/index.js";
+import { decodeEnvelope, openEnvelope, signedMessage } from "../../edge_sdk/web/envelope.js";
+import { BadData, NotInDomain } from "../../edge_sdk/web/errors.js";
 import { expLower, levelOf } from "../../edge_sdk/web/exact.js";
 import { campaignKey, importDeviceSecret, requireSignature, signerOf } from "../../edge_sdk/web/keys.js";
 
@@ -20,7 +22,49 @@ const valueOf = (written) =>
         ? BigInt(written.integer)
         : written;
 
+const wire = (text) => codec.decode(bytes(text), 2 ** 22);
+
+/** The inputs of a form's questions as its one input, and back (SPEC 4). */
+const joined = (form, inputs) => inputs.reduce((x, one, place) => x * form.questions[place].size + one, 0);
+const split = (form, x) =>
+  form.questions
+    .toReversed()
+    .map(({ size }) => {
+      const one = x % size;
+      x = (x - one) / size;
+      return one;
+    })
+    .reverse();
+const inputOf = async (domain, answer, dither) => {
+  const found = await domain.indexOf(answer, dither);
+  return domain.questions ? joined(domain, found) : found;
+};
+
 const CHECKS = {
+  async envelope(it) {
+    const sealed = decodeEnvelope(bytes(it.envelope));
+    const payload = await openEnvelope(sealed, bytes(it.public));
+    equal([sealed.kind, codec.hex(sealed.keyId), codec.hex(payload)], [it.kind, it.key_id, it.payload]);
+    equal(codec.hex(signedMessage(sealed.kind, sealed.keyId, payload)), it.signed_message);
+  },
+
+  async domain(it) {
+    const domain = domainFrom(wire(it.wire));
+    const size = domain.questions ? domain.questions.reduce((product, one) => product * one.size, 1) : domain.size;
+    equal(size, it.size);
+    const labels = Array.from({ length: size }, (_, x) =>
+      domain.questions
+        ? split(domain, x).map((one, place) => `${domain.questions[place].name}=${domain.labelOf(place, one)}`).join("; ")
+        : domain.label(x),
+    );
+    equal(labels, it.labels);
+    for (const { answer, dither, input } of it.inside) equal(await inputOf(domain, answer, bytes(dither)), input);
+    for (const answer of it.outside) await rejects(domain.indexOf(answer, new Uint8Array(8)), NotInDomain);
+    if (domain.kind !== "items") for (const [x, label] of labels.entries())
+      for (const dither of ["0000000000000000", "ffffffffffffffff"])
+        equal(await inputOf(domain, label, bytes(dither)), x, `a label leads elsewhere`);
+  },
+
   codec(it) {
     const data = bytes(it.bytes);
     const value = codec.decode(data, it.limit ?? 2 ** 16);

@@ -1,0 +1,148 @@
+/** What a domain is, and the domains of a label or a place (SPEC 4). */
+
+import { array, integers, readable, text, trimmed } from "../codec.js";
+import { DomainError, NotInDomain } from "../errors.js";
+import { floorDiv, rational } from "../exact.js";
+import { MAX_VALUES } from "../runs.js";
+
+/**
+ * What an app hands over: a label, a number, a position, a set of labels, or the answers to the questions of a form by
+ * their names, of which null is skipped; or any of these as text.
+ * @typedef {string | number | bigint | (string | number | bigint)[] | {[name: string]: any}} Answer
+ */
+
+/**
+ * A finite set of inputs 0 .. size - 1 with names.
+ * @typedef {object} Domain
+ * @property {string} kind
+ * @property {number} size of a form Infinity: nobody lists its inputs
+ * @property {string[]} named the labels that the author chose, in order; empty where labels are numbers
+ * @property {(x: number) => string} label
+ * @property {(answer: any, dither: Uint8Array) => Promise<any>} indexOf the input for an answer, given the 8 bytes of
+ *   the consent's dither; of a form the inputs of its questions
+ * @property {() => any} describe what a page needs to ask the question
+ */
+
+/**
+ * @param {number | bigint} size
+ * @returns {number}
+ */
+export function requireSize(size) {
+  if (size < 2 || size > MAX_VALUES) throw new DomainError(`a domain has 2 to ${MAX_VALUES} values, not ${size}`);
+  return Number(size);
+}
+
+/**
+ * The labels of a wire form.
+ * @param {any} value
+ * @returns {string[]}
+ */
+export function labelsFrom(value) {
+  const labels = array(value, "the values", DomainError).map((label) => text(label, "a value", DomainError));
+  for (const label of labels)
+    if (!label || [...label].length > 200 || !readable(label) || label !== trimmed(label))
+      throw new DomainError(`a value is 1 to 200 readable characters without blanks at its ends, not "${label}"`);
+  if (new Set(labels).size < labels.length) throw new DomainError("a value is listed more than once");
+  return labels;
+}
+
+/**
+ * The number that an answer is, exactly.
+ * @param {any} answer
+ * @returns {import("../exact.js").Fraction}
+ */
+export function numberOf(answer) {
+  const found = ["string", "number", "bigint"].includes(typeof answer) ? rational(trimmed(String(answer))) : null;
+  if (!found) throw new NotInDomain("a finite decimal number is expected");
+  return found;
+}
+
+/**
+ * A decimal written out exactly, without trailing zeros.
+ * @param {bigint} scaled the number times 10^places @param {number} places
+ * @returns {string}
+ */
+export function decimal(scaled, places) {
+  const digits = String(scaled < 0n ? -scaled : scaled).padStart(places + 1, "0");
+  const whole = digits.slice(0, digits.length - places);
+  const rest = digits.slice(digits.length - places).replace(/0+$/, "");
+  return (scaled < 0n ? "-" : "") + whole + (rest && "." + rest);
+}
+
+/** A list of labels; of kind "ordered", in an order that means something. */
+export class Values {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const [kind, labels] = array(wire, "a domain of values", DomainError, 2);
+    this.kind = kind;
+    this.named = labelsFrom(labels);
+    this.size = requireSize(this.named.length);
+    this.places = new Map(this.named.map((label, x) => [label, x]));
+  }
+
+  /** @param {number} x */
+  label(x) {
+    return this.named[x];
+  }
+
+  /** @param {any} answer @returns {Promise<number>} */
+  async indexOf(answer) {
+    const x = this.places.get(answer);
+    if (x === undefined) throw new NotInDomain(`the answer is not one of the campaign's ${this.size} values`);
+    return x;
+  }
+
+  describe() {
+    return { kind: this.kind, size: this.size, labels: this.named };
+  }
+}
+
+/** Square cells of a latitude and longitude box, in integer microdegrees; input = row * columns + column. */
+export class Grid {
+  kind = "grid";
+  /** @type {string[]} */
+  named = [];
+
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const numbers = array(wire, "a grid", DomainError, 6).slice(1);
+    const [south, north, west, east, step] = integers(numbers, "a grid's microdegrees", DomainError, -(2 ** 31), 2 ** 31);
+    if (!(-9e7 <= south && south < north && north <= 9e7)) throw new DomainError("a grid needs -90 <= south < north <= 90");
+    if (!(-18e7 <= west && west < east && east <= 18e7)) throw new DomainError("a grid needs -180 <= west < east <= 180");
+    if (step <= 0 || (north - south) % step || (east - west) % step)
+      throw new DomainError("a grid's step is above 0 and divides its height and its width");
+    this.box = { south, north, west, east, step };
+    this.rows = (north - south) / step;
+    this.columns = (east - west) / step;
+    this.size = requireSize(this.rows * this.columns);
+  }
+
+  /** @param {number} x */
+  label(x) {
+    const { south, west, step } = this.box;
+    const centre = (/** @type {number} */ from, /** @type {number} */ place) =>
+      decimal(5n * BigInt(2 * from + (2 * place + 1) * step), 7);
+    return `${centre(south, Math.floor(x / this.columns))},${centre(west, x % this.columns)}`;
+  }
+
+  /** @param {any} answer [latitude, longitude] in degrees, or both as text @returns {Promise<number>} */
+  async indexOf(answer) {
+    const parts = typeof answer === "string" ? answer.split(",") : answer;
+    if (!Array.isArray(parts) || parts.length !== 2)
+      throw new NotInDomain("a grid is answered with latitude and longitude in degrees");
+    const { south, north, west, east } = this.box;
+    return this.steps(parts[0], south, north) * this.columns + this.steps(parts[1], west, east);
+  }
+
+  /** @param {any} degrees @param {number} low @param {number} high */
+  steps(degrees, low, high) {
+    const { n, d } = numberOf(degrees);
+    const above = n * 1_000_000n - BigInt(low) * d;
+    if (above < 0n || above > BigInt(high - low) * d) throw new NotInDomain("the position lies outside the campaign's box");
+    return Math.min(Number(floorDiv(above, BigInt(this.box.step) * d)), (high - low) / this.box.step - 1);
+  }
+
+  describe() {
+    return { kind: this.kind, size: this.size, rows: this.rows, columns: this.columns, ...this.box };
+  }
+}

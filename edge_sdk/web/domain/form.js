@@ -1,0 +1,107 @@
+/** Forms: several named questions, each with a domain of its own (SPEC 4). An input is one of each question. */
+
+import { array, concat, integer, readable, text, trimmed } from "../codec.js";
+import { DomainError, NotInDomain } from "../errors.js";
+import { sha256 } from "../keys.js";
+import { requireSize } from "./domain.js";
+
+const SKIPPED = "skipped";
+
+/**
+ * @typedef {object} Question
+ * @property {string} name by which it is answered
+ * @property {string} text what the person is asked
+ * @property {import("./domain.js").Domain} domain
+ * @property {boolean} skippable
+ * @property {number} size number of inputs, "skipped" counted
+ */
+
+/** Two to 32 questions, answered by a mapping from their names. */
+export class Form {
+  kind = "form";
+  size = Infinity;
+  /** @type {string[]} */
+  named = [];
+
+  /** @param {any[]} wire @param {(wire: any) => import("./domain.js").Domain} domainFrom of one question */
+  constructor(wire, domainFrom) {
+    const questions = array(array(wire, "a form", DomainError, 2)[1], "the questions", DomainError);
+    if (questions.length < 2 || questions.length > 32) throw new DomainError("a form has 2 to 32 questions");
+    this.questions = questions.map((one) => question(one, domainFrom));
+    if (new Set(this.questions.map(({ name }) => name)).size < questions.length)
+      throw new DomainError("no two questions of a form have one name");
+  }
+
+  /** @param {number} place @param {number} x @returns {string} the label of an input of a question */
+  labelOf(place, x) {
+    const { domain } = this.questions[place];
+    return x === domain.size ? SKIPPED : domain.label(x);
+  }
+
+  /** @returns {string} */
+  label() {
+    throw new RangeError("the inputs of a form are not listed: see labelOf");
+  }
+
+  /**
+   * The input of each question, 0 of those that are not asked.
+   * @param {any} answer an object from names to answers, of which null is skipped; or text
+   * @param {Uint8Array} dither @param {number[]} [asked] places of the questions; all where not given
+   * @returns {Promise<number[]>}
+   */
+  async indexOf(answer, dither, asked = [...this.questions.keys()]) {
+    if (typeof answer !== "string" && (typeof answer !== "object" || !answer || Array.isArray(answer)))
+      throw new NotInDomain("a form is answered with a mapping from the names of the questions that are asked");
+    const given = typeof answer === "string" ? this.parse(answer) : new Map(Object.entries(answer));
+    const names = asked.map((place) => this.questions[place].name);
+    for (const name of given.keys())
+      if (!names.includes(name)) throw new NotInDomain("a question is answered that this device is not asked");
+    const found = this.questions.map(() => 0);
+    for (const place of asked) {
+      const { name, domain, skippable } = this.questions[place];
+      const part = given.get(name) ?? null;
+      if (part === null && !skippable) throw new NotInDomain(`question "${name}" is not answered, and cannot be skipped`);
+      const own = (await sha256(concat("halftruth question\0", dither, [place]))).slice(0, 8);
+      try {
+        found[place] = part === null ? domain.size : await domain.indexOf(part, own);
+      } catch (error) {
+        throw error instanceof NotInDomain ? new NotInDomain(`question "${name}": ${error.message}`) : error;
+      }
+    }
+    return found;
+  }
+
+  /** @param {string} written @returns {Map<string, string | null>} */
+  parse(written) {
+    const found = new Map();
+    for (const part of written.split(";")) {
+      const [head, ...rest] = part.split("=");
+      const asked = this.questions.find(({ name }) => name === trimmed(head));
+      if (!asked || !rest.length || found.has(asked.name))
+        throw new NotInDomain("a form is answered as name=answer, each name of a question, and once");
+      const value = trimmed(rest.join("="));
+      found.set(asked.name, asked.skippable && value === SKIPPED ? null : value);
+    }
+    return found;
+  }
+
+  describe() {
+    const questions = this.questions.map(({ domain, ...rest }) => ({ ...rest, domain: domain.describe() }));
+    return { kind: this.kind, questions };
+  }
+}
+
+/** @param {any} wire @param {(wire: any) => import("./domain.js").Domain} domainFrom @returns {Question} */
+function question(wire, domainFrom) {
+  const parts = array(wire, "a question", DomainError, 4);
+  const name = text(parts[0], "a question's name", DomainError);
+  if (!/^[a-z0-9_]{1,40}$/.test(name)) throw new DomainError("a question's name is 1 to 40 characters of a-z, 0-9 and _");
+  const asked = text(parts[1], "a question's text", DomainError);
+  if ([...asked].length > 500 || !readable(asked) || !trimmed(asked))
+    throw new DomainError(`the text of question "${name}" is 1 to 500 readable characters, not only blanks`);
+  const domain = domainFrom(parts[2]);
+  const skippable = integer(parts[3], "whether a question can be skipped", DomainError, 0, 1) === 1;
+  if (domain.named.some((label) => label.includes(";") || (skippable && label === SKIPPED)))
+    throw new DomainError(`a value of question "${name}" holds a ";", or is "${SKIPPED}" where that can be answered`);
+  return { name, text: asked, domain, skippable, size: requireSize(domain.size + Number(skippable)) };
+}

@@ -1,0 +1,41 @@
+/** All domains, by their kinds on the wire (SPEC 4). */
+
+import { array } from "../codec.js";
+import { DomainError } from "../errors.js";
+import { Grid, Values } from "./domain.js";
+import { Form } from "./form.js";
+import { Items } from "./items.js";
+import { Dates, buckets, numberRange } from "./numbers.js";
+
+/** @typedef {import("./domain.js").Domain} Domain */
+
+/** @type {Record<string, (wire: any[]) => Domain>} */
+const SINGLE = {
+  values: (wire) => new Values(wire),
+  ordered: (wire) => new Values(wire),
+  grid: (wire) => new Grid(wire),
+  buckets,
+  number: numberRange,
+  date: (wire) => new Dates(wire),
+};
+/** @type {Record<string, (wire: any[]) => Domain>} */
+const KINDS = {
+  ...SINGLE,
+  items: (wire) => new Items(wire),
+  form: (wire) => new Form(wire, (part) => from(part, SINGLE)),
+};
+
+/** @param {any} wire @param {Record<string, (wire: any[]) => Domain>} kinds @returns {Domain} */
+function from(wire, kinds) {
+  const [kind] = array(wire, "a domain", DomainError);
+  if (!Object.hasOwn(kinds, String(kind))) throw new DomainError(`a domain's kind is one of ${Object.keys(kinds)}`);
+  return kinds[kind](wire);
+}
+
+/**
+ * The domain of a wire form.
+ * @param {any} wire
+ * @returns {Domain}
+ * @throws {DomainError}
+ */
+export const domainFrom = (wire) => from(wire, KINDS);

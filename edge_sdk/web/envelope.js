@@ -1,0 +1,79 @@
+/** The envelope: bytes, their kind, whose key, and a signature (SPEC 3). Bytes are signed, never re-encoded objects. */
+
+import { Reader, bigEndian, concat, encode, same } from "./codec.js";
+import { CodecError, EnvelopeError } from "./errors.js";
+import { keyId, requireSignature } from "./keys.js";
+
+export const CAMPAIGN = 1;
+export const ENROLMENT = 2;
+export const REPORT = 3;
+export const CLOSING = 4;
+
+/** The names of the kinds, by number. */
+export const KINDS = ["", "campaign", "enrolment", "report", "closing"];
+/** The most bytes of a payload, by kind. */
+export const MAX_PAYLOAD = [0, 2 ** 20, 2 ** 10, 2 ** 16, 2 ** 6];
+
+/**
+ * A well-formed envelope whose signature nobody has looked at yet.
+ * @typedef {{kind: number, keyId: Uint8Array, unverified: Uint8Array, signature: Uint8Array}} Envelope
+ */
+
+/**
+ * The bytes under the signature (SPEC 3.2).
+ * @param {number} kind @param {Uint8Array} id the key id @param {Uint8Array} payload
+ * @returns {Uint8Array}
+ */
+export function signedMessage(kind, id, payload) {
+  const context = concat(`halftruth/1/${KINDS[kind]}`);
+  return concat(...[context, id, payload].flatMap((part) => [bigEndian(part.length, 4), part]));
+}
+
+/**
+ * The signed envelope of a payload.
+ * @param {number} kind @param {import("./keys.js").Signer} key @param {Uint8Array} payload
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
+ */
+export async function seal(kind, key, payload) {
+  if (payload.length > MAX_PAYLOAD[kind]) throw new RangeError(`a ${KINDS[kind]} has at most ${MAX_PAYLOAD[kind]} bytes`);
+  return encode([1, kind, key.keyId, payload, await key.sign(signedMessage(kind, key.keyId, payload))]);
+}
+
+/**
+ * The envelope that fills the bytes.
+ * @param {Uint8Array} data
+ * @returns {Envelope}
+ * @throws {CodecError | EnvelopeError} the fault that comes first in the bytes
+ */
+export function decodeEnvelope(data) {
+  const reader = new Reader(data);
+  const expect = (/** @type {number[]} */ expected, /** @type {string} */ rule) => {
+    const found = data.subarray(reader.at, reader.at + expected.length);
+    if (!same(found, Uint8Array.from(expected.slice(0, found.length)))) throw new EnvelopeError(rule);
+    reader.take(expected.length);
+  };
+  expect([0x95, 1], "an envelope begins with an array of five fields and version 1");
+  const [kind] = reader.take(1);
+  if (!MAX_PAYLOAD[kind]) throw new EnvelopeError("an envelope's kind is one byte, 1 to 4");
+  expect([0xc4, 8], "a key id is 8 bytes");
+  const id = reader.take(8);
+  const unverified = reader.bytes(MAX_PAYLOAD[kind], `a payload of kind ${KINDS[kind]}`, EnvelopeError);
+  expect([0xc4, 64], "a signature is 64 bytes");
+  const signature = reader.take(64);
+  if (reader.at !== data.length) throw new CodecError(`${data.length - reader.at} bytes after the end of the envelope`);
+  return { kind, keyId: id, unverified, signature };
+}
+
+/**
+ * The payload of an envelope, once its signature verifies.
+ * @param {Envelope} sealed @param {Uint8Array} publicKey
+ * @returns {Promise<Uint8Array>}
+ * @throws {EnvelopeError} it names another key
+ * @throws {import("./errors.js").KeyRefused | import("./errors.js").SignatureRefused}
+ */
+export async function openEnvelope(sealed, publicKey) {
+  if (!same(await keyId(publicKey), sealed.keyId))
+    throw new EnvelopeError("the envelope names another key than the one it is opened with");
+  await requireSignature(publicKey, signedMessage(sealed.kind, sealed.keyId, sealed.unverified), sealed.signature);
+  return sealed.unverified;
+}

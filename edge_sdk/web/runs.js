@@ -1,0 +1,53 @@
+/** Runs: which block each input is in, as [block, length] pairs in input order (SPEC 5.7). */
+
+import { integers } from "./codec.js";
+
+export const MAX_VALUES = 2 ** 20;
+
+/** @typedef {[number, number][]} Runs */
+
+/**
+ * The runs of a wire form, in their one form.
+ * @param {any} value @param {number} known how many numbers, from 0, need not appear in order
+ * @param {import("./errors.js").Refusal} error
+ * @returns {Runs}
+ */
+export function runsFrom(value, known, error) {
+  const flat = integers(value, "a run", error, 0, MAX_VALUES);
+  /** @type {Runs} */
+  const runs = [];
+  let [seen, total] = [known - 1, 0];
+  for (let i = 0; i < flat.length; i += 2) {
+    const [block, length] = [flat[i], flat[i + 1] ?? 0];
+    if (block > seen + 1) throw new error(`blocks are numbered from ${known} in order of first appearance`);
+    if (block === runs.at(-1)?.[0] || length < 1)
+      throw new error("runs are pairs of a block and a length, not empty, and neighbours differ in their block");
+    seen = Math.max(seen, block);
+    total += length;
+    runs.push([block, length]);
+  }
+  if (total > MAX_VALUES) throw new error(`runs hold at most ${MAX_VALUES} inputs`);
+  return runs;
+}
+
+/**
+ * The block of each input.
+ * @param {Runs} runs
+ * @returns {number[]}
+ */
+export const blocksOf = (runs) => runs.flatMap(([block, length]) => Array(length).fill(block));
+
+/**
+ * The inputs of each block, block 0 first.
+ * @param {ArrayLike<number>} blocks the block of each input
+ * @returns {number[][]}
+ */
+export function membersOf(blocks) {
+  /** @type {number[][]} */
+  const members = [];
+  for (let x = 0; x < blocks.length; x++) {
+    while (members.length <= blocks[x]) members.push([]);
+    members[blocks[x]].push(x);
+  }
+  return members;
+}
