@@ -5,6 +5,7 @@ import { deepStrictEqual as equal, rejects } from "node:assert";
 import { readFileSync } from "node:fs";
 import { URL } from "node:url";
 
+import { channelFrom } from "../../edge_sdk/web/channels/index.js";
 import * as codec from "../../edge_sdk/web/codec.js";
 import { domainFrom } from "../../edge_sdk/web/domain/index.js";
 import { decodeEnvelope, openEnvelope, signedMessage } from "../../edge_sdk/web/envelope.js";
@@ -70,6 +71,22 @@ const CHECKS = {
     const value = codec.decode(data, it.limit ?? 2 ** 16);
     equal(value, valueOf(it.value));
     equal(codec.encode(value), data);
+  },
+
+  channel(it) {
+    const channel = channelFrom(wire(it.wire));
+    const found = [channel.inputs, channel.outputBits, channel.scale, channel.randomBytes];
+    equal(found, [it.inputs, it.output_bits, it.scale, it.rand_bytes]);
+    equal(BigInt(it.outputs), channel.unary ? 1n << BigInt(it.inputs) : BigInt(channel.outputs));
+    const output = (y) => (channel.unary ? BigInt(y) : Number(y));
+    for (const [x, row] of (it.weights ?? []).entries())
+      equal(row.map((_, y) => String(channel.weight(x, output(y)))), row);
+    for (const cell of it.some_weights ?? [])
+      equal(String(channel.weight(cell.input, output(cell.output))), cell.weight);
+    for (const { input, rand, output: y } of it.draws) {
+      equal(channel.draw(input, bytes(rand)), output(y));
+      equal(channel.emits(output(y)), true);
+    }
   },
 
   level(it) {

@@ -1,0 +1,127 @@
+/** A word of bits, one for each input, each flipped on its own (SPEC 5.6). */
+
+import { array, integers } from "../codec.js";
+import { ChannelError } from "../errors.js";
+import { blocksOf, runsFrom } from "../runs.js";
+import { Channel, Worst, sum } from "./channel.js";
+
+const S = 2n ** 32n;
+
+export class Bits extends Channel {
+  unary = true;
+
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "a bits channel", ChannelError, 4);
+    const [own, other] = [parts[1], parts[2]].map((part) => integers(part, "a probability", ChannelError, 0, 2 ** 32));
+    const classOf = blocksOf(runsFrom(parts[3], 0, ChannelError));
+    const k = classOf.length;
+    if (k < 2 || k > 2 ** 16) throw new ChannelError(`a bits channel has 2 to 65536 inputs, not ${k}`);
+    super(wire, k, 2 ** k, 32 * k, 4 * k);
+    const classes = new Set(classOf).size;
+    if (own.length !== classes || other.length !== classes)
+      throw new ChannelError(`a bits channel of ${classes} classes has as many probabilities of either kind`);
+    if (own.some((a, c) => a <= other[c])) throw new ChannelError("the own bit is 1 more often than another: b < a");
+    if (new Set(own.map((a, c) => `${a} ${other[c]}`)).size < classes)
+      throw new ChannelError("classes of equal probabilities are one class");
+    [this.own, this.other, this.classOf] = [own.map(BigInt), other.map(BigInt), classOf];
+    this.priorSteps = 4 * k + 6 * classes ** 2;
+    /** Classes by a / b, and by (1 - b) / (1 - a): the place of each, the largest ratio first. */
+    [this.byOne, this.byZero] = [this.ranked(this.other, this.own), this.ranked(this.own, this.other, S)];
+  }
+
+  /** @param {bigint[]} tops @param {bigint[]} bottoms @param {bigint} [from] ratios of what these leave of it */
+  ranked(tops, bottoms, from) {
+    const part = (/** @type {bigint} */ number) => (from === undefined ? number : from - number);
+    const classes = [...tops.keys()];
+    const cross = (/** @type {number} */ c, /** @type {number} */ d) => part(tops[c]) * part(bottoms[d]);
+    classes.sort((c, d) => Number(cross(c, d) > cross(d, c)) - Number(cross(c, d) < cross(d, c)));
+    const places = Array(classes.length);
+    classes.forEach((c, place) => (places[c] = place));
+    return places;
+  }
+
+  /** @param {number} x @param {bigint} y */
+  weight(x, y) {
+    let total = 1n;
+    for (let z = 0; z < this.inputs; z++) {
+      const f = (z === x ? this.own : this.other)[this.classOf[z]];
+      total *= (BigInt(y) >> BigInt(this.inputs - 1 - z)) & 1n ? f : S - f;
+    }
+    return total;
+  }
+
+  /** @param {number} x @param {Uint8Array} rand */
+  sample(x, rand) {
+    const view = new DataView(rand.buffer, rand.byteOffset);
+    let word = "0b";
+    for (let z = 0; z < this.inputs; z++)
+      word += Number(BigInt(view.getUint32(4 * z)) < (z === x ? this.own : this.other)[this.classOf[z]]);
+    return BigInt(word);
+  }
+
+  /** The two inputs of the least places, the first where they are equal. @param {number[]} inputs @param {number[]} places */
+  firstTwo(inputs, places) {
+    let [first, second] = [-1, -1];
+    const place = (/** @type {number} */ x) => (x < 0 ? Infinity : places[this.classOf[x]]);
+    for (const x of inputs)
+      if (place(x) < place(first)) [first, second] = [x, first];
+      else if (place(x) < place(second)) second = x;
+    return [first, second].filter((x) => x >= 0);
+  }
+
+  /** @param {number[]} inputs */
+  apart(inputs) {
+    const found = [...this.firstTwo(inputs, this.byOne), ...this.firstTwo(inputs, this.byZero)];
+    return [...new Set(found)].sort((x, other) => x - other);
+  }
+
+  /** @param {number[]} first @param {number[]} second */
+  loss(first, second) {
+    const worst = new Worst();
+    for (const x of this.firstTwo(first, this.byOne))
+      for (const other of this.firstTwo(second, this.byZero)) {
+        const [mine, theirs] = [this.classOf[x], this.classOf[other]];
+        if (x !== other)
+          worst.look(this.own[mine] * (S - this.other[theirs]), this.other[mine] * (S - this.own[theirs]));
+      }
+    return worst;
+  }
+
+  /** For each class the mass of its inputs, and the least of one. @param {number[]} prior @returns {[number, number][]} */
+  masses(prior) {
+    /** @type {[number, number][]} */
+    const found = this.own.map(() => [0, Infinity]);
+    prior.forEach((mass, x) => {
+      const one = found[this.classOf[x]];
+      one[0] += mass;
+      one[1] = Math.min(one[1], mass);
+    });
+    return found;
+  }
+
+  /** @param {number[]} prior */
+  priorLoss(prior) {
+    // Q(y|x) / P(y) is largest where the bit of x alone is set, and least where it alone is not; within a class both
+    // are worst at the least prior. With r = a / b of a set bit and (S - a) / (S - b) of another, P(y) is a sum of P r.
+    const worst = new Worst();
+    if (this.other.includes(0n) || this.own.includes(S)) return worst.look(1n, 0n);
+    const total = BigInt(sum(prior));
+    const masses = this.masses(prior);
+    const over = (/** @type {bigint[]} */ tops, /** @type {bigint[]} */ bottoms) =>
+      tops.reduce(
+        ([n, d], top, c) => [n * bottoms[c] + BigInt(masses[c][0]) * top * d, d * bottoms[c]],
+        /** @type {[bigint, bigint]} */ ([0n, 1n]),
+      );
+    const left = (/** @type {bigint[]} */ numbers) => numbers.map((number) => S - number);
+    const [allSet, setOver] = over(this.own, this.other);
+    const [noneSet, unsetOver] = over(left(this.own), left(this.other));
+    this.own.forEach((a, c) => {
+      const b = this.other[c];
+      const gap = BigInt(masses[c][1]) * S * (a - b); // P (r - r') over b (S - b)
+      worst.look(a * total * unsetOver * (S - b), noneSet * b * (S - b) + gap * unsetOver);
+      worst.look(allSet * b * (S - b) - gap * setOver, setOver * b * (S - a) * total);
+    });
+    return worst;
+  }
+}

@@ -1,0 +1,171 @@
+/** A channel of its own for each block of inputs, and open inputs that may hide in the one block (SPEC 5.7). */
+
+import { array, integers, toBig } from "../codec.js";
+import { ChannelError } from "../errors.js";
+import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
+import { Channel, ONE, Worst, differ, sum, weightFrom } from "./channel.js";
+import { Hadamard } from "./hadamard.js";
+import { keyOf } from "./key.js";
+import { Projective } from "./projective.js";
+import { Response } from "./response.js";
+import { Table } from "./table.js";
+
+/** The channel of a block of one: it always gives the block's one output. */
+class Constant extends Channel {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    super(array(wire, "a constant channel", ChannelError, 1), 1, 1, 0, 0);
+  }
+
+  weight() {
+    return 1n;
+  }
+
+  sample() {
+    return 0;
+  }
+
+  loss() {
+    return new Worst();
+  }
+}
+
+/** @type {Record<string, new (wire: any[]) => Channel>} */
+const INNER = { constant: Constant, table: Table, response: Response, hadamard: Hadamard, projective: Projective };
+
+/** 2^128 Q(y|x) of an inner channel. @param {Channel} inner @param {number} x @param {number} y */
+const lifted = (inner, x, y) => inner.weight(x, y) << BigInt(128 - inner.scale);
+
+/** The largest weight that any of these inputs has, over 2^128. @param {Channel} inner @param {number[]} inputs */
+function largest(inner, inputs) {
+  const most = (/** @type {bigint[]} */ weights) => weights.reduce((one, other) => (one > other ? one : other));
+  if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0); // column 0 agrees with every row
+  if (inner instanceof Projective) return inner.inside;
+  if (inner instanceof Response)
+    return most([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
+  return most(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));
+}
+
+export class Blocks extends Channel {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "a channel of blocks", ChannelError, 5);
+    const cover = weightFrom(parts[1], "the cover weight");
+    const runs = runsFrom(parts[2], 1, ChannelError);
+    const made = array(parts[3], "the inner channels", ChannelError).map((inner) => {
+      const [family] = array(inner, "an inner channel", ChannelError);
+      if (!Object.hasOwn(INNER, String(family))) throw new ChannelError(`an inner channel is one of ${Object.keys(INNER)}`);
+      return new INNER[family](inner);
+    });
+    const which = integers(parts[4], "the number of an inner channel", ChannelError, 0, MAX_VALUES);
+    if ([...new Set(which)].some((place, i) => place !== i) || new Set(which).size !== made.length)
+      throw new ChannelError("inner channels are written in the order in which blocks first have them");
+    if (new Set(made.map(({ wire: each }) => keyOf(each))).size < made.length)
+      throw new ChannelError("inner channels are written once each");
+    const blockOf = blocksOf(runs);
+    const members = membersOf(blockOf);
+    const inner = which.map((place) => made[place]);
+    if (members.length < 2 || blockOf.length < 2 || (members.length === 2 && !members[0].length))
+      throw new ChannelError("a channel of blocks has a block, and open inputs or a second one");
+    if (inner.length !== members.length - 1) throw new ChannelError("each block has one inner channel");
+    const blocks = sum(inner.map(({ outputs }) => outputs));
+    super(wire, blockOf.length, blocks + members[0].length, 128, 16 + inner.reduce((most, one) => Math.max(most, one.randomBytes), 0));
+    inner.forEach((one, j) => {
+      if (one.inputs !== members[j + 1].length)
+        throw new ChannelError(`block ${j + 1} has ${members[j + 1].length} inputs, its channel ${one.inputs}`);
+      if (one.inputs === 1 && !cover) throw new ChannelError("a value alone in its block is open");
+    });
+    if (cover && members.length !== 2) throw new ChannelError("open inputs hide only where there is one block");
+    this.hidden = cover * BigInt(inner[0].outputs);
+    if (this.hidden >= ONE) throw new ChannelError("open inputs hide with a probability below 1");
+    if (this.outputs > 2 ** 24) throw new ChannelError("a channel of blocks has at most 2^24 outputs");
+    [this.cover, this.runs, this.members, this.blockOf, this.inner] = [cover, runs, members, blockOf, inner];
+    this.placeOf = Array(this.inputs);
+    for (const block of members) block.forEach((x, place) => (this.placeOf[x] = place));
+    let at = 0;
+    /** The first output of each block; of the open inputs at 0. */
+    this.offsets = [blocks, ...inner.map(({ outputs }) => (at += outputs) - outputs)];
+    this.priorSteps = 64;
+  }
+
+  /** @param {number} x @param {number} y */
+  weight(x, y) {
+    const [block, place] = [this.blockOf[x], this.placeOf[x]];
+    if (!block) {
+      if (y === this.offsets[0] + place) return ONE - this.hidden;
+      return y < this.offsets[0] ? this.cover : 0n;
+    }
+    const [inner, output] = [this.inner[block - 1], y - this.offsets[block]];
+    return output >= 0 && output < inner.outputs ? lifted(inner, place, output) : 0n;
+  }
+
+  /** @param {number} x @param {Uint8Array} rand */
+  sample(x, rand) {
+    const [block, place] = [this.blockOf[x], this.placeOf[x]];
+    if (block) {
+      const inner = this.inner[block - 1];
+      return this.offsets[block] + Number(inner.sample(place, rand.subarray(16, 16 + inner.randomBytes)));
+    }
+    const u = toBig(rand.subarray(0, 16));
+    return u < this.hidden ? Number(u / this.cover) : this.offsets[0] + place;
+  }
+
+  /** Inputs by block, in order of appearance. @param {number[]} inputs @returns {Map<number, number[]>} */
+  byBlock(inputs) {
+    /** @type {Map<number, number[]>} */
+    const found = new Map();
+    for (const x of inputs) {
+      const there = found.get(this.blockOf[x]);
+      if (there) there.push(x);
+      else found.set(this.blockOf[x], [x]);
+    }
+    return found;
+  }
+
+  /** @param {number[]} inputs @returns {number[]} */
+  places(inputs) {
+    return inputs.map((x) => this.placeOf[x]);
+  }
+
+  /** @param {number[]} inputs */
+  apart(inputs) {
+    const found = [...this.byBlock(inputs)].flatMap(([block, some]) =>
+      block ? this.inner[block - 1].apart(this.places(some)).map((place) => this.members[block][place]) : some.slice(0, 2),
+    );
+    return found.sort((x, other) => x - other);
+  }
+
+  /** @param {number[]} first @param {number[]} second */
+  pairSteps(first, second) {
+    const steps = 64 + 2 * (first.length + second.length);
+    const block = this.blockOf[first[0]] || Number(this.cover > 0n);
+    if (!block || (!this.cover && this.blockOf[second[0]] !== block)) return steps;
+    const [mine, theirs] = [first, second].map((inputs) =>
+      this.places(inputs.filter((x) => this.blockOf[x] === block)),
+    );
+    return steps + 2 * this.inner[block - 1].pairSteps(mine, theirs);
+  }
+
+  /** @param {number[]} first @param {number[]} second */
+  loss(first, second) {
+    const worst = new Worst();
+    const others = this.byBlock(second);
+    for (const [block, inputs] of this.byBlock(first))
+      for (const [otherBlock, otherInputs] of others) {
+        const inner = this.inner[block - 1];
+        // Its own output nobody else gives; a block's outputs others give only where they are open and hide.
+        if (!block) worst.look(BigInt(differ(inputs, otherInputs)), 0n);
+        else if (block === otherBlock) {
+          const { n, d } = inner.loss(this.places(inputs), this.places(otherInputs));
+          worst.look(n, d);
+        } else worst.look(largest(inner, this.places(inputs)), this.cover);
+        if (!worst.d) return worst;
+      }
+    return worst;
+  }
+
+  /** Infinite: an open input's own output, or any of block 1 where there is none, rules some other input out. */
+  priorLoss() {
+    return new Worst().look(1n, 0n);
+  }
+}

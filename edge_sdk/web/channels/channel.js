@@ -1,0 +1,216 @@
+/**
+ * What every channel can do (SPEC 5): be weighed, be sampled, be audited.
+ *
+ * Inputs are numbers. An output is a number, or of a unary channel a bigint, whose bits are the word. Weights are
+ * bigints over 2^scale. A prior's weights sum to at most 2^53, so sums of them are exact as numbers.
+ */
+
+import { octets, toBig } from "../codec.js";
+import { ChannelError } from "../errors.js";
+
+/** A worst ratio of weights; a denominator of 0 is infinite. */
+export class Worst {
+  n = 1n;
+  d = 1n;
+
+  /** @param {bigint} n @param {bigint} d @returns {this} */
+  look(n, d) {
+    if (n * this.d > this.n * d) [this.n, this.d] = [n, d];
+    return this;
+  }
+}
+
+/** A conditional law, valid at birth. */
+export class Channel {
+  unary = false;
+  /** How many bits of an output of a unary channel are set; null where it may be any number. @type {number | null} */
+  ones = null;
+  /** Numbers that an audit holds at once (SPEC 6.11). */
+  held = 0;
+  /** How many steps the worst ratio to a prior takes (SPEC 6.11). */
+  priorSteps = 0;
+
+  /**
+   * @param {any[]} wire the wire form @param {number} inputs @param {number} outputs @param {number} scale
+   * @param {number} randomBytes
+   */
+  constructor(wire, inputs, outputs, scale, randomBytes) {
+    this.wire = wire;
+    this.inputs = inputs;
+    this.outputs = outputs;
+    this.scale = scale;
+    this.randomBytes = randomBytes;
+  }
+
+  /** The name of the family on the wire. @returns {string} */
+  get family() {
+    return this.wire[0];
+  }
+
+  /** Bits of one output on the wire. @returns {number} */
+  get outputBits() {
+    return this.unary ? this.inputs : 32 - Math.clz32(this.outputs - 1);
+  }
+
+  /** Whether it has this output. @param {number | bigint} y @returns {boolean} */
+  emits(y) {
+    if (y < 0) return false;
+    if (!this.unary) return y < this.outputs;
+    const bits = BigInt(y).toString(2);
+    return bits.length <= this.inputs && (this.ones === null || bits.replaceAll("0", "").length === this.ones);
+  }
+
+  /**
+   * An output for an input, a function of exactly `randomBytes` random bytes.
+   * @param {number} x @param {Uint8Array} rand
+   * @returns {number | bigint}
+   */
+  draw(x, rand) {
+    if (!(x >= 0 && x < this.inputs && Number.isInteger(x))) throw new RangeError(`an input lies in 0 .. ${this.inputs - 1}`);
+    if (rand.length !== this.randomBytes) throw new RangeError(`one draw takes ${this.randomBytes} random bytes`);
+    return this.sample(x, rand);
+  }
+
+  /** @param {number} _x @param {Uint8Array} _rand @returns {number | bigint} */
+  sample(_x, _rand) {
+    throw new TypeError(this.family);
+  }
+
+  /** 2^scale * Q(y|x). @param {number} _x @param {any} _y @returns {bigint} */
+  weight(_x, _y) {
+    throw new TypeError(this.family);
+  }
+
+  /**
+   * The worst Q(y|x) / Q(y|x') over all y, x of one list, x' of another.
+   * @param {number[]} _first @param {number[]} _second
+   * @returns {Worst}
+   */
+  loss(_first, _second) {
+    throw new TypeError(this.family);
+  }
+
+  /** A few inputs whose worst ratios are those of all of these. @param {number[]} inputs @returns {number[]} */
+  apart(inputs) {
+    return inputs;
+  }
+
+  /** Steps of `loss` (SPEC 6.11). @param {number[]} _first @param {number[]} _second @returns {number} */
+  pairSteps(_first, _second) {
+    return 64;
+  }
+
+  /**
+   * The worst of Q(y|x) / P(y) and P(y) / Q(y|x).
+   * @param {number[]} prior positive weights
+   * @returns {Worst}
+   */
+  priorLoss(prior) {
+    return worstLift(this, prior, Array(this.outputs).keys());
+  }
+}
+
+/**
+ * The worst lift of some outputs, each compared with all inputs.
+ * @param {Channel} channel @param {number[]} prior @param {Iterable<number | bigint>} outputs
+ * @returns {Worst}
+ */
+export function worstLift(channel, prior, outputs) {
+  const total = BigInt(sum(prior));
+  const worst = new Worst();
+  for (const y of outputs) {
+    let [marginal, most, least] = [0n, 0n, 1n << BigInt(channel.scale)];
+    for (let x = 0; x < prior.length; x++) {
+      const weight = channel.weight(x, y);
+      marginal += BigInt(prior[x]) * weight;
+      if (weight > most) most = weight;
+      if (weight < least) least = weight;
+    }
+    worst.look(most * total, marginal).look(marginal, least * total); // 0 / 0 is worse than nothing
+  }
+  return worst;
+}
+
+/**
+ * The worst lift where every output has one weight for some inputs and a smaller one for the others.
+ * @param {bigint} inside @param {bigint} outside
+ * @param {number} total of the prior @param {Iterable<number>} masses for each output, of the inputs with the larger one
+ * @returns {Worst}
+ */
+export function worstOfTwo(inside, outside, total, masses) {
+  let [least, most] = [total, 0];
+  for (const mass of masses) {
+    if (mass > 0 && mass < least) least = mass;
+    if (mass < total && mass > most) most = mass;
+  }
+  const whole = BigInt(total);
+  const marginal = (/** @type {number} */ mass) => outside * whole + (inside - outside) * BigInt(mass);
+  return new Worst().look(inside * whole, marginal(least)).look(marginal(most), outside * whole);
+}
+
+/** The sum of numbers, exactly; Infinity where it is above 2^53. @param {number[]} numbers not negative @returns {number} */
+export const sum = (numbers) =>
+  numbers.reduce((total, number) => (number > 2 ** 53 - total ? Infinity : total + number), 0);
+
+/** The sums of the first 1, 2, ... numbers. @param {bigint[]} numbers @returns {bigint[]} */
+export function cumulative(numbers) {
+  let total = 0n;
+  return numbers.map((number) => (total += number));
+}
+
+/** The first place whose end is above a number. @param {bigint[]} ends not falling @param {bigint} number */
+export function firstAbove(ends, number) {
+  let [low, high] = [0, ends.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ends[middle] > number) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** Whether some input of one list is another than some input of the other. @param {number[]} one @param {number[]} other */
+export const differ = (one, other) => one.some((x) => other.some((y) => x !== y));
+
+export const ONE = 1n << 128n;
+
+/** A weight of 16 bytes. @param {any} value @param {string} what @returns {bigint} */
+export const weightFrom = (value, what) => toBig(octets(value, what, ChannelError, 16));
+
+/** Channels whose inputs each prefer a set of outputs: two weights over 2^128. */
+export class Support extends Channel {
+  /**
+   * @param {any[]} wire @param {number} inputs @param {number} outputs
+   * @param {bigint} having how many outputs an input prefers @param {bigint} lacking how many not
+   * @param {boolean} even whether nothing may be left over
+   */
+  constructor(wire, inputs, outputs, having, lacking, even) {
+    super(wire, inputs, outputs, 128, 16);
+    this.outside = weightFrom(wire.at(-1), "the outside weight");
+    const rest = ONE - lacking * this.outside;
+    this.having = having;
+    this.inside = rest / having;
+    this.remainder = rest - having * this.inside;
+    if (!(this.outside > 0n && this.outside < this.inside))
+      throw new ChannelError("the outside weight is positive and below the inside weight");
+    if (even ? this.remainder : this.remainder > this.inside - this.outside)
+      throw new ChannelError("what the outside weights leave is not shared out as it should be");
+  }
+
+  /** Where a draw lies: [place, true] among the preferred outputs, or [weight beyond them, false]. @param {Uint8Array} rand */
+  placed(rand) {
+    const u = toBig(rand);
+    const beyond = u - this.having * this.inside;
+    return /** @type {[bigint, boolean]} */ (beyond < 0n ? [u / this.inside, true] : [beyond, false]);
+  }
+
+  /** @param {number[]} inputs */
+  apart(inputs) {
+    return inputs.slice(0, 2);
+  }
+
+  /** @param {number[]} first @param {number[]} second */
+  loss(first, second) {
+    return differ(first, second) ? new Worst().look(this.inside, this.outside) : new Worst();
+  }
+}

@@ -1,0 +1,163 @@
+/** Arcs on a circle of cells, in public orders, and what windows of cells cover of them (SPEC 5.9). */
+
+import { bigEndian, concat } from "../codec.js";
+import { ceilDiv } from "../exact.js";
+import { shake128 } from "./shake.js";
+
+export const POINTS = 2n ** 64n;
+
+/**
+ * The arcs in one order.
+ * @typedef {object} Layout
+ * @property {number[]} sequence the inputs with an arc as they follow each other
+ * @property {number[]} ends where their arcs end
+ * @property {Float64Array} starts where the arc of each input begins
+ */
+
+/**
+ * Where the borders between cells cut the arcs of a layout.
+ * @typedef {object} Cuts
+ * @property {Int32Array} cut for border j, the place in the sequence of the arc that it lies in
+ * @property {bigint[]} before 2^64 times the part of that arc before the border, rounded up
+ */
+
+/** Arcs of integer lengths around cells, in one sequence for each order. */
+export class Circle {
+  /** @param {number[]} arcs 0 for an input without one @param {number} cells @param {number} length their sum */
+  constructor(arcs, cells, length) {
+    [this.arcs, this.cells, this.length] = [arcs, cells, length];
+    this.rare = [...arcs.keys()].filter((x) => arcs[x]);
+    /** @type {Map<number, Layout>} */
+    this.layouts = new Map();
+    /** @type {Map<number, Cuts>} */
+    this.cuts = new Map();
+  }
+
+  /** @param {number} order @returns {Layout} */
+  layout(order) {
+    let found = this.layouts.get(order);
+    if (!found) {
+      const { rare, arcs } = this;
+      const keys = new DataView(shake128(concat("halftruth windows order", bigEndian(order, 4)), 8 * rare.length).slice().buffer);
+      const high = Float64Array.from(rare, (_, i) => keys.getUint32(8 * i));
+      const places = Int32Array.from(rare.keys());
+      places.sort((i, j) => high[i] - high[j] || keys.getUint32(8 * i + 4) - keys.getUint32(8 * j + 4) || i - j);
+      const sequence = Array.from(places, (i) => rare[i]);
+      const starts = new Float64Array(arcs.length);
+      let end = 0;
+      const ends = sequence.map((x) => (end = (starts[x] = end) + arcs[x]));
+      this.layouts.set(order, (found = { sequence, ends, starts }));
+    }
+    return found;
+  }
+
+  /** The whole part of where each border lies. @returns {number[]} */
+  get borders() {
+    const [length, cells] = [BigInt(this.length), BigInt(this.cells)];
+    return (this.known ??= Array.from({ length: this.cells }, (_, j) => Number((BigInt(j) * length) / cells)));
+  }
+
+  /** @param {number} order @returns {Cuts} */
+  cutsOf(order) {
+    let found = this.cuts.get(order);
+    if (!found) {
+      const { sequence, ends, starts } = this.layout(order);
+      const { borders } = this;
+      const [length, cells] = [BigInt(this.length), BigInt(this.cells)];
+      const cut = new Int32Array(this.cells);
+      let place = 0;
+      const before = borders.map((border, j) => {
+        while (ends[place] <= border) place++;
+        cut[j] = place;
+        const x = sequence[place];
+        return ceilDiv((BigInt(j) * length - cells * BigInt(starts[x])) << 64n, cells * BigInt(this.arcs[x]));
+      });
+      this.cuts.set(order, (found = { cut, before }));
+    }
+    return found;
+  }
+
+  /** The cell of a point of the arc of x; 0 without an arc. @param {number} order @param {number} x @param {bigint} point */
+  cell(order, x, point) {
+    if (!this.arcs[x]) return 0;
+    const place = BigInt(this.cells) * ((BigInt(this.layout(order).starts[x]) << 64n) + point * BigInt(this.arcs[x]));
+    return Number(place / (BigInt(this.length) << 64n));
+  }
+
+  /** How many points of the arc of x lie before a border. @param {number} order @param {number} x @param {number} border */
+  pointsBefore(order, x, border) {
+    const start = BigInt(this.layout(order).starts[x]);
+    const distance = BigInt(border) * BigInt(this.length) - BigInt(this.cells) * start;
+    if (distance <= 0n) return 0n;
+    const points = ceilDiv(distance << 64n, BigInt(this.cells) * BigInt(this.arcs[x]));
+    return points < POINTS ? points : POINTS;
+  }
+
+  /** How many lie in the span of cells from a window. @param {number} order @param {number} x @param {number} window @param {number} span */
+  covered(order, x, window, span) {
+    const end = window + span;
+    const until = this.pointsBefore(order, x, Math.min(end, this.cells)) - this.pointsBefore(order, x, window);
+    return until + (end > this.cells ? this.pointsBefore(order, x, end - this.cells) : 0n);
+  }
+
+  /** 2^64 times the prior's weight before each border, twice round. @param {number} order @param {number[]} prior */
+  masses(order, prior) {
+    const { sequence } = this.layout(order);
+    const { cut, before } = this.cutsOf(order);
+    let total = 0;
+    const sums = sequence.map((x) => (total += prior[x]) - prior[x]);
+    const once = before.map((part, j) => (BigInt(sums[cut[j]]) << 64n) + BigInt(prior[sequence[cut[j]]]) * part);
+    const whole = BigInt(total) << 64n;
+    return [...once, ...once.map((mass) => whole + mass), 2n * whole];
+  }
+}
+
+/** What windows from each border cover of the arcs of a set of inputs. */
+export class Reach {
+  /** @param {Circle} circle @param {number} order @param {Set<number> | null} members null for all */
+  constructor(circle, order, members) {
+    const { sequence, ends } = circle.layout(order);
+    const { cut, before } = circle.cutsOf(order);
+    const { borders, cells } = circle;
+    [this.cells, this.cut, this.before] = [cells, cut, before];
+    const holds = (/** @type {number} */ place) => members === null || members.has(sequence[place]);
+    this.inside = Array.from(cut, holds);
+    const chosen = Array.from(ends.keys()).filter(holds);
+    this.size = chosen.length;
+    this.widest = 0;
+    // The first border at or after the end of each arc of the set; beyond the last arc, the first one once more.
+    let border = 0;
+    const reached = chosen.map((place) => {
+      while (border < cells && borders[border] < ends[place]) border++;
+      return border;
+    });
+    reached.push(reached[0] + cells);
+    let at = 0;
+    /** The least span with which a window from each border covers a whole arc of the set. */
+    this.needs = new Int32Array(cells);
+    for (let j = 0; j < cells && this.size; j++) {
+      const from = cut[j] + Number(before[j] > 0n);
+      while (at < chosen.length && chosen[at] < from) at++;
+      this.needs[j] = reached[at] - j;
+      if (this.needs[j] > this.widest) this.widest = this.needs[j];
+    }
+  }
+
+  /** For the window from each border the largest part it covers of an arc, over 2^64. @param {number} span @returns {bigint[]} */
+  coverage(span) {
+    return Array.from({ length: this.cells }, (_, j) => (this.needs[j] <= span ? POINTS : this.ofTheCut(j, j + span)));
+  }
+
+  /** The same where no whole arc is covered. @param {number} window @param {number} end */
+  ofTheCut(window, end) {
+    const last = end % this.cells;
+    const [here, there] = [this.cut[window], this.cut[last]];
+    if (here === there) {
+      const part = this.before[last] - this.before[window] + (end >= this.cells ? POINTS : 0n);
+      return this.inside[window] ? part : 0n;
+    }
+    const first = this.inside[window] ? POINTS - this.before[window] : 0n;
+    const second = this.inside[last] ? this.before[last] : 0n;
+    return first > second ? first : second;
+  }
+}

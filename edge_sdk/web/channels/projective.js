@@ -1,0 +1,146 @@
+/** Projective geometry response (SPEC 5.4): all arithmetic on coordinates is modulo the order q of the field. */
+
+import { array, integer } from "../codec.js";
+import { ChannelError } from "../errors.js";
+import { MAX_VALUES } from "../runs.js";
+import { Support, sum, worstOfTwo } from "./channel.js";
+
+export class Projective extends Support {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "a projective channel", ChannelError, 5);
+    const k = integer(parts[1], "a channel's number of inputs", ChannelError, 2, MAX_VALUES);
+    const q = integer(parts[2], "the order of a field", ChannelError, 2, MAX_VALUES - 1);
+    for (let divisor = 2; divisor * divisor <= q; divisor++)
+      if (q % divisor === 0) throw new ChannelError("the order of a field is a prime");
+    const t = integer(parts[3], "the number of coordinates", ChannelError, 2, 24);
+    /** firsts[f] is the number of the first point with f coordinates after its first that is not 0. */
+    const [powers, firsts] = [[1], [0]];
+    for (let f = 0; f < t; f++) {
+      firsts.push(firsts[f] + powers[f]);
+      powers.push(powers[f] * q);
+    }
+    const [support, points] = firsts.slice(-2);
+    if (!(k <= points && points <= 2 ** 24)) throw new ChannelError(`${k} inputs need as many points, at most 2^24`);
+    super(wire, k, points, BigInt(support), BigInt(points - support), true);
+    [this.q, this.t, this.powers, this.firsts] = [q, t, powers, firsts];
+    let told = 0;
+    for (const [f, used] of this.used()) told += used * firsts[f];
+    this.priorSteps = Math.floor((3 * told) / 4) + 4 * points * this.used().length;
+  }
+
+  /** [f, how many inputs have f coordinates after their first that is not 0]. @returns {[number, number][]} */
+  used() {
+    const used = this.powers.slice(0, this.t).map((power, f) => [f, Math.min(power, this.inputs - this.firsts[f])]);
+    return /** @type {[number, number][]} */ (used.filter(([, count]) => count > 0));
+  }
+
+  /** The last digits in base q, the most significant first. @param {number} number @param {number} length */
+  digits(number, length) {
+    const found = Array(length);
+    for (let place = length - 1; place >= 0; place--) {
+      found[place] = number % this.q;
+      number = Math.floor(number / this.q);
+    }
+    return found;
+  }
+
+  /** A canonical vector by its number. @param {number} point @param {number} length @returns {number[]} */
+  canonical(point, length) {
+    let free = length - 1;
+    while (this.firsts[free] > point) free--;
+    return this.digits(this.powers[free] + point - this.firsts[free], length);
+  }
+
+  /** The point of a vector that is not all 0. @param {number[]} vector @returns {number} */
+  point(vector) {
+    let [factor, power, exponent] = [1, vector.find((coordinate) => coordinate) ?? 1, this.q - 2];
+    for (; exponent > 0; exponent = Math.floor(exponent / 2)) {
+      if (exponent % 2) factor = (factor * power) % this.q; // the inverse of the first that is not 0 (Fermat)
+      power = (power * power) % this.q;
+    }
+    const number = vector.reduce((before, one) => before * this.q + ((one * factor) % this.q), 0);
+    const free = this.powers.findLastIndex((least) => least <= number);
+    return number - this.powers[free] + this.firsts[free];
+  }
+
+  /** @param {number[]} one @param {number[]} other @returns {number} */
+  product(one, other) {
+    return one.reduce((total, coordinate, place) => (total + coordinate * other[place]) % this.q, 0);
+  }
+
+  /** @param {number} x @param {number} y */
+  weight(x, y) {
+    return this.product(this.canonical(x, this.t), this.canonical(y, this.t)) ? this.outside : this.inside;
+  }
+
+  /** @param {number} x @param {Uint8Array} rand */
+  sample(x, rand) {
+    const [place, near] = this.placed(rand);
+    const own = this.canonical(x, this.t);
+    const pivot = own.indexOf(1);
+    const y = near
+      ? this.canonical(Number(place), this.t - 1)
+      : this.digits(Number(place / this.outside), this.t - 1);
+    y.splice(pivot, 0, 0);
+    y[pivot] = (Number(!near) + this.q - this.product(own, y)) % this.q;
+    return this.point(y);
+  }
+
+  pairSteps() {
+    return 128;
+  }
+
+  /**
+   * For each output the mass of the inputs orthogonal to it. An input with f coordinates after its leading 1 looks at
+   * the last f + 1 of an output: d + <rest, low> = 0. So a table over (d, low) serves all outputs.
+   * @param {number[]} prior
+   * @returns {Float64Array}
+   */
+  masses(prior) {
+    const found = new Float64Array(this.outputs);
+    for (const [free, used] of this.used()) {
+      const table = this.told(free, prior.slice(this.firsts[free], this.firsts[free] + used));
+      for (let length = 0; length < this.t; length++) {
+        const [start, count] = [this.firsts[length], this.powers[length]];
+        // Outputs with as many coordinates after their first, or fewer, are numbers of the table; longer ones repeat it.
+        const shift = length <= free ? count : 0;
+        for (let i = 0; i < count; i++) found[start + i] += table[(i + shift) % table.length];
+      }
+    }
+    return found;
+  }
+
+  /** [number of (d, low)]: the mass of the inputs (1, rest) with d + <rest, low> = 0. @param {number} free @param {number[]} law */
+  told(free, law) {
+    const { q } = this;
+    const size = this.powers[free];
+    const table = new Float64Array(size * q);
+    table[0] = sum(law); // low = 0 and d = 0; with d alone, no input
+    for (let place = 0; place < this.firsts[free]; place++) {
+      const low = this.canonical(place, free);
+      let products = [0];
+      low.forEach((coordinate, digit) => {
+        const most = Math.ceil(law.length / this.powers[free - digit - 1]);
+        const next = [];
+        for (const product of products)
+          for (let value = 0; value < q && next.length < most; value++) next.push((product + coordinate * value) % q);
+        products = next;
+      });
+      const sums = new Float64Array(q);
+      for (let i = 0; i < law.length; i++) sums[products[i]] += law[i];
+      for (let factor = 1; factor < q; factor++) {
+        // (d, low) times any factor that is not 0 is told by the same inputs.
+        const number = low.reduce((before, one) => before * q + ((factor * one) % q), 0);
+        for (let product = 0; product < q; product++)
+          table[((q - ((factor * product) % q)) % q) * size + number] = sums[product];
+      }
+    }
+    return table;
+  }
+
+  /** @param {number[]} prior */
+  priorLoss(prior) {
+    return worstOfTwo(this.inside, this.outside, sum(prior), this.masses(prior));
+  }
+}

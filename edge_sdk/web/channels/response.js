@@ -1,0 +1,78 @@
+/** Randomised response (SPEC 5.2): Q(y|x) = cover[y] + truth [y = x]. */
+
+import { array, big, integer, toBig } from "../codec.js";
+import { ChannelError } from "../errors.js";
+import { MAX_VALUES } from "../runs.js";
+import { Channel, Worst, cumulative, firstAbove } from "./channel.js";
+
+export class Response extends Channel {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "a response channel", ChannelError, 3);
+    const k = integer(parts[1], "a channel's number of inputs", ChannelError, 2, MAX_VALUES);
+    super(wire, k, k, 64, 8);
+    const cover = array(parts[2], "the cover", ChannelError).map((c) => big(c, "a cover weight", ChannelError));
+    if (cover.length !== 1 && cover.length !== k) throw new ChannelError(`a cover has one weight or ${k}`);
+    if (cover.length > 1 && cover.every((c) => c === cover[0]))
+      throw new ChannelError("a cover of equal weights is written as a single one");
+    this.even = cover.length === 1;
+    this.cover = cover;
+    this.ends = cumulative(cover);
+    this.covered = this.even ? cover[0] * BigInt(k) : this.ends[k - 1];
+    this.truth = 2n ** 64n - this.covered;
+    if (this.truth < 0n) throw new ChannelError("cover weights sum to at most 2^64");
+    this.priorSteps = 16 * k;
+  }
+
+  /** @param {number} y @returns {bigint} */
+  coverOf(y) {
+    return this.cover[this.even ? 0 : y];
+  }
+
+  /** @param {number} x @param {number} y */
+  weight(x, y) {
+    return this.coverOf(y) + (x === y ? this.truth : 0n);
+  }
+
+  /** @param {number} x @param {Uint8Array} rand */
+  sample(x, rand) {
+    const u = toBig(rand);
+    if (u >= this.covered) return x;
+    return this.even ? Number(u / this.cover[0]) : firstAbove(this.ends, u);
+  }
+
+  /** @param {number[]} inputs */
+  apart(inputs) {
+    if (this.even) return inputs.slice(0, 2);
+    /** @type {number[]} */
+    let least = []; // the two of least cover, the first where they are equal
+    for (const x of inputs) {
+      const place = least.findIndex((other) => this.cover[x] < this.cover[other]);
+      least.splice(place < 0 ? least.length : place, 0, x);
+      least = least.slice(0, 2);
+    }
+    return least.sort((one, other) => one - other);
+  }
+
+  /** @param {number[]} first @param {number[]} second */
+  loss(first, second) {
+    // Only y = x, given by another x', has a ratio above 1; the least cover is worst.
+    const worst = new Worst();
+    const lone = second.every((x) => x === second[0]) ? second[0] : -1;
+    for (const x of first) if (x !== lone) worst.look(this.coverOf(x) + this.truth, this.coverOf(x));
+    return worst;
+  }
+
+  /** @param {(number | bigint)[]} prior weights of any size */
+  priorLoss(prior) {
+    const weights = prior.map(BigInt);
+    const total = weights.reduce((one, other) => one + other);
+    const worst = new Worst();
+    weights.forEach((p, y) => {
+      const cover = this.coverOf(y);
+      const marginal = cover * total + p * this.truth;
+      worst.look((cover + this.truth) * total, marginal).look(marginal, cover * total);
+    });
+    return worst;
+  }
+}

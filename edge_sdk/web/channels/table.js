@@ -1,0 +1,50 @@
+/** An explicit channel, cell by cell (SPEC 5.1). */
+
+import { array, big, toBig } from "../codec.js";
+import { ChannelError } from "../errors.js";
+import { Channel, Worst, cumulative, firstAbove } from "./channel.js";
+
+export class Table extends Channel {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const rows = array(array(wire, "a table channel", ChannelError, 2)[1], "a table", ChannelError).map((row) =>
+      array(row, "a table's row", ChannelError).map((cell) => big(cell, "a weight", ChannelError, 0, 2n ** 62n)),
+    );
+    const outputs = rows[0]?.length ?? 0;
+    if (rows.length < 2 || outputs < 2 || rows.length * outputs > 2 ** 20)
+      throw new ChannelError("a table has at least two inputs and two outputs, and at most 2^20 cells");
+    super(wire, rows.length, outputs, 62, 8);
+    this.rows = rows;
+    for (const row of rows)
+      if (row.length !== outputs || cumulative(row).at(-1) !== 2n ** 62n)
+        throw new ChannelError("the rows of a table are of one length and sum to 2^62");
+    this.priorSteps = this.inputs * outputs;
+  }
+
+  /** @param {number} x @param {number} y */
+  weight(x, y) {
+    return this.rows[x][y];
+  }
+
+  /** @param {number} x @param {Uint8Array} rand */
+  sample(x, rand) {
+    return firstAbove(cumulative(this.rows[x]), toBig(rand) >> 2n);
+  }
+
+  /** @param {number[]} first @param {number[]} second */
+  pairSteps(first, second) {
+    return 64 + this.outputs * (first.length + second.length);
+  }
+
+  /** @param {number[]} first @param {number[]} second */
+  loss(first, second) {
+    const worst = new Worst();
+    for (let y = 0; y < this.outputs; y++) {
+      let [most, least] = [0n, 2n ** 62n];
+      for (const x of first) if (this.rows[x][y] > most) most = this.rows[x][y];
+      for (const x of second) if (this.rows[x][y] < least) least = this.rows[x][y];
+      worst.look(most, least);
+    }
+    return worst;
+  }
+}

@@ -1,0 +1,42 @@
+/** The wave channel: an output near the own number is likelier than any other (SPEC 5.11). */
+
+import { array, integer } from "../codec.js";
+import { ChannelError } from "../errors.js";
+import { MAX_VALUES } from "../runs.js";
+import { Support, sum, worstOfTwo } from "./channel.js";
+
+export class Wave extends Support {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "a wave channel", ChannelError, 4);
+    const k = integer(parts[1], "a channel's number of inputs", ChannelError, 2, MAX_VALUES);
+    const b = integer(parts[2], "the half width of a window", ChannelError, 1, k - 1);
+    super(wire, k, k + 2 * b, BigInt(2 * b + 1), BigInt(k - 1), true);
+    this.span = 2 * b + 1;
+    this.priorSteps = 4 * this.outputs;
+  }
+
+  /** @param {number} x @param {number} y */
+  weight(x, y) {
+    return x <= y && y < x + this.span ? this.inside : this.outside;
+  }
+
+  /** @param {number} x @param {Uint8Array} rand */
+  sample(x, rand) {
+    const [place, near] = this.placed(rand);
+    if (near) return x + Number(place);
+    const j = Number(place / this.outside);
+    return j < x ? j : j + this.span;
+  }
+
+  /** For each output the mass of the inputs near it. @param {number[]} prior @returns {number[]} */
+  masses(prior) {
+    let mass = 0;
+    return Array.from({ length: this.outputs }, (_, y) => (mass += (prior[y] ?? 0) - (prior[y - this.span] ?? 0)));
+  }
+
+  /** @param {number[]} prior */
+  priorLoss(prior) {
+    return worstOfTwo(this.inside, this.outside, sum(prior), this.masses(prior));
+  }
+}

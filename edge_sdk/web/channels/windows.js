@@ -1,0 +1,250 @@
+/** Windows: local information privacy for a domain of any size (SPEC 5.9). */
+
+import { array, big, integer, integers, toBig } from "../codec.js";
+import { ChannelError } from "../errors.js";
+import { MAX_VALUES } from "../runs.js";
+import { Channel, Worst, cumulative, firstAbove, sum } from "./channel.js";
+import { Circle, POINTS, Reach } from "./circle.js";
+
+/** @typedef {{x: number, own: bigint, other: bigint}} Single */
+/** @typedef {{span: number, inside: bigint, outside: bigint, low: bigint, heavy: bigint[]}} Type */
+
+const LOW = -2;
+const RARE = -1;
+
+export class Windows extends Channel {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "a windows channel", ChannelError, 7);
+    const arcs = integers(parts[1], "an arc", ChannelError, 0, 2 ** 53);
+    const cells = integer(parts[2], "the number of cells", ChannelError, 1, 2 ** 24);
+    const orders = integer(parts[3], "the number of orders", ChannelError, 1, 256);
+    const heavies = integers(parts[4], "a heavy input", ChannelError, 0, MAX_VALUES);
+    const weights = (/** @type {any} */ list) =>
+      array(list, "weights", ChannelError).map((weight) => big(weight, "a weight", ChannelError));
+    const flat = weights(parts[5]);
+    if (flat.length % 3) throw new ChannelError("singles are written as an input and two weights each");
+    /** @type {Single[]} */
+    const singles = [];
+    for (let i = 0; i < flat.length; i += 3) singles.push({ x: Number(flat[i]), own: flat[i + 1], other: flat[i + 2] });
+    /** @type {Type[]} */
+    const types = array(parts[6], "the types of windows", ChannelError).map((one) => {
+      const [span, inside, outside, low, ...heavy] = weights(one);
+      if (low === undefined) throw new ChannelError("a type of windows has a span and at least three weights");
+      return { span: Number(span), inside, outside, low, heavy };
+    });
+    const k = arcs.length;
+    const length = sum(arcs);
+    const outputs = singles.length + 1 + types.length * orders * cells;
+    super(wire, k, outputs, 128 + Math.log2(orders), 17);
+    if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel has 2 to ${MAX_VALUES} inputs, not ${k}`);
+    if (length === Infinity) throw new ChannelError("arcs sum to at most 2^53");
+    if (orders & (orders - 1)) throw new ChannelError("the orders are a power of two up to 256");
+    if (outputs < 2 || outputs > 2 ** 24) throw new ChannelError(`a windows channel has 2 to 2^24 outputs, not ${outputs}`);
+    const named = singles.map(({ x }) => x);
+    for (const listed of [heavies, named])
+      if (listed.some((x, i) => i > 0 && x <= listed[i - 1])) throw new ChannelError("inputs are listed in the domain's order");
+    const bare = [...heavies, ...named].sort((one, other) => one - other);
+    const without = [...arcs.keys()].filter((x) => !arcs[x]);
+    if (bare.length !== without.length || bare.some((x, i) => x !== without[i]))
+      throw new ChannelError("the inputs without an arc are the heavy ones and the singles");
+    if (types.length > 0 !== named.length < k) throw new ChannelError("there are types where not every input is a single");
+    if (types.length ? !length : cells !== 1 || orders !== 1)
+      throw new ChannelError("types of windows need an arc, and cells and orders need types");
+    for (const { span, inside, outside, heavy } of types) {
+      if (heavy.length !== heavies.length) throw new ChannelError("a type has a weight for each heavy input");
+      if (span > cells || inside < outside || (span % cells === 0 && inside !== outside))
+        throw new ChannelError("a window spans 0 to all cells, inside is not the lesser, and equal where it spans none or all");
+    }
+    if (singles.some(({ own, other }) => other > own))
+      throw new ChannelError("a single's output is for its own input at least as probable as for every other");
+    [this.arcs, this.cells, this.orders, this.heavies, this.singles, this.types] = [arcs, cells, orders, heavies, singles, types];
+    this.circle = new Circle(arcs, cells, length);
+    this.placeOf = new Map(heavies.map((x, place) => [x, place]));
+    this.singleOf = new Map(singles.map(({ x }, y) => [x, y]));
+    this.others = cumulative(singles.map(({ other }) => other));
+    /** Where the types end, by kind of input. @type {Map<number, bigint[]>} */
+    this.ends = new Map();
+    for (const kind of [RARE, LOW, ...heavies.keys()]) {
+      const taken = types.map((type) => {
+        const [inside, outside] = this.pairOf(type, kind);
+        return BigInt(type.span) * inside + BigInt(cells - type.span) * outside;
+      });
+      this.ends.set(kind, cumulative(taken));
+    }
+    const least = [RARE, ...heavies.keys()].map((kind) => this.restOf(kind));
+    if ([...least, ...singles.map(({ own, other }) => this.restOf(LOW) - own + other)].some((rest) => rest < 0n))
+      throw new ChannelError("the weights of an input sum to at most 2^64");
+    const beside = 2 * k + 8 * singles.length;
+    const wide = length && 2 * Number((BigInt(most(arcs)) * BigInt(cells) + BigInt(length) - 1n) / BigInt(length)) + 1;
+    const halves = sum(types.map(({ span }) => (wide <= span && span <= cells - wide ? 1 : 4)));
+    const kinds = (heavies.length + singles.length + 8) * types.length;
+    const rare = this.circle.rare.length;
+    this.priorSteps = beside + (types.length && orders * (rare + kinds + Math.floor((cells * (8 + halves)) / 2)));
+    this.held = types.length && orders * (cells + rare);
+  }
+
+  /** The weights of a window that covers an input of a kind, and of one that does not. @param {Type} type @param {number} kind */
+  pairOf(type, kind) {
+    if (kind === RARE) return [type.inside, type.outside];
+    const flat = kind === LOW ? type.low : type.heavy[kind];
+    return [flat, flat];
+  }
+
+  /** @param {number} x */
+  kindOf(x) {
+    return this.arcs[x] ? RARE : (this.placeOf.get(x) ?? LOW);
+  }
+
+  /** @param {number} kind @returns {bigint[]} */
+  endsOf(kind) {
+    return this.ends.get(kind) ?? [];
+  }
+
+  /** The weight over 2^64 of the rest; of singles before their bonus. @param {number} kind */
+  restOf(kind) {
+    return POINTS - (this.endsOf(kind).at(-1) ?? 0n) - (this.others.at(-1) ?? 0n);
+  }
+
+  /** What a single has more on its own output than others. @param {number} x @returns {bigint} */
+  bonus(x) {
+    const { own, other } = this.singles[this.singleOf.get(x) ?? -1] ?? { own: 0n, other: 0n };
+    return own - other;
+  }
+
+  /** @param {number} x */
+  rest(x) {
+    return this.restOf(this.kindOf(x)) - this.bonus(x);
+  }
+
+  /** @param {number} x @param {number} y */
+  weight(x, y) {
+    const lift = BigInt(this.scale - 64);
+    const single = this.singles[y];
+    if (single) return (single.x === x ? single.own : single.other) << lift;
+    if (y === this.singles.length) return this.rest(x) << lift;
+    const place = y - this.singles.length - 1;
+    const [window, row] = [place % this.cells, Math.floor(place / this.cells)];
+    const type = this.types[Math.floor(row / this.orders)];
+    const kind = this.kindOf(x);
+    const [inside, outside] = this.pairOf(type, kind);
+    const points = kind === RARE ? this.circle.covered(row % this.orders, x, window, type.span) : 0n;
+    return (outside << 64n) + (inside - outside) * points;
+  }
+
+  /** @param {number} x @param {Uint8Array} rand */
+  sample(x, rand) {
+    const d = toBig(rand.subarray(0, 8));
+    const r = rand[16] % this.orders;
+    const kind = this.kindOf(x);
+    const ends = this.endsOf(kind);
+    const cell = BigInt(this.circle.cell(r, x, toBig(rand.subarray(8, 16))));
+    const t = firstAbove(ends, d);
+    if (t < ends.length) {
+      const [inside, outside] = this.pairOf(this.types[t], kind);
+      const o = d - (ends[t - 1] ?? 0n);
+      const beyond = o - BigInt(this.types[t].span) * inside;
+      const cells = BigInt(this.cells);
+      const j = beyond < 0n ? cell - o / inside : cell + 1n + beyond / outside;
+      return this.singles.length + 1 + (t * this.orders + r) * this.cells + Number(((j % cells) + cells) % cells);
+    }
+    const left = d - (ends.at(-1) ?? 0n) - this.bonus(x);
+    return left < 0n ? (this.singleOf.get(x) ?? 0) : firstAbove(this.others, left);
+  }
+
+  /** @param {number[]} first @param {number[]} second */
+  pairSteps(first, second) {
+    return 64 + first.length + second.length + this.priorSteps;
+  }
+
+  /** A set of inputs by what decides their weights. @param {number[]} inputs */
+  kinds(inputs) {
+    const members = new Set(inputs);
+    const heavies = this.heavies.filter((x) => members.has(x));
+    const named = this.singles.filter(({ x }) => members.has(x)).map(({ x }) => x);
+    const rare = members.size - heavies.length - named.length;
+    const one = inputs.find((x) => this.arcs[x]);
+    return {
+      named: new Set(named),
+      rare: rare === this.circle.rare.length ? null : new Set(inputs.filter((x) => this.arcs[x])),
+      rests: [...heavies, ...named, ...(one === undefined ? [] : [one])].map((x) => this.rest(x)),
+      only: members.size === 1 ? named[0] : undefined,
+      /** Weights over 2^128 of a window for those without an arc. @param {Type} type */
+      flat: (type) =>
+        [...heavies.map((x) => type.heavy[this.placeOf.get(x) ?? 0]), ...(named.length ? [type.low] : [])].map((w) => w << 64n),
+    };
+  }
+
+  /** @param {number[]} first @param {number[]} second */
+  loss(first, second) {
+    const worst = new Worst();
+    const [some, others] = [this.kinds(first), this.kinds(second)];
+    for (const { x, own, other } of this.singles) worst.look(some.named.has(x) ? own : other, others.only === x ? own : other);
+    worst.look(most(some.rests), least(others.rests));
+    for (let order = 0; this.types.length && order < this.orders; order++) {
+      const covers = new Reach(this.circle, order, some.rare);
+      const misses = some.rare === others.rare ? covers : new Reach(this.circle, order, others.rare);
+      for (const type of this.types) {
+        const { span, inside, outside } = type;
+        const [slope, beside] = [inside - outside, this.cells - span];
+        const [full, bare] = [covers.size ? covers.coverage(span) : [], misses.size ? misses.coverage(beside) : []];
+        const [tops, bottoms] = [some.flat(type), others.flat(type)];
+        const alike = covers.widest <= span && misses.widest <= beside; // then every window is as every other
+        for (let j = 0; j < (alike ? 1 : this.cells); j++) {
+          const top = covers.size ? [(outside << 64n) + slope * full[j], ...tops] : tops;
+          const bottom = misses.size ? [(inside << 64n) - slope * bare[(j + span) % this.cells], ...bottoms] : bottoms;
+          worst.look(most(top), least(bottom));
+        }
+      }
+    }
+    return worst;
+  }
+
+  /** @param {number[]} prior */
+  priorLoss(prior) {
+    const worst = new Worst();
+    const total = BigInt(sum(prior));
+    const look = (/** @type {bigint} */ high, /** @type {bigint} */ low, /** @type {bigint} */ marginal) =>
+      worst.look(high * total, marginal).look(marginal, low * total);
+    const mass = (/** @type {number[]} */ inputs) => BigInt(sum(inputs.map((x) => prior[x])));
+    const everything = this.kinds([...this.arcs.keys()]);
+    for (const { x, own, other } of this.singles) look(own, other, other * total + (own - other) * BigInt(prior[x]));
+    const { rare } = this.circle;
+    const rareMass = mass(rare);
+    const named = [...this.heavies, ...this.singleOf.keys()].map((x) => BigInt(prior[x]) * this.rest(x));
+    const restOfAll = named.reduce((one, other) => one + other, rare.length ? this.rest(rare[0]) * rareMass : 0n);
+    look(most(everything.rests), least(everything.rests), restOfAll);
+    const lows = mass([...this.singleOf.keys()]);
+    for (let order = 0; this.types.length && order < this.orders; order++) {
+      const masses = this.circle.masses(order, prior);
+      const reach = new Reach(this.circle, order, null);
+      for (const type of this.types) {
+        const { span, inside, outside } = type;
+        const slope = inside - outside;
+        const heavy = this.heavies.reduce((before, x, place) => before + BigInt(prior[x]) * type.heavy[place], 0n);
+        const base = (heavy + type.low * lows + outside * rareMass) << 64n;
+        const [full, bare] = [reach.coverage(span), reach.coverage(this.cells - span)];
+        const flat = everything.flat(type);
+        // Of the windows whose most covered input is covered alike, the least probable one is the worst.
+        const [rarest, likeliest] = [new Map(), new Map()];
+        for (let j = 0; j < this.cells; j++) {
+          const held = masses[j + span] - masses[j];
+          const missed = bare[(j + span) % this.cells];
+          if (!(rarest.get(full[j]) <= held)) rarest.set(full[j], held);
+          if (!(likeliest.get(missed) >= held)) likeliest.set(missed, held);
+        }
+        for (const [covered, held] of rarest)
+          worst.look(most([(outside << 64n) + slope * covered, ...flat]) * total, base + slope * held);
+        for (const [missed, held] of likeliest)
+          worst.look(base + slope * held, least([(inside << 64n) - slope * missed, ...flat]) * total);
+      }
+    }
+    return worst;
+  }
+}
+
+/** @template {number | bigint} N @param {N[]} numbers @returns {N} */
+const most = (numbers) => numbers.reduce((one, other) => (one > other ? one : other));
+
+/** @param {bigint[]} numbers @returns {bigint} */
+const least = (numbers) => numbers.reduce((one, other) => (one < other ? one : other));
