@@ -9,11 +9,13 @@ from aggregator.estimate.robust import robust
 from aggregator.estimate.screen import screen
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
-from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import triples
+from aggregator.families.support import outside_weight
 from protocol.campaign import Campaign
+from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.support import ONE
 from protocol.domain import Values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
@@ -22,7 +24,7 @@ from tests.aggregator.test_estimate_screen import CHANNELS, honest
 
 N = 100_000
 TRIPLES = triples(40, NANONATS)
-GEOMETRY = projective(200, 2 * NANONATS)
+GEOMETRY = ProjectiveGeometry(200, 7, 4, outside_weight(ONE, 57, 343, 2 * NANONATS))
 
 
 def attacked(channel, forged, rng, targets=10):

@@ -134,9 +134,9 @@ def even_within(size, sensitive, part):
 
 
 def orders(sensitive):
-    """Every prime order below 4 s, with as few dimensions as will do; only the least that will do on a line."""
-    primes = [q for q in range(2, 4 * sensitive) if all(q % d for d in range(2, q))]
-    fitting = [(q, next(t for t in range(2, 20) if (q**t - 1) // (q - 1) >= sensitive)) for q in primes]
+    """Every order below 4 s, primes and 4, 8 and 9, with as few dimensions as will do; of lines only the least."""
+    found = [q for q in range(2, 4 * sensitive) if q in {4, 8, 9} or all(q % d for d in range(2, q))]
+    fitting = [(q, next(t for t in range(2, 20) if (q**t - 1) // (q - 1) >= sensitive)) for q in found]
     line = next(q for q, t in fitting if t == 2)
     return [(q, t) for q, t in fitting if t > 2 or q == line]
 
@@ -277,9 +277,9 @@ def test_too_few_bits_end_the_command_with_the_number_needed():
     assert "allow 4" in run("plan", "--values", 16, "--epsilon", 1, "--bits", 3, code=1).output
 
 
-@pytest.mark.parametrize(("answers", "mechanism", "bits"), [(1, "subset", 16), (2, "projective", 6)])
+@pytest.mark.parametrize(("answers", "mechanism", "bits"), [(1, "subset", 16), (2, "projective", 5)])
 def test_bits_count_where_reports_carry_many_outputs(tmp_path, answers, mechanism, bits):
-    """Where a device answers once a period, auto takes the least error within 62 bits, 1 / 1.114 of what few bits cost
+    """Where a device answers once a period, auto takes the least error within 62 bits, 1 / 1.046 of what few bits cost
     for 16 values at 1 nat; a draft with bundles keeps to few bits."""
     draft = tmp_path / "draft.toml"
     draft.write_text(f"""title = "T"
@@ -301,4 +301,4 @@ answers_per_period = {answers}
     [row] = [row for row in plan(read_question(draft), 1000) if row.chosen]
     assert row.mechanism == mechanism
     few = expected_mse(projective(16, NAT))
-    assert expected_mse(subset_selection(16, NAT)) < few / 1.11
+    assert expected_mse(subset_selection(16, NAT)) < few / 1.046

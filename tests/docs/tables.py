@@ -123,11 +123,32 @@ def lip_errors() -> str:
     return grid(["values", "nats", "prior alone", "published", "lip-response", "auto", "bound"], rows)
 
 
+def projective_orders() -> str:
+    """The error of projective response over the least that there is, with primes alone and with all fields."""
+    from aggregator.families.projective.recipe import geometries, projective_error
+    from aggregator.families.sets.recipe import subset_error
+    from protocol.channels.projective.field import is_prime
+
+    shown = (0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5, 4)
+    rows = []
+    for size in (16, 64, 256, 1000, 43_750):
+        cells = []
+        for nats in map(level, shown):
+            least = min(subset_error(size, ones, nats) for ones in range(1, size // 2 + 1))
+            errors = [(projective_error(size, q, t, nats) / least, q) for q, t, _ in geometries(size)]
+            alone, (best, order) = min(one for one in errors if is_prime(one[1])), min(errors)
+            before = "" if is_prime(order) else f"{alone[0]:.3f}, now "
+            cells.append(f"{before}{best:.3f}, q = {order}")
+        rows.append([f"{size:,}", *cells])
+    return grid(["values", *(f"{eps:g} nats" for eps in shown)], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "catalogue": catalogue,
     "choices": choices,
     "lip-errors": lip_errors,
     "levels": levels,
+    "projective-orders": projective_orders,
 }
 
 

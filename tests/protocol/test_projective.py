@@ -13,7 +13,9 @@ from scipy import stats
 from aggregator.families.projective.recipe import projective
 from aggregator.families.support import outside_weight
 from protocol import codec, exact, notions
-from protocol.channels.projective.channel import MAX_POINTS, ProjectiveGeometry, is_prime
+from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.field import field_of, is_prime, orders
+from protocol.channels.projective.geometry import MAX_POINTS
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError, Uncertified
 from tests.protocol.test_channels import ChannelLaws, weights
@@ -33,6 +35,7 @@ SHAPES = [
     (2, 2, 2), (2, 2, 3), (3, 2, 4), (7, 2, 7), (31, 2, 32),
     (2, 3, 4), (2, 3, 7), (2, 4, 8), (2, 4, 15), (2, 5, 17),
     (3, 3, 2), (3, 3, 8), (3, 3, 13), (3, 4, 14), (5, 3, 30), (5, 3, 31), (7, 3, 33),
+    (4, 2, 5), (4, 3, 21), (4, 4, 23), (8, 2, 9), (8, 3, 40), (9, 2, 7), (9, 3, 14),
 ]  # fmt: skip
 LEVELS = [NAT, 10 * NAT, NAT // 10, 2 * NAT]
 GRID = {
@@ -65,14 +68,15 @@ def test_rows_sum_to_one(channel: ProjectiveGeometry) -> None:
 @grid
 def test_points_are_numbered_once(channel: ProjectiveGeometry) -> None:
     """The canonical vectors are all there are, in their own order, and every multiple of one has its number."""
-    vectors = [channel.coordinates(point) for point in range(channel.outputs)]
+    vectors = [channel.geometry.coordinates(point) for point in range(channel.outputs)]
     assert len(set(vectors)) == channel.outputs == (channel.order**channel.dimension - 1) // (channel.order - 1)
     assert all(next(c for c in vector if c) == 1 and max(vector) < channel.order for vector in vectors)
     assert vectors == sorted(vectors)
     draw = random.Random(SEED)
     for point, vector in enumerate(vectors):
         factor = draw.randrange(1, channel.order)
-        assert channel._point([c * factor % channel.order for c in vector]) == point
+        times = channel.geometry.arithmetic.times
+        assert channel.geometry.point([times(c, factor) for c in vector]) == point
 
 
 @grid
@@ -107,23 +111,23 @@ def test_supported_points_in_the_order_of_their_draws(channel: ProjectiveGeometr
     """The enumeration that a prior is compared by is the one that draws name."""
     x = channel.inputs - 1
     drawn = [channel.sample(x, draw_of(place * channel.inside)) for place in range(channel.support)]
-    assert list(channel._supported(x)) == drawn
+    assert list(channel.geometry.supported(x)) == drawn
 
 
 def test_a_row_drawn_by_hand() -> None:
     """q = 3, t = 3, input 5 = (1, 0, 0) + 1 of its free digits: the enumerations of SPEC 5.4, worked on paper."""
     channel = geometry(13, 3, 3, NAT)
-    assert [channel.coordinates(point) for point in (0, 1, 3, 4, 5, 12)] == [
+    assert [channel.geometry.coordinates(point) for point in (0, 1, 3, 4, 5, 12)] == [
         (0, 0, 1), (0, 1, 0), (0, 1, 2), (1, 0, 0), (1, 0, 1), (1, 2, 2)
     ]  # fmt: skip
     # S_5: y_0 = -y_2 and (y_1, y_2) = (0, 1), (1, 0), (1, 1), (1, 2), so y = (2, 0, 1) ~ (1, 0, 2), (0, 1, 0),
     # (2, 1, 1) ~ (1, 2, 2) and (1, 1, 2).
     near = [channel.sample(5, draw_of(place * channel.inside)) for place in range(4)]
-    assert [channel.coordinates(y) for y in near] == [(1, 0, 2), (0, 1, 0), (1, 2, 2), (1, 1, 2)]
+    assert [channel.geometry.coordinates(y) for y in near] == [(1, 0, 2), (0, 1, 0), (1, 2, 2), (1, 1, 2)]
     # Outside: y_0 = 1 - y_2 and (y_1, y_2) counts up in base 3.
     beyond = 4 * channel.inside
     far = [channel.sample(5, draw_of(beyond + place * channel.outside)) for place in (0, 1, 2, 5, 8)]
-    assert [channel.coordinates(y) for y in far] == [(1, 0, 0), (0, 0, 1), (1, 0, 1), (1, 2, 1), (1, 1, 1)]
+    assert [channel.geometry.coordinates(y) for y in far] == [(1, 0, 0), (0, 0, 1), (1, 0, 1), (1, 2, 1), (1, 1, 1)]
 
 
 @grid
@@ -132,9 +136,9 @@ def test_masses_are_those_of_the_preferred_outputs(channel: ProjectiveGeometry) 
     law = [random.Random(SEED).randrange(100) for _ in range(channel.inputs)]
     expected = [0] * channel.outputs
     for x, mass in enumerate(law):
-        for y in channel._supported(x):
+        for y in channel.geometry.supported(x):
             expected[y] += mass
-    assert channel.masses(law) == expected
+    assert channel.geometry.masses(law) == expected
 
 
 @given(st.integers(2, 2**20), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
@@ -187,7 +191,8 @@ HALF = GOOD.outside.to_bytes(16, "big")
         ["projective", 13, 3, 3, HALF, 0],
         ["projective", 13, 3, 3, HALF[1:]],
         ["projective", 13, 3, 3, 5],
-        ["projective", 13, 4, 3, HALF],
+        ["projective", 13, 6, 3, HALF],
+        ["projective", 13, 16, 3, HALF],
         ["projective", 13, 1, 3, HALF],
         ["projective", 13, 0, 3, HALF],
         ["projective", 13, 3, 1, HALF],
@@ -207,6 +212,40 @@ def test_what_is_no_channel_is_refused(value: codec.Value) -> None:
     """Missing and further fields, orders that are no primes, too few or too many points, rows that are not whole."""
     with pytest.raises(ChannelError):
         ProjectiveGeometry.from_wire(value)
+
+
+@pytest.mark.parametrize("order", [2, 3, 5, 4, 8, 9])
+def test_fields_are_fields(order: int) -> None:
+    """Sums and products are commutative, associative and distributive, 0 and 1 are neutral, and every element but 0 has
+    an inverse: exhaustively. The prime field is that of the numbers below the prime."""
+    field, elements = field_of(order), range(order)
+    times = field.times
+
+    def plus(one: int, other: int) -> int:
+        return field.sums([one], [other], 1)[0]
+
+    for a in elements:
+        assert plus(a, 0) == a == times(a, 1)
+        assert sorted(plus(a, b) for b in elements) == list(elements)
+        assert not a or times(a, field.inverse(a)) == 1
+        for b in elements:
+            assert plus(a, b) == plus(b, a)
+            assert times(a, b) == times(b, a)
+            assert plus(field.minus(a, b), b) == a
+            for c in elements:
+                assert plus(a, plus(b, c)) == plus(plus(a, b), c)
+                assert times(a, times(b, c)) == times(times(a, b), c)
+                assert times(a, plus(b, c)) == plus(times(a, b), times(a, c)) == field.dot([a, a], [b, c])
+    prime = next(p for p in (2, 3, 5) if order % p == 0)
+    assert all(times(a, b) == a * b % prime for a in range(prime) for b in range(prime))
+    assert field.sums(elements, elements, 2 * order) == [plus(a, b) for a in elements for b in elements][: 2 * order]
+
+
+def test_orders() -> None:
+    """The orders of fields are the primes, and 4, 8 and 9."""
+    found = orders()
+    assert [next(found) for _ in range(9)] == [2, 3, 4, 5, 7, 8, 9, 11, 13]
+    assert next(orders(9)) == 9
 
 
 def test_primes() -> None:

@@ -71,7 +71,32 @@ def hadamard(k: int, truth: int) -> Law:
     return Law(k, m, 63 + log, 8 + -(-log // 8), lambda x, y: truth if agree(x, y) else 2**64 - truth, sample)
 
 
+def field(q: int) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]:
+    """The sum and the product of two elements."""
+    p, reduced = {4: (2, [1, 1]), 8: (2, [1, 1, 0]), 9: (3, [2, 0])}.get(q, (q, [0]))
+    e = len(reduced)
+
+    def polynomial(number: int) -> list[int]:
+        return [number // p**i % p for i in range(e)]
+
+    def plus(a: int, b: int) -> int:
+        return sum((c + d) % p * p**i for i, (c, d) in enumerate(zip(polynomial(a), polynomial(b), strict=True)))
+
+    def times(a: int, b: int) -> int:
+        found = [0] * (2 * e - 1)
+        for (i, c), (j, d) in product(enumerate(polynomial(a)), enumerate(polynomial(b))):
+            found[i + j] += c * d
+        for high in range(2 * e - 2, e - 1, -1):
+            for i, c in enumerate(reduced):
+                found[high - e + i] += c * found[high]
+        return sum(c % p * p**i for i, c in enumerate(found[:e]))
+
+    return plus, times
+
+
 def projective(k: int, q: int, t: int, outside_bytes: bytes) -> Law:
+    plus, product_of = field(q)
+
     def digits(number: int, length: int) -> tuple[int, ...]:
         return tuple(number // q**place % q for place in reversed(range(length)))
 
@@ -85,7 +110,10 @@ def projective(k: int, q: int, t: int, outside_bytes: bytes) -> Law:
     inside = (2**128 - (len(points) - cs) * outside) // cs
 
     def times(x: Sequence[int], y: Sequence[int]) -> int:
-        return sum(a * b for a, b in zip(x, y, strict=True)) % q
+        total = 0
+        for a, b in zip(x, y, strict=True):
+            total = plus(total, product_of(a, b))
+        return total
 
     def sample(x: int, rand: bytes) -> int:
         own, u = points[x], big(rand)
@@ -95,7 +123,8 @@ def projective(k: int, q: int, t: int, outside_bytes: bytes) -> Law:
         wanted = 0 if near else 1
         y = next(y for c in range(q) if times(own, y := (*others[:p], c, *others[p:])) == wanted)
         lead = next(c for c in y if c)
-        return numbers[tuple(c * pow(lead, -1, q) % q for c in y)]
+        factor = next(f for f in range(q) if product_of(f, lead) == 1)
+        return numbers[tuple(product_of(factor, c) for c in y)]
 
     def weight(x: int, y: int) -> int:
         return outside if times(points[x], points[y]) else inside

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from aggregator.families.blocks.recipe import everywhere, high_low
 from aggregator.families.mechanism import POINTS, Mechanism, Question, Recipe
 from aggregator.families.support import outside_weight, support_error
 from protocol import exact
 from protocol.channels import Channel
-from protocol.channels.projective.channel import MAX_DIMENSION, MAX_ORDER, MAX_POINTS, ProjectiveGeometry, is_prime
+from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.field import orders
+from protocol.channels.projective.geometry import MAX_DIMENSION, MAX_POINTS
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError
 from protocol.notions import HighLow
@@ -30,7 +32,7 @@ def projective_error(size: int, order: int, dimension: int, level: int) -> float
 
     Args:
         size: k.
-        order, dimension: q and t; other than primes are fine here.
+        order, dimension: q and t.
         level: nanonats.
     """
     E = math.exp(exact.nats(level))
@@ -54,7 +56,7 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
     """
     offers = [
         (projective_error(size, order, dimension, level), bits, order, dimension)
-        for order, dimension, bits in _geometries(size)
+        for order, dimension, bits in geometries(size)
         if max_bits is None or bits <= max_bits
     ]
     if not offers:
@@ -74,7 +76,7 @@ def projective_high_low_error(size: int, sensitive: int, part: float, order: int
         size: k.
         sensitive: s, below k.
         part: of the people who hold a sensitive value.
-        order, dimension: q and t; other than primes are fine here.
+        order, dimension: q and t.
         level: nanonats.
     """
     E = math.exp(exact.nats(level))
@@ -105,14 +107,12 @@ def projective_for_high_low(size: int, sensitive: int, level: int, part: float |
         level: nanonats.
         part: of the people who hold a sensitive value, above 0 and below 1; None where it is not known.
     """
-    geometries = list(_geometries(sensitive))
-    losses = [0.0] * len(geometries)
+    shapes = list(geometries(sensitive))
+    losses = [0.0] * len(shapes)
     for assumed in (sensitive / size, *USUAL_PARTS) if part is None else (part,):
-        errors = [projective_high_low_error(size, sensitive, assumed, q, t, level) for q, t, _ in geometries]
+        errors = [projective_high_low_error(size, sensitive, assumed, q, t, level) for q, t, _ in shapes]
         losses = [max(loss, error / min(errors)) for loss, error in zip(losses, errors, strict=True)]
-    return _geometry(
-        sensitive, level, [(loss, bits, q, t) for loss, (q, t, bits) in zip(losses, geometries, strict=True)]
-    )
+    return _geometry(sensitive, level, [(loss, bits, q, t) for loss, (q, t, bits) in zip(losses, shapes, strict=True)])
 
 
 def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) -> ProjectiveGeometry:
@@ -129,15 +129,15 @@ def _sizes(order: int, dimension: int) -> tuple[int, int, int]:
     return shared, support, points
 
 
-def _geometries(size: int) -> Iterator[tuple[int, int, int]]:
+def geometries(size: int) -> Iterator[tuple[int, int, int]]:
     """(q, t, output bits) of every projective space that holds ``size`` points; of the lines, t = 2, the least one.
 
     On a line S_x is a single point, as in randomised response, so more points are only worse.
     """
-    line = next((order for order in range(max(size - 1, 2), MAX_ORDER) if is_prime(order)), None)
+    line = next(orders(max(size - 1, 2)), None)
     if line is not None:
         yield line, 2, line.bit_length()
-    for order in filter(is_prime, range(2, math.isqrt(MAX_POINTS))):  # a plane has more than q^2 points
+    for order in takewhile(lambda order: order**2 < MAX_POINTS, orders()):  # a plane has more than q^2 points
         for dimension in range(3, MAX_DIMENSION + 1):
             points = (order**dimension - 1) // (order - 1)
             if points > MAX_POINTS:

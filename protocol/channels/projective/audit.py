@@ -41,12 +41,12 @@ class ProjectiveStructure(Structure):
         """The outputs that each input prefers."""
         channel = self.channel
         self.require_steps(2 * channel.inputs * channel.support, "its preferred outputs are too many")
-        return [list(channel._supported(x)) for x in range(channel.inputs)]
+        return [list(channel.geometry.supported(x)) for x in range(channel.inputs)]
 
     def _masses(self, law: Sequence[int]) -> list[int]:
         """For each output the mass of the inputs that prefer it."""
         self.require_steps(self.channel.prior_steps, "its outputs are too many")
-        return self.channel.masses(law)
+        return self.channel.geometry.masses(law)
 
     @property
     def lift_steps(self) -> int:

@@ -1,0 +1,194 @@
+"""Sums over orthogonal points of a projective geometry, along one cycle through all points.
+
+The points of PG(t-1, q) lie on one cycle. Powers of a suitable t x t matrix M carry a vector through all K points, and
+a functional likewise, so that
+
+    point j = M^j e,   functional i = e' M^i,   <functional i, point j> = e' M^(i+j) e
+
+depends on i + j alone (Singer 1938). Sums over orthogonal points are thus one cyclic correlation with the set
+{m : e' M^m e = 0}: K log K steps by Fourier transform, in place of k K. Counts are summed exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import count
+
+import numpy as np
+from scipy import fft
+
+from aggregator.families.decoder import Floats, Integers
+from protocol.channels.projective.field import FiniteField, is_prime
+from protocol.channels.projective.geometry import Geometry
+
+BLOCK = 2**14
+"""Vectors of the cycle that are made at a time."""
+
+LIMB = 2**16
+"""Counts too large to be summed exactly at once are summed in digits of this base."""
+
+
+class Cycle:
+    """Sums over the orthogonal points of a geometry whose first points are inputs."""
+
+    def __init__(self, geometry: Geometry, inputs: int) -> None:
+        self._points, self._inputs = geometry.points, inputs
+        vectors = _Vectors(geometry)
+        step = vectors.singer_step()
+        # e is the first unit vector, as a point and as a functional.
+        self._point_at = vectors.orbit(step.T)
+        functional_at = vectors.orbit(step)
+        self._place_of = np.empty(self._points, dtype=np.int64)
+        self._place_of[functional_at] = np.arange(self._points)
+        self._place_of = self._place_of[:inputs].copy()
+        # Points whose first coordinate is 0 have the lowest numbers. Once more around saves wrapping.
+        orthogonal = np.tile(self._point_at < geometry.support, 2)
+        self._length = fft.next_fast_len(2 * self._points, real=True)
+        self._spectrum = fft.rfft(orthogonal.astype(np.float64), self._length)
+        # The most that the sizes of counts may be (as a Euclidean norm) for their sums to round to the exact ones. A
+        # transform of length N errs by at most 7 log2 N units of 2^-53, relative to the norm of what is transformed
+        # (Higham 2002, theorem 24.2); three of them in a row, one constant, by 21 log2 N. 64 leaves room for lengths
+        # that are no powers of two. The set, twice around, has the norm sqrt(2 cs).
+        self._norm = 2**51 / (64 * math.log2(self._length) * math.sqrt(2 * geometry.support))
+
+    def over_outputs(self, w: Floats) -> Floats:
+        """(K,) -> (k,): sum of w[y] over the outputs y orthogonal to each input."""
+        sums: Floats = self._correlate(w[self._point_at])[self._place_of]
+        return sums
+
+    def over_inputs(self, v: Floats) -> Floats:
+        """(k,) -> (K,): sum of v[x] over the inputs x orthogonal to each output."""
+        along = np.zeros(self._points)
+        along[self._place_of] = v
+        sums: Floats = np.empty(self._points)
+        sums[self._point_at] = self._correlate(along)
+        return sums
+
+    def count(self, counts: Integers) -> Integers:
+        """(K,) -> (k,): ``over_outputs`` of integers, exactly."""
+        weights = counts.astype(np.float64)
+        if np.linalg.norm(weights) > self._norm:
+            high, low = np.divmod(counts, LIMB)
+            return LIMB * self.count(high) + self.count(low)
+        return np.rint(self.over_outputs(weights)).astype(np.int64)
+
+    def _correlate(self, along: Floats) -> Floats:
+        """out[i] = sum of along[j] over j with i + j in the set."""
+        spectrum = fft.rfft(along, self._length)
+        np.conjugate(spectrum, out=spectrum)
+        spectrum *= self._spectrum
+        correlation: Floats = fft.irfft(spectrum, self._length)[: self._points]
+        return correlation
+
+
+class _Vectors:
+    """Arithmetic on rows of t elements of the field, as numpy arrays of their numbers."""
+
+    def __init__(self, geometry: Geometry) -> None:
+        self._geometry = geometry
+        self._order, self._dimension = geometry.order, geometry.dimension
+        self._tables = None if is_prime(self._order) else _tables(geometry.arithmetic)
+        self._inverses = _inverses(geometry.arithmetic) if self._tables else _prime_inverses(self._order)
+
+    def product(self, rows: Integers, matrix: Integers) -> Integers:
+        """rows @ matrix over the field."""
+        if self._tables is None:
+            found: Integers = rows @ matrix % self._order
+            return found
+        sums, products = self._tables
+        total = np.zeros_like(rows)
+        for place in range(self._dimension):
+            total = sums[total, products[rows[:, place, np.newaxis], matrix[place]]]
+        return total
+
+    def singer_step(self) -> Integers:
+        """A matrix whose powers carry the first unit vector through all points: the first companion matrix that does.
+
+        They do exactly if M^K is a multiple of 1, and M^(K/r) for no prime r that divides K: a companion matrix has a
+        vector that only such a power leaves in its point. So M multiplies the field of q^t elements by one that
+        generates it up to factors of the field of q, and every vector goes through all points.
+        """
+        q, t, K = self._order, self._dimension, self._geometry.points
+        divisors = list(_prime_divisors(K))
+        for number in count(q + 1):  # below q, M^t is a multiple of 1
+            if number % q == 0:
+                continue  # not invertible
+            step = np.eye(t, k=-1, dtype=np.int64)
+            step[:, -1] = [number // q**place % q for place in range(t)]
+            if _is_scalar(self._power(step, K)) and not any(_is_scalar(self._power(step, K // r)) for r in divisors):
+                return step
+        raise AssertionError("every finite field has a generator")
+
+    def _power(self, matrix: Integers, exponent: int) -> Integers:
+        power = np.eye(len(matrix), dtype=np.int64)
+        while exponent:
+            if exponent & 1:
+                power = self.product(power, matrix)
+            matrix = self.product(matrix, matrix)
+            exponent >>= 1
+        return power
+
+    def orbit(self, step: Integers) -> Integers:
+        """(K,) the numbers of the points that the first unit vector, a row, goes through under ``step``."""
+        K = self._geometry.points
+        rows = np.eye(1, self._dimension, dtype=np.int64)
+        while len(rows) < min(BLOCK, K):
+            rows = np.concatenate([rows, self.product(rows, step)])
+            step = self.product(step, step)
+        numbers = np.empty(K, dtype=np.int64)
+        for start in range(0, K, len(rows)):
+            numbers[start : start + len(rows)] = self._numbers(rows)[: K - start]
+            rows = self.product(rows, step)
+        return numbers
+
+    def _numbers(self, rows: Integers) -> Integers:
+        """The number of the point of each row, as the geometry numbers them."""
+        t, powers, firsts = self._dimension, np.array(self._geometry.powers), np.array(self._geometry.firsts)
+        place = (rows != 0).argmax(axis=1)
+        factor = self._inverses[np.take_along_axis(rows, place[:, np.newaxis], axis=1)]
+        rows = rows * factor % self._order if self._tables is None else self._tables[1][rows, factor]
+        free = t - 1 - place
+        numbers: Integers = rows @ powers[t - 1 :: -1] - powers[free] + firsts[free]
+        return numbers
+
+
+def _tables(field: FiniteField) -> tuple[Integers, Integers]:
+    """(q, q) all sums and all products of a field of few elements."""
+    elements = range(field.order)
+    negatives = [field.minus(0, one) for one in elements]
+    sums = [[field.minus(one, negatives[other]) for other in elements] for one in elements]
+    return np.array(sums), np.array([[field.times(one, other) for other in elements] for one in elements])
+
+
+def _inverses(field: FiniteField) -> Integers:
+    """(q,) 1/a for every a of a field of few elements, 0 aside."""
+    return np.array([0, *map(field.inverse, range(1, field.order))])
+
+
+def _prime_inverses(q: int) -> Integers:
+    """(q,) 1/a modulo q for every a, 0 aside: a^(q-2), by Fermat."""
+    numbers = np.arange(q)
+    power, exponent = np.ones_like(numbers), q - 2
+    while exponent:
+        if exponent & 1:
+            power = power * numbers % q
+        numbers = numbers * numbers % q
+        exponent >>= 1
+    return power
+
+
+def _is_scalar(matrix: Integers) -> bool:
+    return bool((matrix == matrix[0, 0] * np.eye(len(matrix), dtype=np.int64)).all())
+
+
+def _prime_divisors(number: int) -> Iterator[int]:
+    divisor = 2
+    while divisor * divisor <= number:
+        if number % divisor == 0:
+            yield divisor
+            while number % divisor == 0:
+                number //= divisor
+        divisor += 1
+    if number > 1:
+        yield number

@@ -1,0 +1,133 @@
+"""The fields that coordinates of projective geometries are taken from: primes, and 4, 8 and 9 elements (SPEC 5.4).
+
+An element is a number 0 .. q - 1. Of a prime number of elements arithmetic is that of integers modulo q. An element of
+a field of 4, 8 or 9 is a polynomial over its prime field: the digits of its number in base 2 or 3 are its coefficients,
+the last digit the constant. Polynomials are added and multiplied modulo the prime, and reduced by one of them that has
+no factors,
+
+    4: x^2 = x + 1        8: x^3 = x + 1        9: x^2 = 2
+
+so sums and products are exact tables of at most 81 entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+
+from protocol.errors import ChannelError
+
+MAX_ORDER = 2**20
+
+_REDUCED = {4: (2, (1, 1)), 8: (2, (1, 1, 0)), 9: (3, (2, 0))}
+"""For each order that is no prime: the prime, and the coefficients of the power that is reduced, the constant first."""
+
+
+class FiniteField:
+    """Integers modulo a prime number of elements, its order."""
+
+    def __init__(self, order: int) -> None:
+        self.order = order
+
+    def times(self, one: int, other: int) -> int:
+        """The product of two elements."""
+        return one * other % self.order
+
+    def minus(self, one: int, other: int) -> int:
+        """The difference of two elements."""
+        return (one - other) % self.order
+
+    def inverse(self, element: int) -> int:
+        """The element whose product with this one, which is not 0, is 1."""
+        return pow(element, -1, self.order)
+
+    def dot(self, one: Sequence[int], other: Sequence[int]) -> int:
+        """The sum of the products of two vectors of equal length."""
+        return sum(mine * theirs for mine, theirs in zip(one, other, strict=True)) % self.order
+
+    def sums(self, first: Sequence[int], second: Sequence[int], most: int) -> list[int]:
+        """The sum of each element of ``first`` and each of ``second``, the second changing faster; ``most`` of them."""
+        return [(one + other) % self.order for one in first for other in second][:most]
+
+
+class _Extension(FiniteField):
+    """Polynomials over a prime field, by tables of their sums and products."""
+
+    def __init__(self, order: int) -> None:
+        super().__init__(order)
+        prime, reduced = _REDUCED[order]
+        vectors = [_digits(number, prime, len(reduced)) for number in range(order)]
+        self._sums = [[_number(_added(one, other, prime), prime) for other in vectors] for one in vectors]
+        self._products = [
+            [_number(_product(one, other, prime, reduced), prime) for other in vectors] for one in vectors
+        ]
+        self._negatives = [row.index(0) for row in self._sums]
+        self._inverses = [0, *(row.index(1) for row in self._products[1:])]
+
+    def times(self, one: int, other: int) -> int:
+        return self._products[one][other]
+
+    def minus(self, one: int, other: int) -> int:
+        return self._sums[one][self._negatives[other]]
+
+    def inverse(self, element: int) -> int:
+        return self._inverses[element]
+
+    def dot(self, one: Sequence[int], other: Sequence[int]) -> int:
+        total = 0
+        for mine, theirs in zip(one, other, strict=True):
+            total = self._sums[total][self._products[mine][theirs]]
+        return total
+
+    def sums(self, first: Sequence[int], second: Sequence[int], most: int) -> list[int]:
+        return [row[other] for row in map(self._sums.__getitem__, first) for other in second][:most]
+
+
+@lru_cache(maxsize=64)
+def field_of(order: int) -> FiniteField:
+    """Return the field of ``order`` elements.
+
+    Raises:
+        ChannelError: the order is no prime below 2^20, and not 4, 8 or 9.
+    """
+    if order in _REDUCED:
+        return _Extension(order)
+    if not (order < MAX_ORDER and is_prime(order)):
+        raise ChannelError(f"the order of a projective channel's field is a prime below {MAX_ORDER}, or 4, 8 or 9")
+    return FiniteField(order)
+
+
+def orders(least: int = 2) -> Iterator[int]:
+    """The orders of all fields from ``least`` on, increasing."""
+    return (order for order in range(least, MAX_ORDER) if order in _REDUCED or is_prime(order))
+
+
+def is_prime(number: int) -> bool:
+    """Whether ``number`` has no divisor besides 1 and itself, by trying them: for numbers of 20 bits or so."""
+    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+
+
+def _digits(number: int, base: int, length: int) -> tuple[int, ...]:
+    return tuple(number // base**place % base for place in range(length))
+
+
+def _number(digits: Sequence[int], base: int) -> int:
+    return sum(digit * base**place for place, digit in enumerate(digits))
+
+
+def _added(one: Sequence[int], other: Sequence[int], prime: int) -> list[int]:
+    return [(mine + theirs) % prime for mine, theirs in zip(one, other, strict=True)]
+
+
+def _product(one: Sequence[int], other: Sequence[int], prime: int, reduced: Sequence[int]) -> list[int]:
+    """The product of two polynomials by Horner's rule: times x, then the next coefficient of ``one``."""
+    total = [0] * len(reduced)
+    for coefficient in reversed(one):
+        above, total = total[-1], [0, *islice(total, len(reduced) - 1)]
+        total = [
+            (digit + above * power + coefficient * theirs) % prime
+            for digit, power, theirs in zip(total, reduced, other, strict=True)
+        ]
+    return total
