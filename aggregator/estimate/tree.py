@@ -12,7 +12,8 @@ somewhere, so the parent of the coarsest districts has share 1. The variances th
 law. Variances estimated from the same reports would draw large shares down.
 
 The estimates are linear in the reports, so their errors follow from those of the surveys. The consistent shares are
-projected inside each parent, from the coarsest resolution to the finest.
+projected inside each parent, from the coarsest resolution to the finest, and mixed there with an even spread as far as
+the reports say that people are spread evenly: concentration.
 
 Which views form the tree, and what an estimate says besides: resolutions.
 """
@@ -26,6 +27,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from aggregator.estimate.concentration import Children
 from aggregator.families.decoder import Decoder, Floats, Integers
 
 CENTRED = 1e-9
@@ -46,9 +48,11 @@ class Tree:
     Attributes:
         parents: of each resolution, (k_j,) the district of the next coarser one that each district lies in; all 0 for
             the coarsest.
+        answers: of each resolution, (k_j,) the number of answers in each district.
     """
 
     parents: tuple[Integers, ...]
+    answers: tuple[Integers, ...]
 
     @classmethod
     def of(cls, districts: Sequence[Integers]) -> Tree:
@@ -62,7 +66,7 @@ class Tree:
         parents = [np.zeros(int(districts[0].max()) + 1, dtype=np.int64)]
         for coarse, fine in pairwise(districts):
             parents.append(parent_of(coarse, fine))
-        return cls(tuple(parents))
+        return cls(tuple(parents), tuple(np.bincount(each) for each in districts))
 
     @property
     def sizes(self) -> list[int]:
@@ -73,6 +77,16 @@ class Tree:
         """(k_level,) numbers of districts -> their sums in the districts of the next coarser resolution."""
         parents = self.sizes[level - 1] if level else 1
         return np.bincount(self.parents[level], numbers, parents).astype(np.float64)
+
+    def even(self, level: int, above: Floats) -> Floats:
+        """Return the shares of a resolution's districts where people are spread evenly inside each parent.
+
+        Args:
+            above: the shares of the parents.
+        """
+        answers = self.answers[level].astype(np.float64)
+        spread: Floats = (above / self.sums(level, answers))[self.parents[level]] * answers
+        return spread
 
 
 def parent_of(coarse: Integers, fine: Integers) -> Integers:
@@ -113,11 +127,13 @@ class Combined:
         raw: (k_j,) unbiased shares, which sum to those of the parents.
         variances: (k_j,) of ``raw``, as the reports show them.
         weighing: (k_j,) the variance under the reference law of what the district's own subtree says.
+        excess: how many times as large these variances are, in sum, as the reports show them.
     """
 
     raw: Floats
     variances: Floats
     weighing: Floats
+    excess: float
 
     @cached_property
     def se(self) -> Floats:
@@ -270,7 +286,9 @@ def combine(tree: Tree, surveys: Sequence[Survey | None]) -> list[Combined]:
         above = z + g * (above - tree.sums(level, z))[parent]
         outside = g**2 * (a[parent] + u[parent] ** 2 * siblings)
         b = 1 + g * u[parent]
-        found.append(Combined(above, outside + b**2 * variances, passes.weighing[level]))
+        weighing = passes.weighing[level]
+        excess = float(variances.sum() / weighing.sum()) if weighing.any() else 1.0
+        found.append(Combined(above, outside + b**2 * variances, weighing, excess))
         survey, w = surveys[level], passes.own[level]
         survey_error = np.zeros_like(z) if survey is None else survey.variances
     return found
@@ -280,16 +298,23 @@ def consistent(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
     """Return shares that are not negative and add up, from the coarsest resolution to the finest.
 
     Inside each parent the children's shares are those nearest to their estimates among all that sum to the share of
-    the parent: max(est - c v, 0), distances weighed by the variance under the reference law.
+    the parent: max(est - c v, 0), distances weighed by the variance under the reference law. Below the coarsest
+    resolution they are mixed with an even spread, as ``concentration`` says.
 
     Returns:
         of each resolution, (k_j,) shares that sum to one.
     """
     shares: list[Floats] = []
-    above = np.ones(1)
+    above, part = np.ones(1), 1.0
     for level, each in enumerate(combined):
-        above = project_inside(each.raw, each.weighing, tree.parents[level], above)
-        shares.append(above)
+        parent = tree.parents[level]
+        found = project_inside(each.raw, each.weighing, parent, above)
+        if level:
+            variances = each.weighing * each.excess
+            children = Children(each.raw, variances, parent, above, found, tree.even(level, above))
+            found, part = children.mixed(part)
+        shares.append(found)
+        above = found
     return shares
 
 

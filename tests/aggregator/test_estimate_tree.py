@@ -110,19 +110,29 @@ def test_a_number_is_made_of_the_surveys(seed, levels, missing):
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
 def test_consistent_shares_add_up(seed, levels):
-    """Shares are not negative, sum to one, and those of a district's parts sum to its own; each is a projection."""
+    """Shares are not negative, sum to one, and those of a district's parts sum to its own.
+
+    The coarsest are a projection; those below are one part of a projection, the same everywhere, and an even spread.
+    """
     rng = np.random.default_rng(seed)
-    tree, _ = random_tree(rng, levels)
+    tree, districts = random_tree(rng, levels)
     combined = combine(tree, random_surveys(rng, tree))
     above = np.ones(1)
     for level, shares in enumerate(consistent(tree, combined)):
         assert (shares >= 0).all()
         assert np.allclose(tree.sums(level, shares), above, atol=1e-12)
+        projected, even = np.zeros_like(shares), np.zeros_like(shares)
         for parent in np.flatnonzero(above > 1e-9):
             inside = tree.parents[level] == parent
             each = combined[level]
             wanted = project(each.raw[inside] / above[parent], variances=each.weighing[inside])
-            assert np.allclose(shares[inside], wanted * above[parent], atol=1e-7)
+            projected[inside] = wanted * above[parent]
+            answers = np.bincount(districts[level])[inside]
+            even[inside] = answers / answers.sum() * above[parent]
+        u = projected - even
+        part = u @ (shares - even) / (u @ u) if level and u @ u > 1e-12 else 1.0
+        assert -1e-6 <= part <= 1 + 1e-6
+        assert np.allclose(shares, part * projected + (1 - part) * even, atol=1e-6)
         above = shares
 
 
