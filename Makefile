@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: setup demo app check test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
+.PHONY: setup demo app check docs test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
 
 # Made again when what is installed changes; reused otherwise.
 $(READY): pyproject.toml
@@ -29,7 +29,11 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --dist load -m 'not long and not slow' tests/test_architecture.py tests/protocol tests/edge_sdk
 
-test: $(READY)
+# The documentation as a site in build/site, every link and every docstring of the API checked; no network is needed.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+test: docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

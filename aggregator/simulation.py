@@ -221,7 +221,11 @@ def simulate(
     Args:
         periods: consecutive, one at least.
         change: 0 to 1.
-        terms, campaign_id, truth, seed, processes: as of ``population``.
+        terms: as in ``population``.
+        campaign_id: as in ``population``.
+        truth: as in ``population``.
+        seed: as in ``population``.
+        processes: as in ``population``.
     Returns:
         What the devices sent, some devices at a time; ``reports`` of each go to ``ingest``.
     Raises:

@@ -369,7 +369,11 @@ class Study(Holdings):
             above: a value; the share of people above it.
             between: two values; the share of people from one to the other, both included.
             mean: whether to return the mean, of numbers.
-            campaign, period, where, method, confidence: as of ``estimate``.
+            campaign: its id, name or title, as in ``estimate``.
+            period: as in ``estimate``.
+            where: as in ``estimate``.
+            method: as in ``estimate``.
+            confidence: as in ``estimate``.
         Returns:
             Each number with its interval; what was not asked for is empty or None. Its ``as_json()``.
         Raises:

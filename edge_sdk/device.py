@@ -219,7 +219,7 @@ class Device:
         """Where the reports of a joined campaign go, in the order in which they are tried; empty where nobody said.
 
         Raises:
-            UnknownCampaign
+            UnknownCampaign: this device has not joined it.
         """
         campaigns = self.records.campaigns
         return campaigns.addresses(campaigns.require_joined(campaign_id))
@@ -231,7 +231,7 @@ class Device:
 
         Raises:
             AddressRefused: not an address; or the campaign names its own.
-            UnknownCampaign
+            UnknownCampaign: this device has not joined it.
         """
         campaigns, given = self.records.campaigns, address_of(address).text
         with self._store.transaction():
@@ -308,7 +308,7 @@ class Device:
         """The answer that ``text`` spells in a joined campaign.
 
         Raises:
-            NotInDomain
+            NotInDomain: not an answer to the campaign's question.
         """
         return self.campaign(campaign_id).domain.parse(text)
 
@@ -439,7 +439,7 @@ class Device:
         """What would leave and what it could tell; nothing is drawn, charged or kept.
 
         Raises:
-            NotInDomain
+            NotInDomain: not an answer to the campaign's question.
         """
         from edge_sdk.disclosure.preview import preview
 
@@ -484,7 +484,7 @@ class Device:
         with transcripts in which anything was answered cannot be answered again: its transcript is deleted too.
 
         Raises:
-            UnknownCampaign
+            UnknownCampaign: this device has not joined it.
             StoreError: deleted, but old bytes could not be cleared yet.
         """
         records, now = self.records, self._now()

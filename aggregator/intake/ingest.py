@@ -125,7 +125,8 @@ def ingest(
         threads: that verify signatures; as many as there are processors if not given.
         progress: told the number of bytes done since the last time, after each chunk committed.
         piece_bytes: bytes read at a time.
-        chunk_reports, chunk_outputs: how much is committed at a time.
+        chunk_reports: the most reports that are committed at a time.
+        chunk_outputs: the most outputs that are committed at a time.
     Returns:
         How many reports were counted, and how many refused by class; the same files again count nothing.
     Raises:

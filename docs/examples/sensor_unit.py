@@ -3,7 +3,7 @@
     python sensor_unit.py town/load.campaign town/author.pub unit 24
 
 The last word is how many hours it works; it does not wait between them, so that the program ends.
-A unit that only reads a file needs no program: `python -m edge_sdk run unit.toml` (docs/DEVICE.md).
+A unit that only reads a file needs no program: `python -m edge_sdk run unit.toml` (docs/UNIT.md).
 """
 
 import os

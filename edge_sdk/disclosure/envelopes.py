@@ -79,7 +79,7 @@ def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing
     Their bytes, one after another, are what ``outbox.export`` writes of a campaign.
 
     Raises:
-        UnknownCampaign
+        UnknownCampaign: this device has not joined it.
     """
     if campaign_id is not None:
         device.campaign(campaign_id)  # which is joined

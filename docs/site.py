@@ -1,0 +1,55 @@
+"""What the documentation site shows besides the pages of this folder: README, the specification, and the API reference.
+
+MkDocs calls the functions ``on_...`` while it builds; mkdocs.yml names this file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("edge_sdk", "aggregator", "protocol")
+OUTSIDE = {"index.md": "README.md", "protocol/SPEC.md": "protocol/SPEC.md", "protocol/MATH.md": "protocol/MATH.md"}
+"""By its place on the site, a page that lies elsewhere in the repository."""
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
+_PICTURE = re.compile(r"(!\[[^\]]*\]\()docs/")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are not in this folder."""
+    for place, source in OUTSIDE.items():
+        files.append(File.generated(config, place, content=(ROOT / source).read_text(encoding="utf-8")))
+    for package in PACKAGES:
+        files.append(File.generated(config, f"reference/{package}.md", content=reference(package)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Turn links between files of the repository into links of the site; of a file that is not on it the text stays."""
+    place = page.file.src_uri
+    return _LINK.sub(lambda link: _link(*link.groups(default=""), place), _PICTURE.sub(r"\1", markdown))
+
+
+def reference(package: str) -> str:
+    """A page with every name that a package exports, described by its docstring."""
+    module = importlib.import_module(package)
+    about, _, rest = (module.__doc__ or "").partition("\n\n")
+    lines = [f"# {package}", "", about, "", rest]
+    for name in module.__all__:
+        lines += ["", f"## {name}", "", f"::: {module._HOME[name]}.{name}", "    options: {show_root_heading: false}"]
+    return "\n".join(lines)
+
+
+def _link(text: str, target: str, anchor: str, place: str) -> str:
+    """A link of the page at ``place``."""
+    folder = (ROOT / OUTSIDE.get(place, f"docs/{place}")).parent
+    wanted = (folder / target).resolve().relative_to(ROOT).as_posix()
+    inside = next((page for page, source in OUTSIDE.items() if source == wanted), wanted.removeprefix("docs/"))
+    if inside == wanted and wanted not in OUTSIDE:
+        return text
+    return f"[{text}]({'../' * place.count('/')}{inside}{anchor})"
