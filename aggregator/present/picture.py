@@ -14,6 +14,7 @@ from pathlib import Path
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 
 DOTS_PER_INCH = 150
 
@@ -23,8 +24,10 @@ def png(figure: Figure) -> bytes:
     drawn = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
-        FigureCanvasAgg(figure)
-        figure.savefig(drawn, format="png")
+        canvas = FigureCanvasAgg(figure)
+        # Drawn once: savefig draws all of it a first time only to lay it out.
+        canvas.draw()  # type: ignore[no-untyped-call]
+        imsave(drawn, canvas.buffer_rgba(), format="png", dpi=figure.dpi)  # type: ignore[no-untyped-call]
     return drawn.getvalue()
 
 
