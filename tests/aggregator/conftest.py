@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.storage.places import Remote
+from aggregator.storage.places import Remote, below
+from aggregator.study import Study
 from tests.aggregator.object_store import BUCKET, furnished, object_store, speaking_to
 
 
@@ -22,7 +23,17 @@ def bucket(stores, tmp_path):
         yield Remote(BUCKET, f"{tmp_path.name} ü#1")
 
 
+@pytest.fixture(scope="module")
+def objects(stores):
+    """The names and bytes of a study that was made in the bucket."""
+    with speaking_to(stores[0]):
+        made = furnished(Remote(BUCKET, "furnished")).path
+        return {file.place.key.removeprefix(f"{made.key}/"): file.place.read_bytes() for file in below(made)}
+
+
 @pytest.fixture
-def study(bucket):
+def study(bucket, objects):
     """A study in the bucket: ``PLAIN`` with ten devices, one of them revoked, and ``OPEN`` with none."""
-    return furnished(bucket / "study")
+    for name, data in objects.items():
+        (bucket / "study" / name).write_bytes(data)
+    return Study(bucket / "study")

@@ -46,6 +46,7 @@ from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
+from tests.aggregator.forked import dask_processes
 
 AUTHOR = SigningKey(bytes([9]) * 32)
 OPENS, WEEK = 1_800_000_000 - 1_800_000_000 % 86_400, 604_800
@@ -731,8 +732,7 @@ def test_devices_of_a_class_are_counted_from_below():
 @pytest.fixture(scope="module")
 def scheduler():
     """A scheduler with a worker process."""
-    cluster = pytest.importorskip("aggregator.engines.cluster")
-    with cluster.processes(1, security=None, protocol="tcp") as started:
+    with dask_processes(1) as started:
         yield started.scheduler_address.replace("tcp", "dask")
 
 

@@ -47,6 +47,7 @@ from protocol.notions.transcript import TranscriptPrior
 from protocol.views import plain_views
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, enrolment, report
+from tests.aggregator.forked import begun, dask_processes, heard
 from tests.aggregator.test_intake_ingest import FOREIGN, OPEN, PLAIN, mutated, one_of_each, rows
 from tests.aggregator.test_intake_known import offer
 from tests.aggregator.test_views import filled
@@ -58,7 +59,7 @@ PIECE = 6_000
 @pytest.fixture(scope="module")
 def address():
     """A scheduler with two worker processes."""
-    with cluster.processes(2, security=None, protocol="tcp") as started:
+    with dask_processes(2) as started:
         yield started.scheduler_address
 
 
@@ -568,7 +569,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(dask, study, tmp_path):
 def test_a_silent_worker_is_given_up(study, tmp_path):
     """A worker that is stopped, with results that others need: these are computed again; every report counts once. One
     that is stopped at the end is killed with the others."""
-    with cluster.processes(2, silent=3, security=None, protocol="tcp") as started, Client(started) as client, (
+    with dask_processes(2, silent=3) as started, Client(started) as client, (
         client.as_current()
     ):  # fmt: skip
         struck(Cluster(client, piece_bytes=PIECE, round_outputs=150), study, tmp_path, "stop")
@@ -585,7 +586,7 @@ def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
     """Workers that may keep nothing in memory give the same result."""
     file, other = many(study, tmp_path), copied(study, "other")
     tight = {"memory_limit": "2GB", "config": {"distributed.worker.memory.target": 1e-6}}
-    with cluster.processes(1, security=None, protocol="tcp", **tight) as started, Client(started) as client, (
+    with dask_processes(1, **tight) as started, Client(started) as client, (
         client.as_current()
     ):  # fmt: skip
         held = client.submit(bytes, 100_000)
@@ -597,41 +598,32 @@ def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
     assert rows(study) == rows(other)
 
 
-DRIVER = f"""if True:
-    import os, signal, sys
-    from aggregator.engines import cluster
-    from aggregator.storage import tables
-    from aggregator.study import Study
-    address, study, file, moment, die = sys.argv[1:]
-    real = tables.write_deltalake
-    commits = 0
+def drive(address, study, file, moment, die, told):
+    """Ingest as a driver that kills itself before or after one of its commits; tell what was accepted."""
+    real, commits = tables.write_deltalake, 0
+
     def write(*arguments, **options):
-        global commits
+        nonlocal commits
         commits += 1
-        if commits == int(moment) and die == "before":
+        if commits == moment and die == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         real(*arguments, **options)
-        if commits == int(moment) and die == "after":
+        if commits == moment and die == "after":
             os.kill(os.getpid(), signal.SIGKILL)
+
     tables.write_deltalake = write
-    with cluster.connected(address, None) as engine:
-        engine.piece_bytes, engine.round_outputs = {PIECE}, 50
-        print(engine.ingest(Study.open(study), [file], now={NOW}).accepted)
-"""
-
-
-def driver(address, study, file, moment=0, die="never"):
-    """A driver in a process of its own, which kills itself before or after one of its commits."""
-    words = [sys.executable, "-c", DRIVER, address.replace("tcp", "dask"), study.path, file, str(moment), die]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    with cluster.connected(address.replace("tcp", "dask"), None) as engine:
+        engine.piece_bytes, engine.round_outputs = PIECE, 50
+        told.send(engine.ingest(Study.open(study), [file], now=NOW).accepted)
 
 
 @pytest.mark.parametrize("die", [pytest.param("before", marks=pytest.mark.long), "after"])
 def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path, die):
     """kill -9 just before or after the second round's commit: run again, and every report is counted once."""
     file = many(study, tmp_path)
-    with driver(address, study, file, 2, die) as process:
-        assert process.wait(60) == -signal.SIGKILL
+    process, _ = begun(drive, address, study.path, file, 2, die)
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
     before = len(rows(study))
     assert 0 < before < 200
     result = dask.ingest(study, [file], now=NOW)
@@ -642,10 +634,11 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
 def test_two_engines_on_one_study_count_each_report_once(dask, address, study, tmp_path):
     """A local and two Dask drivers ingest the same file at once: together they count every report once."""
     file = many(study, tmp_path)
-    with driver(address, study, file) as process:
-        local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, piece_bytes=PIECE)
-        mine = dask.ingest(study, [file], now=NOW)
-        theirs = int(process.communicate(timeout=60)[0])
+    process, pipe = begun(drive, address, study.path, file, 0, "never")
+    local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, piece_bytes=PIECE)
+    mine = dask.ingest(study, [file], now=NOW)
+    theirs = heard(pipe)
+    process.join(60)
     assert local.accepted + mine.accepted + theirs == len(rows(study)) == 200
     assert study.rejected(PLAIN)["unknown-key"] == 600
 

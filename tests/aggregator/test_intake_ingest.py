@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
-import sys
-import textwrap
 from collections import Counter
 from dataclasses import replace
 
@@ -247,6 +244,7 @@ def test_no_kind_passes_for_another(study):
         Kind.CAMPAIGN: OPEN.terms.encode(),
     }
     study.enrol(enrolment(1, OPEN))
+    passed_off = []
     for signed_as in Kind:
         for sent_as in Kind:
             for body in bodies.values():
@@ -255,8 +253,10 @@ def test_no_kind_passes_for_another(study):
                 sealed = bytearray(envelope.seal(signed_as, device(1, OPEN), body))
                 sealed[2] = sent_as
                 if signed_as is not sent_as:
-                    result = take(study, bytes(sealed))
-                    assert result.accepted == result.keys_added == 0
+                    passed_off.append(bytes(sealed))
+    result = take(study, b"".join(passed_off))
+    assert result.accepted == result.keys_added == 0
+    assert result.read == len(passed_off) > 10
     assert rows(study) == {}
 
 
@@ -547,29 +547,6 @@ def test_many_small_files_are_one_commit(study, tmp_path):
     result = ingest(study, [inbox], now=NOW)
     assert (result.read, result.accepted, result.rejected) == (1000, 10, {"replayed": 990})
     assert tables.snapshot(study.path / "reports").version() == before + 1
-
-
-def test_a_full_disk_is_an_error_and_counts_nothing(study, tmp_path):
-    """When the disk refuses the rows, ingest fails with advice; nothing is counted, and running it again counts all."""
-    file = tmp_path / "batch.htr"
-    file.write_bytes(b"".join(report(number, PLAIN) for number in range(10)))
-    script = textwrap.dedent(f"""
-        import resource, signal
-        from aggregator.intake.ingest import ingest
-        from aggregator.study import Study, StudyError
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        study = Study.open({str(study.path)!r})
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
-        try:
-            ingest(study, [{str(file)!r}], now={NOW})
-        except StudyError as error:
-            print(error)
-    """)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "free space" in done.stdout
-    assert rows(study) == {}
-    assert ingest(study, [file], now=NOW).accepted == 10
 
 
 def test_a_commit_that_keeps_failing_is_an_error(study, monkeypatch):

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
-from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from aggregator.storage import tables
 from aggregator.study import Study
 from tests.aggregator import crowd
 from tests.aggregator.crowd import NOW, campaign, enrolment, report
+from tests.aggregator.forked import PROCESSES, begun, heard
 
 BUCKETS = campaign(4096, answers=3, title="Buckets")
 
@@ -32,7 +31,7 @@ def take(study: Path, file: Path) -> IngestResult:
 
 def take_together(study: Path, files: list[Path]) -> list[IngestResult]:
     """Every file in a process of its own, at the same time."""
-    with get_context("spawn").Pool(len(files)) as pool:
+    with PROCESSES.Pool(len(files)) as pool:
         pool.starmap(time.sleep, [(0,)] * len(files))
         return pool.starmap(take, [(study, file) for file in files], chunksize=1)
 
@@ -76,6 +75,12 @@ def test_processes_with_different_files_lose_nothing(tmp_path):
     assert len(study.registry(signed.id.hex()).ids) == 400
 
 
+def take_slowly(study: Path, file: Path, told: Connection) -> None:
+    """Say so, and ingest in many commits."""
+    told.send("ready")
+    ingest(Study.open(study), [file], now=NOW, threads=1, chunk_reports=50, piece_bytes=6000)
+
+
 def killed_and_repeated(tmp_path: Path, moments: int) -> int:
     """Kill an ingest at so many moments, from its start to its end; a re-run completes what an undisturbed run does.
 
@@ -84,28 +89,20 @@ def killed_and_repeated(tmp_path: Path, moments: int) -> int:
     study = crowd.study(tmp_path / "study", BUCKETS, range(400))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(number, BUCKETS, number) for number in range(400)))
-    script = f"""if True:
-        import sys
-        from aggregator.intake.ingest import ingest
-        from aggregator.study import Study
-        print("ready", flush=True)
-        ingest(Study.open(sys.argv[1]), [sys.argv[2]], now={NOW}, threads=1, chunk_reports=50, piece_bytes=6000)
-    """
     took, interrupted = 0.0, 0
     for moment in range(-1, moments):
         copy = Path(shutil.copytree(study.path, tmp_path / f"copy{moment}"))
-        process = subprocess.Popen([sys.executable, "-c", script, copy, file], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        process.stdout.readline()
+        process, pipe = begun(take_slowly, copy, file)
+        assert heard(pipe) == "ready"
         began = time.perf_counter()
         if moment < 0:  # the first run is not disturbed, and says how long one takes
-            process.wait()
+            process.join()
             took = time.perf_counter() - began
         else:
             time.sleep(took * moment / moments)
-            process.send_signal(signal.SIGKILL)
-            interrupted += process.wait() == -signal.SIGKILL
-        process.stdout.close()
+            process.kill()
+            process.join()
+            interrupted += process.exitcode == -signal.SIGKILL
         before = int(Study.open(copy).tally(BUCKETS).counts.sum())
         result = ingest(Study.open(copy), [file], now=NOW, threads=1)
         assert (result.accepted, result.rejected.get("replayed", 0)) == (400 - before, before)

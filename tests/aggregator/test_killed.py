@@ -19,7 +19,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing import get_context
 from pathlib import Path
 from types import FrameType
 
@@ -35,18 +34,11 @@ from aggregator.storage import tables
 from aggregator.study import Study, StudyError
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, campaign, enrolment, report
+from tests.aggregator.forked import begun, heard
 
 OPEN = campaign(enrolment="open", answers=3, title="Killed")
 OTHER = campaign(title="Another")
 PEOPLE = 40
-
-# Its processes begin as copies of one that has loaded everything, and done nothing. That one does not find this file
-# before Python 3.13, so what takes long to load is named.
-PROCESSES = get_context("forkserver")
-PROCESSES.set_forkserver_preload([
-    "aggregator.cli.desk", "aggregator.cli.estimate", "aggregator.estimate.result", "aggregator.intake.compact",
-    "aggregator.intake.ingest", "aggregator.present.page", "aggregator.receive.inbox", "pytest", __name__,
-])  # fmt: skip
 
 AT_CALL, BEFORE, HALF, UNCOMMITTED, AFTER = "at a call", "before a write", "half a file", "no commit", "after a write"
 
@@ -134,15 +126,13 @@ def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, told: 
 
 def run(work: Callable[[Path], None], path: Path, how: str = "", step: int = -1) -> tuple[int, int] | None:
     """Do it in another process; the calls and writes there were, or None where it was killed."""
-    ours, theirs = PROCESSES.Pipe(duplex=False)
-    process = PROCESSES.Process(target=doomed, args=(work, path, how, step, theirs))
-    process.start()
-    theirs.close()
+    process, ours = begun(doomed, work, path, how, step)
     process.join(120)
     if process.exitcode in (-signal.SIGKILL, -signal.SIGXFSZ):
         return None
     assert process.exitcode == 0
-    return ours.recv()
+    found: tuple[int, int] = heard(ours)
+    return found
 
 
 def spread(total: int, most: int) -> list[int]:
@@ -324,11 +314,8 @@ def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, he
     if condition is obeying:
         for folder in [study, *(one for one in study.rglob("*") if one.is_dir())]:
             folder.chmod(0o555)
-    ours, theirs = PROCESSES.Pipe(duplex=False)
-    process = PROCESSES.Process(target=refused, args=(name, condition, study, theirs))
-    process.start()
-    theirs.close()
-    kind, text = ours.recv()
+    process, ours = begun(refused, name, condition, study)
+    kind, text = heard(ours)
     process.join()
     for folder in [study, *(one for one in study.rglob("*") if one.is_dir())]:
         folder.chmod(0o755)

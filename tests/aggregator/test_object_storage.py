@@ -5,15 +5,11 @@ The store is moto's, on loopback; what Amazon's does beyond that is not tested h
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -27,16 +23,16 @@ from aggregator.intake.rebuild import Sources, rebuild
 from aggregator.intake.verified import Verified
 from aggregator.storage import tables
 from aggregator.storage.places import Remote, below
-from aggregator.storage.tables import REPORTS, Damaged
+from aggregator.storage.tables import REPORTS, Damaged, StudyError
 from aggregator.study import Study
 from tests.aggregator import crowd
 from tests.aggregator.crowd import NOW, report
 from tests.aggregator.fault_proxy import Fault, fault_proxy
-from tests.aggregator.object_store import BUCKET, furnished, speaking_to, uploaded
+from tests.aggregator.forked import begun, dask_processes, heard
+from tests.aggregator.object_store import BUCKET, ENVIRONMENT, furnished, uploaded
 from tests.aggregator.test_engine_dask import messy
 from tests.aggregator.test_intake_ingest import PLAIN, rows
 
-ROOT = Path(__file__).parents[2]
 EIGHTEEN = [report(n % 9, PLAIN, n % 16, period=n // 9) for n in range(18)]
 
 
@@ -160,6 +156,18 @@ def test_writers_at_once_count_each_report_once(bucket, study):
     assert study.rejected(study.campaign("education")) == {"replayed": 18}
 
 
+def persist(environment, path, files, told):
+    """In a process of its own: ingest until it succeeds, and tell what was said before."""
+    os.environ.update(environment)
+    failed, done = [], None
+    while done is None or done.warnings:
+        try:
+            done = ingest(Study.open(path), [files], now=NOW, threads=1, chunk_reports=5)
+        except (StudyError, OSError) as error:
+            failed.append(str(error))
+    told.send(failed)
+
+
 FAULTS = [fault for fault in Fault if fault is not Fault.SLOW]
 
 
@@ -172,67 +180,49 @@ def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucke
     faults = [rng.choice(FAULTS) if rng.random() < 0.3 else Fault.NONE for _ in range(80)]
     upstream = stores[0].removeprefix("http://").split(":")
     with fault_proxy((upstream[0], int(upstream[1])), faults) as proxy:
-        environment = os.environ | {"AWS_ENDPOINT_URL": "http://{}:{}".format(*proxy.address)}
+        environment = ENVIRONMENT | {"AWS_ENDPOINT_URL": "http://{}:{}".format(*proxy.address)}
         # A process of its own, for the engine does not always let this one's proxy speak while it waits for an answer.
-        command = [sys.executable, "-c", STUBBORN, str(study.path), str(files)]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        process, pipe = begun(persist, environment, study.path, files)
+        failed = heard(pipe)
+        process.join()
         assert proxy.met > 5
-    failed = json.loads(done.stdout)
     assert all("\n" not in said and len(said) < 400 for said in failed), failed
     assert len(rows(study)) == 18
 
 
-STUBBORN = f"""
-import json, sys
-from aggregator.intake.ingest import ingest
-from aggregator.storage.tables import StudyError
-from aggregator.study import Study
-path, files = sys.argv[1:]
-failed, done = [], None
-while done is None or done.warnings:
-    try:
-        done = ingest(Study.open(path), [files], now={NOW}, threads=1, chunk_reports=5)
-    except (StudyError, OSError) as error:
-        failed.append(str(error))
-print(json.dumps(failed))
-"""
+def doomed(environment, path, files, when, step, _):
+    """In a process of its own: ingest, and die before or after a commit."""
+    os.environ.update(environment)
+    real, writes = tables.write_deltalake, 0
+
+    def written(*arguments, **options):
+        nonlocal writes
+        here, writes = writes == step, writes + 1
+        if here and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(*arguments, **options)
+        if here:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    tables.write_deltalake = written
+    ingest(Study.open(path), [files], now=NOW, threads=1, chunk_reports=9)
 
 
-def test_an_ingest_killed_at_any_write_is_completed_by_the_next(bucket, study):
+def test_an_ingest_killed_at_any_write_is_completed_by_the_next(stores, bucket, study):
     """kill -9 before and after each commit: what is there is of whole commits, and the next ingest completes it."""
     files = uploaded(bucket / "inbox", EIGHTEEN)
     expected = copied(study, bucket / "undisturbed")
     ingest(expected, [files], now=NOW)
     for when, step in (("after", 0), ("before", 1)):
         made = copied(study, bucket / f"{when} {step}")
-        command = [sys.executable, "-c", DOOMED, str(made.path), str(files), when, str(step)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        process, _ = begun(doomed, ENVIRONMENT | {"AWS_ENDPOINT_URL": stores[0]}, made.path, files, when, step)
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
         half = rows(made)
         assert half.items() <= rows(expected).items()
         assert len(half) == 9 * (step + (when == "after"))
         assert ingest(Study.open(made.path), [files], now=NOW).accepted == 18 - len(half)
         assert rows(made) == rows(expected)
-
-
-DOOMED = f"""
-import os, signal, sys
-from aggregator.storage import tables
-from aggregator.intake.ingest import ingest
-from aggregator.study import Study
-path, files, when, step = sys.argv[1:]
-real, writes = tables.write_deltalake, 0
-def written(*arguments, **options):
-    global writes
-    here, writes = writes == int(step), writes + 1
-    if here and when == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    real(*arguments, **options)
-    if here:
-        os.kill(os.getpid(), signal.SIGKILL)
-tables.write_deltalake = written
-ingest(Study.open(path), [files], now={NOW}, threads=1, chunk_reports=9)
-"""
 
 
 # Keeping it in order.
@@ -293,9 +283,8 @@ def test_workers_must_reach_the_store(bucket, study, stores):
     """Workers that cannot read the bucket are named before anything is done."""
     (bucket / "one.htr").write_bytes(report(0, PLAIN))
     with ExitStack() as stack:
-        stack.enter_context(speaking_to("http://127.0.0.1:9"))
-        started = stack.enter_context(cluster.processes(1, security=None, protocol="tcp"))
-        stack.enter_context(speaking_to(stores[0]))
+        nowhere = ENVIRONMENT | {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
+        started = stack.enter_context(dask_processes(1, env=nowhere))
         dask = stack.enter_context(cluster.connected(started.scheduler_address.replace("tcp", "dask"), None))
         with pytest.raises(EngineError, match="cannot read s3://"):
             dask.ingest(study, [bucket / "one.htr"], now=NOW)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
+import threading
 import time
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,6 +36,7 @@ from protocol.report import Enrolment
 from protocol.views import plain_views
 from tests.aggregator import crowd
 from tests.aggregator.crowd import AUTHOR, NOW, campaign, device, enrolment, report
+from tests.aggregator.forked import PROCESSES, begun, heard
 from tests.aggregator.test_views import filled
 
 PLAIN = campaign()
@@ -301,7 +299,7 @@ BUCKETS = campaign(64, title="Buckets")
 def test_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
     """A process that ingests 16 reports one by one and 2 that compact 4 times: each report counts once."""
     study = crowd.study(tmp_path / "study", BUCKETS, range(16))
-    with get_context("spawn").Pool(3) as pool:
+    with PROCESSES.Pool(3) as pool:
         work = [pool.apply_async(many_compactions, (study.path, 4)) for _ in range(2)]
         work.append(pool.apply_async(many_commits, (study.path, 16)))
         for one in work:
@@ -311,34 +309,33 @@ def test_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
     assert study.tally(BUCKETS).counts.tolist() == [1] * 16 + [0] * 48
 
 
+def compacted(path, told):
+    """Compact, say so, and live on until killed."""
+    told.send("ready")
+    compact(Study.open(path), now=time.time() + 3600, retention=0, alone=True)
+    told.send("done")
+    threading.Event().wait()
+
+
 def killed(study, folder, moments):
     """Kill a compaction at so many moments: the study is as it was, and the next one leaves only what is read.
 
     Returns how many were killed before they ended: on a busy machine perhaps none.
     """
-    script = """if True:
-        import sys, time
-        from aggregator.intake.compact import compact
-        from aggregator.study import Study
-        print("ready", flush=True)
-        compact(Study.open(sys.argv[1]), now=time.time() + 3600, retention=0, alone=True)
-        print("done", flush=True)
-        sys.stdin.read()
-    """
     before, took, interrupted = told(study), 0.0, 0
     for moment in range(-1, moments):
         copy = Path(shutil.copytree(study.path, folder / f"copy{moment}"))
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        with subprocess.Popen([sys.executable, "-c", script, copy], **pipes) as process:
-            process.stdout.readline()
-            began = time.perf_counter()
-            if moment < 0:  # the first run is not disturbed, and says how long one takes
-                process.stdout.readline()
-                took = time.perf_counter() - began
-            else:
-                time.sleep(took * moment / moments)
-            process.send_signal(signal.SIGKILL)
-            interrupted += process.stdout.read() == b""
+        process, pipe = begun(compacted, copy)
+        assert heard(pipe) == "ready"
+        began = time.perf_counter()
+        if moment < 0:  # the first run is not disturbed, and says how long one takes
+            assert heard(pipe) == "done"
+            took = time.perf_counter() - began
+        else:
+            time.sleep(took * moment / moments)
+        process.kill()
+        process.join()
+        interrupted += moment >= 0 and heard(pipe) is None
         assert told(Study.open(copy))[1] == before[1]
         compact(Study.open(copy), now=time.time() + 3600, retention=0, alone=True)
         assert told(Study.open(copy)) == before
