@@ -64,6 +64,10 @@ class Truth:
     def within(self, place: int) -> Truth:
         """The truth of the people of the class at ``place``; of everybody, where no classes are stated.
 
+        Args:
+            place: a class, by its position in the campaign.
+        Returns:
+            The truth of these people.
         Raises:
             SheetError: nobody is of that class.
         """
@@ -75,9 +79,14 @@ class Truth:
         return Truth(tuple(self.answers[group] for group in groups), tuple(self.counts[group] for group in groups))
 
     def shares(self, domain: Domain) -> NDArray[np.float64]:
-        """(k,) the distribution over the domain's inputs.
+        """The distribution over the domain's inputs.
 
         A number that devices round at random counts for the two inputs around it, by its distance from each.
+
+        Args:
+            domain: of the campaign.
+        Returns:
+            (k,) fractions that sum to 1; of items, (k,) shares of people who hold each.
         """
         if isinstance(domain, Items):
             return self._holders(domain)
@@ -108,6 +117,8 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
     Args:
         classes: the names of the campaign's classes.
         most: people, if that is limited.
+    Returns:
+        The number of people by value, and by class if the file has classes.
     Raises:
         SheetError: the header, a value outside the domain, a class the campaign does not have, or a count that is not a
             whole number.

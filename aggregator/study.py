@@ -145,6 +145,10 @@ class Study(Holdings):
     def open(cls, path: str | Place) -> Study:
         """The study in a directory, or under a prefix of a bucket.
 
+        Args:
+            path: a folder, or s3://BUCKET/FOLDER.
+        Returns:
+            The study; it holds no file open.
         Raises:
             StudyError: no such study, or it cannot be read.
             PlaceError: no such place can be.
@@ -158,6 +162,10 @@ class Study(Holdings):
     def create(cls, path: str | Place) -> Study:
         """The study in a directory, or under a prefix of a bucket, made where there is none.
 
+        Args:
+            path: a folder, or s3://BUCKET/FOLDER.
+        Returns:
+            The study; one that is there already is opened.
         Raises:
             StudyError: the place cannot be written, or holds something else.
             PlaceError: no such place can be, or it cannot keep two writers apart.
@@ -185,6 +193,8 @@ class Study(Holdings):
         Args:
             trusted: public keys of authors.
             name: 1 to 100 printable characters, none of them a space.
+        Returns:
+            The campaign as the study keeps it.
         Raises:
             BadData: not a campaign, or by nobody trusted.
             StudyError: another campaign has the name.
@@ -209,6 +219,10 @@ class Study(Holdings):
 
         Reports of periods that begin at or after its time are refused from now on; counted ones stay.
 
+        Args:
+            data: the signed notice.
+        Returns:
+            The campaign as the study keeps it.
         Raises:
             BadData: not a notice, not by the campaign's author, or later than one that is known.
             StudyError: the study has no such campaign.
@@ -235,6 +249,10 @@ class Study(Holdings):
     def enrol(self, data: bytes, *, threads: int | None = None) -> EnrolResult:
         """Register the keys of a batch of enrolments, whoever may enrol by themselves.
 
+        Args:
+            data: enrolments, one envelope after another.
+        Returns:
+            How many keys are new, how many were known, and how many were refused, by reason.
         Raises:
             StudyError: the study cannot be written.
         """
@@ -260,7 +278,14 @@ class Study(Holdings):
         return enrolments.revoke(self, self._named(batches), since)
 
     def counted_under(self, *batches: bytes, since: int = 0) -> int:
-        """The counted outputs, of a period and later ones, under those keys of the batches that are revoked."""
+        """The counted outputs, of a period and later ones, under those keys of the batches that are revoked.
+
+        Args:
+            batches: enrolments, as ``revoke`` takes them.
+            since: the first period that counts.
+        Returns:
+            A number of outputs.
+        """
         total = 0
         for campaign, keys in self._named(batches).items():
             ids = enrolments.revoked_ids(self, campaign, keys)
@@ -288,6 +313,8 @@ class Study(Holdings):
                 independent, and counting them all would understate the error. With transcripts, the reports of a
                 device are drawn anew and all count, as one. Where a device may have several in a period, the tally has
                 them by groups of devices, which its error comes from.
+        Returns:
+            How often each output was counted, and of how many devices.
         """
         return self._counting(campaign).tally(period)
 
@@ -299,17 +326,31 @@ class Study(Holdings):
 
         Args:
             spans: first and last period of each; with transcripts these are one.
+        Returns:
+            One tally for each span, in their order.
         Raises:
             StudyError: a span of several periods, with transcripts.
         """
         return self._counting(campaign).spans(spans)
 
     def periods(self, campaign: SignedCampaign) -> dict[int, int]:
-        """The outputs counted in each period that has any."""
+        """The outputs counted in each period that has any.
+
+        Args:
+            campaign: of this study.
+        Returns:
+            By period, a number of outputs.
+        """
         return periods(self._reports(), campaign.id.hex())
 
     def counts(self, campaign: SignedCampaign) -> Counts:
-        """The counted outputs by period: all reports of all devices, whatever they said in other periods."""
+        """The counted outputs by period: all reports of all devices, whatever they said in other periods.
+
+        Args:
+            campaign: of this study.
+        Returns:
+            By period, how often each output was counted.
+        """
         return self._counting(campaign).counts()
 
     def estimate(
@@ -369,7 +410,7 @@ class Study(Holdings):
             above: a value; the share of people above it.
             between: two values; the share of people from one to the other, both included.
             mean: whether to return the mean, of numbers.
-            campaign: its id, name or title, as in ``estimate``.
+            campaign: as in ``estimate``.
             period: as in ``estimate``.
             where: as in ``estimate``.
             method: as in ``estimate``.
@@ -414,7 +455,13 @@ class Study(Holdings):
         return signed, tally
 
     def status(self, now: int) -> list[CampaignStatus]:
-        """How each campaign stands at ``now`` (UTC seconds), in order of their names."""
+        """How each campaign stands at a time, in order of their names.
+
+        Args:
+            now: UTC seconds.
+        Returns:
+            One status for each campaign.
+        """
         reports = self._reports()
         found = []
         for known in self.campaigns():

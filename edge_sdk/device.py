@@ -78,6 +78,8 @@ class Device:
             budget: the owner's caps. They are kept, and can only be tightened: the lower of two caps holds.
             key_store: keeps the device's secret and the store's checkpoint. None takes the one that the store was made
                 with; for a new store files of its folder, and on Android the Keystore. A keyring is used only if named.
+        Returns:
+            The open device; use it in a ``with`` statement, or close it.
         Raises:
             KeyRefused: a key nobody should trust.
             StoreRestored: the store is an older state or a copy of itself, and what was spent since is not in it.
@@ -118,7 +120,9 @@ class Device:
         ``quarantine-1`` or the next, until something is forgotten; the slots it had used are lost with it, and the
         study refuses what it has seen. No other process may use the folder meanwhile.
 
-        Args: as of ``open``; where a database is damaged or gone, the key store is named as it was when it was made.
+        The arguments are those of ``open``; where a database is damaged or gone, name the key store as at the start.
+        Returns:
+            The open device.
         Raises:
             StoreError: neither database nor checkpoint says what was spent.
         """
@@ -149,6 +153,9 @@ class Device:
         """Add caps; where there is one already, the lower one holds.
 
         A cap below what is reserved already holds at once: nothing more is answered until a campaign is forgotten.
+
+        Args:
+            policy: the caps to add, in nats; rounded down to nanonats.
         """
         if not isinstance(policy, BudgetPolicy):
             raise TypeError(f"caps are a BudgetPolicy, not {type(policy).__name__}")
@@ -176,6 +183,8 @@ class Device:
         Args:
             address: where its study takes reports, https, or http to this very machine. Used only where the signed
                 campaign names no address; without any, its reports stay on the device, or leave in a file.
+        Returns:
+            What the person is told before they agree.
         Raises:
             AddressRefused: ``address`` is malformed; or another one was given before (``set_address`` changes it).
             BadData: at the stage that fails; not signed by an author this session trusts, for one.
@@ -218,6 +227,10 @@ class Device:
     def addresses(self, campaign_id: bytes) -> tuple[str, ...]:
         """Where the reports of a joined campaign go, in the order in which they are tried; empty where nobody said.
 
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+        Returns:
+            Addresses as text; none where nobody named one.
         Raises:
             UnknownCampaign: this device has not joined it.
         """
@@ -229,6 +242,9 @@ class Device:
 
         What waits goes there whole; what was received elsewhere and never acknowledged may come to both.
 
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+            address: https, or http to this very machine.
         Raises:
             AddressRefused: not an address; or the campaign names its own.
             UnknownCampaign: this device has not joined it.
@@ -262,6 +278,8 @@ class Device:
         Args:
             language: of the person, as their system names it: "de", "de_AT". Where the campaign has no such texts, and
                 for None, they are those it was written in.
+        Returns:
+            The terms in that language, with the addresses and the closing notice known now.
         """
         return self._told(self.records.member(campaign_id), language)
 
@@ -281,6 +299,8 @@ class Device:
 
         Args:
             data: the signed notice, as ``download.closing`` has it from a study, or from a file.
+        Returns:
+            The campaign's terms with the earlier end.
         Raises:
             BadData: at the stage that fails: not signed by the campaign's author; or it does not close the campaign
                 earlier than it closes itself, or than a notice that is known.
@@ -301,19 +321,36 @@ class Device:
         return self.terms(campaign_id)
 
     def campaign(self, campaign_id: bytes) -> Campaign:
-        """A joined campaign as it was signed, verified and audited."""
+        """A joined campaign as it was signed, verified and audited.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+        Returns:
+            The campaign; its texts are in the language it was written in.
+        """
         return self.records.campaigns.find(campaign_id).campaign
 
     def parse(self, campaign_id: bytes, text: str) -> Answer:
         """The answer that ``text`` spells in a joined campaign.
 
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+            text: an answer as a person types it or a label of the campaign.
+        Returns:
+            The answer, as ``answer`` and ``preview`` take it.
         Raises:
             NotInDomain: not an answer to the campaign's question.
         """
         return self.campaign(campaign_id).domain.parse(text)
 
     def consented(self, campaign_id: bytes) -> bool:
-        """Whether the person agreed to a joined campaign."""
+        """Whether the person agreed to a joined campaign.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+        Returns:
+            True from consent until the campaign is forgotten.
+        """
         return self.records.consents.find(self.records.campaigns.number(campaign_id)) is not None
 
     def consent(
@@ -365,7 +402,13 @@ class Device:
         return choose(self.records, joined, now, self._urandom, level, history)
 
     def enrolment(self, campaign_id: bytes) -> bytes:
-        """The sealed enrolment of a campaign agreed to, to be handed to the organisation."""
+        """The sealed enrolment of a campaign agreed to, to be handed to the organisation.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+        Returns:
+            One signed envelope.
+        """
         joined = self.records.member(campaign_id)
         if not self.consented(campaign_id):
             raise no_consent(joined)
@@ -384,6 +427,8 @@ class Device:
             reading: which of the period's answers this is, 0 .. answers_per_period - 1; they go forward, and one that
                 was passed over is not gone back to. None is the next one, and in a campaign of one answer a period
                 always reading 0.
+        Returns:
+            The signed report, its place, and what was charged now, in nats.
         Raises:
             NotInDomain: the question does not allow this value. The text does not repeat it. Of a form the value is a
                 mapping from the names of the questions that this device is asked (``Terms.asked_names``) to answers;
@@ -406,6 +451,12 @@ class Device:
 
         The arguments and what is raised are those of ``answer``, but:
 
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+            value: the answer.
+            reading: as in ``answer``.
+        Returns:
+            The reading's place, and what was charged now, in nats.
         Raises:
             CampaignError: a campaign with transcripts, where every report has one output.
             OutboxFull: 4,096 readings wait to be bundled, whatever the value.
@@ -414,7 +465,13 @@ class Device:
         return Collected(given.campaign_id, given.period, given.slot, given.cost_nanonats, given.repeated)
 
     def collected(self, campaign_id: bytes) -> int:
-        """How many readings wait to be bundled."""
+        """How many readings wait to be bundled.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+        Returns:
+            A number of readings, 0 .. 4,096.
+        """
         return self.records.readings.waiting(self.records.campaigns.number(campaign_id))
 
     def bundle(self, campaign_id: bytes) -> int:
@@ -425,6 +482,8 @@ class Device:
         they are depends on which readings were collected, and not on the values. A campaign that closed meanwhile is
         bundled all the same: reports of periods that are over are taken.
 
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
         Returns:
             the number of reports; what the outbox had no room for stays collected.
         Raises:
@@ -438,6 +497,11 @@ class Device:
     def preview(self, campaign_id: bytes, value: Answer | None = None) -> Preview:
         """What would leave and what it could tell; nothing is drawn, charged or kept.
 
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+            value: the answer that the person considers; None describes the question alone.
+        Returns:
+            The bytes, and the most that they could tell; bounds are rounded up.
         Raises:
             NotInDomain: not an answer to the campaign's question.
         """
@@ -449,6 +513,11 @@ class Device:
         """What the reports of all joined campaigns about the same values as this one told together.
 
         For the person alone: it tells how many different values they gave.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+        Returns:
+            By campaign, what its reports told; levels rounded up.
         """
         from edge_sdk.disclosure.preview import exposure
 
@@ -457,6 +526,10 @@ class Device:
     def transcript(self, campaign_id: bytes) -> Transcript:
         """What the reports of this device told in a campaign where each is designed for the earlier ones; public.
 
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+        Returns:
+            The periods of the reports, and the two bounds of what they told, in nanonats.
         Raises:
             CampaignError: the campaign has no transcripts.
         """
@@ -468,6 +541,11 @@ class Device:
         """How many reports were of each value: the person's own history, which never leaves the device.
 
         Where this device's view is of districts, it is of these: more was never kept.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+        Returns:
+            By label, a number of reports; labels without a report are left out.
         """
         joined = self.records.campaigns.find(campaign_id)
         counts = self.records.memo.counts(self.records.campaigns.number(campaign_id))
@@ -483,6 +561,8 @@ class Device:
         slots already used stay used, so joining again neither refills a budget nor answers a period twice. A campaign
         with transcripts in which anything was answered cannot be answered again: its transcript is deleted too.
 
+        Args:
+            campaign_id: of one joined campaign; None forgets all of them.
         Raises:
             UnknownCampaign: this device has not joined it.
             StoreError: deleted, but old bytes could not be cleared yet.
@@ -516,7 +596,11 @@ class Device:
         return set_clock(self.records, self._now())
 
     def doctor(self) -> dict[str, str | int | float]:
-        """What the owner should know about this store, by name."""
+        """What the owner should know about this store, by name.
+
+        Returns:
+            By a short description, what was found; for people to read, and not a contract.
+        """
         folder = self._store.folder
         budget = self.budget
         found: dict[str, str | int | float] = {

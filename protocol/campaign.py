@@ -149,6 +149,8 @@ class Campaign:
 
         Args:
             language: a tag as a system writes it: de, de-AT, de_AT.
+        Returns:
+            The texts; what the translation leaves out is in the campaign's own language.
         """
         own, translated = self.own_texts, {one.language: one for one in self.translations}
         tag = None if language is None else texts.best(language, [*translated, own.language])
@@ -181,7 +183,13 @@ class Campaign:
         return -(-(self.closes - self.opens) // self.period_seconds)
 
     def periods_until(self, closes: int) -> int:
-        """Number of periods that have begun before ``closes``, a time in UTC seconds."""
+        """Number of periods that have begun before a time.
+
+        Args:
+            closes: UTC seconds.
+        Returns:
+            0 .. ``periods``.
+        """
         return min(self.periods, max(0, -(-(closes - self.opens) // self.period_seconds)))
 
     @property
@@ -193,11 +201,24 @@ class Campaign:
         """The number of slots that a report in ``period`` may reach up to.
 
         With transcripts a report's slot is how many reports of the device came before it: at most one a period.
+
+        Args:
+            period: 0 .. ``periods`` - 1.
+        Returns:
+            1 or more.
         """
         return period + 1 if self.transcript else self.answers_per_period
 
     def takes(self, period: int, slot: int, count: int) -> bool:
-        """Whether ``count`` outputs from ``slot`` on are within what a device may send in ``period``."""
+        """Whether ``count`` outputs from ``slot`` on are within what a device may send in ``period``.
+
+        Args:
+            period: of the report.
+            slot: of its first output.
+            count: of its outputs.
+        Returns:
+            Whether all of them are allowed.
+        """
         return count <= self.answers_per_period and slot + count <= self.slots(period)
 
     def draws_of(self, view: int) -> int:
@@ -205,6 +226,11 @@ class Campaign:
 
         A value is drawn for once and its output kept, so there are no more draws than values of the view, nor than
         reports; with transcripts, every report is a fresh draw.
+
+        Args:
+            view: by its position in the campaign.
+        Returns:
+            A number of draws; at least 1.
         """
         if self.transcript:
             return self.periods
@@ -233,6 +259,10 @@ class Campaign:
     def class_of(self, name: str) -> int:
         """The place of the class called ``name``.
 
+        Args:
+            name: of a class.
+        Returns:
+            0 .. number of classes - 1.
         Raises:
             CampaignError: there is none.
         """
@@ -242,12 +272,24 @@ class Campaign:
         return self.classes.index(name)
 
     def input_of(self, x: int, place: int, view: int = 0) -> int:
-        """The input of a view's channel for value ``x`` of a member of class ``place``; without classes, that is 0."""
+        """The input of a view's channel for value ``x`` of a member of class ``place``; without classes, that is 0.
+
+        Args:
+            x: a value's number in the domain.
+            place: of the person's class.
+            view: by its position in the campaign.
+        Returns:
+            A channel's input, 0 .. its size - 1.
+        """
         return place * self.domain.size + self.views[view].map.input(self.domain, x)
 
     def period_at(self, now: int) -> int:
-        """The period that ``now`` (UTC seconds) lies in.
+        """The period that a time lies in.
 
+        Args:
+            now: UTC seconds.
+        Returns:
+            0 .. ``periods`` - 1.
         Raises:
             NotOpen: before it opens.
             OutsideSchedule: from its closing on.
@@ -259,7 +301,11 @@ class Campaign:
         return (now - self.opens) // self.period_seconds
 
     def encode(self) -> bytes:
-        """The payload of its envelope (SPEC 7)."""
+        """The payload of its envelope (SPEC 7).
+
+        Returns:
+            Canonical msgpack.
+        """
         return codec.encode([
             self.title, self.question, self.purpose, self.organisation,
             self.domain.encode(), self.notion.encode(), self.mechanism, views.encode(self.views),
@@ -273,6 +319,10 @@ class Campaign:
     def decode(cls, payload: bytes) -> Campaign:
         """The campaign of a payload, audited.
 
+        Args:
+            payload: canonical msgpack.
+        Returns:
+            The campaign; its channels keep what it declares.
         Raises:
             BadData: at the stage that fails: codec, domain, notion, channel, view, certificate or campaign.
         """
@@ -327,7 +377,13 @@ class SignedCampaign:
     data: bytes
 
     def view_of(self, public: bytes) -> int:
-        """The place of the view of the device that holds key ``public`` in this campaign."""
+        """The place of the view of the device that holds key ``public`` in this campaign.
+
+        Args:
+            public: the device's public key in this campaign, 32 bytes.
+        Returns:
+            0 .. number of views - 1.
+        """
         return views.view_of(self.id, public, self.terms.view_ends)
 
 
@@ -377,6 +433,10 @@ def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
 def unverified_campaign(data: bytes) -> Campaign:
     """Return what a campaign file claims, audited, its signature not verified: for auditors, never for answering.
 
+    Args:
+        data: a signed campaign file.
+    Returns:
+        The campaign, audited.
     Raises:
         BadData: at the stage that fails.
     """

@@ -63,8 +63,14 @@ class Closing:
 
 
 def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> bytes:
-    """The signed notice that closes a campaign from ``closes`` on.
+    """The signed notice that closes a campaign early.
 
+    Args:
+        signed: the campaign.
+        closes: from when on, UTC seconds.
+        key: the author's, which signed the campaign.
+    Returns:
+        One signed envelope.
     Raises:
         CampaignError: the key is not the author's, or the campaign closes before that anyway.
     """

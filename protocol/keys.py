@@ -103,6 +103,12 @@ class SigningKey:
 
         Keys of two campaigns are independent to everybody without the device secret, so reports of one device
         cannot be joined across campaigns.
+
+        Args:
+            device_secret: 32 bytes.
+            campaign_id: 16 bytes.
+        Returns:
+            The key; the same for the same arguments.
         """
         if len(device_secret) != SECRET_BYTES:
             raise ValueError(f"a device secret is {SECRET_BYTES} bytes")
@@ -126,17 +132,31 @@ class SigningKey:
         return key_id(self.public)
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of ``message``, 64 bytes; the same every time."""
+        """The signature of ``message``.
+
+        Args:
+            message: bytes of any length.
+        Returns:
+            64 bytes, the same every time.
+        """
         return self._key.sign(message)
 
     def line(self) -> str:
-        """The text form of a secret key file. Whoever reads it can sign in the owner's name."""
+        """The text form of a secret key file. Whoever reads it can sign in the owner's name.
+
+        Returns:
+            One line, with its end.
+        """
         return f"halftruth-secret-key:{self.secret.hex()}\n"
 
     @classmethod
     def from_line(cls, text: str) -> SigningKey:
         """The key of a secret key file.
 
+        Args:
+            text: as ``line`` writes it.
+        Returns:
+            The key.
         Raises:
             KeyRefused: not of that form. The text of the error does not repeat the file's.
         """
@@ -147,13 +167,23 @@ class SigningKey:
 
 
 def public_line(public: bytes) -> str:
-    """The text form of a public key file."""
+    """The text form of a public key file.
+
+    Args:
+        public: 32 bytes.
+    Returns:
+        One line, with its end.
+    """
     return f"halftruth-public-key:{public.hex()}\n"
 
 
 def public_from_line(text: str) -> bytes:
     """The public key of a public key file.
 
+    Args:
+        text: as ``public_line`` writes it.
+    Returns:
+        32 bytes, checked to be a usable public key.
     Raises:
         KeyRefused: not of that form, or a key that must not be used.
     """

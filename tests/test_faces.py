@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,33 @@ def test_a_face_has_all_its_names_and_no_others(name):
     assert set(face.__all__) <= set(dir(face))
     with pytest.raises(AttributeError, match="no 'Nothing'"):
         _ = face.Nothing
+
+
+def documented(face):
+    """(name, function) of each function of a face and each public method and property of its classes."""
+    for word in face.__all__:
+        found = getattr(face, word)
+        members = (
+            {word: found} if inspect.isfunction(found) else {f"{word}.{key}": vars(found)[key] for key in vars(found)}
+        )
+        for name, member in members.items():
+            function = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+            if inspect.isfunction(function) and not name.rpartition(".")[2].startswith("_"):
+                yield name, function, isinstance(member, property)
+
+
+@each_face
+def test_what_a_face_offers_is_documented(name):
+    """Every function and method says what it takes and what it returns; a property says what it is."""
+    for word, function, is_property in documented(importlib.import_module(name)):
+        said, signature = inspect.getdoc(function) or "", inspect.signature(function)
+        assert said, word
+        takes = set(signature.parameters) - {"self", "cls"}
+        assert not takes or "Args:\n" in said or "The arguments are those of" in said, (
+            f"{word} does not say what it takes"
+        )
+        returns = not is_property and signature.return_annotation not in (None, "None")
+        assert not returns or "Returns:\n" in said, f"{word} does not say what it returns"
 
 
 @each_face

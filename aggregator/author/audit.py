@@ -70,7 +70,11 @@ class Audit:
     asked: SurveyRequest | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; levels in nats, null where infinite."""
+        """The machine-readable form; levels in nats, null where infinite.
+
+        Returns:
+            A mapping for ``json.dumps``; its keys are a contract.
+        """
         found = certificate_facts(self.terms) | {"raw_mse": self.raw_mse, "people_per_report": self.people_per_report}
         for view, worth in zip(found["views"], view_worths(self.terms), strict=True) if found["views"] else ():
             view |= worth.as_json()

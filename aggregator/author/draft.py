@@ -58,6 +58,10 @@ MOST_REPORTS = 10**12
 def read_draft(path: Path) -> Campaign:
     """The campaign of the draft at ``path``; files it names are looked for beside it.
 
+    Args:
+        path: a TOML file.
+    Returns:
+        The campaign, audited; it is not signed yet.
     Raises:
         DraftError, BadData: what is wrong, and where.
     """
@@ -69,6 +73,8 @@ def read_question(path: Path, *, rounded: bool = True) -> Question:
 
     Args:
         rounded: whether a question about the mean of a number is over the few numbers that ``auto`` rounds to.
+    Returns:
+        The domain, the notion and the goal.
     Raises:
         DraftError, BadData
     """

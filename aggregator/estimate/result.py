@@ -203,11 +203,21 @@ class Estimate:
         return above
 
     def label(self, x: int) -> str:
-        """The name of value ``x``."""
+        """The name of value ``x``.
+
+        Args:
+            x: a value's number, 0 .. k - 1.
+        Returns:
+            Its label as text.
+        """
         return self.terms.domain.label(x)
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
+        """The machine-readable form; its keys are a contract.
+
+        Returns:
+            A mapping for ``json.dumps``; shares as fractions.
+        """
         return {
             "campaign": self.terms.title,
             "campaign_id": self.campaign_id.hex(),

@@ -89,7 +89,11 @@ class IngestResult:
     by_campaign: Mapping[str, CampaignCounts]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """The machine-readable form.
+
+        Returns:
+            A mapping for ``json.dumps``; counts by class of report.
+        """
         return {
             "read": self.read,
             "accepted": self.accepted,

@@ -83,7 +83,11 @@ class Plan(tuple[PlanRow, ...]):
         return self[0]
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Return the machine-readable form, a row a mechanism."""
+        """The machine-readable form.
+
+        Returns:
+            A list for ``json.dumps`` with a row for each mechanism; errors as fractions, levels in nats.
+        """
         return [row.as_json() for row in self]
 
 

@@ -43,7 +43,11 @@ class BudgetPolicy:
         self.caps()  # whatever cannot be a cap is refused here
 
     def caps(self) -> tuple[Cap, ...]:
-        """The caps this policy names, in nanonats, rounded down."""
+        """The caps this policy names, in nanonats, rounded down.
+
+        Returns:
+            One cap for each that the policy names; empty if it names none.
+        """
         named = []
         if self.lifetime is not None:
             named.append(Cap(LIFETIME, 0, _nanonats(self.lifetime)))

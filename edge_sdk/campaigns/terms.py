@@ -155,7 +155,13 @@ class Terms:
         return self.asked_in("en")
 
     def asked_in(self, language: str) -> str:
-        """The same in one of the languages of ``protocol.views.sentences``."""
+        """The same in one of the languages of ``protocol.views.sentences``.
+
+        Args:
+            language: a tag such as "de".
+        Returns:
+            A sentence; empty where all devices are asked for the same.
+        """
         return "" if self.map is None else asked(self.map, self.domain, self.views, language)
 
     @property
@@ -169,7 +175,11 @@ class Terms:
         return exact.nats(self.worst_case_nanonats)
 
     def as_json(self) -> dict[str, object]:
-        """All of it by name, for a script; nanonats as nats."""
+        """All of it by name, for a script; nanonats as nats.
+
+        Returns:
+            A mapping of names to text, numbers, lists and mappings.
+        """
         return {
             "campaign": self.campaign_id.hex(),
             "language": self.language,
@@ -230,6 +240,8 @@ class Terms:
             place: of the person's class, where they have named it.
             view: of the device.
             language: of the reader, such as "de" or "de_AT"; None for the texts the campaign was written in.
+        Returns:
+            The terms, in the language asked for.
         """
         campaign = signed.terms
         cost, worst, map_ = certificate.cost, certificate.cost * campaign.most_draws, None

@@ -78,6 +78,11 @@ def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing
 
     Their bytes, one after another, are what ``outbox.export`` writes of a campaign.
 
+    Args:
+        device: whose outbox it is.
+        campaign_id: of one joined campaign; None takes all.
+    Returns:
+        Envelopes with their parts, the one that waits longest first.
     Raises:
         UnknownCampaign: this device has not joined it.
     """
@@ -118,6 +123,9 @@ def parts(data: bytes) -> tuple[Part, ...]:
 def said(device: Device, envelope: Outgoing) -> tuple[Said, ...]:
     """What each output of a report of this device says.
 
+    Args:
+        device: that joined the report's campaign.
+        envelope: a report, as ``outgoing`` has it.
     Returns:
         one for each output; empty where the channel is too large to be put into words, and of an enrolment.
     """

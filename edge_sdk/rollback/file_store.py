@@ -48,20 +48,37 @@ class FileKeyStore(KeyStore):
         return self.name if self.outside is None else f"{self.name} {self.outside}"
 
     def secret(self) -> bytes | None:
-        """The bytes of ``device.secret``."""
+        """The bytes of ``device.secret``.
+
+        Returns:
+            32 bytes; None before there is a file.
+        """
         path = self.folder / SECRET_FILE
         return path.read_bytes() if path.exists() else None
 
     def keep_secret(self, secret: bytes) -> None:
-        """Write ``device.secret``."""
+        """Write ``device.secret``.
+
+        Args:
+            secret: 32 bytes.
+        """
         write_durably(self.folder / SECRET_FILE, secret)
 
     def checkpoints(self) -> dict[str, Checkpoint | None]:
-        """By path; of the two slots, the one that came later."""
+        """By path; of the two slots, the one that came later.
+
+        Returns:
+            By path, the later of its two slots; None where neither can be read.
+        """
         return {str(path): _kept(path) for path in self._paths}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
-        """Write the slot that is older, or both."""
+        """Write the slot that is older, or both.
+
+        Args:
+            checkpoint: the latest state of the ledger.
+            alone: overwrite both slots, so that no earlier checkpoint is left.
+        """
         first: OSError | None = None
         for path in self._paths:  # a second place that is away for a while keeps no checkpoint from the first
             try:
@@ -72,7 +89,11 @@ class FileKeyStore(KeyStore):
             raise first
 
     def say(self) -> str:
-        """A plain file, and what it is protected by."""
+        """A plain file, and what it is protected by.
+
+        Returns:
+            One line for the owner.
+        """
         return f"a plain file, {self.folder / SECRET_FILE}: protected by its mode, not encrypted"
 
     @property

@@ -70,6 +70,8 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
     Args:
         url: the study's address; ``/v1/campaigns`` is added. https, or http to this very machine.
         opener: makes the connection; ``send.connect`` if left out, which verifies the certificate.
+    Returns:
+        One offer for each campaign that the study publishes; none of it is verified.
     Raises:
         AddressRefused
         NoAnswer
@@ -86,6 +88,8 @@ def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> byt
 
     Args:
         wanted: the campaign's id, 16 bytes.
+    Returns:
+        The campaign's bytes.
     Raises:
         AddressRefused
         NoAnswer
@@ -116,6 +120,8 @@ def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener
     A study is asked about its own campaigns only. One that does not answer, knows no notice, or sends something that
     the campaign's author did not sign, changes nothing.
 
+    Args:
+        device: whose joined campaigns are asked for.
     Returns:
         ids of the campaigns that are closed now from an earlier time on than the device knew.
     """
