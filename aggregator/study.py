@@ -384,7 +384,7 @@ class Study(Holdings):
 
         signed, tally = self._asked(campaign, period, where)
         found = estimate(signed, tally, method=method, level=confidence, where=where, pool=pool)
-        return NotebookEstimate(**vars(found), period=period)
+        return NotebookEstimate(**vars(found), period=period, tally=tally)
 
     def ordered(
         self,

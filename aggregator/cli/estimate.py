@@ -282,12 +282,14 @@ def _print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | 
 def _print_shares(
     found: Estimate, tally: Tally, period: int | None, form: str, plot: Path | None, truth: Floats | None
 ) -> None:
-    from aggregator.estimate.ordered import is_smoothed, summary
+    from aggregator.estimate.ordered import has_summary, summary
     from aggregator.present.document import estimate_csv, estimate_parquet, estimates_geojson
+    from aggregator.present.ordered import summary_table
     from aggregator.present.table import estimate_table
 
+    read = summary(tally, found) if has_summary(found.terms) and (form in ("table", "json") or plot) else None
     if form == "json":
-        shell.print_json(found.as_json())
+        shell.print_json(found.as_json() | ({} if read is None else read.numbers()))
     elif form == "csv":
         shell.say(estimate_csv(found, period).rstrip())
     elif form == "geojson":
@@ -295,15 +297,15 @@ def _print_shares(
     elif form == "parquet":
         _write_binary(estimate_parquet(found, period))
     else:
-        shell.console().print(estimate_table(found, truth))
-    for warning in found.warnings:
+        shell.console().print(estimate_table(found, truth) if read is None else summary_table(read, truth))
+    for warning in found.warnings if read is None or form != "table" else read.warnings:
         shell.warn(f"Warning: {warning}")
     if plot:
         # matplotlib takes a second to load
-        if is_smoothed(found.terms):
+        if read is not None and read.bins:
             from aggregator.present.ordered_plot import draw_histogram
 
-            draw_histogram(summary(found.terms, tally, found), plot, truth)
+            draw_histogram(read, plot, truth)
         else:
             from aggregator.present.plot import draw
 

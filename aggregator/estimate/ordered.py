@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.estimate import interval, query
+from aggregator.estimate.bins import bin_starts, fewer_bins
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.pooled import Pooled
@@ -38,9 +39,6 @@ BLOCKS = 256
 
 POINTS = 21
 """Of the distribution function, at most."""
-
-BINS = 10
-"""Of a summary, at most."""
 
 DECILES = tuple(part / 10 for part in range(1, 10))
 
@@ -138,6 +136,10 @@ class Ordered:
     between: RangeShare | None
     mean: query.Answer | None
 
+    def place(self, value: Value) -> int:
+        """Return the input that ``value`` stands for."""
+        return self.found.terms.domain.index(value, bytes(DITHER_BYTES))
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know first. That single shares have no error bars is not repeated here."""
@@ -146,7 +148,7 @@ class Ordered:
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form; what was not asked for is left out."""
         found = self.found
-        told: dict[str, Any] = {
+        told = {
             "campaign": found.terms.title,
             "campaign_id": found.campaign_id.hex(),
             "class": found.where,
@@ -154,13 +156,18 @@ class Ordered:
             "method": found.method,
             "confidence": found.level,
         }
+        return told | self.numbers() | {"warnings": list(self.warnings)}
+
+    def numbers(self) -> dict[str, Any]:
+        """What was asked for alone, in the machine-readable form."""
+        told: dict[str, Any] = {}
         for name in ("quantiles", "cdf", "bins"):
             if rows := getattr(self, name):
                 told[name] = [row.as_json() for row in rows]
         for name in ("above", "between", "mean"):
             if (one := getattr(self, name)) is not None:
                 told[name] = one.as_json()
-        return told | {"warnings": list(self.warnings)}
+        return told
 
 
 def ordered(
@@ -193,45 +200,65 @@ def ordered(
         NotEnough, MethodRefused, NotInvertible
     """
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
-    domain = terms.domain
     if not all(0 < p < 1 for p in quantiles):
         raise NotOrdered("a quantile is of a part of the people between 0 and 1, such as 0.5")
-    if not domain.ordered:
-        raise NotOrdered(f"{terms.title!r} asks for {domain.kind}, which have no order: quantiles and ranges need one")
+    if not terms.domain.ordered:
+        raise NotOrdered(
+            f"{terms.title!r} asks for {terms.domain.kind}, which have no order: quantiles and ranges need one"
+        )
     found = estimate(campaign, tally, method=method, level=level, where=where)
-    reading = _Reading(domain, found.share, _profile_of(terms, tally))
-    z = interval.quantile(1 - level)
+    average = query.mean(terms, tally, level=level) if mean else None
+    if not (quantiles or cdf or bins) and above is None and between is None:
+        return Ordered(found, (), (), (), None, None, average)
+    reading, z = _Reading.of(tally, found), interval.quantile(1 - level)
     edges = [reading.first(edge) for edge in sorted(bins, key=reading.first)]
     return Ordered(
         found,
         tuple(reading.quantile(p, z) for p in sorted(quantiles)),
         reading.cdf(level) if cdf else (),
-        tuple(reading.share_of(*ends, z) for ends in zip([0, *edges], [*edges, domain.size], strict=True) if edges),
-        None if above is None else reading.share_of(reading.past(above), domain.size, z),
+        reading.bins(edges, z),
+        None if above is None else reading.share_of(reading.past(above), terms.domain.size, z),
         None if between is None else reading.share_of(reading.first(between[0]), reading.past(between[1]), z),
-        query.mean(terms, tally, level=level) if mean else None,
+        average,
     )
 
 
-def is_smoothed(terms: Campaign) -> bool:
-    """Whether shares of single values say little, so that ``summary`` is to be shown instead."""
+def has_summary(terms: Campaign) -> bool:
+    """Whether ``summary`` says more than the shares of single values: of waves, and where a mean is wanted."""
+    return terms.goal == "mean" or _is_wave(terms)
+
+
+def _is_wave(terms: Campaign) -> bool:
     return len(terms.views) == 1 and isinstance(terms.views[0].channel, Wave)
 
 
-def summary(campaign: Campaign | SignedCampaign, tally: Tally, found: Estimate) -> Ordered:
-    """Return the nine deciles and the shares of ``BINS`` ranges of about as many values each.
+def summary(tally: Tally, found: Estimate) -> Ordered:
+    """Return what a reader wants first: of a wave the nine deciles, the shares of bins and the mean, else the mean.
 
     Args:
-        found: the estimate of the tally, whose method, level and class are taken.
+        tally: what the estimate was made from.
     Raises:
-        NotOrdered, NotEnough, MethodRefused
+        NotOrdered, NotEnough
     """
-    domain = found.terms.domain
-    bins = min(BINS, domain.size)
-    edges = [domain.parse(domain.label(place * domain.size // bins)) for place in range(1, bins)]
-    return ordered(
-        campaign, tally, quantiles=DECILES, bins=edges, method=found.method, level=found.level, where=found.where
+    terms, level = found.terms, found.level
+    wave = _is_wave(terms)
+    has_mean = isinstance(terms.domain, Line) and (terms.domain.evenly_spaced or not wave)
+    mean = query.mean(terms, tally, level=level) if has_mean else None
+    if not wave:
+        return Ordered(found, (), (), (), None, None, mean)
+    reading, z = _Reading.of(tally, found), interval.quantile(1 - level)
+    deciles = tuple(reading.quantile(p, z) for p in DECILES)
+    return Ordered(
+        found, deciles, (), reading.bins(bin_starts(terms.domain, fewer_bins(found.reports)), z), None, None, mean
     )
+
+
+def value_of(domain: Domain, x: int) -> Value:
+    """Return input ``x`` as a reader has it."""
+    if isinstance(domain, Line) and not isinstance(domain, Dates):
+        number = Fraction(domain.scaled[x], 10**domain.places)
+        return int(number) if number.denominator == 1 else float(number)
+    return domain.label(x)
 
 
 def _profile_of(terms: Campaign, tally: Tally) -> tuple[Merged, Profile]:
@@ -258,6 +285,15 @@ def _profile_of(terms: Campaign, tally: Tally) -> tuple[Merged, Profile]:
 class _Reading:
     """Ranges of values, numbered by their first input and the one after their last."""
 
+    @classmethod
+    def of(cls, tally: Tally, found: Estimate) -> _Reading:
+        """The ranges of an estimate that was made from a tally.
+
+        Raises:
+            NotOrdered
+        """
+        return cls(found.terms.domain, found.share, _profile_of(found.terms, tally))
+
     def __init__(self, domain: Domain, share: Floats, profile: tuple[Merged, Profile]) -> None:
         self._domain, self._share = domain, share
         self._merged, self._profile = profile
@@ -278,10 +314,7 @@ class _Reading:
 
     def value(self, x: int) -> Value:
         """Input ``x`` as a reader has it."""
-        if isinstance(self._domain, Line) and not isinstance(self._domain, Dates):
-            number = Fraction(self._domain.scaled[x], 10**self._domain.places)
-            return int(number) if number.denominator == 1 else float(number)
-        return self._domain.label(x)
+        return value_of(self._domain, x)
 
     def share_of(self, first: int, past: int, z: float) -> RangeShare:
         """The share of the inputs from ``first`` to before ``past``."""
@@ -293,6 +326,11 @@ class _Reading:
         low, high = self._interval(first, past, z)
         share = float(self._share[first:past].sum())
         return RangeShare(self.value(first), self.value(past - 1), share, min(low, share), max(high, share))
+
+    def bins(self, starts: Sequence[int], z: float) -> tuple[RangeShare, ...]:
+        """The shares of the bins that begin at these inputs and at the first; none where none begins."""
+        ends = zip([0, *starts], [*starts, self._domain.size], strict=True) if starts else ()
+        return tuple(self.share_of(first, past, z) for first, past in ends)
 
     def _interval(self, first: int, past: int, z: float) -> tuple[float, float]:
         """The interval of a share; where blocks are no single values, of all that the range may hold."""

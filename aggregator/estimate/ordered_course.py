@@ -19,10 +19,11 @@ from typing import Any
 from aggregator.estimate.classes import within
 from aggregator.estimate.minimum import NotEnough, is_enough
 from aggregator.estimate.ordered import NotOrdered, Ordered, RangeShare, Value
+from aggregator.estimate.query import unit_of
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from protocol.campaign import SignedCampaign
-from protocol.domain import DITHER_BYTES, Dates, Domain, Line, NumberRange
+from protocol.domain import DITHER_BYTES, Domain, Line
 
 Ask = Callable[[SignedCampaign, Tally, str | None], Ordered]
 """Quantiles and ranges of one tally, whose class is named if it is cut down to one."""
@@ -136,13 +137,6 @@ def _numbers(found: Ordered) -> dict[str, Any]:
 
 
 _OF_ALL = ("campaign", "campaign_id", "confidence", "class")
-
-
-def unit_of(domain: Domain) -> str:
-    """What a difference of two quantiles is counted in; "" where nothing is said of it."""
-    if isinstance(domain, NumberRange):
-        return domain.unit
-    return "days" if isinstance(domain, Dates) else "" if isinstance(domain, Line) else "values"
 
 
 def by_period(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,12 @@ from aggregator.estimate.result import estimate, reader_of
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol.campaign import Campaign
-from protocol.domain import Line
+from protocol.domain import Dates, Domain, Line, NumberRange, calendar
 from protocol.errors import HalftruthError
 from protocol.views import is_plain
+
+DAYS = "days since 1970-01-01"
+"""The unit of a mean of days."""
 
 
 class NotANumber(HalftruthError, ValueError):
@@ -52,6 +55,7 @@ class Answer:
         low, high: its interval.
         level: of the interval.
         mmse: the estimate that leans on the prior of a LIP campaign; None for every other.
+        unit: what the numbers count; ``DAYS`` of days, and "" where nothing is said.
     """
 
     what: str
@@ -62,20 +66,35 @@ class Answer:
     high: float
     level: float
     mmse: float | None
+    unit: str = ""
+
+    @property
+    def days(self) -> dict[str, str]:
+        """Of days: estimate, low and high as YYYY-MM-DD; empty of everything else."""
+        if self.unit != DAYS or math.isnan(self.estimate):
+            return {}
+        return {name: calendar.text_of(round(getattr(self, name))) for name in ("estimate", "low", "high")}
 
     def times(self, factor: float, what: str) -> Answer:
         """The same answer in another unit, such as people instead of shares."""
-        mmse = None if self.mmse is None else self.mmse * factor
-        ends = sorted((self.low * factor, self.high * factor))
-        return Answer(
-            what, self.estimate * factor, self.raw * factor, self.se * abs(factor), ends[0], ends[1], self.level, mmse
+        low, high = sorted((self.low * factor, self.high * factor))
+        return replace(
+            self,
+            what=what,
+            estimate=self.estimate * factor,
+            raw=self.raw * factor,
+            se=self.se * abs(factor),
+            low=low,
+            high=high,
+            mmse=None if self.mmse is None else self.mmse * factor,
         )
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form."""
         numbers = {"estimate": self.estimate, "raw": self.raw, "se": self.se, "low": self.low, "high": self.high}
         known = {name: None if math.isnan(number) else number for name, number in numbers.items()}
-        return {"query": self.what} | known | {"confidence": self.level, "mmse": self.mmse}
+        told = {"query": self.what} | known | {"confidence": self.level, "mmse": self.mmse, "unit": self.unit}
+        return told | {f"{name}_day": day for name, day in self.days.items()}
 
 
 def weighted(
@@ -173,6 +192,13 @@ def expected_variance(
     return decoder.variance(steady, decoder.forward(tuned if law is None else law))
 
 
+def unit_of(domain: Domain) -> str:
+    """What a difference of two quantiles is counted in; "" where nothing is said of it."""
+    if isinstance(domain, NumberRange):
+        return domain.unit
+    return "days" if isinstance(domain, Dates) else "" if isinstance(domain, Line) else "values"
+
+
 def mean(terms: Campaign, tally: Tally, *, level: float = 0.95) -> Answer:
     """The mean of a campaign that asks for a number. Unbiased: the rounding on the device keeps expectations.
 
@@ -182,7 +208,8 @@ def mean(terms: Campaign, tally: Tally, *, level: float = 0.95) -> Answer:
     """
     if not isinstance(terms.domain, Line):
         raise NotANumber(f"{terms.title!r} asks for {terms.domain.kind}, which have no mean; numbers have one")
-    return weighted(terms, tally, [float(number) for number in terms.domain.points], level=level, what="mean")
+    found = weighted(terms, tally, [float(number) for number in terms.domain.points], level=level, what="mean")
+    return replace(found, unit=DAYS if isinstance(terms.domain, Dates) else unit_of(terms.domain))
 
 
 def total(terms: Campaign, tally: Tally, *, population: int | None = None, level: float = 0.95) -> Answer:
@@ -193,6 +220,8 @@ def total(terms: Campaign, tally: Tally, *, population: int | None = None, level
     Raises:
         NotANumber, NotEnough, NotInvertible
     """
+    if isinstance(terms.domain, Dates):
+        raise NotANumber(f"{terms.title!r} asks for days, which have a mean and no sum")
     return mean(terms, tally, level=level).times(population or tally.reports, "sum")
 
 

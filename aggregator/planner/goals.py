@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from aggregator.estimate.ordered_course import unit_of
+from aggregator.estimate.query import unit_of
 from aggregator.families.mechanism import Question
 from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
 from aggregator.planner.mean_edges import rounded_for_mean

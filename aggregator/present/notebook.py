@@ -5,14 +5,18 @@ from __future__ import annotations
 import html
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from rich.console import Console
 
+from aggregator.estimate.ordered import Ordered, has_summary, summary
 from aggregator.estimate.result import Estimate
+from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
 from aggregator.present.document import estimates_arrow
+from aggregator.present.ordered import summary_table
 from aggregator.present.table import estimate_table
 
 if TYPE_CHECKING:
@@ -28,12 +32,22 @@ class NotebookEstimate(Estimate):
 
     Attributes:
         period: the period that it is of; None for everybody's latest answer.
+        tally: what it was made from.
     """
 
     period: int | None = None
+    tally: Tally | None = None
+
+    @cached_property
+    def _summary(self) -> Ordered | None:
+        return summary(self.tally, self) if self.tally is not None and has_summary(self.terms) else None
 
     def __repr__(self) -> str:
         return f"<estimate of {self.terms.title!r}: {self.size} values from {self.reports:,} reports, {self.method}>"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``halftruth estimate --json`` prints."""
+        return super().as_json() | ({} if self._summary is None else self._summary.numbers())
 
     def table(self) -> pa.Table:
         """Return a row for each value as an Arrow table, which pandas and polars read without copying.
@@ -49,13 +63,21 @@ class NotebookEstimate(Estimate):
         Args:
             truth: (k,) the true shares to set beside the estimate, in rehearsals.
         """
-        from aggregator.present.plot import figure  # matplotlib takes a second to load
+        # matplotlib takes a second to load
+        if self._summary is not None and self._summary.bins:
+            from aggregator.present.ordered_plot import histogram_figure
+
+            return histogram_figure(self._summary, truth)
+        from aggregator.present.plot import figure
 
         return figure(self, truth)
 
     def _repr_html_(self) -> str:
         """Return the table of ``halftruth estimate`` and the warnings, for a notebook."""
         console = Console(file=io.StringIO(), record=True, width=WIDTH, force_jupyter=False)
-        console.print(estimate_table(self))
+        read = self._summary
+        console.print(estimate_table(self) if read is None else summary_table(read))
         code = console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
-        return code + "".join(f"<p><b>Warning:</b> {html.escape(warning)}</p>" for warning in self.warnings)
+        return code + "".join(
+            f"<p><b>Warning:</b> {html.escape(warning)}</p>" for warning in (self if read is None else read).warnings
+        )

@@ -6,23 +6,31 @@ What they are and how sure: estimate.ordered. Their picture: ordered_plot.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.ordered import Ordered, Value
+from aggregator.estimate.ordered import Ordered, RangeShare, Value, value_of
+from aggregator.estimate.query import Answer
+from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.table import percent, significant
+from aggregator.present.table import answer_texts, bar, percent, subtitle
 from protocol.campaign import Campaign
-from protocol.domain import NumberRange
+from protocol.domain import Line, NumberRange
 
 COLUMNS = ("what", "p", "from", "to", "estimate", "low", "high", "simultaneous_low", "simultaneous_high")
 
 
-def ordered_table(found: Ordered) -> Table:
-    """Return a row for each number, with its interval."""
+def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
+    """Return a row for each number, with its interval; bins also as bars.
+
+    Args:
+        truth: (k,) the true shares to set beside it, in rehearsals.
+    """
     whole = found.found
     table = Table(title=Text(heading(whole.terms)), caption=f"{whole.reports:,} reports", box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
@@ -31,24 +39,87 @@ def ordered_table(found: Ordered) -> Table:
     table.add_column(f"{100 * whole.level:.4g}% interval")
     if found.cdf:
         table.add_column("for all points together")
+    if truth is not None:
+        table.add_column("truth", justify="right")
+    if found.bins:
+        table.add_column("")
+    true = None if truth is None else TrueOrdered(found, truth)
+
+    def add(name: str, estimate: str, between: str, held: str, *, band: str = "", drawn: str = "") -> None:
+        told = [name, estimate, between, *([band] if found.cdf else []), *([] if true is None else [held])]
+        table.add_row(*map(Text, [*told, *([drawn] if found.bins else [])]))
+
     for quantile in found.quantiles:
         name = "median" if quantile.p == 0.5 else f"quantile {quantile.p:g}"
-        table.add_row(name, value_text(quantile.value), f"{value_text(quantile.low)} to {value_text(quantile.high)}")
-    shares = [(f"{value_text(one.first)} to {value_text(one.last)}", one) for one in found.bins]
+        held = "" if true is None else value_text(true.quantile(quantile.p))
+        add(name, value_text(quantile.value), f"{value_text(quantile.low)} to {value_text(quantile.high)}", held)
+    if found.mean is not None:
+        estimate, _, low, high = answer_texts(found.mean)
+        add("mean", estimate, f"{low} to {high}", "" if true is None else true.mean(found.mean))
+    if found.bins and table.row_count:
+        table.add_section()
+    widest = max((one.estimate for one in found.bins), default=0.0)
+    shares = [(range_text(one), one, bar(one.estimate / widest) if widest else "") for one in found.bins]
     if found.above is not None:
-        shares.append((f"from {value_text(found.above.first)} on", found.above))
+        shares.append((f"from {value_text(found.above.first)} on", found.above, ""))
     if found.between is not None:
-        shares.append((f"{value_text(found.between.first)} to {value_text(found.between.last)}", found.between))
-    for name, one in shares:
-        table.add_row(Text(name), percent(one.estimate, 1), f"{percent(one.low, 1)} to {percent(one.high, 1)}")
+        shares.append((range_text(found.between), found.between, ""))
+    for name, one, drawn in shares:
+        held = "" if true is None else percent(true.share_of(one), 1)
+        add(name, percent(one.estimate, 1), f"{percent(one.low, 1)} to {percent(one.high, 1)}", held, drawn=drawn)
     for point in found.cdf:
         alone = f"{percent(point.low, 1)} to {percent(point.high, 1)}"
         band = f"{percent(point.all_low, 1)} to {percent(point.all_high, 1)}"
-        table.add_row(Text(f"up to {value_text(point.value)}"), percent(point.estimate, 1), alone, band)
-    if found.mean is not None:
-        estimate, low, high = significant([found.mean.estimate, found.mean.low, found.mean.high], found.mean.se)
-        table.add_row("mean", estimate, f"{low} to {high}")
+        held = "" if true is None else percent(true.up_to(point.value), 1)
+        add(f"up to {value_text(point.value)}", percent(point.estimate, 1), alone, held, band=band)
     return table
+
+
+class TrueOrdered:
+    """What a rehearsal knows of the numbers of an estimate.
+
+    Args:
+        share: (k,) the true shares.
+    """
+
+    def __init__(self, found: Ordered, share: Floats) -> None:
+        self._found, self._share = found, share
+
+    def quantile(self, p: float) -> Value:
+        """The value at or below which a part ``p`` of the people are."""
+        place = int(np.searchsorted(np.cumsum(self._share), p - 1e-12))
+        return value_of(self._found.found.terms.domain, min(place, len(self._share) - 1))
+
+    def mean(self, answer: Answer) -> str:
+        """The mean, as ``answer`` is written."""
+        domain = self._found.found.terms.domain
+        points = domain.points if isinstance(domain, Line) else ()
+        true = float(self._share @ np.array([float(point) for point in points]))
+        return answer_texts(replace(answer, estimate=true))[0]
+
+    def share_of(self, one: RangeShare) -> float:
+        """The share of a range."""
+        return float(self._share[self._found.place(one.first) : self._found.place(one.last) + 1].sum())
+
+    def up_to(self, value: Value) -> float:
+        """The share at or below a value."""
+        return float(self._share[: self._found.place(value) + 1].sum())
+
+
+def summary_table(found: Ordered, truth: Floats | None = None) -> Table:
+    """Return the table of a summary, which says where the single values are."""
+    table = ordered_table(found, truth)
+    asked = "--quantiles, --bins, --cdf, --above and --between ask for others" if found.bins else "goal: the mean"
+    table.caption = Text(
+        f"{subtitle(found.found, found.found.size)}\n{asked}; --format csv has the shares of single values"
+    )
+    return table
+
+
+def range_text(one: RangeShare) -> str:
+    """Return the ends of a range."""
+    first, last = value_text(one.first), value_text(one.last)
+    return first if first == last else f"{first} to {last}"
 
 
 def heading(terms: Campaign) -> str:

@@ -13,10 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.estimate.ordered import Ordered
-from aggregator.estimate.ordered_course import OrderedCourse, Shift, unit_of
+from aggregator.estimate.ordered_course import OrderedCourse, Shift
+from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
 from aggregator.present.ordered import COLUMNS, heading, rows_of, value_text
-from aggregator.present.table import percent, significant
+from aggregator.present.table import answer_texts, percent, significant
 from aggregator.present.trends import MINUS, between, points
 
 DIFFERENCE_COLUMNS = ("side", "less", "reports", *COLUMNS)
@@ -60,7 +61,7 @@ def _cells(found: Ordered) -> dict[str, str]:
         name = _name("cdf", {"value": point.value})
         told[name] = f"{percent(point.estimate, 1)} ({percent(point.low, 1)} to {percent(point.high, 1)})"
     if found.mean is not None:
-        estimate, low, high = significant([found.mean.estimate, found.mean.low, found.mean.high], found.mean.se)
+        estimate, _, low, high = answer_texts(found.mean)
         told["mean"] = f"{estimate} ({low} to {high})"
     return told
 

@@ -14,7 +14,7 @@ from matplotlib.ticker import PercentFormatter
 from aggregator.estimate.ordered import Ordered, Value
 from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
-from protocol.domain import DITHER_BYTES, Dates, Line, NumberRange
+from protocol.domain import Dates, Line, NumberRange
 
 INK, SHARE, FAINT = "#1f2933", "#8fb8de", "#d9dee4"
 
@@ -39,9 +39,7 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
     figure = Figure(figsize=(8, 6), dpi=DOTS_PER_INCH, layout="constrained")
     shares, deciles = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
 
-    def at(value: Value) -> int:
-        return domain.index(value, bytes(DITHER_BYTES))
-
+    at = found.place
     level = f"{100 * whole.level:.4g}% interval"
     for number, one in enumerate(found.bins):
         first, past = at(one.first), at(one.last) + 1

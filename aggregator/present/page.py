@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.author.audit import Audit
-from aggregator.estimate.ordered import Ordered, is_smoothed, summary
+from aggregator.estimate.ordered import Ordered, has_summary, summary
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
@@ -32,9 +32,10 @@ from aggregator.families.decoder import Floats
 from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE, LEVELS
 from aggregator.present.markup import Html, tag
-from aggregator.present.ordered import value_text
+from aggregator.present.ordered import TrueOrdered, range_text, value_text
 from aggregator.present.table import (
     MAY_BE_ZERO,
+    answer_texts,
     decimals,
     distance,
     district_words,
@@ -118,9 +119,10 @@ def page(
     if audit.terms != found.terms or tally.reports != found.reports:
         raise ValueError("estimate, audit and tally are of one campaign and the same reports")
     terms = found.terms
+    read = summary(tally, found) if has_summary(terms) else None
     sections = [
-        ("results", "Results", _results(found, tally, truth)),
-        ("values", "Numbers", _values(found, truth)),
+        ("results", "Results", _results(found, truth, read)),
+        ("values", "Numbers", _numbers(read, truth) if read and read.bins else _values(found, truth)),
         *([] if trend is None else [("course", "Over the periods", _trend(trend))]),
         ("method", "How the numbers were made", _method(found)),
         ("promise", "What people were promised", _promise(audit)),
@@ -140,7 +142,7 @@ def page(
     )
     body = [
         header,
-        *_warnings(found, truth),
+        *_warnings(found, truth, read),
         tag("nav", *(tag("a", title, href=f"#{name}") for name, title, _ in sections), aria_label="On this page"),
         tag(
             "main",
@@ -189,14 +191,17 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
 # The sections, in the page's order.
 
 
-def _warnings(found: Estimate, truth: Floats | None) -> list[Html]:
+def _warnings(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
     boxes = []
-    if found.warnings:
+    texts = found.warnings if read is None else read.warnings
+    if texts:
         heading = tag("h2", "Read this first", id="warnings-title")
-        warnings = tag("ul", *(tag("li", f"{text[:1].upper()}{text[1:]}.") for text in found.warnings))
+        warnings = tag("ul", *(tag("li", f"{text[:1].upper()}{text[1:]}.") for text in texts))
         boxes.append(tag("section", heading, warnings, class_="warning", aria_labelledby="warnings-title"))
     if truth is not None:
-        words = f"A rehearsal: the truth is known and set beside the estimate. {_missed(found, truth)}"
+        words = "A rehearsal: the truth is known and set beside the estimate."
+        if read is None:
+            words += f" {_missed(found, truth)}"
         boxes.append(tag("p", words, class_="warning"))
     return boxes
 
@@ -208,9 +213,15 @@ def _missed(found: Estimate, truth: Floats) -> str:
     return f"{within}; {distance(found, truth)}."
 
 
-def _results(found: Estimate, tally: Tally, truth: Floats | None) -> list[Html]:
-    if is_smoothed(found.terms):
-        return _summary(summary(found.terms, tally, found), truth)
+def _results(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
+    if read is not None and read.bins:
+        from aggregator.present.ordered_plot import histogram_figure  # matplotlib takes a second to load
+
+        median = next(one for one in read.quantiles if one.p == 0.5)
+        words = f"Shares of ranges, and deciles. The median is {value_text(median.value)}."
+        return [tag("figure", _picture(histogram_figure(read, truth), words))]
+    if read is not None:
+        return _numbers(read, truth)
     from aggregator.present.marks import marks
     from aggregator.present.plot import figure  # matplotlib takes a second to load
 
@@ -226,28 +237,34 @@ def _results(found: Estimate, tally: Tally, truth: Floats | None) -> list[Html]:
     return [tag("figure", tag("div", picture, *marked, class_="map"), tag("figcaption", words, class_="soft"))]
 
 
-def _summary(read: Ordered, truth: Floats | None) -> list[Html]:
-    """The shares of bins and the deciles, as a picture and as tables."""
-    from aggregator.present.ordered_plot import histogram_figure
-
+def _numbers(read: Ordered, truth: Floats | None) -> list[Html]:
+    """The mean, the deciles and the shares of ranges of a summary as tables."""
     sure = f"{100 * read.found.level:.4g}% interval"
-    deciles = [
-        (f"{one.p:.0%}", value_text(one.value), f"{value_text(one.low)} to {value_text(one.high)}")
-        for one in read.quantiles
-    ]
-    shares = [
-        (f"{value_text(one.first)} to {value_text(one.last)}", percent(one.estimate, 1), _between(one.low, one.high, 1))
-        for one in read.bins
-    ]
-    median = next(one for one in read.quantiles if one.p == 0.5)
-    return [
-        tag(
-            "figure",
-            _picture(histogram_figure(read, truth), f"Shares of ranges, and deciles. The median is {median.value}."),
-        ),
-        _sheet("Deciles: this part of the people is at or below the value.", ("people", "value", sure), deciles),
-        _sheet("Shares of ranges, both ends in them.", ("range", "share", sure), shares),
-    ]
+    true = None if truth is None else TrueOrdered(read, truth)
+    names = ("truth", sure) if true else (sure,)
+    parts = []
+    if read.mean is not None:
+        estimate, _, low, high = answer_texts(read.mean)
+        held = [true.mean(read.mean)] if true else []
+        parts.append(
+            _sheet("The mean of all numbers.", ("", "value", *names), [("mean", estimate, *held, f"{low} to {high}")])
+        )
+    if read.quantiles:
+        deciles = [
+            (f"{one.p:.0%}", value_text(one.value), *([value_text(true.quantile(one.p))] if true else []),
+             f"{value_text(one.low)} to {value_text(one.high)}")
+            for one in read.quantiles
+        ]  # fmt: skip
+        words = "Deciles: this part of the people is at or below the value."
+        parts.append(_sheet(words, ("people", "value", *names), deciles))
+    if read.bins:
+        shares = [
+            (range_text(one), percent(one.estimate, 1), *([percent(true.share_of(one), 1)] if true else []),
+             _between(one.low, one.high, 1))
+            for one in read.bins
+        ]  # fmt: skip
+        parts.append(_sheet("Shares of ranges, both ends in them.", ("range", "share", *names), shares))
+    return parts
 
 
 def _picture(drawn: Figure, alt: str) -> Html:

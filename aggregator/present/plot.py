@@ -235,7 +235,7 @@ def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
 
 def _entitle(figure: Figure, found: Estimate, shown: int, note: str) -> None:
     title = textwrap.fill(found.terms.title, 80).replace("$", r"\$")
-    rounded = "" if found.note is None else "\n" + textwrap.fill(found.note, 110)
+    rounded = "" if found.note is None else "\n" + textwrap.fill(found.note, 90)
     figure.suptitle(f"{title}\n{subtitle(found, shown)}{note}{rounded}", size=11, x=0.01, ha="left", color=INK)
 
 

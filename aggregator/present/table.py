@@ -117,8 +117,7 @@ def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
     table.title_justify = table.caption_justify = "left"
     for name in ("query", "estimate", "se", f"{100 * answer.level:.4g}% interval"):
         table.add_column(name, justify="left" if name == "query" else "right")
-    cells = [answer.estimate, answer.se, answer.low, answer.high]
-    estimate, se, low, high = significant(cells, answer.se)
+    estimate, se, low, high = answer_texts(answer)
     table.add_row(Text(answer.what), estimate, se, f"{low} to {high}")
     if answer.raw != answer.estimate and not math.isnan(answer.raw):
         unbiased = significant([answer.raw], answer.se)[0]
@@ -126,6 +125,15 @@ def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
     if answer.mmse is not None:
         table.add_row(Text(f"{answer.what}, leaning on the prior"), significant([answer.mmse], answer.se)[0], "", "")
     return table
+
+
+def answer_texts(answer: Answer) -> tuple[str, str, str, str]:
+    """Return estimate, standard error, low and high, to two digits of the standard error; days as YYYY-MM-DD."""
+    cells = [answer.estimate, answer.se, answer.low, answer.high]
+    estimate, se, low, high = significant(cells, answer.se)
+    if days := answer.days:
+        return days["estimate"], f"{se} days", days["low"], days["high"]
+    return f"{estimate} {answer.unit}".strip(), se, low, high
 
 
 def total_variation(p: Floats, q: Floats) -> float:

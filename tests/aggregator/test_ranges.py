@@ -13,12 +13,17 @@ from click.testing import CliRunner
 
 from aggregator import Study, Truth, ingest, simulate
 from aggregator.cli.shell import halftruth
+from aggregator.estimate import query
+from aggregator.estimate.bins import bin_starts
 from aggregator.estimate.ordered import summary
+from aggregator.estimate.tally import Tally
+from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.present.ordered_plot import histogram_figure, ordered_figure
+from aggregator.present.table import answer_texts
 from protocol import SigningKey, open_campaign, seal_campaign
 from protocol.campaign import Campaign
-from protocol.domain import NumberRange
+from protocol.domain import Dates, NumberRange, OrderedValues
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
 from protocol.views import plain_views
@@ -97,13 +102,23 @@ def test_every_form_has_the_same_numbers(lib, tmp_path):
 
 
 def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
-    """Where single values say little, page and picture have the shares of ten ranges that hold everybody, and nine
-    deciles, with the numbers of the command."""
+    """Where single values say little, table, page and picture have the shares of bins that hold everybody, nine deciles
+    and the mean, with the same numbers; JSON has them beside the shares, and CSV has the shares alone."""
     study = Study.open(lib)
     found, tally = study.estimate("way"), study.tally(study.campaign("way"))
-    read = summary(found.terms, tally, found)
-    assert (len(read.bins), len(read.quantiles)) == (10, 9)
-    assert (read.bins[0].first, read.bins[-1].last) == (10, 33)
+    read = summary(tally, found)
+    assert ([one.first for one in read.bins], len(read.quantiles)) == ([10, 20, 30], 9)
+    assert read.bins[-1].last == 33
+    said = json.loads(run(lib, "--json").stdout)
+    assert said == found.as_json()
+    assert len(said["values"]) == 24
+    assert (said["quantiles"][4]["value"], said["bins"][1]["from"]) == (read.quantiles[4].value, 20)
+    assert (said["mean"]["estimate"], said["mean"]["unit"]) == (read.mean.estimate, "km")
+    table = run(lib).stdout
+    for name in ("median", "quantile 0.9", "mean", "20 to 29", "--format csv"):
+        assert name in table
+    assert len(run(lib, "--format", "csv").stdout.splitlines()) == 25
+    assert "20 to 29" in found._repr_html_()
     assert sum(one.estimate for one in read.bins) == pytest.approx(1)
     shares, deciles = histogram_figure(read, np.full(24, 1 / 24)).axes
     np.testing.assert_allclose([bar.get_height() for bar in shares.patches], [one.estimate for one in read.bins])
@@ -113,6 +128,59 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
     text = (tmp_path / "way.html").read_text(encoding="utf-8")
     assert "Deciles" in text
     assert f"<td>{read.quantiles[4].value}</td><td>{read.quantiles[4].low} to {read.quantiles[4].high}</td>" in text
+
+
+def test_the_truth_stands_beside_what_it_is_the_truth_of(lib, tmp_path):
+    """Quantiles, mean and shares of a rehearsal's true counts, found one by one."""
+    (tmp_path / "true.csv").write_text("value,count\n12,200\n20,150\n26,50\n")
+    run(lib, "--truth", tmp_path / "true.csv", "--report", tmp_path / "way.html")
+    rows = [line.split() for line in run(lib, "--truth", tmp_path / "true.csv").stdout.splitlines()]
+    assert [row[-1] for row in rows if row and row[0] in ("median", "quantile")] == ["12"] * 5 + ["20"] * 3 + ["26"]
+    assert [row[-2] for row in rows if row and row[0] == "mean"] == ["16.75"]
+    shares = [cell for row in rows if row[1:2] == ["to"] for cell in row if cell in ("50.0%", "0.0%")]
+    assert shares.count("50.0%") == 2
+    page = (tmp_path / "way.html").read_text(encoding="utf-8")
+    assert "<td>16.75 km</td>" in page
+    assert "intervals hold it" not in page
+
+
+@pytest.mark.parametrize(
+    ("domain", "most", "starts"),
+    [
+        (NumberRange.of(17, 90), 12, ["20", "30", "40", "50", "60", "70", "80"]),
+        (NumberRange.of(17, 90), 4, ["40", "60", "80"]),
+        (NumberRange.of(0, 100), 12, [f"{edge}" for edge in range(10, 100, 10)]),
+        (NumberRange.of(0, 5, "0.5"), 12, [f"{half / 2:g}" for half in range(1, 11)]),
+        (NumberRange.of(0, 5, "0.1"), 12, [f"{half / 2:g}" for half in range(1, 10)]),
+        (NumberRange.of(-3, 95, 7), 8, ["11", "25", "39", "53", "67", "81", "95"]),
+        (Dates.of("2026-01-15", "2026-03-01"), 12, ["2026-01-19", "2026-01-26", "2026-02-02", "2026-02-09",
+                                                    "2026-02-16", "2026-02-23"]),
+        (Dates.of("2025-11-02", "2026-12-31"), 6, ["2026-01-01", "2026-04-01", "2026-07-01", "2026-10-01"]),
+        (Dates.of("1940-01-01", "2026-06-30"), 12, [f"{year}-01-01" for year in range(1950, 2030, 10)]),
+        (Dates.of("2026-01-01", "2026-01-05"), 12, [f"2026-01-0{day}" for day in range(2, 6)]),
+        (OrderedValues(tuple("abcdefghijklmnop")), 4, ["e", "i", "m"]),
+    ],
+)  # fmt: skip
+def test_bins_begin_where_a_reader_expects(domain, most, starts):
+    """Round numbers of the step, and where weeks, months, quarters or so many years begin; never more than asked."""
+    assert [domain.label(start) for start in bin_starts(domain, most)] == starts
+    assert len(starts) < most
+
+
+def test_a_mean_of_days_is_a_day():
+    """As text and in JSON; its standard error is in days, and days have no sum."""
+    domain = Dates.of("2026-01-01", "2026-01-09")
+    channel = wave(9, 2 * NANONATS)
+    terms = Campaign(
+        "T", "Q?", "", "O", domain, Ldp(2 * NANONATS), "any", plain_views(channel), 0, 86400, 86400, 1, 1, "open"
+    )
+    counts = np.rint(10**6 * decoder_of(channel).forward(np.eye(9)[5])).astype(np.int64)
+    found = query.mean(terms, Tally.of(counts))
+    assert found.as_json()["estimate_day"] == "2026-01-06"
+    assert answer_texts(found)[0] == "2026-01-06"
+    assert answer_texts(found)[1].endswith(" days")
+    with pytest.raises(query.NotANumber, match="no sum"):
+        query.total(terms, Tally.of(counts))
 
 
 @pytest.mark.parametrize(

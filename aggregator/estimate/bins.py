@@ -1,0 +1,89 @@
+"""Bins that a reader expects: tens of years, months of a year, hundreds, or the values themselves where they are few.
+
+Which shares people have in them: ordered.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import count
+
+from protocol.domain import Dates, Domain, Line
+
+BINS = 12
+"""At most."""
+
+_EPOCH = datetime.date(1970, 1, 1)
+
+_MONTHS = (1, 3, 6)
+_YEARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def fewer_bins(reports: int) -> int:
+    """Return how many bins so many reports fill: half the cube root, at least 4 and at most ``BINS``.
+
+    Where bins are narrower, their intervals say little: of 3,000 dates of a year at 1 nat, most of those of a month
+    reached from nothing to three times the share.
+    """
+    return min(BINS, max(4, round(math.cbrt(reports) / 2)))
+
+
+def bin_starts(domain: Domain, most: int = BINS) -> list[int]:
+    """Return the first input of each bin but the first, in increasing order.
+
+    Evenly spaced numbers are cut at multiples of 1, 2 or 5 times a power of ten of their step, days where weeks,
+    months, quarters, half years or so many years begin, and other values into bins of about as many each.
+
+    Args:
+        domain: of ordered values.
+        most: bins, at most.
+    """
+    if domain.size <= most:
+        return list(range(1, domain.size))
+    if isinstance(domain, Dates):
+        return next(starts for starts in _calendar(domain) if len(starts) < most)
+    if isinstance(domain, Line) and domain.evenly_spaced:
+        return _multiples(domain, most)
+    return [place * domain.size // most for place in range(1, most)]
+
+
+def _multiples(domain: Line, most: int) -> list[int]:
+    low, step = domain.scaled[0], domain.scaled[1] - domain.scaled[0]
+    for power in count():
+        for digit in (1, 2, 5):
+            width = digit * 10**power * step
+            start = low if low % step else low // width * width
+            starts = [bisect_left(domain.scaled, edge) for edge in range(start + width, domain.scaled[-1] + 1, width)]
+            few = -(-width // step // 4)  # a bin with fewer values at an end belongs to its neighbour
+            starts = [place for place in starts if few <= place <= domain.size - few]
+            if len(starts) < most:
+                return starts
+    raise AssertionError("a width of more than the range leaves one bin")
+
+
+def _calendar(domain: Dates) -> Iterator[list[int]]:
+    """The bins of weeks, of months, and so on; the last of one bin only."""
+    first = _EPOCH + datetime.timedelta(days=domain.low)
+    monday = domain.low - first.weekday()
+    yield _from(domain, list(range(monday, domain.high + 1, 7)))
+    for months in _MONTHS:
+        yield _from(domain, _months(domain, months))
+    for years in _YEARS:
+        yield _from(domain, _months(domain, 12 * years))
+    yield []
+
+
+def _months(domain: Dates, width: int) -> list[int]:
+    """The days from which on a month counts whose number since the year 0 is a multiple of ``width``."""
+    first, last = (_EPOCH + datetime.timedelta(days=day) for day in (domain.low, domain.high))
+    begin, end = (day.year * 12 + day.month - 1 for day in (first, last))
+    numbers = range(-(-begin // width) * width, end + 1, width)
+    return [(datetime.date(number // 12, number % 12 + 1, 1) - _EPOCH).days for number in numbers]
+
+
+def _from(domain: Dates, days: list[int]) -> list[int]:
+    """The inputs at or after these days, without the first input."""
+    return sorted({bisect_left(domain.scaled, day) for day in days} - {0, domain.size})
