@@ -4,6 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
+# Compiled modules are kept, whatever the shell asks for. Else each worker of each run rewrites the asserts of all tests
+# anew, which is 10 s, and each command that a test starts compiles the project.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo app check docs test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
 
 # Made again when what is installed changes; reused otherwise.
