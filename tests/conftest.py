@@ -25,6 +25,9 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2**31:
     # Half of the time would go into waiting for a disk. A killed process leaves in memory what it leaves on a disk, and
     # no test can cut the power.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+# The suite has a process for each core already. A library of linear algebra with threads of its own would let them wait
+# for each other in a loop: matrices of a hundred rows took ten times the processor's time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 SLOWEST_FIRST = (
     "aggregator/test_object_storage.py",
     "aggregator/test_engine_dask.py",
