@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate, takewhile
 
 from aggregator.families.blocks.recipe import everywhere, high_low
@@ -129,6 +130,12 @@ def _sizes(order: int, dimension: int) -> tuple[int, int, int]:
     return shared, support, points
 
 
+@cache
+def _orders_of_planes() -> tuple[int, ...]:
+    """The orders of the fields that a plane, of more than q^2 points, or a larger space may have."""
+    return tuple(takewhile(lambda order: order**2 < MAX_POINTS, orders()))
+
+
 def geometries(size: int) -> Iterator[tuple[int, int, int]]:
     """(q, t, output bits) of every projective space that holds ``size`` points; of the lines, t = 2, the least one.
 
@@ -137,7 +144,7 @@ def geometries(size: int) -> Iterator[tuple[int, int, int]]:
     line = next(orders(max(size - 1, 2)), None)
     if line is not None:
         yield line, 2, line.bit_length()
-    for order in takewhile(lambda order: order**2 < MAX_POINTS, orders()):  # a plane has more than q^2 points
+    for order in _orders_of_planes():
         for dimension in range(3, MAX_DIMENSION + 1):
             points = (order**dimension - 1) // (order - 1)
             if points > MAX_POINTS:
