@@ -11,7 +11,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from protocol import exact, levels
@@ -127,8 +127,9 @@ def matrix(channel: Channel) -> list[list[Fraction]]:
 
 
 def priors(k: int) -> list[list[int]]:
+    """A flat one, a skewed one, and one by chance."""
     draw = random.Random(SEED)
-    return [[1] * k, [10**4] + [1] * (k - 1), *([draw.randint(1, 30) for _ in range(k)] for _ in range(3))]
+    return [[1] * k, [10**4] + [1] * (k - 1), [draw.randint(1, 30) for _ in range(k)]]
 
 
 def law(prior: Sequence[int]) -> list[Fraction]:
@@ -163,23 +164,24 @@ def test_a_structure_says_what_the_cells_say(channel: Channel) -> None:
     fast, slow = structure_of(channel), Structure(channel)
     k = channel.inputs
 
-    def merged(seen: levels.structure.Profile) -> dict[object, tuple[int, int]]:
-        found: dict[object, tuple[int, int]] = {}
+    def merged(seen: levels.structure.Profile) -> dict[tuple[int, int], tuple[int, int]]:
+        """How much of both inputs has which ratio, in lowest terms."""
+        found: dict[tuple[int, int], tuple[int, int]] = {}
         for mine, theirs, count in seen:
             if mine or theirs:
-                key = Fraction(mine, theirs) if theirs else None
+                common = math.gcd(mine, theirs)
+                key = (mine // common, theirs // common)
                 before = found.get(key, (0, 0))
                 found[key] = (before[0] + mine * count, before[1] + theirs * count)
         return {key: sums for key, sums in found.items() if any(sums)}
 
     kind_of = {x: number for number, kind in enumerate(fast.kinds) for x in kind}
     assert sorted(kind_of) == list(range(k))
-    by_kind: dict[object, object] = {}
+    by_kind: dict[tuple[int, int], object] = {}
     for x, other in itertools.permutations(range(k), 2):
-        assert merged(fast.profile(x, other)) == merged(slow.profile(x, other))
-        assert by_kind.setdefault((kind_of[x], kind_of[other]), merged(slow.profile(x, other))) == merged(
-            slow.profile(x, other)
-        )
+        walked_profile = merged(slow.profile(x, other))
+        assert merged(fast.profile(x, other)) == walked_profile
+        assert by_kind.setdefault((kind_of[x], kind_of[other]), walked_profile) == walked_profile
     for x in range(k):
         told = sorted(weight for weight, count in fast.row(x) for _ in range(count) if weight)
         assert told == sorted(weight for weight, _ in slow.row(x) if weight)
@@ -366,9 +368,9 @@ def test_information_is_brute_force(channel: Channel) -> None:
         assert holds(levels.information(structure_of(channel), prior), worst(ratios))
 
 
-def corners(p: list[Fraction], radius: Fraction) -> list[list[Fraction]]:
+def corners(p: list[Fraction], radius: Fraction) -> set[tuple[Fraction, ...]]:
     """The extreme priors of a total variation ball: mass moved in every order of givers and takers."""
-    found = []
+    found = set()
     for order in itertools.permutations(range(len(p))):
         moved, left = list(p), radius
         for x in order[:-1]:
@@ -376,7 +378,7 @@ def corners(p: list[Fraction], radius: Fraction) -> list[list[Fraction]]:
             moved[x] -= taken
             moved[order[-1]] += taken
             left -= taken
-        found.append(moved)
+        found.add(tuple(moved))
     return found
 
 
@@ -393,7 +395,7 @@ def test_the_ball_of_priors_is_brute_force(radius: Fraction) -> None:
     ):
         structure = structure_of(GRID[name])
         rows = matrix(structure.channel)
-        for prior in priors(len(rows))[:4]:
+        for prior in priors(len(rows)):
             ratios = []
             for moved in corners(law(prior), radius):
                 means = marginal(rows, moved)
@@ -437,7 +439,7 @@ def test_the_ratio_of_priors_is_never_beaten(factor: Fraction) -> None:
         structure = structure_of(GRID[name])
         rows = matrix(structure.channel)
         k = len(rows)
-        for prior in priors(k)[:4]:
+        for prior in priors(k):
             p, ratios = law(prior), []
             for order in itertools.permutations(range(k)):
                 moved, left = [mass / factor for mass in p], 1 - 1 / factor
@@ -475,7 +477,7 @@ def test_the_example_of_balls() -> None:
 def test_information_delta_is_brute_force(channel: Channel) -> None:
     """(eps, delta)-LIP is the largest excess, either way, over single values, and no set of values exceeds it."""
     rows = matrix(channel)
-    for prior in priors(channel.inputs)[:3]:
+    for prior in priors(channel.inputs):
         p = law(prior)
         means = marginal(rows, p)
         for level in (0, NAT // 2, 2 * NAT):
@@ -490,7 +492,7 @@ def test_information_delta_is_brute_force(channel: Channel) -> None:
 
             found = levels.information_delta(structure_of(channel), prior, level)
             assert found.value == max(map(excess, rows)) == excess(rows[found.x])
-            for size in range(1, channel.inputs + 1) if channel.inputs <= 5 else ():
+            for size in range(1, channel.inputs + 1) if channel.inputs <= 4 else ():
                 for chosen in itertools.combinations(range(channel.inputs), size):
                     mass = sum(p[x] for x in chosen)
                     mixed = [sum(p[x] * rows[x][y] for x in chosen) / mass for y in range(channel.outputs)]
@@ -620,7 +622,6 @@ def channels_and_priors(draw: st.DrawFn) -> tuple[Table, list[int]]:
     return Table.nearest([[Fraction(cell, sum(row)) for cell in row] for row in rows]), prior
 
 
-@settings(max_examples=150)
 @given(channels_and_priors())
 def test_lip_lies_between_ldp_and_its_half(made: tuple[Table, list[int]]) -> None:
     """eps-LDP gives eps-LIP for every prior, and eps-LIP gives 2 eps-LDP (Theorem 1); both are finite or neither is."""
@@ -633,7 +634,6 @@ def test_lip_lies_between_ldp_and_its_half(made: tuple[Table, list[int]]) -> Non
     assert lip <= ball <= ldp
 
 
-@settings(max_examples=150)
 @given(channels_and_priors())
 def test_averages_are_below_worst_cases(made: tuple[Table, list[int]]) -> None:
     """eps-LIP gives eps-MIP (Prop. 1); mutual information is at most maximal leakage, that at most the LDP level."""
@@ -645,7 +645,6 @@ def test_averages_are_below_worst_cases(made: tuple[Table, list[int]]) -> None:
     assert ldp is None or leakage <= ldp
 
 
-@settings(max_examples=150)
 @given(channels_and_priors())
 def test_identifiability_is_ldp_and_the_prior(made: tuple[Table, list[int]]) -> None:
     """Under a uniform prior it is the LDP level; under any it is within ln(max / min prior) of that."""

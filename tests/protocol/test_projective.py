@@ -255,7 +255,10 @@ def test_primes() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("size", "level"), [(1000, 4 * NAT), (5000, 2 * NAT), (300, NAT // 2), (900, 8 * NAT)])
+@pytest.mark.parametrize(
+    ("size", "level"),
+    [(1000, 4 * NAT), (300, NAT // 2), (900, 8 * NAT), pytest.param(5000, 2 * NAT, marks=pytest.mark.long)],
+)
 def test_large_channels_draw_their_weights(size: int, level: int) -> None:
     """Chi-square of n = 2 * 10^4 draws over 64 classes of outputs, alpha = 10^-6; a failure would mean another law."""
     channel = projective(size, level)
