@@ -241,14 +241,14 @@ def test_idue_is_certified(kind, function):
     """For random budgets from 0.01 to 20 nats, every kind keeps MinID- and AvgID-LDP by the exact audit, with at most
     opt1's and opt2's error for opt0."""
     draw = random.Random(7)
-    for _ in range(12):
+    for _ in range(4):
         levels = [round(10 ** draw.uniform(7, 10.3)) for _ in range(draw.randint(1, 4))]
         levels = [min(level, 20 * NANONATS) for level in levels]
         notion = Graded.over([draw.choice(levels) for _ in range(40)], function)
         channel = idue.idue(notion, kind)
         notions.certify(channel, notion)
-        best = idue.idue(notion)
-        assert total_error(best) <= total_error(channel) * (1 + 1e-3)
+        if kind != "opt0":
+            assert total_error(idue.idue(notion)) <= total_error(channel) * (1 + 1e-3)
 
 
 def total_error(channel):

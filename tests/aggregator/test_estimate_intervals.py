@@ -6,6 +6,7 @@ people": every batch has the same people; counts vary less, so intervals may onl
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from protocol.domain import Grid
 from protocol.exact import NANONATS
 
 BATCHES = 4000
+MANY = 20_000
 REPORTS = 4000
 ALPHA = 0.05
 
@@ -40,12 +42,42 @@ TABLE = Table(
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A channel, its decoder, and the (k, w) law of what its reports are, with the (w, m) features of each."""
+    """A channel, its decoder, and the (k, w) law of what its reports are, with the (w, m) features of each.
+
+    What several laws look at is drawn once: batches of people drawn anew and of fixed people, 4,000 people each.
+    """
 
     channel: object
     decoder: object
     law: np.ndarray
     features: np.ndarray
+
+    @cached_property
+    def drawn(self):
+        """(20,000, m) counts of drawn people."""
+        return drawn_people(self, people_of(self), MANY)
+
+    @cached_property
+    def fixed(self):
+        """(4,000, m) counts of fixed people."""
+        return fixed_people(self, people_of(self), BATCHES)
+
+    @cached_property
+    def left_inverse(self):
+        """L, (m, k), and the intercepts, (k,), from the queries for each value."""
+        units = np.eye(self.channel.inputs)
+        L = np.array([self.decoder.adjoint(unit) for unit in units]).T
+        return L, np.array([self.decoder.intercept(unit) for unit in units])
+
+    @cached_property
+    def steps(self):
+        """Of the staircase with no report, and how far one report with each feature moves it, (m, s, k).
+
+        The counts of the steps are linear in those of the features, so one report with each feature tells them all.
+        """
+        ones = np.eye(len(self.left_inverse[0]), dtype=np.int64)
+        ground = self.decoder.staircase(np.zeros(len(ones), dtype=np.int64), 1)
+        return ground, np.array([self.decoder.staircase(one, 1).counts for one in ones]) - ground.counts
 
 
 def case(channel):
@@ -117,20 +149,13 @@ def counted(given, reports):
 
 def estimates(given, counts, n=REPORTS):
     """(batches, k) raw estimates."""
-    L, bases = left_inverse(given)
+    L, bases = given.left_inverse
     return counts / n @ L + bases
-
-
-def left_inverse(given):
-    """L, (m, k), and the intercepts, (k,), from the queries for each value."""
-    units = np.eye(given.channel.inputs)
-    L = np.array([given.decoder.adjoint(unit) for unit in units]).T
-    return L, np.array([given.decoder.intercept(unit) for unit in units])
 
 
 def dense_errors(given, counts, n):
     """(batches, k) standard errors, the dense twin of ``standard_errors``."""
-    L, _ = left_inverse(given)
+    L, _ = given.left_inverse
     if given.features is None:
         variances = counts / n @ L**2 - estimates(given, counts, n) ** 2
     else:  # L is diagonal, features are bits
@@ -139,14 +164,8 @@ def dense_errors(given, counts, n):
 
 
 def all_intervals(given, counts, alpha, n=REPORTS):
-    """(batches, k) lower and upper ends, all batches as one long staircase.
-
-    The counts of the steps are linear in those of the features, so one report with each feature tells them all.
-    """
-    none = np.zeros(counts.shape[1], dtype=np.int64)
-    ground = given.decoder.staircase(none, 1)
-    ones = np.eye(counts.shape[1], dtype=np.int64)
-    reaches = np.array([given.decoder.staircase(one, 1).counts for one in ones]) - ground.counts  # (m, s, k)
+    """(batches, k) lower and upper ends, all batches as one long staircase."""
+    ground, reaches = given.steps
     steps = np.einsum("bm,msk->sbk", counts.astype(float), reaches.astype(float), optimize=True)
     steps = np.rint(steps).astype(np.int64) + n * ground.counts[:, None]
     batches = len(counts)
@@ -167,7 +186,7 @@ def test_simulated_counts_follow_the_channels_weights(given):
 
 def test_the_long_staircase_is_each_batchs_own(given):
     """Steps and standard errors of a batch are what ``staircase`` and ``standard_errors`` say of it."""
-    counts = drawn_people(given, people_of(given), 3)
+    counts = given.drawn[:3]
     low, high = all_intervals(given, counts, ALPHA)
     for b, batch in enumerate(counts):
         raw = given.decoder.invert(batch / REPORTS)
@@ -179,13 +198,13 @@ def test_the_long_staircase_is_each_batchs_own(given):
 
 def test_the_expected_estimate_is_the_truth(given):
     """The law of the reports, carried back, is each input with certainty: no bias, whatever the population."""
-    L, bases = left_inverse(given)
+    L, bases = given.left_inverse
     mean = given.law if given.features is None else given.law @ given.features
     np.testing.assert_allclose(mean @ L + bases, np.eye(given.channel.inputs), atol=1e-9)
 
 
-@pytest.mark.parametrize("draw", [drawn_people, fixed_people])
-def test_raw_estimates_are_unbiased(given, draw):
+@pytest.mark.parametrize("model", ["drawn", "fixed"])
+def test_raw_estimates_are_unbiased(given, model):
     """The mean of 4,000 raw estimates lies within 5 standard errors of the truth, for every value.
 
     n = 4,000 reports a batch. 5 rather than 4: there are 462 comparisons over all mechanisms and both models, so one
@@ -193,7 +212,7 @@ def test_raw_estimates_are_unbiased(given, draw):
     A failure means that counts do not follow the weights; that the decoder is a left inverse is proved exactly above.
     """
     people = people_of(given)
-    raw = estimates(given, draw(given, people, BATCHES))
+    raw = estimates(given, getattr(given, model)[:BATCHES])
     error = raw.mean(axis=0) - people / REPORTS
     assert (np.abs(error) <= 5 * raw.std(axis=0) / np.sqrt(BATCHES) + 1e-12).all()
 
@@ -205,7 +224,7 @@ def test_the_mean_squared_error_is_the_closed_form(given):
     is a wrong formula (alpha = 6e-7).
     """
     people = people_of(given)
-    raw = estimates(given, drawn_people(given, people, 20_000))
+    raw = estimates(given, given.drawn)
     mse = REPORTS * ((raw - people / REPORTS) ** 2).sum(axis=1).mean()
     assert mse == pytest.approx(given.decoder.variances(given.decoder.forward(people / REPORTS)).sum(), rel=0.05)
 
@@ -215,8 +234,7 @@ def test_standard_errors_are_the_spread_of_the_estimates(given):
 
     n = 4,000. The standard deviation is known to 0.5%, so alpha is nil; a failure is a wrong second moment.
     """
-    people = people_of(given)
-    counts = drawn_people(given, people, 20_000)
+    counts = given.drawn
     raw = estimates(given, counts)
     se = np.array([standard_errors(given.decoder, batch / REPORTS, REPORTS) for batch in counts[:200]]).mean(axis=0)
     np.testing.assert_allclose(se[raw.std(axis=0) > 0], raw.std(axis=0)[raw.std(axis=0) > 0], rtol=0.05)
@@ -231,7 +249,7 @@ def test_intervals_of_one_value_cover_the_truth(given):
     reports that the rarest outputs have here. A failure means wrong quantiles or a wrong variance.
     """
     people = people_of(given)
-    counts = drawn_people(given, people, BATCHES)
+    counts = given.drawn[:BATCHES]
     low, high = all_intervals(given, counts, ALPHA)
     truth = people / REPORTS
     covered = ((low <= truth) & (truth <= high)).mean(axis=0)
@@ -247,7 +265,7 @@ def test_intervals_hold_for_fixed_people(given):
     (Hoeffding 1956), the less the more openly a value is told; the high-low channel's intervals cover 98%.
     """
     people = people_of(given)
-    low, high = all_intervals(given, fixed_people(given, people, BATCHES), ALPHA)
+    low, high = all_intervals(given, given.fixed, ALPHA)
     truth = people / REPORTS
     assert ((low <= truth) & (truth <= high)).mean() >= 0.94
 
@@ -259,13 +277,13 @@ def test_simultaneous_intervals_hold_together(given):
     the division by k was lost, or normal tails were trusted too far out.
     """
     people = people_of(given)
-    low, high = all_intervals(given, drawn_people(given, people, BATCHES), ALPHA / given.channel.inputs)
+    low, high = all_intervals(given, given.drawn[:BATCHES], ALPHA / given.channel.inputs)
     truth = people / REPORTS
     together = ((low <= truth) & (truth <= high)).all(axis=1).mean()
     assert together >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / BATCHES)
 
 
-@pytest.mark.parametrize("n", [30, 100, 400])
+@pytest.mark.parametrize("n", [30, 400, pytest.param(100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("alpha", [0.05, 0.001])
 def test_few_reports_never_make_intervals_dishonest(given, n, alpha):
     """With 30 to 400 reports each value's interval still covers its truth with probability 1 - alpha.
