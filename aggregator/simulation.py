@@ -37,6 +37,8 @@ MOST_PEOPLE = 10**8
 """Devices that are simulated at once, at most: each is 8 bytes of memory before it has answered."""
 CHUNK = 2_000
 """People a process works through before it hands over their bytes."""
+CHUNKS_EACH = 3
+"""A process has so many chunks at least: in the time that it takes to load, this one would be done with fewer."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +258,8 @@ def simulate(
         for start in starts
     )
     work = (repeat(terms), repeat(campaign_id), chunks, starts, repeat(periods), repeat(seed))
-    if len(starts) < 2 or processes < 2:
+    processes = min(processes, len(starts) // CHUNKS_EACH)
+    if processes < 2:
         yield from map(_answer_all, *work)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:

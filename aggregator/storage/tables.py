@@ -395,8 +395,7 @@ def bring_all(path: Place) -> None:
     if isinstance(path, Remote):
         return
     with storage(path):
-        _sync(path, [file.place for file in places.below(path / "_delta_log")])
-        _sync(path, [file.path for file in data_files(path, snapshot(path))])
+        _sync(path, [file.place for file in places.below(path)])
 
 
 def checkpoint(path: Place, table: DeltaTable) -> None:

@@ -52,13 +52,16 @@ def test_an_open_campaign_hears_enrolment_before_report():
 
 def test_a_seed_repeats_everything_whatever_the_number_of_processes(monkeypatch):
     """The bytes of a seed are the same on one process and on two; another seed gives others."""
-    monkeypatch.setattr(simulation, "CHUNK", 50)
+    monkeypatch.setattr(simulation, "CHUNK", 20)
+    started, pool = [], simulation.ProcessPoolExecutor
+    monkeypatch.setattr(simulation, "ProcessPoolExecutor", lambda n, **how: started.append(n) or pool(n, **how))
     truth = Truth(("red", "green"), (100, 30))
     one, two, other = (
         b"".join(sent.reports + sent.enrolments for sent in population(terms(COLOURS), ID, truth, 0, seed, processes))
         for seed, processes in ((1, 1), (1, 2), (2, 1))
     )
     assert one == two != other
+    assert started == [2]
 
 
 def test_without_a_seed_nothing_repeats():
