@@ -89,6 +89,12 @@ def told(study):
     return study.status(NOW), tallies, study.rejected(None)
 
 
+@pytest.fixture(scope="module")
+def before(furnished):
+    """What that study says of itself."""
+    return told(Study.open(furnished))
+
+
 def content(folder):
     """Every file below a folder."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -120,9 +126,8 @@ def run(study_path, *arguments):
 # Compaction.
 
 
-def test_compaction_changes_files_and_nothing_else(study):
+def test_compaction_changes_files_and_nothing_else(study, before):
     """Each partition is one file after; tallies, status and refusals are what they were, and a replay is a replay."""
-    before = told(study)
     done = {one.table: one for one in compact(study, now=time.time())}
     assert told(Study.open(study.path)) == before
     reports = done["reports"]
@@ -218,7 +223,7 @@ def test_who_reads_an_older_snapshot_reads_on(study):
     assert tables.query(table, "SELECT * FROM rows").num_rows == 15
 
 
-def test_unread_files_are_removed_once_they_are_old(study):
+def test_unread_files_are_removed_once_they_are_old(study, before):
     """Replaced, uncommitted and half-written files go after the retention and not before, strangers' files never."""
     reports = study.path / "reports"
     partition = next(iter(live(study, "reports"))).parent
@@ -226,7 +231,6 @@ def test_unread_files_are_removed_once_they_are_old(study):
     strangers = [partition / "notes.parquet", reports / "README", reports / "_delta_log" / "notes"]
     for path in strays + strangers:
         path.write_bytes(b"stray")
-    before = told(study)
     now = time.time()
     done = compact(study, now=now)[2]
     assert (done.removed.files, done.kept.files) == (0, 10)
@@ -239,13 +243,12 @@ def test_unread_files_are_removed_once_they_are_old(study):
     assert told(study) == before
 
 
-def test_a_short_retention_is_for_those_who_are_alone(study):
+def test_a_short_retention_is_for_those_who_are_alone(study, before):
     """Below 24 hours compaction refuses, unless nobody else is at work; then only what is read is left."""
     for retention in (0, SHORTEST - 1):
         with pytest.raises(StudyError, match="--alone"):
             compact(study, now=time.time(), retention=retention)
     assert compact(study, now=time.time(), retention=SHORTEST)[2].removed.files == 0
-    before = told(study)
     compact(study, now=time.time() + 3600, retention=0, alone=True)
     for name in SCHEMAS:
         assert set((study.path / name).rglob("part-*")) == live(study, name)
@@ -265,9 +268,8 @@ def test_the_age_of_a_file_is_by_the_clock_that_dated_it(study, monkeypatch):
     assert waiting.exists()
 
 
-def test_old_commits_go_once_a_checkpoint_holds_them(study):
+def test_old_commits_go_once_a_checkpoint_holds_them(study, before):
     """Commits older than 30 days are removed behind a checkpoint, and the study reads the same."""
-    before = told(study)
     compact(study, now=time.time())
     age(study.path, 40 * DAY)
     take(study, report(6, PLAIN, 6))
@@ -464,9 +466,8 @@ def all_of(sources):
         ("rejects", file_cut),
     ],
 )
-def test_a_rebuilt_study_tells_the_same(study, sources, tmp_path, name, damage):
+def test_a_rebuilt_study_tells_the_same(study, sources, tmp_path, name, damage, before):
     """Whatever one table has lost, the new study has the old one's tallies, keys and refusals; the old one stays."""
-    expected = told(study)
     damage(study.path / name)
     left = content(study.path)
     done = rebuild(study.path, tmp_path / "new", all_of(sources), now=NOW)
@@ -474,9 +475,9 @@ def test_a_rebuilt_study_tells_the_same(study, sources, tmp_path, name, damage):
     assert content(study.path) == left
     made = Study.open(done.path)
     if name != "rejects":
-        assert told(made) == expected
+        assert told(made) == before
     else:  # a report that came twice was kept once, unless the two came to different batches
-        assert made.tally(PLAIN).counts.tolist() == expected[1]["education", None][0]
+        assert made.tally(PLAIN).counts.tolist() == before[1]["education", None][0]
         assert made.rejected(PLAIN) == {"over-quota": 1, "replayed": 1, "unknown-key": 1}
     assert done.read + done.counted == 15
     assert done.counted == 0 or name == "reports"
@@ -520,9 +521,9 @@ def test_a_campaign_without_reports_is_told_of(study, sources, tmp_path):
     assert [warning.split(" has ")[0] for warning in silent] == ["'open'"]
 
 
-def test_everything_lost_but_the_batches_is_made_up_from_them(study, sources, tmp_path):
+def test_everything_lost_but_the_batches_is_made_up_from_them(study, sources, tmp_path, before):
     """Without any table a study comes from campaigns, enrolments and kept batches; and can be made so once more."""
-    expected = told(study)[1]
+    expected = before[1]
     waiting = inbox.put(study.path, report(6, PLAIN, 6))
     for name in SCHEMAS:
         gone(study.path / name)
@@ -667,14 +668,13 @@ def test_campaigns_that_stay_lost_are_named(study, sources, tmp_path):
     assert [known.name for known in Study.open(done.path).campaigns()] == ["open"]
 
 
-def test_the_command_rebuild(study, sources, tmp_path):
+def test_the_command_rebuild(study, sources, tmp_path, before):
     """The error's own advice works as typed; sources are named by options; JSON says what was made anew."""
-    expected = told(study)
     file_gone(study.path / "reports")
     done = run(study.path, "rebuild", "--out", tmp_path / "first")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "made anew: reports" in done.stdout
-    assert told(Study.open(tmp_path / "first")) == expected
+    assert told(Study.open(tmp_path / "first")) == before
     kept = shutil.move(inbox.done_of(study.path), tmp_path / "kept")
     shutil.rmtree(study.path)
     study.path.mkdir()
@@ -686,14 +686,14 @@ def test_the_command_rebuild(study, sources, tmp_path):
     said = json.loads(done.stdout)
     assert (said["anew"], said["read"], said["counted"]) == (["campaigns", "reports", "keys", "rejects"], 0, 13)
     # The clock says it is too early for the other two, and the study was told another time.
-    assert told(Study.open(tmp_path / "second"))[1]["education", 0][0] == expected[1]["education", 0][0]
+    assert told(Study.open(tmp_path / "second"))[1]["education", 0][0] == before[1]["education", 0][0]
 
 
-def test_a_study_that_lost_nothing_is_taken_over(study, tmp_path):
+def test_a_study_that_lost_nothing_is_taken_over(study, tmp_path, before):
     """Rebuilt, it tells the same, and nothing is counted anew."""
     done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
     assert (done.anew, done.read, done.counted, done.warnings) == ((), 15, 0, ())
-    assert told(Study.open(done.path)) == told(study)
+    assert told(Study.open(done.path)) == before
 
 
 @pytest.fixture
