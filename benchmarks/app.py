@@ -73,22 +73,23 @@ def frames(number: str, place: Path) -> dict[str, tuple[float, float]]:
     with Screen(number, "demo_app", "--store", place, "--language", "en", size=PHONE) as screen:
         screen.wait("studies:page")
         time.sleep(2)  # it loads the other screens
-        for title, choose in {
-            "Education": lambda: screen.tap("choice:primary"),
-            "Occupation": lambda: screen.tap("choice:Occupation number 2"),
-            "Hours": lambda: screen.tap("number:track", (0.6, 0.5)),
-            "Where": lambda: screen.tap("map", (0.5, 0.5)),
-            "Shopping": lambda: screen.tap("items:tea"),
-        }.items():
-            tap(screen, "place:studies")
-            screen.longest_frame()
-            screen.busiest_frame()
-            tap(screen, f"study:{title}")
-            choose()
-            tap(screen, "next")
-            tap(screen, "make")
-            settle(screen)
-            found[title] = screen.longest_frame(), screen.busiest_frame()
+        with screen.drawn():
+            for title, choose in {
+                "Education": lambda: screen.tap("choice:primary"),
+                "Occupation": lambda: screen.tap("choice:Occupation number 2"),
+                "Hours": lambda: screen.tap("number:track", (0.6, 0.5)),
+                "Where": lambda: screen.tap("map", (0.5, 0.5)),
+                "Shopping": lambda: screen.tap("items:tea"),
+            }.items():
+                tap(screen, "place:studies")
+                screen.longest_frame()
+                screen.busiest_frame()
+                tap(screen, f"study:{title}")
+                choose()
+                tap(screen, "next")
+                tap(screen, "make")
+                settle(screen)
+                found[title] = screen.longest_frame(), screen.busiest_frame()
     return found
 
 

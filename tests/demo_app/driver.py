@@ -6,7 +6,7 @@ events given to the event loop, so they take the way a finger's do: window, scre
 
     python -m tests.demo_app.driver WIDTH HEIGHT MODULE [ARGUMENTS]
 
-The other end is ``screen``. What is right or wrong is not decided here.
+The other end is ``screen``; when time passes and which frames are drawn is ``pace``'s. What is right or wrong is not decided here.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from kivy.clock import Clock
 from kivy.config import Config
 from kivy.input.motionevent import MotionEvent
 from kivy.metrics import Metrics
+
+from tests.demo_app.pace import Pace
 
 Play = Generator[None, None, Any]
 KEYS = {
@@ -82,6 +84,7 @@ class Driver:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
+        self._pace = Pace()
         self._last = 0.0
         self._longest = 0.0
         self._worked = 0.0
@@ -148,17 +151,17 @@ class Driver:
         return sorted({name for widget, _ in self._shown() if (name := getattr(widget, "name", ""))})
 
     def _settle(self) -> Play:
-        until = time.monotonic() + SETTLED
+        until = Clock.get_time() + SETTLED
         yield
         yield
-        while Animation._instances and time.monotonic() < until:
+        while Animation._instances and Clock.get_time() < until:
             yield
 
     def _arrived(self, widget: Any) -> Play:
         """A touch inside of what scrolls is handed on only when it is known to be no scrolling."""
-        until, frames = time.monotonic() + SCROLLED, 10  # a busy machine draws few of them in that time
+        until, frames = Clock.get_time() + SCROLLED, 10  # a busy machine draws few of them in that time
         if any(hasattr(above, "scroll_timeout") for above in _above(widget)):
-            while time.monotonic() < until or frames > 0:
+            while Clock.get_time() < until or frames > 0:
                 frames -= 1
                 yield
         yield from self._settle()
@@ -168,6 +171,7 @@ class Driver:
     def start(self) -> Play:
         while App.get_running_app() is None or App.get_running_app().root is None or EventLoop.window is None:
             yield
+        self._pace.begin()
         Clock.schedule_interval(self._frame, 0)
         yield from self._settle()
 
@@ -196,8 +200,8 @@ class Driver:
         widget = yield from self._reach(what)
         finger = Finger(*_at(widget, [0.5, 0.5]))
         finger.down()
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
+        until = Clock.get_time() + seconds
+        while Clock.get_time() < until:
             yield
         finger.up()
         yield from self._arrived(widget)
@@ -269,19 +273,22 @@ class Driver:
         yield from self.type(text)
 
     def wait(self, what: str, seconds: float) -> Play:
-        until = time.monotonic() + seconds
-        while self._find(what) is None:
-            if time.monotonic() > until:
-                raise NotDone(f"{what!r} was not seen for {seconds:g} seconds; there are {self._names()}")
-            yield
-        yield from self._settle()
+        yield from self._until(lambda: self._find(what) is not None, seconds, f"{what!r} was not seen")
 
     def gone(self, what: str, seconds: float) -> Play:
+        yield from self._until(lambda: self._find(what) is None, seconds, f"{what!r} is still there")
+
+    def idle(self, seconds: float) -> Play:
+        yield from self._until(lambda: App.get_running_app().idle, seconds, "something is being done")
+
+    def _until(self, met: Callable[[], bool], seconds: float, trouble: str) -> Play:
+        """Other threads may have to do something first, so no time is skipped."""
         until = time.monotonic() + seconds
-        while self._find(what) is not None:
-            if time.monotonic() > until:
-                raise NotDone(f"{what!r} is still there after {seconds:g} seconds")
-            yield
+        with self._pace.real():
+            while not met():
+                if time.monotonic() > until:
+                    raise NotDone(f"{trouble} after {seconds:g} seconds; there are {self._names()}")
+                yield
         yield from self._settle()
 
     def seen(self, what: str) -> Play:
@@ -351,6 +358,10 @@ class Driver:
         busiest, self._busiest = self._busiest, 0.0
         return busiest
 
+    def draw(self, each: bool) -> Play:
+        self._pace.drawn = each
+        yield from self._settle()
+
     def resize(self, width: int, height: int) -> Play:
         density = Metrics.density
         EventLoop.window.size = (round(width * density), round(height * density))
@@ -360,6 +371,7 @@ class Driver:
     def shot(self, path: str) -> Play:
         yield from self._settle()
         target = Path(path)
+        self._pace.draw()
         made = EventLoop.window.screenshot(name=str(target.with_name(f"{target.stem}-.png")))
         self._last = 0.0  # the picture's own time is no frame's
         yield
@@ -384,6 +396,7 @@ class Driver:
     def play(self, number: int, verb: str, arguments: dict[str, Any]) -> None:
         """Begin a request on the program's thread; the answer follows some frames later."""
         steps: Play = getattr(self, verb)(**arguments)
+        self._pace.hurry()
 
         def step(_: float) -> None:
             try:
@@ -398,6 +411,7 @@ class Driver:
         Clock.schedule_once(step, 0)
 
     def _answer(self, number: int, trouble: str, value: Any) -> None:
+        self._pace.rest()
         self._out.write(json.dumps([number, trouble, value]) + "\n")
         self._out.flush()
 

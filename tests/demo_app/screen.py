@@ -214,6 +214,10 @@ class Screen:
         """Until no widget of that name or text can be seen."""
         self._ask("gone", what=what, seconds=seconds, patience=seconds)
 
+    def idle(self, seconds: float = PATIENCE) -> None:
+        """Until the app says that nothing is being done and all of the screen is there."""
+        self._ask("idle", seconds=seconds, patience=seconds)
+
     def seen(self, what: str) -> bool:
         """Whether a widget of that name or text can be seen now."""
         return bool(self._ask("seen", what=what))
@@ -239,8 +243,15 @@ class Screen:
         """Every text that can be seen and does not fit its widget or the window: none, it should be."""
         return list(self._ask("cut"))
 
+    @contextmanager
+    def drawn(self) -> Iterator[None]:
+        """Each frame is drawn, at the pace of a phone's; otherwise only pictures are, and time is skipped: ``pace``."""
+        self._ask("draw", each=True)
+        yield
+        self._ask("draw", each=False)
+
     def longest_frame(self) -> float:
-        """Seconds of the longest frame since the last call, pictures apart."""
+        """Seconds of the longest frame since the last call, pictures apart; they are to be ``drawn``."""
         return float(self._ask("longest_frame"))
 
     def busiest_frame(self) -> float:

@@ -11,7 +11,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -84,9 +83,7 @@ def desk(tmp_path, monkeypatch):
 
 def settle(screen: Screen) -> None:
     """Until nothing is being done and all of the screen is there."""
-    until = time.monotonic() + 60
-    while not screen.call("app.idle"):
-        assert time.monotonic() < until, screen.texts()
+    screen.idle()
 
 
 def tap(screen: Screen, name: str) -> None:

@@ -1,0 +1,68 @@
+"""The pace of a program on a screen: time that nobody waits for is skipped, and a frame that nobody looks at not drawn.
+
+While a request is played, the time until the next frame passes on the program's clock alone: animations, scrolling and
+notices see as many frames and as many seconds as on a phone, and the machine waits for none of them. What the program's
+other threads do is awaited in real time (``real``). Software GL is most of a frame's work, so only pictures are drawn.
+
+Where the frames themselves are measured, ``drawn`` is true: no time is skipped, and each is drawn.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kivy.base import EventLoop
+from kivy.clock import Clock
+
+
+class Pace:
+    """Of this process; it begins once there is a window."""
+
+    def __init__(self) -> None:
+        self.drawn = False
+        self._skipped = 0.0
+        self._hurried = threading.Event()
+
+    def begin(self) -> None:
+        """Take the clock and the window's drawing over."""
+        from kivy.effects import kinetic, scroll
+        from kivy.input import motionevent
+        from kivy.uix.behaviors import button
+
+        clock, window = Clock.time, EventLoop.window
+        Clock.time = lambda: clock() + self._skipped
+        Clock.usleep = self._wait
+        # These measure how fast a finger is.
+        for module in (kinetic, scroll, motionevent, button):
+            module.time = lambda: time.time() + self._skipped
+        draw, flip = window.on_draw, window.on_flip
+        window.on_draw = lambda: draw() if self.drawn else None
+        window.on_flip = lambda: flip() if self.drawn else None
+        self.draw = draw
+
+    def hurry(self) -> None:
+        """A request is played: skip the time between frames."""
+        self._hurried.set()
+
+    def rest(self) -> None:
+        """It was answered: wait for the next in real time."""
+        self._hurried.clear()
+
+    @contextmanager
+    def real(self) -> Iterator[None]:
+        """No time is skipped: another thread is waited for."""
+        self.rest()
+        yield
+        self.hurry()
+
+    def _wait(self, microseconds: float) -> None:
+        """The clock's time between two frames; a request cuts it short."""
+        if self.drawn:
+            time.sleep(microseconds / 1e6)
+        elif self._hurried.is_set():
+            self._skipped += microseconds / 1e6
+        else:
+            self._hurried.wait(microseconds / 1e6)
