@@ -6,7 +6,8 @@ events given to the event loop, so they take the way a finger's do: window, scre
 
     python -m tests.demo_app.driver WIDTH HEIGHT MODULE [ARGUMENTS]
 
-The other end is ``screen``; when time passes and which frames are drawn is ``pace``'s. What is right or wrong is not decided here.
+The other end is ``screen``; when time passes and which frames are drawn is told by ``pace``. What is right or wrong is
+not decided here.
 """
 
 from __future__ import annotations
