@@ -31,7 +31,7 @@ def read(topic: str) -> list[Case]:
     return [case for case in cases if of_a_browser(topic, case)]
 
 
-CASES = {topic: read(topic) for topic in ("codec", "level", "keys", "envelope", "domain", "channel")}
+CASES = {topic: read(topic) for topic in ("codec", "level", "keys", "envelope", "domain", "channel", "certificate")}
 
 
 def run(script: str, told: object) -> Any:

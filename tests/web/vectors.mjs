@@ -11,6 +11,8 @@ import { domainFrom } from "../../edge_sdk/web/domain/index.js";
 import { decodeEnvelope, openEnvelope, signedMessage } from "../../edge_sdk/web/envelope.js";
 import { BadData, NotInDomain } from "../../edge_sdk/web/errors.js";
 import { expLower, levelOf } from "../../edge_sdk/web/exact.js";
+import { notionFrom } from "../../edge_sdk/web/notions/index.js";
+import { certify } from "../../edge_sdk/web/notions/notion.js";
 import { campaignKey, importDeviceSecret, requireSignature, signerOf } from "../../edge_sdk/web/keys.js";
 
 const bytes = (text) => Uint8Array.from(Buffer.from(text, "hex"));
@@ -87,6 +89,13 @@ const CHECKS = {
       equal(channel.draw(input, bytes(rand)), output(y));
       equal(channel.emits(output(y)), true);
     }
+  },
+
+  certificate(it) {
+    const notion = notionFrom(wire(it.notion));
+    const found = certify(channelFrom(wire(it.channel)), notion);
+    for (const name of ["declared", "audited", "ldp", "cost", "ball"])
+      equal(found[name], it[name] === null ? null : BigInt(it[name]), name);
   },
 
   level(it) {

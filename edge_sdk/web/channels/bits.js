@@ -1,7 +1,7 @@
 /** A word of bits, one for each input, each flipped on its own (SPEC 5.6). */
 
 import { array, integers } from "../codec.js";
-import { ChannelError } from "../errors.js";
+import { ChannelError, Uncertified } from "../errors.js";
 import { blocksOf, runsFrom } from "../runs.js";
 import { Channel, Worst, sum } from "./channel.js";
 
@@ -123,5 +123,32 @@ export class Bits extends Channel {
       worst.look(allSet * b * (S - b) - gap * setOver, setOver * b * (S - a) * total);
     });
     return worst;
+  }
+
+  get ballSteps() {
+    return 4 * this.inputs + 24 * this.own.length ** 2;
+  }
+
+  /** @param {number[]} prior @returns {Iterable<import("./channel.js").Column>} */
+  *outputsUnder(prior) {
+    // As above: one bit alone set, or alone not set, the rarest input's of a class; each on a scale of its own.
+    if (this.own.length > 64) throw new Uncertified("a ball of priors takes a bits channel of at most 64 classes");
+    const masses = this.masses(prior);
+    for (const [c, [all, least]] of masses.entries())
+      for (const set of [true, false]) {
+        const ratio = (/** @type {number} */ d, /** @type {boolean} */ one) =>
+          one ? [this.own[d], this.other[d]] : [S - this.own[d], S - this.other[d]];
+        const bottoms = masses.map((_, d) => ratio(d, !set)[1]);
+        const [top, bottom] = ratio(c, set);
+        const scale = bottoms.reduce((one, other) => one * other, bottom);
+        yield [
+          [(top * scale) / bottom, least],
+          ...masses.map(([mass], d) => {
+            /** @type {[bigint, number]} */
+            const part = [(ratio(d, !set)[0] * scale) / bottoms[d], d === c ? all - least : mass];
+            return part;
+          }),
+        ].filter((part) => part[1]);
+      }
   }
 }

@@ -106,46 +106,85 @@ export class Channel {
    * @returns {Worst}
    */
   priorLoss(prior) {
-    return worstLift(this, prior, Array(this.outputs).keys());
+    return worstLift(this.outputsUnder(prior), BigInt(sum(prior)));
+  }
+
+  /**
+   * Outputs, among them those that are worst under a prior, and under any near it.
+   * @param {number[]} prior
+   * @returns {Iterable<Column>}
+   */
+  outputsUnder(prior) {
+    return cells(this, prior, Array(this.outputs).keys());
+  }
+
+  /** How many steps the worst ratio to the priors near one takes (SPEC 6.11). @returns {number} */
+  get ballSteps() {
+    return 2 * this.inputs * this.outputs;
   }
 }
 
+/** An output as a prior sees it: weights, each with the mass of the inputs that have it. @typedef {[bigint, number | bigint][]} Column */
+
 /**
- * The worst lift of some outputs, each compared with all inputs.
- * @param {Channel} channel @param {number[]} prior @param {Iterable<number | bigint>} outputs
+ * The worst lift over the priors that differ from one by at most a radius in total variation (SPEC 6.3): for each
+ * column, mass is moved from one end of its weights to the other.
+ * @param {Iterable<Column>} columns @param {bigint} total of the prior @param {number} [radius] over 10^9
  * @returns {Worst}
  */
-export function worstLift(channel, prior, outputs) {
-  const total = BigInt(sum(prior));
+export function worstLift(columns, total, radius = 0) {
   const worst = new Worst();
-  for (const y of outputs) {
-    let [marginal, most, least] = [0n, 0n, 1n << BigInt(channel.scale)];
-    for (let x = 0; x < prior.length; x++) {
-      const weight = channel.weight(x, y);
-      marginal += BigInt(prior[x]) * weight;
-      if (weight > most) most = weight;
-      if (weight < least) least = weight;
+  const share = 10n ** 9n;
+  const whole = total * share;
+  for (const column of columns) {
+    const parts = column.map(([weight, mass]) => /** @type {[bigint, bigint]} */ ([weight, BigInt(mass) * share]));
+    let [mean, low, high] = [0n, parts[0][0], parts[0][0]];
+    for (const [weight, mass] of parts) {
+      mean += weight * mass;
+      if (weight < low) low = weight;
+      if (weight > high) high = weight;
     }
-    worst.look(most * total, marginal).look(marginal, least * total); // 0 / 0 is worse than nothing
+    const moved = (/** @type {1 | -1} */ sign, /** @type {bigint} */ to) => {
+      if (!radius) return mean;
+      let [left, found] = [BigInt(radius) * total, mean];
+      for (const [weight, mass] of parts.sort(([one], [other]) => (one < other ? -sign : one > other ? sign : 0))) {
+        found += (to - weight) * (mass < left ? mass : left);
+        left -= mass < left ? mass : left;
+      }
+      return found;
+    };
+    worst.look(whole * high, moved(-1, low)).look(moved(1, high), whole * low); // 0 / 0 is worse than nothing
   }
   return worst;
 }
 
 /**
- * The worst lift where every output has one weight for some inputs and a smaller one for the others.
+ * Outputs cell by cell.
+ * @param {Channel} channel @param {number[]} prior @param {Iterable<number | bigint>} outputs
+ * @returns {Generator<Column>}
+ */
+export function* cells(channel, prior, outputs) {
+  for (const y of outputs) yield prior.map((mass, x) => [channel.weight(x, y), mass]);
+}
+
+/**
+ * Where every output has one weight for some inputs and a smaller one for the others, the two outputs that are worst
+ * under any prior near: those of least and of most mass.
  * @param {bigint} inside @param {bigint} outside
  * @param {number} total of the prior @param {Iterable<number>} masses for each output, of the inputs with the larger one
- * @returns {Worst}
+ * @returns {Column[]}
  */
-export function worstOfTwo(inside, outside, total, masses) {
+export function extremes(inside, outside, total, masses) {
   let [least, most] = [total, 0];
   for (const mass of masses) {
     if (mass > 0 && mass < least) least = mass;
     if (mass < total && mass > most) most = mass;
   }
-  const whole = BigInt(total);
-  const marginal = (/** @type {number} */ mass) => outside * whole + (inside - outside) * BigInt(mass);
-  return new Worst().look(inside * whole, marginal(least)).look(marginal(most), outside * whole);
+  return [least, most].map((mass) => {
+    /** @type {Column} */
+    const parts = [[inside, mass], [outside, total - mass]];
+    return parts.filter((part) => part[1]);
+  });
 }
 
 /** The sum of numbers, exactly; Infinity where it is above 2^53. @param {number[]} numbers not negative @returns {number} */

@@ -3,7 +3,7 @@
 import { array, big, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
-import { Channel, Worst, differ, sum, worstOfTwo } from "./channel.js";
+import { Channel, Worst, differ, extremes, sum } from "./channel.js";
 
 const WHOLE = 2n ** 64n;
 
@@ -67,7 +67,11 @@ export class Hadamard extends Channel {
   }
 
   /** @param {number[]} prior */
-  priorLoss(prior) {
-    return worstOfTwo(this.truth, WHOLE - this.truth, sum(prior), this.masses(prior));
+  outputsUnder(prior) {
+    return extremes(this.truth, WHOLE - this.truth, sum(prior), this.masses(prior));
+  }
+
+  get ballSteps() {
+    return 32 * this.outputs;
   }
 }

@@ -3,7 +3,7 @@
 import { array, integer } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
-import { Support, sum, worstOfTwo } from "./channel.js";
+import { Support, extremes, sum } from "./channel.js";
 
 export class Projective extends Support {
   /** @param {any[]} wire */
@@ -140,7 +140,11 @@ export class Projective extends Support {
   }
 
   /** @param {number[]} prior */
-  priorLoss(prior) {
-    return worstOfTwo(this.inside, this.outside, sum(prior), this.masses(prior));
+  outputsUnder(prior) {
+    return extremes(this.inside, this.outside, sum(prior), this.masses(prior));
+  }
+
+  get ballSteps() {
+    return this.priorSteps + 24 * this.outputs;
   }
 }

@@ -3,7 +3,7 @@
 import { array, big, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
-import { Channel, Worst, cumulative, firstAbove } from "./channel.js";
+import { Channel, Worst, cumulative, firstAbove, sum, worstLift } from "./channel.js";
 
 export class Response extends Channel {
   /** @param {any[]} wire */
@@ -63,16 +63,29 @@ export class Response extends Channel {
     return worst;
   }
 
-  /** @param {(number | bigint)[]} prior weights of any size */
+  get ballSteps() {
+    return 2 * this.priorSteps;
+  }
+
+  /** @param {number[]} prior */
   priorLoss(prior) {
-    const weights = prior.map(BigInt);
-    const total = weights.reduce((one, other) => one + other);
-    const worst = new Worst();
-    weights.forEach((p, y) => {
-      const cover = this.coverOf(y);
-      const marginal = cover * total + p * this.truth;
-      worst.look((cover + this.truth) * total, marginal).look(marginal, cover * total);
-    });
-    return worst;
+    return this.lossUnder(prior.map(BigInt));
+  }
+
+  /** The worst ratio to a prior with weights of any size. @param {bigint[]} prior */
+  lossUnder(prior) {
+    const total = prior.reduce((one, other) => one + other);
+    return worstLift(this.partsUnder(prior, total), total);
+  }
+
+  /** @param {number[]} prior */
+  outputsUnder(prior) {
+    return this.partsUnder(prior.map(BigInt), BigInt(sum(prior)));
+  }
+
+  /** @param {bigint[]} prior @param {bigint} total @returns {Generator<import("./channel.js").Column>} */
+  *partsUnder(prior, total) {
+    for (let y = 0; y < prior.length; y++)
+      yield [[this.coverOf(y) + this.truth, prior[y]], [this.coverOf(y), total - prior[y]]];
   }
 }

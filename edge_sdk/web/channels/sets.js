@@ -2,7 +2,7 @@
 
 import { array, integer } from "../codec.js";
 import { ChannelError } from "../errors.js";
-import { Support, sum, worstLift } from "./channel.js";
+import { Support, cells, sum } from "./channel.js";
 
 /** Binomial coefficients. @param {number} n @param {number} r @returns {bigint} */
 function choose(n, r) {
@@ -59,8 +59,12 @@ export class Subset extends Support {
   }
 
   /** @param {number[]} prior */
-  priorLoss(prior) {
-    return worstLift(this, prior, this.telling(prior));
+  outputsUnder(prior) {
+    return cells(this, prior, this.telling(prior));
+  }
+
+  get ballSteps() {
+    return 2 * this.priorSteps;
   }
 
   /**
@@ -129,8 +133,12 @@ export class Triples extends Support {
   }
 
   /** @param {number[]} prior */
-  priorLoss(prior) {
-    return worstLift(this, prior, this.telling(prior));
+  outputsUnder(prior) {
+    return cells(this, prior, this.telling(prior));
+  }
+
+  get ballSteps() {
+    return 2 * this.priorSteps;
   }
 
   /**

@@ -3,7 +3,7 @@
 import { array, integer } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
-import { Support, sum, worstOfTwo } from "./channel.js";
+import { Support, extremes, sum } from "./channel.js";
 
 export class Wave extends Support {
   /** @param {any[]} wire */
@@ -36,7 +36,11 @@ export class Wave extends Support {
   }
 
   /** @param {number[]} prior */
-  priorLoss(prior) {
-    return worstOfTwo(this.inside, this.outside, sum(prior), this.masses(prior));
+  outputsUnder(prior) {
+    return extremes(this.inside, this.outside, sum(prior), this.masses(prior));
+  }
+
+  get ballSteps() {
+    return 16 * this.outputs;
   }
 }

@@ -241,7 +241,61 @@ export class Windows extends Channel {
     }
     return worst;
   }
+
+  get ballSteps() {
+    return this.outputs * (96 + 32 * (this.heavies.length + this.singles.length));
+  }
+
+  /** All outputs, each by what it covers whole, what its ends cut, and the rest. @param {number[]} prior */
+  *outputsUnder(prior) {
+    const lift = BigInt(this.scale - 64);
+    const total = sum(prior);
+    const flat = [...this.heavies, ...this.singleOf.keys()];
+    for (const { x, own, other } of this.singles) yield seen([[own << lift, prior[x]], [other << lift, total - prior[x]]]);
+    const { rare } = this.circle;
+    const mass = sum(rare.map((x) => prior[x]));
+    const shared = rare.length ? this.rest(rare[0]) : 0n;
+    yield seen([[shared << lift, mass], ...flat.map((x) => weighed(this.rest(x) << lift, prior[x]))]);
+    for (let order = 0; this.types.length && order < this.orders; order++) {
+      const { sequence } = this.circle.layout(order);
+      const { cut, before } = this.circle.cutsOf(order);
+      let end = 0;
+      const ends = sequence.map((x) => (end += prior[x]));
+      for (const type of this.types) {
+        const { span, inside, outside } = type;
+        const weight = (/** @type {bigint} */ points) => (outside << 64n) + (inside - outside) * points;
+        const named = flat.map((x) => weighed(this.pairOf(type, this.kindOf(x))[0] << 64n, prior[x]));
+        for (let j = 0; j < this.cells; j++) {
+          const [last, round] = [(j + span) % this.cells, j + span >= this.cells];
+          const [here, there] = [cut[j], cut[last]];
+          const masses = [here, there].map((place) => prior[sequence[place]]);
+          if (here === there) {
+            const points = before[last] - before[j] + (round ? POINTS : 0n);
+            // From one arc back into it, all others are covered, or, where the window does not go round, none.
+            const others = mass - masses[0];
+            yield seen([[weight(points), masses[0]], [weight(round ? POINTS : 0n), others], ...named]);
+            continue;
+          }
+          const until = ends[there] - masses[1] + (round && there <= here ? mass : 0) + (round && there > here ? mass : 0);
+          const whole = until - ends[here];
+          yield seen([
+            [weight(POINTS - before[j]), masses[0]],
+            [weight(before[last]), masses[1]],
+            [weight(POINTS), whole],
+            [weight(0n), mass - masses[0] - masses[1] - whole],
+            ...named,
+          ]);
+        }
+      }
+    }
+  }
 }
+
+/** @param {bigint} weight @param {number} mass @returns {[bigint, number]} */
+const weighed = (weight, mass) => [weight, mass];
+
+/** The parts that have a mass. @param {[bigint, number][]} parts @returns {[bigint, number][]} */
+const seen = (parts) => parts.filter((part) => part[1]);
 
 /** @template {number | bigint} N @param {N[]} numbers @returns {N} */
 const most = (numbers) => numbers.reduce((one, other) => (one > other ? one : other));

@@ -1,0 +1,61 @@
+/** Classes of people: a notion and a channel for each class, over the same values (SPEC 6.8). */
+
+import { Blocks } from "../channels/blocks.js";
+import { keyOf } from "../channels/key.js";
+import { array } from "../codec.js";
+import { NotionError, Uncertified } from "../errors.js";
+import { larger } from "../exact.js";
+import { Notion, certify, levelFrom } from "./notion.js";
+
+/** @typedef {import("../channels/channel.js").Channel} Channel */
+
+export class Classes extends Notion {
+  /** @param {any[]} wire @param {(wire: any) => Notion} notionFrom */
+  constructor(wire, notionFrom) {
+    const parts = array(wire, "classes", NotionError, 3);
+    const level = levelFrom(parts[1]);
+    const notions = array(parts[2], "the notions of classes", NotionError).map(notionFrom);
+    if (notions.length < 2 || notions.length > 64) throw new NotionError(`there are 2 to 64 classes, not ${notions.length}`);
+    if (notions.some(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name)))
+      throw new NotionError("a class has one notion, and its members one channel");
+    if (notions.reduce((most, one) => (one.level > most ? one.level : most), 0n) !== level)
+      throw new NotionError("the level of classes is the largest that any of them declares");
+    const sizes = new Set(notions.map(({ inputs }) => inputs).filter((inputs) => inputs !== null));
+    if (sizes.size > 1) throw new NotionError("the notions of all classes speak of the same values");
+    const [size] = sizes;
+    super(wire, level, size === undefined ? null : size * notions.length);
+    this.notions = notions;
+  }
+
+  /** The channel and the notion of each class. @param {Channel} channel @returns {[Channel, Notion][]} */
+  pairs(channel) {
+    const count = this.notions.length;
+    const size = Math.floor(channel.inputs / count);
+    if (
+      !(channel instanceof Blocks) ||
+      channel.runs.length !== count ||
+      channel.runs.some(([block, length], i) => block !== i + 1 || length !== size)
+    )
+      throw new Uncertified(`${count} classes have a channel of as many blocks, in order, alike in size`);
+    return channel.inner.map((inner, c) => [inner, this.notions[c]]);
+  }
+
+  /** @param {Channel} channel */
+  steps(channel) {
+    const different = new Map(this.pairs(channel).map(([inner, notion]) => [keyOf([inner.wire, notion.wire]), notion.steps(inner)]));
+    return [...different.values()].reduce((one, other) => one + other);
+  }
+
+  /** @param {Channel} channel @returns {import("./notion.js").Certificate} */
+  certificate(channel) {
+    const known = new Map();
+    const classes = this.pairs(channel).map(([inner, notion]) => {
+      const key = keyOf([inner.wire, notion.wire]);
+      if (!known.has(key)) known.set(key, certify(inner, notion));
+      return known.get(key);
+    });
+    const most = (/** @type {"audited" | "ldp"} */ name) => classes.map((one) => one[name]).reduce(larger);
+    const [audited, ldp] = [most("audited") ?? 0n, most("ldp")];
+    return { declared: this.level, audited, ldp, cost: ldp ?? audited, ball: null, classes };
+  }
+}

@@ -1,0 +1,123 @@
+/** Geo-indistinguishability: the closer two inputs, the less they may differ (SPEC 6.4). */
+
+import { Noise } from "../channels/noise.js";
+import { array, big } from "../codec.js";
+import { NotionError, Uncertified } from "../errors.js";
+import { ceilDiv, gcd, keeps, levelOf, root } from "../exact.js";
+import { Notion, levelFrom, upTo } from "./notion.js";
+
+/** @typedef {import("../channels/channel.js").Channel} Channel */
+/** @typedef {import("../channels/channel.js").Worst} Worst */
+
+const MOST_POINTS = 2 ** 12;
+const FARTHEST = 2n ** 62n;
+const CERTAIN = 128n * 10n ** 9n;
+
+/** The coordinates of an axis. @param {any} value gaps, each with how often it comes @returns {bigint[]} */
+function axisFrom(value) {
+  const flat = array(value, "an axis", NotionError).map((one) => big(one, "a gap or its count", NotionError, 1, FARTHEST));
+  /** @type {bigint[]} */
+  const found = [0n];
+  for (let i = 0; i < flat.length; i += 2) {
+    const count = Number(flat[i + 1] ?? MOST_POINTS);
+    if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring equal gaps are written as one entry with its count");
+    if (found.length + count > MOST_POINTS + 1) throw new NotionError(`an axis has at most ${MOST_POINTS} points`);
+    for (let j = 0; j < count; j++) found.push(found[found.length - 1] + flat[i]);
+  }
+  if (found[found.length - 1] > FARTHEST) throw new NotionError("points are at most 2^62 apart on each axis");
+  return found;
+}
+
+/** [s]: how near two coordinates come that are s places apart. @param {bigint[]} axis @returns {bigint[]} */
+const nearestOf = (axis) =>
+  axis.map((_, shift) => {
+    let least = FARTHEST;
+    for (let i = shift; i < axis.length; i++) if (axis[i] - axis[i - shift] < least) least = axis[i] - axis[i - shift];
+    return least;
+  });
+
+export class Geo extends Notion {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "geo", NotionError, 5);
+    const level = levelFrom(parts[1]);
+    const unit = big(parts[2], "the unit of distance", NotionError, 1, FARTHEST);
+    const [down, across] = [axisFrom(parts[3]), axisFrom(parts[4])];
+    const points = down.length * across.length;
+    if (points < 2 || points > MOST_POINTS) throw new NotionError(`geo speaks of 2 to ${MOST_POINTS} points, not ${points}`);
+    const shared = [down, across].reduce(
+      (found, axis) => axis.reduce((one, at, i) => (i ? gcd(one, at - axis[i - 1]) : one), found),
+      unit,
+    );
+    if (shared !== 1n) throw new NotionError("the unit of distance and the gaps are given in lowest terms");
+    super(wire, level, points);
+    [this.unit, this.down, this.across] = [unit, down, across];
+  }
+
+  /** @param {Channel} channel @returns {channel is Noise} */
+  onLattice(channel) {
+    return channel instanceof Noise && channel.rows === this.down.length && channel.columns === this.across.length;
+  }
+
+  /** @param {Channel} channel */
+  auditSteps(channel) {
+    const all = channel.apart(upTo(channel.inputs));
+    const steps = 2 * channel.inputs + channel.pairSteps(all, all);
+    if (this.onLattice(channel)) return steps + channel.shiftSteps;
+    const cells = channel.inputs ** 2 * channel.outputs;
+    return steps + (cells <= 2 ** 21 ? cells + 16 * channel.inputs ** 2 : 0);
+  }
+
+  /** @param {Channel} channel */
+  audit(channel) {
+    const all = channel.apart(upTo(channel.inputs));
+    const worst = channel.loss(all, all);
+    if (!worst.d) throw new Uncertified("geo bounds every two inputs, but an output rules one of them out");
+    let audited = 0n;
+    for (const [{ n, d }, square] of this.losses(channel, worst)) {
+      const bound = root((audited ** 2n * square) / this.unit ** 2n);
+      if (keeps(n, d, bound < CERTAIN ? bound : CERTAIN)) continue;
+      // The smallest L with floor(root(L^2 square / unit^2)) >= level.
+      const level = levelOf(n, d) ?? CERTAIN;
+      audited = root(ceilDiv(level ** 2n * this.unit ** 2n, square) - 1n) + 1n;
+    }
+    if (audited > this.level) throw new Uncertified(`the channel's level is ${audited} nanonats, ${this.level} is declared`);
+    return audited;
+  }
+
+  /**
+   * Ratios, each with the least squared distance of the pairs that it speaks of.
+   * @param {Channel} channel @param {Worst} worst
+   * @returns {Generator<[{n: bigint, d: bigint}, bigint]>}
+   */
+  *losses(channel, worst) {
+    const [down, across] = [nearestOf(this.down), nearestOf(this.across)];
+    if (this.onLattice(channel)) {
+      for (const [rows, columns, loss] of channel.shiftLosses())
+        yield [loss, down[Math.abs(rows)] ** 2n + across[Math.abs(columns)] ** 2n];
+      return;
+    }
+    if (channel.inputs ** 2 * channel.outputs > 2 ** 21) {
+      const steps = [down[1], across[1]].filter((gap) => gap !== undefined);
+      yield [worst, steps.reduce((one, other) => (one < other ? one : other)) ** 2n];
+      return;
+    }
+    const rows = upTo(channel.inputs).map((x) => upTo(channel.outputs).map((y) => channel.weight(x, y)));
+    const rough = rows.map((row) => Float64Array.from(row, Number));
+    for (let x = 0; x < rows.length; x++)
+      for (let other = 0; other < rows.length; other++) {
+        if (x === other) continue;
+        let [n, d, best] = [0n, 1n, 0]; // a float passes over what cannot be worst; the bigints decide
+        for (let y = 0; y < channel.outputs; y++) {
+          const ratio = rough[x][y] / rough[other][y];
+          if (!(ratio >= best) || rows[x][y] * d <= n * rows[other][y]) continue;
+          [n, d] = [rows[x][y], rows[other][y]];
+          best = ratio * (1 - 1e-14);
+        }
+        const width = this.across.length;
+        const [r, s] = [Math.floor(x / width), Math.floor(other / width)];
+        const [up, aside] = [this.down[r] - this.down[s], this.across[x % width] - this.across[other % width]];
+        yield [{ n, d }, up * up + aside * aside];
+      }
+  }
+}

@@ -1,0 +1,38 @@
+/** All notions, by their names on the wire (SPEC 6). */
+
+import { array } from "../codec.js";
+import { NotionError } from "../errors.js";
+import { Classes } from "./classes.js";
+import { Geo } from "./geo.js";
+import { Information, MutualInformation, OwnPrior, Transcript } from "./information.js";
+import { block, graded, highLow, ldp, pairwise } from "./pairwise.js";
+
+/** @typedef {import("./notion.js").Notion} Notion */
+
+/** @type {Record<string, (wire: any[]) => Notion>} */
+const NOTIONS = {
+  ldp,
+  "high-low": highLow,
+  block,
+  pairwise,
+  minid: graded,
+  avgid: graded,
+  geo: (wire) => new Geo(wire),
+  lip: (wire) => new Information(wire),
+  "own-lip": (wire) => new OwnPrior(wire),
+  "transcript-lip": (wire) => new Transcript(wire),
+  "mutual-information": (wire) => new MutualInformation(wire),
+  classes: (wire) => new Classes(wire, notionFrom),
+};
+
+/**
+ * The notion of a wire form.
+ * @param {any} wire
+ * @returns {Notion}
+ * @throws {NotionError}
+ */
+export function notionFrom(wire) {
+  const [name] = array(wire, "a notion", NotionError);
+  if (!Object.hasOwn(NOTIONS, String(name))) throw new NotionError(`a notion is one of ${Object.keys(NOTIONS)}`);
+  return NOTIONS[name](wire);
+}

@@ -1,0 +1,244 @@
+/** Notions under a prior (SPEC 6.2, 6.3, 6.7, 6.9, 6.10), and the rule that makes a channel for one. */
+
+import { Response } from "../channels/response.js";
+import { sum, worstLift } from "../channels/channel.js";
+import { keyOf } from "../channels/key.js";
+import { array, integer, integers } from "../codec.js";
+import { NotionError, ReportError, Uncertified } from "../errors.js";
+import { ceilDiv, expLower, gcd, levelOf } from "../exact.js";
+import { Notion, certify, levelFrom, requireKept, upTo } from "./notion.js";
+import { ldp } from "./pairwise.js";
+
+/** @typedef {import("../channels/channel.js").Channel} Channel */
+/** @typedef {import("./notion.js").Certificate} Certificate */
+
+const ONE = 1n << 96n;
+const MOST_OWN = 256;
+
+/** A prior's weights. @param {any} value @returns {number[]} */
+function priorFrom(value) {
+  const prior = integers(value, "a prior weight", NotionError, 1, 2 ** 53);
+  if (prior.length < 2 || sum(prior) === Infinity)
+    throw new NotionError("a prior is two or more whole numbers above zero, at most 2^53 together");
+  return prior;
+}
+
+/**
+ * The rule of SPEC 6.7: the response channel for a prior.
+ * @param {bigint[]} prior weights of any size @param {bigint} level
+ * @returns {Response}
+ */
+export function ruleFor(prior, level) {
+  const bound = expLower(level);
+  const whole = prior.reduce((one, other) => one + other);
+  const least = prior.map((weight) => (weight * ONE > whole * ONE - bound * weight ? weight * ONE : whole * ONE - bound * weight));
+  const total = least.reduce((one, other) => one + other, (bound - ONE) * whole);
+  const cover = least.map((part) => ceilDiv(part << 64n, total));
+  return new Response(["response", cover.length, cover.every((c) => c === cover[0]) ? [cover[0]] : cover]);
+}
+
+/** Local information privacy under a prior, perhaps with a radius. */
+export class Information extends Notion {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "lip", NotionError, 4);
+    const prior = priorFrom(parts[2]);
+    super(wire, levelFrom(parts[1]), prior.length);
+    this.prior = prior;
+    this.radius = integer(parts[3], "a radius", NotionError, 0, 10 ** 9);
+  }
+
+  /** @param {Channel} channel */
+  audit(channel) {
+    return requireKept(channel.priorLoss(this.prior), this.level);
+  }
+
+  /** @param {Channel} channel */
+  auditSteps(channel) {
+    return channel.priorSteps;
+  }
+
+  /** @param {Channel} channel */
+  ballSteps(channel) {
+    return this.radius && channel.ballSteps;
+  }
+
+  /** @param {Channel} channel */
+  ball(channel) {
+    if (!this.radius) return null;
+    const { n, d } = worstLift(channel.outputsUnder(this.prior), BigInt(sum(this.prior)), this.radius);
+    const level = levelOf(n, d);
+    if (level === null) throw new Uncertified("an output rules an input out, which no level allows");
+    return level;
+  }
+}
+
+/**
+ * Refuse what is no declared prior (SPEC 6.7); the text does not repeat it.
+ * @param {number[]} prior
+ * @throws {ReportError}
+ */
+export function requireDeclared(prior) {
+  if (prior.length < 2 || prior.length > MOST_OWN) throw new ReportError(`a declared prior has 2 to ${MOST_OWN} weights`);
+  if (prior.some((weight) => !(weight >= 1)) || !(sum(prior) <= 2 ** 20))
+    throw new ReportError("the weights of a declared prior are above zero and sum to at most 2^20");
+  if (prior.map(BigInt).reduce(gcd) !== 1n) throw new ReportError("the weights of a declared prior have no factor in common");
+}
+
+/** What an output tells of a person's histogram, over 2^64. @param {number[]} prior @param {Channel} channel @returns {bigint} */
+function gained(prior, channel) {
+  const unit = BigInt(sum(prior)) << BigInt(channel.scale);
+  let total = 0n;
+  for (let y = 0; y < channel.outputs; y++) {
+    const joint = prior.map((weight, x) => BigInt(weight) * channel.weight(x, y));
+    const marginal = joint.reduce((one, other) => one + other);
+    const squares = joint.reduce((before, cell) => before + cell * cell, 0n);
+    if (marginal) total += (squares << 64n) / (marginal * unit);
+  }
+  return total;
+}
+
+/** lip for every person under the prior that their device declares. */
+export class OwnPrior extends Notion {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "own-lip", NotionError, 3);
+    super(wire, levelFrom(parts[1]), integer(parts[2], "the number of values", NotionError, 2, MOST_OWN));
+    this.size = Number(parts[2]);
+    this.uniform = Array(this.size).fill(1);
+  }
+
+  /** Whether the campaign's channel is the rule's, and not one that is offered. @param {Channel} channel */
+  isRule(channel) {
+    return keyOf(channel.wire) === keyOf(ruleFor(this.uniform.map(BigInt), this.level).wire);
+  }
+
+  /** The channel of whoever declares a prior. @param {number[]} prior @param {Channel} campaigns @returns {Channel} */
+  channelOf(prior, campaigns) {
+    requireDeclared(prior);
+    const rule = ruleFor(prior.map(BigInt), this.level);
+    if (prior.length !== this.size) throw new ReportError(`this campaign's priors have ${this.size} values`);
+    return !this.isRule(campaigns) && gained(prior, campaigns) > gained(prior, rule) ? campaigns : rule;
+  }
+
+  /** Its certificate, under that prior. @param {number[]} prior @param {Channel} campaigns @returns {Certificate} */
+  certificateOf(prior, campaigns) {
+    return certify(this.channelOf(prior, campaigns), new Information(["lip", this.level, prior, 0]));
+  }
+
+  /** @param {Channel} channel */
+  auditSteps(channel) {
+    return 32 * channel.inputs;
+  }
+
+  /** @param {Channel} channel */
+  audit(channel) {
+    if (this.isRule(channel)) return requireKept(channel.priorLoss(this.uniform), this.level);
+    if (channel.unary || channel.outputs < this.size || channel.outputs > 4 * this.size)
+      throw new Uncertified("a campaign for people's own priors holds the rule's channel, or an LDP one of k to 4k outputs");
+    return ldp(["ldp", this.level]).audit(channel);
+  }
+}
+
+/** lip for every report, under what an observer expects who saw the device's earlier ones. */
+export class Transcript extends Notion {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "transcript-lip", NotionError, 4);
+    const prior = priorFrom(parts[2]);
+    if (prior.length > MOST_OWN) throw new NotionError(`a transcript is of 2 to ${MOST_OWN} values`);
+    super(wire, levelFrom(parts[1]), prior.length);
+    this.prior = prior;
+    this.drift = BigInt(integer(parts[3], "a drift", NotionError, 0, 2 ** 16 - 1));
+  }
+
+  cost() {
+    return this.level;
+  }
+
+  /**
+   * What an observer expects of a device in a period.
+   * @param {[number, number][]} earlier period and output of its reports, by increasing period, all before
+   * @param {number} period
+   * @returns {bigint[]} weights, of any size
+   */
+  priorAfter(earlier, period) {
+    const start = this.prior.map(BigInt);
+    const whole = BigInt(sum(this.prior));
+    let [prior, last] = [start, earlier[0]?.[0] ?? period];
+    const age = (/** @type {number} */ until) => {
+      for (; this.drift && last < until; last++) {
+        const total = prior.reduce((one, other) => one + other);
+        prior = prior.map((weight, x) => (2n ** 16n - this.drift) * whole * weight + this.drift * total * start[x]);
+      }
+      last = until;
+    };
+    for (const [then, y] of earlier) {
+      age(then);
+      const channel = ruleFor(prior, this.level);
+      prior = prior.map((weight, x) => weight * channel.weight(x, y));
+      const shared = prior.reduce(gcd);
+      prior = prior.map((weight) => weight / shared); // the rule depends on their ratios only
+    }
+    age(period);
+    return prior;
+  }
+
+  /** The channel of a report before which an observer expects a prior, audited. @param {bigint[]} prior @returns {Response} */
+  channelFor(prior) {
+    const channel = ruleFor(prior, this.level);
+    requireKept(channel.lossUnder(prior), this.level);
+    return channel;
+  }
+
+  /** @param {Channel} channel */
+  auditSteps(channel) {
+    return 32 * channel.inputs;
+  }
+
+  /** @param {Channel} channel */
+  audit(channel) {
+    if (keyOf(channel.wire) !== keyOf(ruleFor(this.prior.map(BigInt), this.level).wire))
+      throw new Uncertified("a campaign with transcripts holds the channel that the rule gives its start prior");
+    return requireKept(channel.priorLoss(this.prior), this.level);
+  }
+}
+
+/** The mean of the logarithms of lifts. */
+export class MutualInformation extends Notion {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "mutual-information", NotionError, 3);
+    const prior = priorFrom(parts[2]);
+    super(wire, levelFrom(parts[1]), prior.length);
+    this.prior = prior;
+  }
+
+  /** @param {Channel} channel */
+  auditSteps(channel) {
+    return 128 * channel.inputs * channel.outputs;
+  }
+
+  /** @param {Channel} channel */
+  audit(channel) {
+    const whole = BigInt(sum(this.prior));
+    let total = 0n;
+    for (const y of upTo(channel.outputs)) {
+      /** @type {Map<bigint, bigint>} */
+      const alike = new Map(); // inputs with one weight have one logarithm
+      this.prior.forEach((p, x) => {
+        const weight = channel.weight(x, y);
+        if (weight) alike.set(weight, (alike.get(weight) ?? 0n) + BigInt(p));
+      });
+      let marginal = 0n;
+      for (const [weight, mass] of alike) marginal += weight * mass;
+      for (const [weight, mass] of alike) total += mass * weight * logAbove(weight * whole, marginal);
+    }
+    const audited = total > 0n ? ceilDiv(total, whole << BigInt(channel.scale)) : 0n;
+    if (audited > this.level) throw new Uncertified(`the channel tells ${audited} nanonats, ${this.level} is declared`);
+    return audited;
+  }
+}
+
+/** An upper bound of ln(n / d), nanonats, at most three too high. @param {bigint} n @param {bigint} d */
+const logAbove = (n, d) => (n >= d ? (levelOf(n, d) ?? 0n) : 2n - (levelOf(d, n) ?? 0n));

@@ -1,0 +1,167 @@
+/** Notions that bound what two inputs may differ by (SPEC 6.2, 6.6): classes of inputs, and a bound for pairs of them. */
+
+import { array, big, integer, integers } from "../codec.js";
+import { NotionError } from "../errors.js";
+import { MAX_LEVEL } from "../exact.js";
+import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
+import { Notion, levelFrom, requireKept, upTo } from "./notion.js";
+
+/** @typedef {import("../channels/channel.js").Channel} Channel */
+/** @typedef {[number, number, bigint]} Bound class of x, class of x', level */
+
+/** A bound for each ordered pair of classes that is bounded. */
+class Pairwise extends Notion {
+  /**
+   * @param {any[]} wire @param {bigint} level @param {number[][] | null} classes null where all inputs are one
+   * @param {Bound[]} bounds @param {number} [inputs]
+   */
+  constructor(wire, level, classes, bounds, inputs) {
+    super(wire, level, classes && (inputs ?? classes.reduce((total, { length }) => total + length, 0)));
+    this.classes = classes;
+    this.bounds = bounds;
+  }
+
+  /** @param {Channel} channel */
+  apart(channel) {
+    return (this.classes ?? [upTo(channel.inputs)]).map((members) => channel.apart(members));
+  }
+
+  /** @param {Channel} channel */
+  auditSteps(channel) {
+    const apart = this.apart(channel);
+    const listed = (this.classes ?? [{ length: channel.inputs }]).reduce((total, { length }) => total + length, 0);
+    return this.bounds.reduce((steps, [c, d]) => steps + channel.pairSteps(apart[c], apart[d]), 2 * listed);
+  }
+
+  /** @param {Channel} channel */
+  audit(channel) {
+    const apart = this.apart(channel);
+    let audited = -1n;
+    for (const [c, d, bound] of this.bounds) {
+      const level = requireKept(channel.loss(apart[c], apart[d]), bound);
+      if (level > audited) audited = level;
+    }
+    if (audited < 0n) throw new NotionError(`${this.name} bounds no pair of values: it would protect nothing`);
+    return audited;
+  }
+}
+
+/** @param {any[]} wire @returns {Notion} */
+export function ldp(wire) {
+  const level = levelFrom(array(wire, "ldp", NotionError, 2)[1]);
+  const notion = new Pairwise(wire, level, null, [[0, 0, level]]);
+  notion.carriesViews = true;
+  notion.coarsened = () => notion;
+  return notion;
+}
+
+/** @param {any[]} wire @returns {Notion} */
+export function highLow(wire) {
+  const parts = array(wire, "high-low", NotionError, 4);
+  const [level, size] = [levelFrom(parts[1]), integer(parts[2], "the number of values", NotionError, 2, MAX_VALUES)];
+  const sensitive = integers(parts[3], "a sensitive value", NotionError, 0, size - 1);
+  if (!sensitive.length || sensitive.length === size || sensitive.some((x, i) => i > 0 && x <= sensitive[i - 1]))
+    throw new NotionError("some values are sensitive, not all, each listed once in the domain's order");
+  const marked = new Set(sensitive);
+  const others = upTo(size).filter((x) => !marked.has(x));
+  return new Pairwise(wire, level, [sensitive, others], [[0, 0, level], [0, 1, level]]);
+}
+
+/** @param {any[]} wire @returns {Notion} */
+export function block(wire) {
+  const parts = array(wire, "block", NotionError, 3);
+  const level = levelFrom(parts[1]);
+  const classes = membersOf(blocksOf(runsFrom(parts[2], 0, NotionError)));
+  if (classes.every(({ length }) => length < 2)) throw new NotionError("there is a block of at least two values");
+  return new Pairwise(wire, level, classes, classes.map((_, c) => [c, c, level]));
+}
+
+/** @param {any[]} wire @returns {Notion} */
+export function pairwise(wire) {
+  const parts = array(wire, "pairwise", NotionError, 3);
+  const level = levelFrom(parts[1]);
+  const rows = array(parts[2], "the levels", NotionError).map((row) =>
+    array(row, "a row of levels", NotionError).map((one) => big(one, "a level", NotionError, -1, MAX_LEVEL)),
+  );
+  const size = rows.length;
+  if (size < 2 || size > 256) throw new NotionError(`a matrix of levels speaks of 2 to 256 values, not ${size}`);
+  if (rows.some((row, x) => row.length !== size || row[x] !== 0n))
+    throw new NotionError("a matrix of levels is square, and its diagonal 0");
+  if (largest(rows.flat()) !== level) throw new NotionError("the declared level is the largest entry of the matrix");
+  return matrix(wire, level, rows);
+}
+
+/** @param {any[]} wire @param {bigint} level @param {bigint[][]} rows @returns {Notion} */
+function matrix(wire, level, rows) {
+  /** @type {Bound[]} */
+  const bounds = [];
+  rows.forEach((row, x) => row.forEach((one, other) => x !== other && one >= 0n && bounds.push([x, other, one])));
+  const notion = new Pairwise(wire, level, rows.map((_, x) => [x]), bounds);
+  notion.carriesViews = true;
+  notion.coarseningSteps = 2 * rows.length ** 2;
+  notion.coarsened = (inputOf, size) => {
+    const cells = rows.map((_, x) => inputOf(x));
+    const coarse = upTo(size).map((z) => upTo(size).map((other) => (z === other ? 0n : -1n)));
+    for (const [x, other, one] of bounds) {
+      const [z, w] = [cells[x], cells[other]];
+      if (z !== w && (coarse[z][w] < 0n || one < coarse[z][w])) coarse[z][w] = one;
+    }
+    const found = largest(coarse.flat());
+    if (found === 0n) throw new NotionError("pairwise bounds no two inputs of a view: it would protect nothing");
+    return matrix([wire[0], found, coarse], levelFrom(found), coarse);
+  };
+  return notion;
+}
+
+/** @param {any[]} wire @returns {Notion} */
+export function graded(wire) {
+  const parts = array(wire, "a graded notion", NotionError, 5);
+  const level = levelFrom(parts[1]);
+  const budgets = array(parts[2], "the budgets", NotionError).map(levelFrom);
+  const classes = membersOf(blocksOf(runsFrom(parts[3], 0, NotionError)));
+  const flat = integers(parts[4], "a class", NotionError, 0, 63);
+  if (!classes.length || classes.length > 64 || budgets.length !== classes.length)
+    throw new NotionError("a graded notion has 1 to 64 classes of inputs, with one budget each");
+  if (flat.length % 2) throw new NotionError("pairs without a bound are pairs of classes");
+  if (!flat.length && new Set(budgets).size < budgets.length)
+    throw new NotionError("classes of equal budgets are one class, unless the policy graph tells them apart");
+  const open = new Set();
+  for (let [i, before] = [0, -1]; i < flat.length; i += 2) {
+    const [c, d] = [flat[i], flat[i + 1]];
+    if (c > d || d >= classes.length || (c === d && classes[c].length < 2) || 64 * c + d <= before)
+      throw new NotionError("pairs without a bound are two classes, or one of at least two inputs, in increasing order");
+    open.add((before = 64 * c + d)).add(64 * d + c);
+  }
+  return gradedOf(wire, level, budgets, classes, open);
+}
+
+/** @param {any[]} wire @param {bigint | null} level null for the largest @param {bigint[]} budgets @param {number[][]} classes @param {Set<number>} open */
+function gradedOf(wire, level, budgets, classes, open) {
+  /** @type {Bound[]} */
+  const bounds = [];
+  budgets.forEach((one, c) =>
+    budgets.forEach((other, d) => {
+      const bound = wire[0] === "avgid" ? (one + other) / 2n : one < other ? one : other;
+      if (!open.has(64 * c + d) && (c !== d || classes[c].length > 1)) bounds.push([c, d, bound]);
+    }),
+  );
+  if (!bounds.length) throw new NotionError(`${wire[0]} bounds no pair of values: it would protect nothing`);
+  const found = largest(bounds.map(([, , bound]) => bound));
+  if (level !== null && level !== found) throw new NotionError("the declared level is the largest bound of a pair");
+  const notion = new Pairwise(wire, found, classes, bounds);
+  notion.carriesViews = !open.size;
+  notion.coarseningSteps = 4 * (notion.inputs ?? 0);
+  notion.coarsened = (inputOf, size) => {
+    const least = Array(size).fill(MAX_LEVEL);
+    classes.forEach((members, c) => {
+      for (const x of members) if (budgets[c] < least[inputOf(x)]) least[inputOf(x)] = budgets[c];
+    });
+    const levels = [...new Set(least)];
+    const numbers = least.map((budget) => levels.indexOf(budget));
+    return gradedOf([wire[0], numbers, levels], null, levels, membersOf(numbers), new Set());
+  };
+  return notion;
+}
+
+/** @param {bigint[]} levels @returns {bigint} */
+const largest = (levels) => levels.reduce((one, other) => (one > other ? one : other));
