@@ -5,6 +5,8 @@ import { deepStrictEqual as equal, rejects } from "node:assert";
 import { readFileSync } from "node:fs";
 import { URL } from "node:url";
 
+import { openCampaign } from "../../edge_sdk/web/campaign.js";
+import { openClosing } from "../../edge_sdk/web/closing.js";
 import { channelFrom } from "../../edge_sdk/web/channels/index.js";
 import * as codec from "../../edge_sdk/web/codec.js";
 import { domainFrom } from "../../edge_sdk/web/domain/index.js";
@@ -13,6 +15,7 @@ import { BadData, NotInDomain } from "../../edge_sdk/web/errors.js";
 import { expLower, levelOf } from "../../edge_sdk/web/exact.js";
 import { notionFrom } from "../../edge_sdk/web/notions/index.js";
 import { certify } from "../../edge_sdk/web/notions/notion.js";
+import { openEnrolment, openReport, pack, unpack } from "../../edge_sdk/web/report.js";
 import { campaignKey, importDeviceSecret, requireSignature, signerOf } from "../../edge_sdk/web/keys.js";
 
 const bytes = (text) => Uint8Array.from(Buffer.from(text, "hex"));
@@ -43,7 +46,69 @@ const inputOf = async (domain, answer, dither) => {
   return domain.questions ? joined(domain, found) : found;
 };
 
+// The author of all campaigns but those of the campaign vectors.
+const { author, ...TOPICS } = JSON.parse(readFileSync(0, "utf-8"));
+const known = new Map();
+const opened = async (data) => {
+  if (!known.has(data)) known.set(data, await openCampaign(bytes(data), { trusted: [bytes(author)] }));
+  return known.get(data);
+};
+
 const CHECKS = {
+  async campaign(it) {
+    const campaign = await openCampaign(bytes(it.campaign), { trusted: it.trusted.map(bytes) });
+    equal([codec.hex(campaign.id), codec.hex(campaign.data)], [it.id, it.campaign]);
+    equal([campaign.fields.title, campaign.periods, campaign.classes], [it.title, it.periods, it.classes]);
+    equal(campaign.views.map(({ channel }) => channel.inputs), [it.inputs]);
+    equal([campaign.audited, campaign.addresses], [BigInt(it.audited), it.addresses]);
+    for (const [language, shown] of Object.entries(it.shown))
+      equal(Object.values(campaign.texts(language)), shown, language);
+    equal(campaign.certificates.map(({ cost }) => cost), it.costs.map(BigInt));
+    equal(campaign.worstCharge, BigInt(it.worst_case));
+  },
+
+  async view(it) {
+    const campaign = await opened(it.campaign);
+    const { domain } = campaign;
+    equal([campaign.outputBits, campaign.worstCharge], [it.output_bits, BigInt(it.worst_case)]);
+    equal([campaign.audited, campaign.ldp], [BigInt(it.audited), it.ldp === null ? null : BigInt(it.ldp)]);
+    equal(campaign.views.length, it.views.length);
+    for (const [place, said] of it.views.entries()) {
+      const { map, weight } = campaign.views[place];
+      equal(said.inputs.map((_, x) => map.input(domain, domain.questions ? split(domain, x) : x)), said.inputs);
+      equal([weight, campaign.drawsOf(place)], [said.weight, BigInt(said.draws)]);
+      for (const name of ["declared", "audited", "ldp", "cost"])
+        equal(campaign.viewCertificates[place][name], said[name] === null ? null : BigInt(said[name]), name);
+    }
+    for (const { public: key, view } of it.keys) equal((await campaign.viewOf(bytes(key))).index, view);
+  },
+
+  async closing(it) {
+    const campaign = await opened(it.campaign);
+    const closes = await openClosing(bytes(it.closing), campaign);
+    equal([closes, campaign.periodsUntil(closes)], [it.closes, it.periods]);
+  },
+
+  async report(it) {
+    if ("packed" in it) {
+      equal(codec.hex(pack(it.outputs, it.bits)), it.packed);
+      equal(unpack(bytes(it.packed), it.outputs.length, it.bits), it.outputs.map(BigInt));
+      return;
+    }
+    const found = await openReport(await opened(it.campaign), bytes(it.report), bytes(it.public));
+    equal([found.period, found.slot, found.outputs.map(Number)], [it.period, it.slot, it.outputs]);
+  },
+
+  async enrolment(it) {
+    const campaign = it.campaign && (await opened(it.campaign));
+    const found = await openEnrolment(bytes(it.enrolment), campaign);
+    equal([codec.hex(found.campaignId), codec.hex(found.publicKey), found.prior], [it.campaign_id, it.public, it.prior]);
+    if (campaign && found.prior) {
+      const own = campaign.ownPrior.channelOf(found.prior, campaign.views[0].channel);
+      equal(codec.hex(codec.encode(own.wire)), it.channel);
+    }
+  },
+
   async envelope(it) {
     const sealed = decodeEnvelope(bytes(it.envelope));
     const payload = await openEnvelope(sealed, bytes(it.public));
@@ -132,7 +197,7 @@ async function fault(topic, it) {
 }
 
 const found = {};
-for (const [topic, cases] of Object.entries(JSON.parse(readFileSync(0, "utf-8")))) {
+for (const [topic, cases] of Object.entries(TOPICS)) {
   found[topic] = [];
   for (const it of cases) found[topic].push(await fault(topic, it));
 }

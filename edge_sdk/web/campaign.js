@@ -1,0 +1,244 @@
+/** The campaign: one signed question, its views, and the promise it makes, audited here (SPEC 7). */
+
+import { requireAddress } from "./address.js";
+import { Reader, array, decode, integer, same, text, trimmed } from "./codec.js";
+import { domainFrom } from "./domain/index.js";
+import { CAMPAIGN, KINDS, MAX_PAYLOAD, decodeEnvelope, openEnvelope } from "./envelope.js";
+import { CampaignError, CodecError, NotOpen, OutsideSchedule } from "./errors.js";
+import { larger } from "./exact.js";
+import { keyId, sha256 } from "./keys.js";
+import { Classes } from "./notions/classes.js";
+import { notionFrom } from "./notions/index.js";
+import { OwnPrior, Transcript } from "./notions/information.js";
+import { checked, namesFrom, requireText, textsFor, translationsFrom } from "./texts.js";
+import { certificatesOf, placeOf, requireFit, viewsFrom } from "./views.js";
+
+/** @typedef {import("./notions/notion.js").Certificate} Certificate */
+/** @typedef {import("./texts.js").Texts} Texts */
+
+/**
+ * What one device is asked for.
+ * @typedef {object} DeviceView
+ * @property {number} index its place among the campaign's views
+ * @property {import("./channels/channel.js").Channel} channel
+ * @property {Certificate} certificate
+ * @property {number[]} questions of a form, the places of those that it is asked; else empty
+ * @property {bigint} draws the most fresh outputs that it can ever draw
+ * @property {bigint} charge what one costs, nanonats
+ * @property {bigint} worstCharge what all of them cost
+ * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for an
+ *   answer, given the 8 bytes of the consent's dither and, where there are classes, the place of the person's class
+ * @property {(z: number) => string} label the name of an input of the view
+ */
+
+/** The fields of a campaign, by their names in SPEC 7. */
+const NAMES = [
+  "title", "question", "purpose", "organisation", "domain", "notion", "mechanism", "channel", "opens", "closes",
+  "period_seconds", "answers_per_period", "minimum_reports", "enrolment", "classes", "addresses", "contact", "retention",
+  "notice", "language", "translations", "goal",
+];
+
+/** @param {any} value @param {string} what */
+const textFrom = (value, what) => text(value, `the ${what}`, CampaignError);
+
+/** A campaign whose author was verified and whose certificate holds. */
+export class Campaign {
+  /** @param {Uint8Array} payload @param {Uint8Array} id @param {Uint8Array} author @param {Uint8Array} data the envelope */
+  constructor(payload, id, author, data) {
+    const wire = array(decode(payload), "a campaign", CampaignError, NAMES.length);
+    /** @type {Record<string, any>} */
+    const fields = Object.fromEntries(NAMES.map((name, place) => [name, wire[place]]));
+    const number = (/** @type {string} */ name, /** @type {number} */ low, /** @type {number} */ high) =>
+      integer(fields[name], `the field ${name}`, CampaignError, low, high);
+    [this.id, this.author, this.data, this.fields] = [id, author, data, fields];
+    this.domain = domainFrom(fields.domain);
+    this.notion = notionFrom(fields.notion);
+    this.views = viewsFrom(fields.channel);
+    this.opens = number("opens", 0, 2 ** 40);
+    this.closes = number("closes", this.opens + 1, 2 ** 40);
+    this.periodSeconds = number("period_seconds", 1, 2 ** 40);
+    this.answersPerPeriod = number("answers_per_period", 1, 4096);
+    number("minimum_reports", 1, 2 ** 40);
+    this.enrolled = number("enrolment", 0, 1) === 1;
+    this.periods = Math.ceil((this.closes - this.opens) / this.periodSeconds);
+    if (this.periods > 2 ** 20) throw new CampaignError(`a campaign has at most 2^20 periods, not ${this.periods}`);
+    if (this.transcript && (this.answersPerPeriod !== 1 || this.periods > 64))
+      throw new CampaignError("a campaign with transcripts has one answer a period, in at most 64 periods");
+    this.addresses = array(fields.addresses, "the addresses", CampaignError).map((one) => textFrom(one, "address"));
+    this.addresses.forEach(requireAddress);
+    if (this.addresses.length > 4 || new Set(this.addresses).size < this.addresses.length)
+      throw new CampaignError("a campaign has at most 4 addresses, none twice");
+    this.classes = namesFrom(fields.classes, "the classes");
+    const claimed = this.notion instanceof Classes ? this.notion.notions.length : 0;
+    if (this.classes.length !== claimed)
+      throw new CampaignError(`the campaign names ${this.classes.length} classes, its notion has ${claimed}`);
+    requireText(textFrom(fields.mechanism, "mechanism"), "mechanism", 200);
+    if (!["distribution", "mean", "ranges", "top", ""].includes(textFrom(fields.goal, "goal")))
+      throw new CampaignError("a goal is distribution, mean, ranges, top, or empty");
+    const said = (/** @type {string} */ name) => textFrom(fields[name], name);
+    /** The texts that the campaign was written in. @type {Texts} */
+    this.ownTexts = checked({
+      language: said("language"),
+      title: said("title"),
+      question: said("question"),
+      purpose: said("purpose"),
+      organisation: said("organisation"),
+      contact: said("contact"),
+      retention: said("retention"),
+      notice: said("notice"),
+      labels: this.domain.named,
+      classes: this.classes,
+    });
+    if (!trimmed(this.ownTexts.organisation)) throw new CampaignError("a campaign has an organisation");
+    this.translations = translationsFrom(fields.translations, this.ownTexts);
+    requireFit(this.views, this.domain, this.classes.length);
+    const certificates = certificatesOf(this.views, this.notion, this.domain);
+    /** What each view proves, in their order. */
+    this.viewCertificates = certificates;
+    /** What each class proves; where there are none, each view. */
+    this.certificates = certificates[0].classes.length ? certificates[0].classes : certificates;
+    const most = (/** @type {"audited" | "ldp"} */ name) => certificates.map((one) => one[name]).reduce(larger);
+    /** The largest levels of any view. */
+    this.audited = most("audited") ?? 0n;
+    this.ldp = most("ldp");
+    /** The most that one fresh answer costs, and all together, nanonats: in the class and the view where it is most. */
+    this.charge = this.certificates.map(({ cost }) => cost).reduce((one, other) => (one > other ? one : other));
+    this.worstCharge = certificates
+      .map(({ cost, classes }, place) => (classes.length ? this.charge : cost) * this.drawsOf(place))
+      .reduce((one, other) => (one > other ? one : other));
+    /** Bits of one output on the wire, the same whatever the view. */
+    this.outputBits = this.views.reduce((bits, { channel }) => Math.max(bits, channel.outputBits), 0);
+  }
+
+  /** The notion, where each report is designed for what the device's earlier ones told; else null. */
+  get transcript() {
+    return this.notion instanceof Transcript ? this.notion : null;
+  }
+
+  /** The notion, where each person declares a prior; else null. */
+  get ownPrior() {
+    return this.notion instanceof OwnPrior ? this.notion : null;
+  }
+
+  /** The texts for a reader of a language, such as navigator.language. @param {string} language @returns {Texts} */
+  texts(language) {
+    return textsFor(this.ownTexts, this.translations, language);
+  }
+
+  /** The most fresh draws that a device with a view can ever make. @param {number} view its place @returns {bigint} */
+  drawsOf(view) {
+    if (this.transcript) return BigInt(this.periods);
+    return BigInt(Math.min(this.views[view].map.inputs(this.domain), this.periods * this.answersPerPeriod));
+  }
+
+  /** Number of periods that have begun before a time. @param {number} closes UTC seconds @returns {number} */
+  periodsUntil(closes) {
+    return Math.min(this.periods, Math.max(0, Math.ceil((closes - this.opens) / this.periodSeconds)));
+  }
+
+  /**
+   * The period that a time lies in.
+   * @param {number} now UTC seconds
+   * @returns {number}
+   * @throws {NotOpen | OutsideSchedule}
+   */
+  periodAt(now) {
+    if (now < this.opens) throw new NotOpen(`"${this.ownTexts.title}" has not opened yet`);
+    if (now >= this.closes) throw new OutsideSchedule(`"${this.ownTexts.title}" has closed`);
+    return Math.floor((now - this.opens) / this.periodSeconds);
+  }
+
+  /**
+   * Whether a report lies within the campaign's periods and quota (SPEC 8.1).
+   * @param {number} period @param {number} slot @param {number} count
+   * @returns {boolean}
+   */
+  takes(period, slot, count) {
+    const slots = this.transcript ? period + 1 : this.answersPerPeriod;
+    return period < this.periods && count <= this.answersPerPeriod && slot + count <= slots;
+  }
+
+  /**
+   * What the device with a key is asked for.
+   * @param {Uint8Array} publicKey its key in this campaign
+   * @returns {Promise<DeviceView>}
+   */
+  async viewOf(publicKey) {
+    const index = await placeOf(this.views, this.id, publicKey);
+    const { map, channel } = this.views[index];
+    const certificate = this.viewCertificates[index];
+    const { domain } = this;
+    const asked = map.questions.length ? map.questions : undefined;
+    return {
+      index,
+      channel,
+      certificate,
+      questions: map.questions,
+      draws: this.drawsOf(index),
+      charge: certificate.cost,
+      worstCharge: certificate.cost * this.drawsOf(index),
+      label: (z) => map.label(domain, z),
+      async toInput(answer, dither, memberOf = 0) {
+        // Form.indexOf takes the questions that are asked as well; other domains pass over them.
+        const indexOf = /** @type {(answer: any, dither: Uint8Array, asked?: number[]) => Promise<any>} */ (domain.indexOf);
+        const x = await indexOf.call(domain, answer, dither, asked);
+        return (memberOf && memberOf * domain.size) + map.input(domain, x);
+      },
+    };
+  }
+}
+
+/** How many prior weights the notion written where a reader stands claims to have. @param {Reader} reader @returns {number} */
+function claimedWeights(reader) {
+  reader.array();
+  const name = reader.value(0);
+  reader.skip();
+  if (name === "lip") return Math.max(reader.array(), 0);
+  if (name !== "classes") return 0;
+  let total = 0;
+  for (let left = Math.min(reader.array(), 64); left > 0; left--) {
+    const at = reader.at;
+    reader.array();
+    const isLip = reader.value(0) === "lip";
+    reader.at = at;
+    if (isLip) total += claimedWeights(reader);
+    reader.at = at;
+    reader.skip();
+  }
+  return total;
+}
+
+/** Refuse a campaign of more bytes than it may have, before it is decoded. @param {Uint8Array} payload @param {number} size */
+function requireSize(payload, size) {
+  if (size <= 2 ** 16) return;
+  let weights = 0;
+  try {
+    const reader = new Reader(payload);
+    const fields = reader.array();
+    for (let i = 0; i < Math.min(fields, 5); i++) reader.skip();
+    weights = claimedWeights(reader);
+  } catch (error) {
+    if (!(error instanceof CodecError)) throw error;
+  }
+  const limit = Math.min(2 ** 16 + 32 * weights, MAX_PAYLOAD[CAMPAIGN]);
+  if (size > limit) throw new CampaignError(`a signed campaign like this has at most ${limit} bytes, not ${size}`);
+}
+
+/**
+ * Verify, then parse, then audit a signed campaign.
+ * @param {Uint8Array} data
+ * @param {{trusted: Uint8Array[]}} options public keys of authors; the campaign must be signed by one of them
+ * @returns {Promise<Campaign>}
+ * @throws {import("./errors.js").BadData} at the stage that fails
+ */
+export async function openCampaign(data, { trusted }) {
+  const sealed = decodeEnvelope(data);
+  if (sealed.kind !== CAMPAIGN) throw new CampaignError(`the envelope carries a ${KINDS[sealed.kind]}, not a campaign`);
+  for (const author of trusted)
+    if (same(await keyId(author), sealed.keyId)) {
+      const payload = await openEnvelope(sealed, author);
+      requireSize(payload, data.length);
+      return new Campaign(payload, (await sha256(data)).slice(0, 16), author, data);
+    }
+  throw new CampaignError("no trusted author has the key of this campaign");
+}

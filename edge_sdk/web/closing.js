@@ -1,0 +1,32 @@
+/** The closing notice: an author's signed word that a campaign ends earlier than it says (SPEC 7.2). */
+
+import { array, decode, integer, octets, same } from "./codec.js";
+import { CLOSING, KINDS, decodeEnvelope, openEnvelope } from "./envelope.js";
+import { CampaignError, ClosedEarly } from "./errors.js";
+
+/**
+ * Verify a notice under the key of the campaign's author, then parse it.
+ * @param {Uint8Array} data @param {import("./campaign.js").Campaign} campaign
+ * @returns {Promise<number>} UTC seconds from which the campaign is closed; of several notices the earliest holds
+ * @throws {import("./errors.js").BadData} at the stage that fails
+ */
+export async function openClosing(data, campaign) {
+  const sealed = decodeEnvelope(data);
+  if (sealed.kind !== CLOSING) throw new CampaignError(`the envelope carries a ${KINDS[sealed.kind]}, not a closing notice`);
+  const parts = array(decode(await openEnvelope(sealed, campaign.author)), "a closing notice", CampaignError, 2);
+  const id = octets(parts[0], "a campaign id", CampaignError, 16);
+  const closes = integer(parts[1], "the time of a closing", CampaignError, 0, 2 ** 40);
+  if (!same(id, campaign.id)) throw new CampaignError("the notice closes another campaign");
+  if (closes >= campaign.closes) throw new CampaignError("a notice closes a campaign earlier, never later");
+  return closes;
+}
+
+/**
+ * Refuse what comes at or after an early closing.
+ * @param {import("./campaign.js").Campaign} campaign @param {number} closes of the earliest notice @param {number} now
+ * @throws {ClosedEarly}
+ */
+export function requireOpen(campaign, closes, now) {
+  if (closes <= now && now < campaign.closes)
+    throw new ClosedEarly(`"${campaign.ownTexts.title}" was closed early by its author`);
+}

@@ -1,0 +1,119 @@
+/** Reports and enrolments: what a device sends (SPEC 8). */
+
+import { array, bigEndian, decode, encode, integer, integers, octets, same, toBig } from "./codec.js";
+import { ENROLMENT, KINDS, REPORT, decodeEnvelope, openEnvelope, seal } from "./envelope.js";
+import { ReportError } from "./errors.js";
+import { requireDeclared } from "./notions/information.js";
+
+/** @typedef {import("./campaign.js").Campaign} Campaign */
+/** @typedef {import("./keys.js").Signer} Signer */
+/** @typedef {{period: number, slot: number, outputs: (number | bigint)[]}} Answers */
+
+/**
+ * Outputs of `bits` bits each, most significant bit first, zero-padded at the end.
+ * @param {(number | bigint)[]} outputs @param {number} bits
+ * @returns {Uint8Array}
+ */
+export function pack(outputs, bits) {
+  let number = 0n;
+  for (const output of outputs) {
+    if (output < 0 || output >= 2n ** BigInt(bits)) throw new ReportError(`an output of this campaign has ${bits} bits`);
+    number = (number << BigInt(bits)) | BigInt(output);
+  }
+  const length = Math.ceil((outputs.length * bits) / 8);
+  return bigEndian(number << BigInt(8 * length - bits * outputs.length), length);
+}
+
+/**
+ * The inverse of `pack`.
+ * @param {Uint8Array} packed @param {number} count @param {number} bits
+ * @returns {bigint[]}
+ */
+export function unpack(packed, count, bits) {
+  const padding = 8 * packed.length - bits * count;
+  const number = toBig(packed);
+  if (padding < 0 || padding > 7 || BigInt.asUintN(padding, number))
+    throw new ReportError(`${count} outputs of ${bits} bits fill whole bytes, the rest of the last one with zeros`);
+  return Array.from({ length: count }, (_, i) => BigInt.asUintN(bits, number >> BigInt(padding + bits * (count - 1 - i))));
+}
+
+/** Refuse outputs or places that a device's report does not have. @param {Campaign} campaign @param {Answers} answers @param {number} view */
+function requireFit(campaign, { period, slot, outputs }, view) {
+  if (!campaign.takes(period, slot, outputs.length)) throw new ReportError("the report lies outside the periods or the quota");
+  const { channel } = campaign.views[view];
+  if (!outputs.every((y) => channel.emits(y))) throw new ReportError("the outputs are those of the channel of the device's view");
+}
+
+/**
+ * The signed envelope of a report; with the same arguments the same bytes.
+ * @param {Campaign} campaign @param {Signer} key the device's in the campaign
+ * @param {Answers} answers outputs of the channel of its view, for the slots from `slot` on
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
+ * @throws {ReportError} it does not fit the campaign
+ */
+export async function sealReport(campaign, key, answers) {
+  const { period, slot, outputs } = answers;
+  requireFit(campaign, answers, (await campaign.viewOf(key.publicKey)).index);
+  const packed = pack(outputs, campaign.outputBits);
+  return seal(REPORT, key, encode([campaign.id, period, slot, outputs.length, packed]));
+}
+
+/**
+ * What a report says, once its signature verifies: for showing a person what leaves their device.
+ * @param {Campaign} campaign @param {Uint8Array} data an envelope @param {Uint8Array} publicKey
+ * @returns {Promise<Answers>}
+ * @throws {import("./errors.js").BadData} at the stage that fails
+ */
+export async function openReport(campaign, data, publicKey) {
+  const sealed = decodeEnvelope(data);
+  if (sealed.kind !== REPORT) throw new ReportError(`the envelope carries a ${KINDS[sealed.kind]}, not a report`);
+  const parts = array(decode(await openEnvelope(sealed, publicKey)), "a report", ReportError, 5);
+  const id = octets(parts[0], "a campaign id", ReportError, 16);
+  const period = integer(parts[1], "a period", ReportError, 0, 2 ** 32 - 1);
+  const slot = integer(parts[2], "a slot", ReportError, 0, 2 ** 16 - 1);
+  const count = integer(parts[3], "the number of outputs", ReportError, 1, 4096);
+  const packed = octets(parts[4], "the outputs", ReportError);
+  if (!same(id, campaign.id)) throw new ReportError("the report is of another campaign");
+  const { index, channel } = await campaign.viewOf(publicKey);
+  const outputs = unpack(packed, count, campaign.outputBits).map((y) => (channel.unary ? y : Number(y)));
+  requireFit(campaign, { period, slot, outputs }, index);
+  return { period, slot, outputs };
+}
+
+/** Refuse a prior where none is declared, and none where one is. @param {Campaign} campaign @param {number[] | null} prior */
+function requirePrior(campaign, prior) {
+  const asked = campaign.ownPrior?.size ?? 0;
+  if ((prior?.length ?? 0) !== asked) throw new ReportError(`an enrolment in this campaign declares a prior of ${asked} values`);
+}
+
+/**
+ * The signed envelope with which a device introduces its key.
+ * @param {Campaign} campaign @param {Signer} key
+ * @param {number[] | null} [prior] where the campaign is for people's own priors; public
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
+ */
+export async function sealEnrolment(campaign, key, prior = null) {
+  requirePrior(campaign, prior);
+  if (prior) requireDeclared(prior);
+  return seal(ENROLMENT, key, encode([campaign.id, key.publicKey, ...(prior ? [prior] : [])]));
+}
+
+/**
+ * What an enrolment says, once its signature verifies under the key that it introduces.
+ * @param {Uint8Array} data @param {Campaign} [campaign] that it must fit
+ * @returns {Promise<{campaignId: Uint8Array, publicKey: Uint8Array, prior: number[] | null}>}
+ * @throws {import("./errors.js").BadData} at the stage that fails
+ */
+export async function openEnrolment(data, campaign) {
+  const sealed = decodeEnvelope(data);
+  if (sealed.kind !== ENROLMENT) throw new ReportError(`the envelope carries a ${KINDS[sealed.kind]}, not an enrolment`);
+  const value = decode(sealed.unverified);
+  const parts = array(value, "an enrolment", ReportError, Array.isArray(value) && value.length === 3 ? 3 : 2);
+  const publicKey = octets(parts[1], "a public key", ReportError, 32);
+  const campaignId = octets(parts[0], "a campaign id", ReportError, 16);
+  const prior = parts.length === 3 ? integers(parts[2], "a weight of a declared prior", ReportError, 1, 2 ** 20) : null;
+  if (prior) requireDeclared(prior);
+  await openEnvelope(sealed, publicKey);
+  if (campaign) requirePrior(campaign, prior);
+  return { campaignId, publicKey, prior };
+}

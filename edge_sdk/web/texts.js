@@ -1,0 +1,91 @@
+/** What a campaign says to people: its texts, their limits, and the same in other languages (SPEC 7.1). */
+
+import { requireLink } from "./address.js";
+import { array, readable, text, trimmed } from "./codec.js";
+import { CampaignError } from "./errors.js";
+
+/**
+ * A campaign's texts in one language; what is not said is empty.
+ * @typedef {object} Texts
+ * @property {string} language
+ * @property {string} title
+ * @property {string} question
+ * @property {string} purpose
+ * @property {string} organisation
+ * @property {string} contact
+ * @property {string} retention
+ * @property {string} notice
+ * @property {string[]} labels of the values that the author named, in the domain's order
+ * @property {string[]} classes
+ */
+
+/** Refuse a text that is too long, or not readable on one line. @param {string} value @param {string} what @param {number} most */
+export function requireText(value, what, most) {
+  if ([...value].length > most) throw new CampaignError(`the ${what} has at most ${most} characters`);
+  if (!readable(value)) throw new CampaignError(`the ${what} has characters that cannot be seen, or line breaks`);
+}
+
+/** Names of values or classes. @param {any} value @param {string} what @returns {string[]} */
+export function namesFrom(value, what) {
+  const names = array(value, what, CampaignError).map((name) => text(name, `one of ${what}`, CampaignError));
+  if (new Set(names).size < names.length) throw new CampaignError(`no two of ${what} are equal`);
+  for (const name of names)
+    if (!name || [...name].length > 200 || name !== trimmed(name) || !readable(name))
+      throw new CampaignError(`each of ${what} is 1 to 200 readable characters, no blank at either end`);
+  return names;
+}
+
+/** Texts within their limits. @param {Texts} texts @returns {Texts} */
+export function checked(texts) {
+  if (texts.language && !/^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/.test(texts.language))
+    throw new CampaignError("a language is a tag in lower case, such as de, pt-br or zh-hant");
+  if (!trimmed(texts.title) || !trimmed(texts.question)) throw new CampaignError("a campaign has a title and a question");
+  for (const name of /** @type {const} */ (["title", "organisation", "contact"])) requireText(texts[name], name, 200);
+  for (const name of /** @type {const} */ (["question", "purpose", "retention"]))
+    requireText(texts[name].replaceAll("\n", " "), name, 2000);
+  if (texts.notice) requireLink(texts.notice);
+  return texts;
+}
+
+/** @param {any} wire @returns {Texts} */
+function translationFrom(wire) {
+  const parts = array(wire, "a translation", CampaignError, 10);
+  const [language, title, question, purpose, organisation, contact, retention, notice] = parts
+    .slice(0, 8)
+    .map((part) => text(part, "a translation's text", CampaignError));
+  const [labels, classes] = [namesFrom(parts[8], "the labels"), namesFrom(parts[9], "the classes")];
+  return checked({ language, title, question, purpose, organisation, contact, retention, notice, labels, classes });
+}
+
+/** The translations of a campaign's own texts. @param {any} wire @param {Texts} own @returns {Texts[]} */
+export function translationsFrom(wire, own) {
+  const found = array(wire, "the translations", CampaignError).map(translationFrom);
+  if (found.length > 32) throw new CampaignError("a campaign has at most 32 translations");
+  if (found.length && !own.language) throw new CampaignError("a campaign with translations says which language it is in");
+  found.forEach(({ language, labels, classes }, i) => {
+    if (!language || language === own.language || (i && language <= found[i - 1].language))
+      throw new CampaignError("translations are in order of their languages, one for each, none in the campaign's own");
+    if ((labels.length && labels.length !== own.labels.length) || (classes.length && classes.length !== own.classes.length))
+      throw new CampaignError(`the translation "${language}" names each value and class, in order, or none`);
+  });
+  return found;
+}
+
+/**
+ * The texts for a reader of a language (RFC 4647, 3.4); what a translation leaves empty is the campaign's own.
+ * @param {Texts} own @param {Texts[]} translations @param {string} language as a system writes it: de, de-AT, de_AT
+ * @returns {Texts}
+ */
+export function textsFor(own, translations, language) {
+  const parts = language.toLowerCase().replaceAll("_", "-").split("-");
+  for (; parts.length; parts.pop()) {
+    const tag = parts.join("-");
+    if (tag === own.language) return own;
+    const there = translations.find((one) => one.language === tag);
+    if (there)
+      return /** @type {Texts} */ (
+        Object.fromEntries(Object.entries(there).map(([name, said]) => [name, said.length ? said : own[/** @type {keyof Texts} */ (name)]]))
+      );
+  }
+  return own;
+}

@@ -1,0 +1,229 @@
+/** Views: which coarsenings of the answer a campaign asks for, and through which channels (SPEC 7.3, 6.12). */
+
+import { channelFrom } from "./channels/index.js";
+import { keyOf } from "./channels/key.js";
+import { array, big, concat, integer, integers, readable, text, toBig, trimmed } from "./codec.js";
+import { Grid } from "./domain/domain.js";
+import { Form } from "./domain/form.js";
+import { Items } from "./domain/items.js";
+import { requireAffordable } from "./effort.js";
+import { CampaignError, NotionError, ViewError } from "./errors.js";
+import { gcd } from "./exact.js";
+import { sha256 } from "./keys.js";
+import { requireInputs } from "./notions/notion.js";
+import { MAX_VALUES, blocksOf, runsFrom } from "./runs.js";
+
+/** @typedef {import("./channels/channel.js").Channel} Channel */
+/** @typedef {import("./domain/domain.js").Domain} Domain */
+/** @typedef {import("./notions/notion.js").Notion} Notion */
+/** @typedef {import("./notions/notion.js").Certificate} Certificate */
+
+/**
+ * A function from the inputs of a domain to the inputs of a view.
+ * @typedef {object} Map_
+ * @property {string} name
+ * @property {any[]} wire
+ * @property {number[]} questions of a form, the places of those that are asked; else empty
+ * @property {(domain: Domain) => number} inputs how many the view has; refuses a domain that it does not fit
+ * @property {(domain: Domain, x: any) => number} input the view's input for the domain's
+ * @property {(domain: Domain, z: number) => string} label
+ */
+
+/** @typedef {{weight: number, map: Map_, channel: Channel}} View */
+
+/** @param {Domain} domain @returns {Domain} refused where one answer has several parts */
+function single(domain) {
+  if (domain instanceof Form || domain instanceof Items)
+    throw new CampaignError(`this map needs one answer of one value, not ${domain.kind}`);
+  return domain;
+}
+
+/** @param {any[]} wire @returns {Map_} */
+function identity(wire) {
+  array(wire, "the identity map", ViewError, 1);
+  const inputs = (/** @type {Domain} */ domain) => {
+    if (domain instanceof Form) throw new CampaignError("a form is asked for by its questions");
+    return domain.size;
+  };
+  return { name: "identity", wire, questions: [], inputs, input: (_, x) => x, label: (domain, z) => domain.label(z) };
+}
+
+/** @param {any[]} wire @returns {Map_} */
+function coarse(wire) {
+  const factor = integer(array(wire, "a coarse map", ViewError, 2)[1], "the factor", ViewError, 2, MAX_VALUES);
+  /** Columns of cells, and of squares; of a list all is one row. @param {Domain} domain */
+  const columns = (domain) => {
+    const cells = domain instanceof Grid ? domain.columns : domain.size;
+    return [cells, Math.ceil(cells / factor)];
+  };
+  return {
+    name: "coarse",
+    wire,
+    questions: [],
+    inputs(domain) {
+      const [cells, squares] = columns(single(domain));
+      const found = squares * (domain instanceof Grid ? Math.ceil(domain.size / cells / factor) : 1);
+      if (found < 2) throw new CampaignError(`a coarse map of factor ${factor} leaves one value of ${domain.size}`);
+      return found;
+    },
+    input(domain, x) {
+      const [cells, squares] = columns(domain);
+      return Math.floor(Math.floor(x / cells) / factor) * squares + Math.floor((x % cells) / factor);
+    },
+    label(domain, z) {
+      const [cells, squares] = columns(domain);
+      const [row, column] = [Math.floor(z / squares) * factor, (z % squares) * factor];
+      const [lastRow, lastColumn] = [Math.min(row + factor, domain.size / cells) - 1, Math.min(column + factor, cells) - 1];
+      const ends = [row * cells + column, lastRow * cells + lastColumn].map((x) => domain.label(x));
+      return ends[0] === ends[1] ? ends[0] : ends.join(" .. ");
+    },
+  };
+}
+
+/** @param {any[]} wire @returns {Map_} */
+function districts(wire) {
+  const parts = array(wire, "a map of districts", ViewError, 3);
+  const of = blocksOf(runsFrom(parts[1], 0, ViewError));
+  const names = array(parts[2], "the names of districts", ViewError).map((one) => text(one, "a name", ViewError));
+  const count = new Set(of).size;
+  if (count < 2 || count >= of.length) throw new ViewError("districts are at least two, and one holds two inputs");
+  if (names.length && names.length !== count) throw new ViewError(`${count} districts have as many names or none`);
+  if (names.some((name) => !name || [...name].length > 200 || !readable(name) || name !== trimmed(name)))
+    throw new ViewError("a district's name is 1 to 200 readable characters without blanks at its ends");
+  if (new Set(names).size < names.length) throw new ViewError("no two districts have one name");
+  const inputs = (/** @type {Domain} */ domain) => {
+    if (single(domain).size !== of.length)
+      throw new CampaignError(`the districts divide ${of.length} inputs, the domain has ${domain.size}`);
+    return count;
+  };
+  return { name: "districts", wire, questions: [], inputs, input: (_, x) => of[x], label: (_, z) => names[z] ?? `district ${z + 1}` };
+}
+
+/** @param {any[]} wire @returns {Map_} */
+function questions(wire) {
+  const places = integers(array(wire, "a map of questions", ViewError, 2)[1], "a question", ViewError, 0, 2 ** 32);
+  const [first, second] = places;
+  if (places.length < 1 || places.length > 2 || second <= first)
+    throw new ViewError("a map of questions has the numbers of one or two of them, in increasing order");
+  const form = (/** @type {Domain} */ domain) => {
+    if (!(domain instanceof Form)) throw new CampaignError(`a map of questions needs a form, not ${domain.kind}`);
+    if (places.some((place) => place >= domain.questions.length)) throw new CampaignError("a view asks a question that is not there");
+    return domain;
+  };
+  const sizes = (/** @type {Domain} */ domain) => places.map((place) => form(domain).questions[place].size);
+  return {
+    name: "questions",
+    wire,
+    questions: places,
+    inputs(domain) {
+      const found = sizes(domain).reduce((one, other) => one * other);
+      if (found > MAX_VALUES) throw new CampaignError(`a view of two questions has at most ${MAX_VALUES} pairs of answers`);
+      return found;
+    },
+    input: (domain, x) => sizes(domain).reduce((z, size, i) => z * size + x[places[i]], 0),
+    label(domain, z) {
+      const last = sizes(domain).at(-1) ?? 1;
+      const inputs = places.length === 1 ? [z] : [Math.floor(z / last), z % last];
+      const asked = form(domain);
+      return places.map((place, i) => `${asked.questions[place].name}=${asked.labelOf(place, inputs[i])}`).join("; ");
+    },
+  };
+}
+
+/** @type {Record<string, (wire: any[]) => Map_>} */
+const MAPS = { identity, coarse, districts, questions };
+
+/** @param {any} wire @returns {Map_} */
+function mapFrom(wire) {
+  const [name] = array(wire, "a map", ViewError);
+  if (!Object.hasOwn(MAPS, String(name))) throw new ViewError(`a map is one of ${Object.keys(MAPS)}`);
+  return MAPS[name](wire);
+}
+
+/** Whether every device is asked for the answer as it is, through one channel. @param {View[]} views */
+const isPlain = (views) => views.length === 1 && views[0].map.name === "identity";
+
+/**
+ * The views of field 7 of a campaign.
+ * @param {any} wire
+ * @returns {View[]}
+ */
+export function viewsFrom(wire) {
+  if (!Array.isArray(wire) || wire[0] !== "views") return [{ weight: 1, map: identity(["identity"]), channel: channelFrom(wire) }];
+  const parts = array(wire, "the views", ViewError, 3);
+  const rows = array(parts[1], "the views", ViewError).map((row) => array(row, "a view", ViewError, 3));
+  if (rows.length < 1 || rows.length > 4096) throw new ViewError(`a campaign has 1 to 4096 views, not ${rows.length}`);
+  const laws = array(parts[2], "the channels of views", ViewError);
+  const places = rows.map((row) => integer(row[2], "the number of a view's channel", ViewError, 0, laws.length - 1));
+  const first = [...new Set(places)];
+  if (first.length !== laws.length || first.some((place, i) => place !== i))
+    throw new ViewError("the channels of views are each used, and listed in the order in which views first have them");
+  const channels = laws.map(channelFrom);
+  if (new Set(laws.map(keyOf)).size < laws.length) throw new ViewError("a channel of several views is listed once");
+  const views = rows.map((row, j) => ({
+    weight: integer(row[0], "a view's weight", ViewError, 1, 2 ** 32),
+    map: mapFrom(row[1]),
+    channel: channels[places[j]],
+  }));
+  if (isPlain(views)) throw new ViewError("one view of the answer as it is is written as its channel alone");
+  const weights = views.map(({ weight }) => BigInt(weight));
+  if (weights.reduce((one, other) => one + other) > 2n ** 32n || weights.reduce(gcd) !== 1n)
+    throw new ViewError("the weights of views sum to at most 2^32 and have no factor in common");
+  if (new Set(rows.map((row) => keyOf([row[1], row[2]]))).size < rows.length)
+    throw new ViewError("no two views have the same map and channel");
+  return views;
+}
+
+/** Refuse views that do not fit the domain. @param {View[]} views @param {Domain} domain @param {number} classes */
+export function requireFit(views, domain, classes) {
+  for (const { map, channel } of views)
+    if (channel.inputs !== Math.max(1, classes) * map.inputs(domain))
+      throw new CampaignError(`the channel of a view has ${channel.inputs} inputs, the view ${map.inputs(domain)} values`);
+  const asked = new Set(views.flatMap(({ map }) => map.questions));
+  if (domain instanceof Form && domain.questions.some((_, place) => !asked.has(place)))
+    throw new CampaignError("no view asks one of the form's questions");
+}
+
+/**
+ * The certificate of each view: equal ones are made once, within one budget of steps.
+ * @param {View[]} views @param {Notion} notion @param {Domain} domain
+ * @returns {Certificate[]}
+ */
+export function certificatesOf(views, notion, domain) {
+  const plain = isPlain(views);
+  if (!plain && !notion.carriesViews) throw new CampaignError(`${notion.name} as it is does not go with several views`);
+  if (domain instanceof Form && notion.name !== "ldp") throw new CampaignError(`a form keeps ldp, not ${notion.name}`);
+  if (!plain && notion.inputs !== null && notion.inputs !== domain.size)
+    throw new NotionError(`the notion speaks of ${notion.inputs} values, the domain has ${domain.size}`);
+  const maps = new Map(views.map(({ map }) => [keyOf(map.wire), map]));
+  let steps = 0;
+  for (const { name } of maps.values()) if (name !== "identity") steps += notion.coarseningSteps;
+  requireAffordable(steps, 0);
+  const said = new Map();
+  for (const [key, map] of maps)
+    said.set(key, map.name === "identity" ? notion : notion.coarsened((x) => map.input(domain, x), map.inputs(domain)));
+  const pairs = views.map(({ map, channel }) => {
+    const one = said.get(keyOf(map.wire));
+    return { channel, notion: one, key: keyOf([channel.wire, one.wire]) };
+  });
+  const different = new Map(pairs.map((pair) => [pair.key, pair]));
+  for (const pair of different.values()) {
+    requireInputs(pair.notion, pair.channel);
+    steps += pair.notion.steps(pair.channel);
+  }
+  requireAffordable(steps, views.reduce((most, { channel }) => Math.max(most, channel.held), 0));
+  const found = new Map([...different].map(([key, pair]) => [key, pair.notion.certificate(pair.channel)]));
+  return pairs.map(({ key }) => found.get(key));
+}
+
+/**
+ * Which view a device has: a function of its public key and of the campaign alone.
+ * @param {View[]} views @param {Uint8Array} campaignId @param {Uint8Array} publicKey
+ * @returns {Promise<number>}
+ */
+export async function placeOf(views, campaignId, publicKey) {
+  const head = toBig((await sha256(concat("halftruth view\0", campaignId, publicKey))).slice(0, 8));
+  const whole = views.reduce((total, { weight }) => total + weight, 0);
+  let place = Number((head * big(whole, "the weights", ViewError)) >> 64n);
+  return views.findIndex(({ weight }) => (place -= weight) < 0);
+}
