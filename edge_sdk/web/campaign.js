@@ -50,7 +50,10 @@ export class Campaign {
     const fields = Object.fromEntries(NAMES.map((name, place) => [name, wire[place]]));
     const number = (/** @type {string} */ name, /** @type {number} */ low, /** @type {number} */ high) =>
       integer(fields[name], `the field ${name}`, CampaignError, low, high);
-    [this.id, this.author, this.data, this.fields] = [id, author, data, fields];
+    this.id = id;
+    this.author = author;
+    this.data = data;
+    this.fields = fields;
     this.domain = domainFrom(fields.domain);
     this.notion = notionFrom(fields.notion);
     this.views = viewsFrom(fields.channel);

@@ -24,10 +24,13 @@ export class Bits extends Channel {
     if (own.some((a, c) => a <= other[c])) throw new ChannelError("the own bit is 1 more often than another: b < a");
     if (new Set(own.map((a, c) => `${a} ${other[c]}`)).size < classes)
       throw new ChannelError("classes of equal probabilities are one class");
-    [this.own, this.other, this.classOf] = [own.map(BigInt), other.map(BigInt), classOf];
+    this.own = own.map(BigInt);
+    this.other = other.map(BigInt);
+    this.classOf = classOf;
     this.priorSteps = 4 * k + 6 * classes ** 2;
     /** Classes by a / b, and by (1 - b) / (1 - a): the place of each, the largest ratio first. */
-    [this.byOne, this.byZero] = [this.ranked(this.other, this.own), this.ranked(this.own, this.other, S)];
+    this.byOne = this.ranked(this.other, this.own);
+    this.byZero = this.ranked(this.own, this.other, S);
   }
 
   /** @param {bigint[]} tops @param {bigint[]} bottoms @param {bigint} [from] ratios of what these leave of it */
@@ -108,11 +111,14 @@ export class Bits extends Channel {
     if (this.other.includes(0n) || this.own.includes(S)) return worst.look(1n, 0n);
     const total = BigInt(sum(prior));
     const masses = this.masses(prior);
-    const over = (/** @type {bigint[]} */ tops, /** @type {bigint[]} */ bottoms) =>
-      tops.reduce(
-        ([n, d], top, c) => [n * bottoms[c] + BigInt(masses[c][0]) * top * d, d * bottoms[c]],
-        /** @type {[bigint, bigint]} */ ([0n, 1n]),
-      );
+    const over = (/** @type {bigint[]} */ tops, /** @type {bigint[]} */ bottoms) => {
+      let [n, d] = [0n, 1n];
+      tops.forEach((top, c) => {
+        n = n * bottoms[c] + BigInt(masses[c][0]) * top * d;
+        d *= bottoms[c];
+      });
+      return [n, d];
+    };
     const left = (/** @type {bigint[]} */ numbers) => numbers.map((number) => S - number);
     const [allSet, setOver] = over(this.own, this.other);
     const [noneSet, unsetOver] = over(left(this.own), left(this.other));
@@ -141,14 +147,10 @@ export class Bits extends Channel {
         const bottoms = masses.map((_, d) => ratio(d, !set)[1]);
         const [top, bottom] = ratio(c, set);
         const scale = bottoms.reduce((one, other) => one * other, bottom);
-        yield [
-          [(top * scale) / bottom, least],
-          ...masses.map(([mass], d) => {
-            /** @type {[bigint, number]} */
-            const part = [(ratio(d, !set)[0] * scale) / bottoms[d], d === c ? all - least : mass];
-            return part;
-          }),
-        ].filter((part) => part[1]);
+        /** @type {import("./channel.js").Column} */
+        const parts = [[(top * scale) / bottom, least]];
+        masses.forEach(([mass], d) => parts.push([(ratio(d, !set)[0] * scale) / bottoms[d], d === c ? all - least : mass]));
+        yield parts.filter((part) => part[1]);
       }
   }
 }

@@ -79,7 +79,11 @@ export class Blocks extends Channel {
     this.hidden = cover * BigInt(inner[0].outputs);
     if (this.hidden >= ONE) throw new ChannelError("open inputs hide with a probability below 1");
     if (this.outputs > 2 ** 24) throw new ChannelError("a channel of blocks has at most 2^24 outputs");
-    [this.cover, this.runs, this.members, this.blockOf, this.inner] = [cover, runs, members, blockOf, inner];
+    this.cover = cover;
+    this.runs = runs;
+    this.members = members;
+    this.blockOf = blockOf;
+    this.inner = inner;
     this.placeOf = Array(this.inputs);
     for (const block of members) block.forEach((x, place) => (this.placeOf[x] = place));
     let at = 0;

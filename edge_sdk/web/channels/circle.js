@@ -25,8 +25,12 @@ export const POINTS = 2n ** 64n;
 export class Circle {
   /** @param {number[]} arcs 0 for an input without one @param {number} cells @param {number} length their sum */
   constructor(arcs, cells, length) {
-    [this.arcs, this.cells, this.length] = [arcs, cells, length];
+    this.arcs = arcs;
+    this.cells = cells;
+    this.length = length;
     this.rare = [...arcs.keys()].filter((x) => arcs[x]);
+    /** @type {number[] | undefined} */
+    this.known = undefined;
     /** @type {Map<number, Layout>} */
     this.layouts = new Map();
     /** @type {Map<number, Cuts>} */
@@ -119,7 +123,9 @@ export class Reach {
     const { sequence, ends } = circle.layout(order);
     const { cut, before } = circle.cutsOf(order);
     const { borders, cells } = circle;
-    [this.cells, this.cut, this.before] = [cells, cut, before];
+    this.cells = cells;
+    this.cut = cut;
+    this.before = before;
     const holds = (/** @type {number} */ place) => members === null || members.has(sequence[place]);
     this.inside = Array.from(cut, holds);
     const chosen = Array.from(ends.keys()).filter(holds);

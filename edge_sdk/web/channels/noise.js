@@ -17,7 +17,10 @@ export class Noise extends Channel {
     const points = rows * columns;
     if (points > 2 ** 12) throw new ChannelError(`noise runs over at most 4096 points, not ${points}`);
     super(wire, points, points, 62, 8);
-    [this.rows, this.columns, this.high, this.wide] = [rows, columns, 2 * rows - 1, 2 * columns - 1];
+    this.rows = rows;
+    this.columns = columns;
+    this.high = 2 * rows - 1;
+    this.wide = 2 * columns - 1;
     const law = array(parts[3], "a law of steps", ChannelError).map((weight) =>
       big(weight, "the weight of a step", ChannelError, 0, 2n ** 62n),
     );
@@ -30,17 +33,20 @@ export class Noise extends Channel {
       return Math.abs(r - rows + 1) * columns + Math.abs(c - columns + 1);
     };
     /** The weight of step (r, c) at (r + rows - 1) * wide + c + columns - 1. */
-    this.steps = this.mirrored ? Array.from({ length: all }, (_, step) => law[folded(step)]) : law;
-    this.ends = cumulative(this.steps);
+    const steps = this.mirrored ? Array.from({ length: all }, (_, step) => law[folded(step)]) : law;
+    this.steps = steps;
+    this.ends = cumulative(steps);
     if (this.ends[all - 1] !== 2n ** 62n) throw new ChannelError("the weights of all steps sum to 2^62");
-    const mirror = (/** @type {number} */ step) => {
+    const alike = (/** @type {bigint} */ weight, /** @type {number} */ step) => {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
-      return [this.steps[step] === this.steps[step - c + this.wide - 1 - c], this.steps[step] === this.steps[(this.high - 1 - r) * this.wide + c]];
+      return weight === steps[step + this.wide - 1 - 2 * c] && weight === steps[(this.high - 1 - r) * this.wide + c];
     };
-    if (!this.mirrored && this.steps.every((_, step) => mirror(step).every(Boolean)))
+    if (!this.mirrored && steps.every(alike))
       throw new ChannelError("a law that is alike in all directions is written by its distinct weights");
     /** [kind of row][kind of column]: `steps`, summed over the steps that end alike. */
     this.tables = [0, 1, 2].map((row) => [0, 1, 2].map((column) => this.foldedAt(row, column)));
+    /** @type {ReturnType<Noise["ranks"]> | undefined} */
+    this.known = undefined;
     this.priorSteps = points ** 2;
     this.shiftSteps = (this.mirrored ? points : all) * (3 * points + 96 * rows);
   }

@@ -1,9 +1,39 @@
-/** Projective geometry response (SPEC 5.4): all arithmetic on coordinates is modulo the order q of the field. */
+/** Projective geometry response (SPEC 5.4): coordinates are elements of a field of q. */
 
 import { array, integer } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
 import { Support, extremes, sum } from "./channel.js";
+
+/**
+ * The field of q elements, a prime or 4, 8 or 9: the numbers 0 .. q - 1.
+ * @param {number} q
+ * @returns {{add: (a: number, b: number) => number, times: (a: number, b: number) => number, minusOne: number}}
+ */
+function fieldOf(q) {
+  const known = /** @type {Record<number, [number, number]>} */ ({ 4: [2, 3], 8: [2, 3], 9: [3, 2] });
+  const [p, reduced] = known[q] ?? [q, 0]; // what z^e is, with q = p^e
+  if (p === q) return { add: (a, b) => (a + b) % q, times: (a, b) => (a * b) % q, minusOne: q - 1 };
+  const add = (/** @type {number} */ a, /** @type {number} */ b) => {
+    let total = 0;
+    for (let unit = 1; unit < q; unit *= p) total += ((Math.floor(a / unit) + Math.floor(b / unit)) % p) * unit;
+    return total;
+  };
+  const times = (/** @type {number} */ a, /** @type {number} */ b) => {
+    let product = 0;
+    for (let unit = q / p; unit >= 1; unit /= p) {
+      const over = Math.floor((product * p) / q);
+      product = (product * p) % q;
+      for (let i = 0; i < over; i++) product = add(product, reduced);
+      for (let i = 0; i < Math.floor(b / unit) % p; i++) product = add(product, a);
+    }
+    return product;
+  };
+  const table = (/** @type {(a: number, b: number) => number} */ of) =>
+    Uint8Array.from({ length: q * q }, (_, at) => of(Math.floor(at / q), at % q));
+  const [sums, products] = [table(add), table(times)];
+  return { add: (a, b) => sums[a * q + b], times: (a, b) => products[a * q + b], minusOne: p - 1 };
+}
 
 export class Projective extends Support {
   /** @param {any[]} wire */
@@ -11,8 +41,8 @@ export class Projective extends Support {
     const parts = array(wire, "a projective channel", ChannelError, 5);
     const k = integer(parts[1], "a channel's number of inputs", ChannelError, 2, MAX_VALUES);
     const q = integer(parts[2], "the order of a field", ChannelError, 2, MAX_VALUES - 1);
-    for (let divisor = 2; divisor * divisor <= q; divisor++)
-      if (q % divisor === 0) throw new ChannelError("the order of a field is a prime");
+    for (let divisor = 2; divisor * divisor <= q && ![4, 8, 9].includes(q); divisor++)
+      if (q % divisor === 0) throw new ChannelError("the order of a field is a prime, or 4, 8 or 9");
     const t = integer(parts[3], "the number of coordinates", ChannelError, 2, 24);
     /** firsts[f] is the number of the first point with f coordinates after its first that is not 0. */
     const [powers, firsts] = [[1], [0]];
@@ -23,7 +53,11 @@ export class Projective extends Support {
     const [support, points] = firsts.slice(-2);
     if (!(k <= points && points <= 2 ** 24)) throw new ChannelError(`${k} inputs need as many points, at most 2^24`);
     super(wire, k, points, BigInt(support), BigInt(points - support), true);
-    [this.q, this.t, this.powers, this.firsts] = [q, t, powers, firsts];
+    this.q = q;
+    this.t = t;
+    this.powers = powers;
+    this.firsts = firsts;
+    this.field = fieldOf(q);
     let told = 0;
     for (const [f, used] of this.used()) told += used * firsts[f];
     this.priorSteps = Math.floor((3 * told) / 4) + 4 * points * this.used().length;
@@ -54,19 +88,21 @@ export class Projective extends Support {
 
   /** The point of a vector that is not all 0. @param {number[]} vector @returns {number} */
   point(vector) {
-    let [factor, power, exponent] = [1, vector.find((coordinate) => coordinate) ?? 1, this.q - 2];
-    for (; exponent > 0; exponent = Math.floor(exponent / 2)) {
-      if (exponent % 2) factor = (factor * power) % this.q; // the inverse of the first that is not 0 (Fermat)
-      power = (power * power) % this.q;
+    const { times } = this.field;
+    let [factor, power] = [1, vector.find((coordinate) => coordinate) ?? 1];
+    for (let exponent = this.q - 2; exponent > 0; exponent >>= 1) {
+      if (exponent & 1) factor = times(factor, power); // the inverse of the first that is not 0: its power q - 2
+      power = times(power, power);
     }
-    const number = vector.reduce((before, one) => before * this.q + ((one * factor) % this.q), 0);
+    const number = vector.reduce((before, one) => before * this.q + times(one, factor), 0);
     const free = this.powers.findLastIndex((least) => least <= number);
     return number - this.powers[free] + this.firsts[free];
   }
 
   /** @param {number[]} one @param {number[]} other @returns {number} */
   product(one, other) {
-    return one.reduce((total, coordinate, place) => (total + coordinate * other[place]) % this.q, 0);
+    const { add, times } = this.field;
+    return one.reduce((total, coordinate, place) => add(total, times(coordinate, other[place])), 0);
   }
 
   /** @param {number} x @param {number} y */
@@ -83,8 +119,13 @@ export class Projective extends Support {
       ? this.canonical(Number(place), this.t - 1)
       : this.digits(Number(place / this.outside), this.t - 1);
     y.splice(pivot, 0, 0);
-    y[pivot] = (Number(!near) + this.q - this.product(own, y)) % this.q;
+    y[pivot] = this.field.add(Number(!near), this.negative(this.product(own, y)));
     return this.point(y);
+  }
+
+  /** @param {number} element */
+  negative(element) {
+    return this.field.times(this.field.minusOne, element);
   }
 
   pairSteps() {
@@ -114,6 +155,7 @@ export class Projective extends Support {
   /** [number of (d, low)]: the mass of the inputs (1, rest) with d + <rest, low> = 0. @param {number} free @param {number[]} law */
   told(free, law) {
     const { q } = this;
+    const { add, times } = this.field;
     const size = this.powers[free];
     const table = new Float64Array(size * q);
     table[0] = sum(law); // low = 0 and d = 0; with d alone, no input
@@ -124,16 +166,16 @@ export class Projective extends Support {
         const most = Math.ceil(law.length / this.powers[free - digit - 1]);
         const next = [];
         for (const product of products)
-          for (let value = 0; value < q && next.length < most; value++) next.push((product + coordinate * value) % q);
+          for (let value = 0; value < q && next.length < most; value++) next.push(add(product, times(coordinate, value)));
         products = next;
       });
       const sums = new Float64Array(q);
       for (let i = 0; i < law.length; i++) sums[products[i]] += law[i];
       for (let factor = 1; factor < q; factor++) {
         // (d, low) times any factor that is not 0 is told by the same inputs.
-        const number = low.reduce((before, one) => before * q + ((factor * one) % q), 0);
+        const number = low.reduce((before, one) => before * q + times(factor, one), 0);
         for (let product = 0; product < q; product++)
-          table[((q - ((factor * product) % q)) % q) * size + number] = sums[product];
+          table[this.negative(times(factor, product)) * size + number] = sums[product];
       }
     }
     return table;

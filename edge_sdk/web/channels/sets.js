@@ -94,7 +94,8 @@ export class Triples extends Support {
     const t = (n - 1) / 2;
     const cs = 3 * t + 1;
     super(wire, k, n * cs, BigInt(cs), BigInt((n - 1) * cs), false);
-    [this.ring, this.reach] = [n, t];
+    this.ring = n;
+    this.reach = t;
     this.priorSteps = this.outputs + 64 * k;
   }
 

@@ -58,7 +58,12 @@ export class Windows extends Channel {
     }
     if (singles.some(({ own, other }) => other > own))
       throw new ChannelError("a single's output is for its own input at least as probable as for every other");
-    [this.arcs, this.cells, this.orders, this.heavies, this.singles, this.types] = [arcs, cells, orders, heavies, singles, types];
+    this.arcs = arcs;
+    this.cells = cells;
+    this.orders = orders;
+    this.heavies = heavies;
+    this.singles = singles;
+    this.types = types;
     this.circle = new Circle(arcs, cells, length);
     this.placeOf = new Map(heavies.map((x, place) => [x, place]));
     this.singleOf = new Map(singles.map(({ x }, y) => [x, y]));

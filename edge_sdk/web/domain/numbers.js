@@ -129,7 +129,8 @@ export class Dates {
   constructor(wire) {
     const parts = array(wire, "a domain of days", DomainError, 5);
     const read = (/** @type {any} */ part) => integer(part, "a day", DomainError, -719_162, 2_932_896);
-    [this.low, this.high] = [read(parts[1]), read(parts[2])];
+    this.low = read(parts[1]);
+    this.high = read(parts[2]);
     this.step = integer(parts[3], "a step", DomainError, 1, 2 ** 31);
     this.clamp = flag(parts[4], "clamp");
     this.size = countOf(BigInt(this.low), BigInt(this.high), BigInt(this.step));

@@ -51,7 +51,9 @@ export class Geo extends Notion {
     );
     if (shared !== 1n) throw new NotionError("the unit of distance and the gaps are given in lowest terms");
     super(wire, level, points);
-    [this.unit, this.down, this.across] = [unit, down, across];
+    this.unit = unit;
+    this.down = down;
+    this.across = across;
   }
 
   /** @param {Channel} channel @returns {channel is Noise} */

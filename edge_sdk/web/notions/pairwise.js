@@ -101,6 +101,7 @@ function matrix(wire, level, rows) {
   notion.coarseningSteps = 2 * rows.length ** 2;
   notion.coarsened = (inputOf, size) => {
     const cells = rows.map((_, x) => inputOf(x));
+    /** @type {bigint[][]} */
     const coarse = upTo(size).map((z) => upTo(size).map((other) => (z === other ? 0n : -1n)));
     for (const [x, other, one] of bounds) {
       const [z, w] = [cells[x], cells[other]];
