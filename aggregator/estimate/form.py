@@ -14,6 +14,7 @@ The tables of two questions: form_table. Shares among those who did not skip: fo
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,8 +35,46 @@ class NotAsked(HalftruthError):
     """No device that has answered was asked for what an estimate is wanted of."""
 
 
+class SharesEstimate(ABC):
+    """Unbiased shares of values or cells, with what their errors have to do with each other."""
+
+    @property
+    @abstractmethod
+    def raw(self) -> Floats:
+        """(k,) the estimate that intervals are of."""
+
+    @property
+    @abstractmethod
+    def share(self) -> Floats:
+        """(k,) the consistent distribution."""
+
+    @property
+    @abstractmethod
+    def variances(self) -> Floats:
+        """(k,) variances of ``raw``, as the reports show them."""
+
+    @abstractmethod
+    def covariances(self, v: Floats) -> Floats:
+        """(k,) covariances of ``raw`` with v . raw, as the reports show them."""
+
+    def among(self, kept: Floats) -> Ratio:
+        """Return the shares among the people who have one of some values.
+
+        Args:
+            kept: (a,) 1 for values of the denominator, 0 for others.
+        Returns:
+            of each value that is kept, in their order.
+        """
+        chosen = kept > 0
+        covariance = np.zeros_like(kept) if chosen.all() else self.covariances(kept)
+        bottom = 1.0 if chosen.all() else float(kept @ self.raw)
+        return Ratio(
+            self.raw[chosen], self.variances[chosen], bottom, max(float(kept @ covariance), 0.0), covariance[chosen]
+        )
+
+
 @dataclass(frozen=True)
-class Margin:
+class Margin(SharesEstimate):
     """The shares of one question's values, pooled over views.
 
     Attributes:
@@ -80,21 +119,6 @@ class Margin:
             for view in self.views
         ]
         return np.asarray(self.weights**2 @ np.array(found))
-
-    def among(self, kept: Floats) -> Ratio:
-        """Return the shares among the people who have one of some values.
-
-        Args:
-            kept: (a,) 1 for values of the denominator, 0 for others.
-        Returns:
-            of each value that is kept, in their order.
-        """
-        chosen = kept > 0
-        covariance = np.zeros_like(kept) if chosen.all() else self.covariances(kept)
-        bottom = 1.0 if chosen.all() else float(kept @ self.raw)
-        return Ratio(
-            self.raw[chosen], self.variances[chosen], bottom, max(float(kept @ covariance), 0.0), covariance[chosen]
-        )
 
 
 def margin(views: Sequence[FormView], question: int) -> Margin:
@@ -174,7 +198,7 @@ def part_of(share: Floats, kept: Floats) -> Floats:
     return chosen / whole if whole > 0 else np.full_like(chosen, 1 / len(chosen))
 
 
-def question_shares(found: Margin, *, skippable: bool, level: float = 0.95) -> Shares:
+def question_shares(found: SharesEstimate, *, skippable: bool, level: float = 0.95) -> Shares:
     """Return the shares of a question's values among the people who answered it.
 
     Args:

@@ -14,12 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.estimate.form import Shares, margin, question_shares
+from aggregator.estimate.form import Shares, margin, part_of, question_shares, shares_of
 from aggregator.estimate.form_table import Association, cross
 from aggregator.estimate.form_view import FormView
+from aggregator.estimate.form_weights import (
+    Calibration,
+    Survey,
+    WeightedShares,
+    weighted_question,
+    weighted_table,
+)
 from aggregator.estimate.minimum import require_enough
 from aggregator.estimate.screen import screen
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.weighting import KnownMargin, Weighting
+from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
@@ -50,6 +59,7 @@ class FormEstimate:
         warnings: what a reader must know before believing the numbers.
         association: of two questions.
         within: of two questions, for each value of the first the shares of the second among the people with it.
+        weighting: what weights did; None without weights.
         rejected: envelopes refused, by reject class.
         version: of the study's table the tally was read from.
     """
@@ -67,6 +77,7 @@ class FormEstimate:
     version: int | None
     association: Association | None = None
     within: tuple[Shares, ...] = ()
+    weighting: Weighting | None = None
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -87,6 +98,7 @@ class FormEstimate:
             "confidence": self.level,
             "table_version": self.version,
             "without_skipped": list(self.skipping),
+            "weights": None if self.weighting is None else self.weighting.as_json(),
             "values" if self.association is None else "cells": self.rows,
         }
         if self.association is not None:
@@ -117,7 +129,12 @@ def _numbers(shares: Shares) -> list[dict[str, float | None]]:
 
 
 def estimate_form(
-    campaign: Campaign | SignedCampaign, tally: Tally, names: Sequence[str], *, level: float = 0.95
+    campaign: Campaign | SignedCampaign,
+    tally: Tally,
+    names: Sequence[str],
+    *,
+    level: float = 0.95,
+    margins: Sequence[KnownMargin] = (),
 ) -> FormEstimate:
     """Return the shares of one question, or of the cells of two.
 
@@ -126,10 +143,12 @@ def estimate_form(
         tally: of all its views.
         names: of one question or two; the rows of a table are those of the first.
         level: of the intervals.
+        margins: known shares of the population by questions of the form, to weight the reports to.
     Raises:
         NotOfForm: a question that the form does not have, or one twice.
         NotAsked: nobody who has answered was asked for this.
         NotEnough: fewer devices than the campaign waits for are behind the shares.
+        MarginRefused: the reports cannot be weighted to the margins.
         NotInvertible
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
@@ -137,35 +156,86 @@ def estimate_form(
     places = [_place(terms, name) for name in names]
     if len(set(places)) < len(places):
         raise NotOfForm(f"a table is of two different questions, not twice of {names[0]!r}")
-    views = views_of(terms, tally)
-    head = (terms, signed.id if signed else b"", tuple(names))
     form = _form_of(terms)
-    skips = tuple(form.questions[place].skippable for place in places)
-    kept = [range(form.questions[place].domain.size) for place in places]
-    skipping = tuple(name for name, skippable in zip(names, skips, strict=True) if skippable)
+    questions = [form.questions[place] for place in places]
+    views = views_of(terms, tally)
+    calibration = Calibration(Survey(views, form), margins) if margins else None
     if len(places) == 1:
-        pooled = margin(views, places[0])
-        require_enough(terms, *(view.tally for view in pooled.views))
-        shares = question_shares(pooled, skippable=skips[0], level=level)
-        labels = tuple((form.questions[places[0]].label(x),) for x in kept[0])
-        reports = sum(view.tally.reports for view in pooled.views)
-        warnings = _warnings(form, pooled.views)
-        return FormEstimate(*head, labels, shares, reports, level, skipping, warnings, tally.rejected, tally.version)
-    swapped = places[0] > places[1]
-    table = cross(views, min(places), max(places))
-    require_enough(terms, table.view.tally)
-    of_form = skips[::-1] if swapped else skips
-    cells = table.cells(skippable=(of_form[0], of_form[1]), level=level)
-    if swapped:
-        order = np.arange(len(cells.share)).reshape(len(kept[1]), len(kept[0])).T.ravel()
-        cells = cells.of(order)
-    first, second = (form.questions[place] for place in places)
-    of_cells = tuple((first.label(x), second.label(y)) for x in kept[0] for y in kept[1])
-    within = tuple(table.within(places[0], x, skippable=(of_form[0], of_form[1]), level=level) for x in kept[0])
+        found = _question(views, places[0], questions[0].skippable, calibration, level)
+        labels = tuple((questions[0].label(x),) for x in range(questions[0].domain.size))
+    else:
+        found = _table(views, form, places, calibration, level)
+        first, second = questions
+        labels = tuple(
+            (first.label(x), second.label(y)) for x in range(first.domain.size) for y in range(second.domain.size)
+        )
+    require_enough(terms, *(view.tally for view in found.views))
+    warnings = _warnings(form, found.views)
     return FormEstimate(
-        *head, of_cells, cells, table.view.tally.reports, level, skipping, _warnings(form, [table.view]),
-        tally.rejected, tally.version, table.association, within,
-    )  # fmt: skip
+        terms,
+        signed.id if signed else b"",
+        tuple(names),
+        labels,
+        found.shares,
+        sum(view.tally.reports for view in found.views),
+        level,
+        tuple(question.name for question in questions if question.skippable),
+        warnings if found.weighting is None else (*warnings, *found.weighting.warnings),
+        tally.rejected,
+        tally.version,
+        found.association,
+        found.within,
+        found.weighting,
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Shares with the views behind them; the rest as of ``FormEstimate``."""
+
+    shares: Shares
+    views: Sequence[FormView]
+    association: Association | None = None
+    within: tuple[Shares, ...] = ()
+    weighting: Weighting | None = None
+
+
+def _question(
+    views: Sequence[FormView], place: int, skippable: bool, calibration: Calibration | None, level: float
+) -> _Found:
+    if calibration is not None:
+        weighted = weighted_question(calibration, place)
+        shares = question_shares(weighted, skippable=skippable, level=level)
+        return _Found(shares, weighted.views, weighting=weighted.weighting)
+    pooled = margin(views, place)
+    return _Found(question_shares(pooled, skippable=skippable, level=level), pooled.views)
+
+
+def _table(
+    views: Sequence[FormView], form: Form, places: Sequence[int], calibration: Calibration | None, level: float
+) -> _Found:
+    """The table whose rows are those of the first of ``places``."""
+    in_order = sorted(places)
+    table = cross(views, *in_order)
+    skippable = form.questions[in_order[0]].skippable, form.questions[in_order[1]].skippable
+    kept = [range(form.questions[place].domain.size) for place in places]
+    weighted = None if calibration is None else weighted_table(calibration, *in_order)
+    if weighted is None:
+        cells = table.cells(skippable=skippable, level=level)
+        within = tuple(table.within(places[0], x, skippable=skippable, level=level) for x in kept[0])
+    else:
+        cells = _among(weighted, table.kept(skippable), level)
+        rows = [table.kept_within(places[0], x, skippable=skippable) for x in kept[0]]
+        within = tuple(_among(weighted, of_row, level) for of_row in rows)
+    if in_order != list(places):
+        cells = cells.of(np.arange(len(cells.share)).reshape(len(kept[1]), len(kept[0])).T.ravel())
+    if weighted is None:
+        return _Found(cells, [table.view], table.association, within)
+    return _Found(cells, weighted.views, table.association, within, weighted.weighting)
+
+
+def _among(weighted: WeightedShares, kept: Floats, level: float) -> Shares:
+    return shares_of(weighted.among(kept), part_of(weighted.share, kept), level)
 
 
 def views_of(terms: Campaign, tally: Tally) -> list[FormView]:

@@ -229,7 +229,7 @@ class CrossTable:
             skippable: whether the last row, and the last column, is "skipped", which is left out.
             level: of the intervals.
         """
-        kept = self._kept(skippable)
+        kept = self.kept(skippable)
         share = part_of(self.share.ravel(), kept)
         if not kept.all():
             return shares_of(self._among(kept), share, level)
@@ -251,14 +251,19 @@ class CrossTable:
             skippable: as of ``cells``; a skipped other question is left out.
             level: of the intervals.
         """
+        kept = self.kept_within(question, value, skippable=skippable)
+        return shares_of(self._among(kept), part_of(self.share.ravel(), kept), level)
+
+    def kept_within(self, question: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
+        """(k,) 1 for the cells of one value of a question in which the other one is answered, 0 for the rest."""
         place = self.view.questions.index(question)
         of_value = np.zeros(self.view.shape)
         where = (value, slice(None)) if place == 0 else (slice(None), value)
         of_value[where] = answered(self.view.shape[1 - place], skippable[1 - place])
-        kept = of_value.ravel()
-        return shares_of(self._among(kept), part_of(self.share.ravel(), kept), level)
+        return of_value.ravel()
 
-    def _kept(self, skippable: tuple[bool, bool]) -> Floats:
+    def kept(self, skippable: tuple[bool, bool]) -> Floats:
+        """(k,) 1 for the cells in which both questions are answered, 0 for the rest."""
         both = [answered(size, skips) for size, skips in zip(self.view.shape, skippable, strict=True)]
         return np.outer(*both).ravel()
 

@@ -9,7 +9,7 @@ Linear queries such as means: query. How it is printed: present.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimate import distribution, interval, likelihood
+from aggregator.estimate.class_weights import weigh
 from aggregator.estimate.classes import pooled
 from aggregator.estimate.linear import solve
 from aggregator.estimate.method import WITHOUT_INVERSE, MethodRefused, consistent, default_method, require_method
@@ -34,6 +35,7 @@ from aggregator.estimate.shared import shared
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.estimate.view_screen import screen_views
+from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.inspection import view_name
 from protocol import exact
@@ -225,6 +227,7 @@ class Estimate:
             "devices": self.devices,
             "class": self.where,
             "pool": self.pool,
+            "weights": None if self.weighting is None else self.weighting.as_json(),
             "notion": self.terms.notion.name,
             "epsilon": self.epsilon,
             "method": self.method,
@@ -288,6 +291,7 @@ def estimate(
     forged: int | None = None,
     where: str | None = None,
     pool: str = POOLS[0],
+    margins: Sequence[KnownMargin] = (),
 ) -> Estimate:
     """The shares of ``campaign``'s values from a tally of its reports.
 
@@ -297,7 +301,9 @@ def estimate(
         forged: a number of forged reports to state the influence of, beside the usual ones.
         where: the class that ``classes.within`` has cut campaign and tally down to, if it has.
         pool: one of ``POOLS``: how classes are put together.
+        margins: known shares of the population by class, to weight the classes to.
     Raises:
+        MarginRefused: the classes cannot be weighted to the margins.
         NotShared: classes cannot be pooled by precision.
         NotEnough: fewer devices than the campaign waits for.
         MethodRefused: an unknown method, or one that the campaign does not have what it takes for.
@@ -324,6 +330,11 @@ def estimate(
     if pool == "precision":
         decoder = shared(decoder, share, n, dependent=groups is not None)
         method = method or "projection"
+    weighting = None
+    if margins:
+        method = _weighted_method(method, pool, where)
+        decoder, weighting = weigh(decoder, share, margins, dependent=groups is not None)
+        prior = None
     warnings = list(tally.warnings) if isinstance(tally, TranscriptTally) else []
     tested = None if prior is None else prior_test(decoder, prior, counts, n, 1 if groups is None else groups.most)
     if tested is not None and tested.rejected:
@@ -382,8 +393,20 @@ def estimate(
         *interval.possible(low, high, se, shares), *interval.possible(all_low, all_high, se, shares),
         tally.rejected, tally.version, Influence(weight, n, forged), tuple(warnings),
         n if groups is None else groups.devices if where is None else None, where, pool,
-        prior if reported.count == decoder.inputs else None, tested, rough,
+        prior if reported.count == decoder.inputs else None, tested, rough, weighting=weighting,
     )  # fmt: skip
+
+
+def _weighted_method(method: str | None, pool: str, where: str | None) -> str:
+    """The method of an estimate weighted to known margins."""
+    if pool != POOLS[0] or where is not None:
+        raise MarginRefused("known margins weight all classes: they go neither with --pool precision nor with --where")
+    method = method or VIEW_METHODS[0]
+    if method not in VIEW_METHODS:
+        raise MethodRefused(
+            f"an estimate weighted to known margins has method {' or '.join(VIEW_METHODS)}, not {method[:40]!r}"
+        )
+    return method
 
 
 def _of_views(

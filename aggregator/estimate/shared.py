@@ -21,7 +21,8 @@ import numpy as np
 from scipy import special
 
 from aggregator.estimate.classes import ClassesDecoder
-from aggregator.families.decoder import Decoder, Floats, Integers
+from aggregator.estimate.reweighed import ReweighedDecoder
+from aggregator.families.decoder import Decoder, Floats
 from protocol.errors import HalftruthError
 
 ALPHA = 0.05
@@ -32,56 +33,15 @@ class NotShared(HalftruthError, ValueError):
     """The classes of a campaign cannot be taken to have the same shares."""
 
 
-class SharedDecoder(ClassesDecoder):
-    """A ``ClassesDecoder`` whose classes all have the same shares.
-
-    Attributes:
-        weights: (C,) w, which sum to one.
-    """
-
-    weights: Floats
+class SharedDecoder(ReweighedDecoder):
+    """A ``ClassesDecoder`` whose classes all have the same shares, weighted by their precision."""
 
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
-        super().__init__(decoders, members, priors)
-        even = np.full(self.inputs, 1 / self.inputs)
+        even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
         laws = [even] * len(decoders) if priors is None else list(priors)
         spread = [decoder.variances(decoder.forward(law)).sum() for decoder, law in zip(decoders, laws, strict=True)]
         precision = members / np.array(spread)
-        self.weights = precision / precision.sum()
-        self._factor: Floats = np.divide(self.weights, members, out=np.zeros_like(members), where=members > 0)
-
-    def _invert(self, share: Floats) -> Floats:
-        return self._factor[:, np.newaxis] * super()._invert(share)
-
-    def _moments(self, share: Floats) -> Floats:
-        return self._factor[:, np.newaxis] ** 2 * super()._moments(share)
-
-    def adjoint(self, v: Floats) -> Floats:
-        return np.repeat(self._factor, [decoder.features for decoder in self._decoders]) * super().adjoint(v)
-
-    def variances(self, share: Floats) -> Floats:
-        # The sizes of the classes are known, so only what happens within them is chance.
-        present = self.members > 0
-        within = self._moments(share)[present] - self._invert(share)[present] ** 2 / self.members[present, np.newaxis]
-        found: Floats = within.sum(axis=0)
-        return found
-
-    def variance(self, v: Floats, share: Floats) -> float:
-        found = 0.0
-        for part, adds, member in zip(
-            np.split(share, self._cuts), np.split(self.adjoint(v), self._cuts), self.members, strict=True
-        ):
-            found += float(part @ adds**2) - (float(part @ adds) ** 2 / member if member else 0.0)
-        return found
-
-    def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
-        levels, times = super()._levels(counts)
-        of_class = [len(decoder.staircase(part, 1).heights) + 1 for decoder, part in self._counted(counts)]
-        return levels * np.repeat(self._factor, of_class)[:, np.newaxis], times
-
-    @property
-    def weight(self) -> float:
-        return max(float(f) * decoder.weight for f, decoder in zip(self._factor, self._decoders, strict=True))
+        super().__init__(decoders, members, priors, precision / precision.sum())
 
     def p_value(self, share: Floats, reports: int) -> float:
         """At most how probable it is, if all classes have the same shares, that one differs from all together as much

@@ -162,6 +162,17 @@ class Decoder(ABC):
         phi = self.adjoint(v)
         return float(share @ (phi - share @ phi) ** 2)
 
+    def furthest(self, v: Floats, share: Floats) -> float:
+        """The most that what one report adds to the estimate of v . p differs from the estimate, at most.
+
+        Raises:
+            NotInvertible
+        """
+        phi = self.adjoint(v)
+        if self.one_hot:
+            return float(np.abs(phi - share @ phi).max())
+        return float(max(np.maximum(phi, 0).sum() - share @ phi, share @ phi - np.minimum(phi, 0).sum()))
+
     def query(self, v: Floats, share: Floats) -> float:
         """The unbiased estimate of v . p.
 

@@ -23,6 +23,7 @@ class SubsetDecoder(Decoder):
     def __init__(self, channel: SubsetSelection) -> None:
         self.inputs = self.features = channel.inputs
         k, d = channel.inputs, channel.ones
+        self._ones = d
         one = 1 << channel.scale
         mine = channel.having * channel.inside  # 2^128 p*
         self._inside = mine / one
@@ -68,6 +69,11 @@ class SubsetDecoder(Decoder):
         owned = 2 * (v.sum() * (v @ p) - v**2 @ p)  # the same, of v_i v_j (p_i + p_j)
         second = v**2 @ share + self._two_others * pairs + (self._with_own - self._two_others) * owned
         return float(max(second - (v @ share) ** 2, 0.0)) / self._gap**2
+
+    def furthest(self, v: Floats, share: Floats) -> float:
+        phi = np.sort(self.adjoint(v))  # a report has d of them
+        mean = float(share @ self.adjoint(v))
+        return float(max(phi[-self._ones :].sum() - mean, mean - phi[: self._ones].sum()))
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         base = np.full(self.inputs, -self._outside / self._gap)

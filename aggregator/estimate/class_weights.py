@@ -1,0 +1,99 @@
+"""Weights of classes by known shares of the population: post-stratification, and raking over groups of classes.
+
+Which class a report is of travels in clear. So the share of a class among the reports is known, and weights that lead
+to the margins follow without noise. One margin that names each class: its shares are the classes' weights. Otherwise
+iterative proportional fitting from the reports' own shares, which keeps what the margins say nothing of.
+
+The weighted decoder: reweighed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aggregator.estimate.classes import ClassesDecoder
+from aggregator.estimate.reweighed import ReweighedDecoder
+from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting, require_distinct
+from aggregator.families.decoder import Decoder, Floats
+
+SETTLED = 1e-13
+"""Raking ends where no group is off by more."""
+
+MAX_ROUNDS = 10_000
+
+UNSETTLED = 1e-9
+"""Margins that raking does not come as near to contradict each other."""
+
+
+def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
+    """Return the shares of classes that have these margins and are nearest to those of the reports.
+
+    Args:
+        members: (C,) the shares of the classes among the reports.
+        margins: by class.
+    Returns:
+        (C,) which sum to one; 0 where nobody of a class has answered.
+    Raises:
+        MarginRefused: a group has no reports, or the margins contradict each other.
+    Source: Deming, Stephan 1940.
+    """
+    require_distinct(margins)
+    for margin in margins:
+        got = _by_group(members, margin)
+        if not got.all():
+            name = margin.names[int(np.argmin(got))]
+            raise MarginRefused(
+                f"nobody of class {name!r} has answered, so nothing is known of its part of the population: wait for "
+                "reports, or put it in a group with another class"
+            )
+    found = members.copy()
+    for _ in range(MAX_ROUNDS):
+        off = 0.0
+        for margin in margins:
+            quotient = margin.shares / _by_group(found, margin)
+            off = max(off, float(np.abs(quotient - 1).max()))
+            found *= quotient[margin.groups]
+        if off < SETTLED:
+            break
+    if off > UNSETTLED:
+        raise MarginRefused("no weights of the classes have all these margins at once: they contradict each other")
+    return found
+
+
+def _by_group(shares: Floats, margin: KnownMargin) -> Floats:
+    found: Floats = np.bincount(margin.groups, weights=shares, minlength=len(margin.names)).astype(np.float64)
+    return found
+
+
+def weigh(
+    decoder: Decoder, share: Floats, margins: Sequence[KnownMargin], *, dependent: bool
+) -> tuple[ReweighedDecoder, Weighting]:
+    """Return the decoder in which classes count for their part of the population, and what is told of it.
+
+    Args:
+        decoder: of the campaign.
+        share: (m,) how often each output came, over the reports.
+        margins: by class.
+        dependent: whether a device has several reports.
+    Raises:
+        MarginRefused
+    """
+    if not isinstance(decoder, ClassesDecoder):
+        raise MarginRefused("margins by class are for campaigns with classes, and this one has none")
+    if dependent:
+        raise MarginRefused(
+            "weights by class take one report from each device, and devices have several here: name a --period"
+        )
+    members = decoder.members
+    found = ReweighedDecoder(decoder.decoders, members, decoder.priors, raked(members, margins))
+    # Beside the same estimate with the classes as large as they are, whose sizes are no more chance than here.
+    plain = ReweighedDecoder(decoder.decoders, members, decoder.priors, members)
+    factors = found.factors[members > 0]
+    reported = tuple(_by_group(members, one) for one in margins)
+    effect = float(found.variances(share).sum() / plain.variances(share).sum())
+    told = Weighting(
+        tuple(margins), reported, float(factors.min()), float(factors.max()), effect, found.weight, plain.weight
+    )
+    return found, told

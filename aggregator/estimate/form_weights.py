@@ -1,0 +1,380 @@
+"""Shares of a form's questions, weighted to known shares of the population by other questions of the form.
+
+What a person answered to the question of a margin is hidden, so no report has a weight of its own. But additive weights
+
+    w = 1 + g_0 + sum over margins m of g_m[the person's group]
+
+take tables of two questions alone, which pairs tell. With z the indicators of the groups, S = E[z z'], d the known
+margins less those of the reports, and g = S^-1 d,
+
+    weighted share of t  =  E[w t]  =  E[t] + d' S^-1 E[z t]
+
+has the known margins exactly (the calibration estimator with the linear distance: Deville, Särndal 1992). By one margin
+this is post-stratification, sum over groups of M_g T(g, t) / T(g). By several it is linear raking; it removes what
+multiplicative raking removes where the groups' effects on t add up, and takes no table of three questions.
+
+Every moment is one of the pooled margins p and of the tables T less their own margins (consistent with p, and linear in
+the reports). So the weighted share is a smooth function of unbiased numbers, and its error that of its gradient:
+
+    t + w t + b (M - z) - b w,    b = S^-1 E[z t] as a function of the person's groups      (Woodruff 1971)
+
+which is one number for each report of each view. Whoever skipped the question of a margin is in no group; the margin is
+of those who answer it, and how many these are stays as it is.
+
+Pooled margins: form. Tables: form_table. Weights of public classes: class_weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from aggregator.estimate.distribution import project
+from aggregator.estimate.form import Margin, NotAsked, SharesEstimate, margin
+from aggregator.estimate.form_table import CrossTable, centred, cross
+from aggregator.estimate.form_view import FormView
+from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting, require_distinct
+from aggregator.families.decoder import Floats
+from protocol.domain.form import Form
+
+TOLD_APART = 3.0
+"""A group is weighted up where its share of the reports is this many standard errors above zero: the error of a
+quotient by less is not that of its gradient."""
+
+Function: TypeAlias = tuple[tuple[int, ...], Floats]
+"""A number for each answer to some questions: their places in increasing order, and an array with an axis for each."""
+
+Moment: TypeAlias = Callable[[Function], float]
+"""The mean of a function over the people who answered."""
+
+
+def _times(one: Function, other: Function) -> Function:
+    places = tuple(sorted({*one[0], *other[0]}))
+    shaped = []
+    for held, numbers in (one, other):
+        missing = tuple(axis for axis, place in enumerate(places) if place not in held)
+        shaped.append(np.expand_dims(numbers, missing))
+    return places, shaped[0] * shaped[1]
+
+
+class Survey:
+    """The pooled margins and the tables of a form, made when they are first asked for.
+
+    Args:
+        views: those that somebody has answered.
+        form: whose questions they are.
+    """
+
+    def __init__(self, views: Sequence[FormView], form: Form) -> None:
+        self.views, self.form = views, form
+        self._margins: dict[int, Margin] = {}
+        self._tables: dict[tuple[int, ...], CrossTable] = {}
+
+    def margin(self, place: int) -> Margin:
+        """Return the pooled margin of a question.
+
+        Raises:
+            NotAsked
+        """
+        if place not in self._margins:
+            self._margins[place] = margin(self.views, place)
+        return self._margins[place]
+
+    def table(self, places: tuple[int, ...]) -> CrossTable:
+        """Return the table of two questions.
+
+        Raises:
+            NotAsked: nobody was asked both, or the function is of more than two.
+        """
+        names = " and ".join(repr(self.form.questions[place].name) for place in places)
+        if len(places) > 2:
+            raise NotAsked(f"no device is asked {names} together: a table is weighted by its own questions alone")
+        if places not in self._tables:
+            try:
+                self._tables[places] = cross(self.views, *places)
+            except NotAsked:
+                raise NotAsked(f"no device that has answered was asked both {names}, which weights take") from None
+        return self._tables[places]
+
+    def raw(self, asked: Function) -> float:
+        """The unbiased mean of a function, by tables that have the pooled margins."""
+        places, numbers = asked
+        if not places:
+            return float(numbers)
+        if len(places) == 1:
+            return float(self.margin(places[0]).raw @ numbers)
+        table = self.table(places)
+        rows, columns = (self.margin(place).raw for place in places)
+        known = rows @ numbers.mean(axis=1) + columns @ numbers.mean(axis=0) - numbers.mean()
+        return float((centred(table.raw) * numbers).sum() + known)
+
+    def consistent(self, asked: Function) -> float:
+        """The mean of a function by the distributions that are shown: tables shrunk, nothing below zero."""
+        places, numbers = asked
+        if not places:
+            return float(numbers)
+        found = self.margin(places[0]).share if len(places) == 1 else self.table(places).share
+        return float((found * numbers).sum())
+
+    def queries(self, functions: Sequence[Function]) -> list[tuple[FormView, Floats]]:
+        """Return what reports of each view add to the mean of the sum of functions, as queries on the view's inputs."""
+        found: dict[int, tuple[FormView, Floats]] = {}
+
+        def add(view: FormView, numbers: Floats) -> None:
+            before = found[id(view)][1] if id(view) in found else 0.0
+            found[id(view)] = view, before + numbers
+
+        def spread(place: int, numbers: Floats) -> None:
+            pooled = self.margin(place)
+            for view, weight in zip(pooled.views, pooled.weights.tolist(), strict=True):
+                add(view, weight * view.lift(place, numbers))
+
+        for places, numbers in functions:
+            if len(places) == 1:
+                spread(places[0], numbers)
+            elif places:
+                add(self.table(places).view, centred(numbers).ravel())
+                spread(places[0], numbers.mean(axis=1))
+                spread(places[1], numbers.mean(axis=0))
+        return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """A margin as functions of its question.
+
+    Attributes:
+        known: the margin.
+        indicators: (G', a) 1 where a value is in the group; one group is left out where the groups are of everybody.
+        targets: (G',) the shares that are known of these.
+        asked: (a,) 1 for values, 0 for "skipped".
+    """
+
+    known: KnownMargin
+    place: int
+    indicators: Floats
+    targets: Floats
+    asked: Floats
+
+    @classmethod
+    def of(cls, known: KnownMargin, form: Form) -> _Groups:
+        if known.question is None:
+            raise MarginRefused(f"a form has no classes: give margins by its questions, not by {known.by!r}")
+        question = form.questions[known.question]
+        indicators = np.zeros((len(known.names), question.size))
+        indicators[known.groups, np.arange(question.domain.size)] = 1
+        used = slice(None) if question.skippable else slice(-1)
+        asked = indicators.sum(axis=0)
+        return cls(known, known.question, indicators[used], known.shares[used], asked)
+
+    def function(self, numbers: Floats) -> Function:
+        """A number for each group as a function of the question."""
+        found: Floats = numbers @ self.indicators
+        return (self.place,), found
+
+
+class Calibration:
+    """The weights that lead from a survey to known margins.
+
+    Args:
+        survey: of the form.
+        margins: by its questions.
+    Raises:
+        MarginRefused: a group has too few reports, or the margins say the same twice.
+        NotAsked: two questions of margins that nobody was asked together.
+    """
+
+    def __init__(self, survey: Survey, margins: Sequence[KnownMargin]) -> None:
+        require_distinct(margins)
+        self.survey, self.margins = survey, tuple(margins)
+        self._groups = [_Groups.of(known, survey.form) for known in margins]
+        self.reported = tuple(map(self._reported, self._groups))
+        self._indicators: list[Function] = [((), np.array(1.0))]
+        for group in self._groups:
+            self._indicators += [((group.place,), row) for row in group.indicators]
+        cuts = np.cumsum([1, *(len(group.targets) for group in self._groups)])
+        self._parts = [slice(first, past) for first, past in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
+
+    def _reported(self, group: _Groups) -> Floats:
+        """(G,) the shares of the groups among the people who answered the question."""
+        known, pooled = group.known, self.survey.margin(group.place)
+        found = np.zeros(len(known.names))
+        for place, name in enumerate(known.names):
+            of_group = np.zeros(len(pooled.raw))
+            of_group[: len(known.groups)] = known.groups == place
+            error = math.sqrt(max(float(of_group @ pooled.covariances(of_group)), 0.0))
+            found[place] = of_group @ pooled.raw
+            if not found[place] > TOLD_APART * error:
+                raise MarginRefused(
+                    f"too few reports are of {known.by} = {name!r} to weight them up ({found[place]:.2%} with a "
+                    f"standard error of {error:.2%}): wait for more, or put it in a group with another value"
+                )
+        return found / found.sum()
+
+    def _weights(self, moment: Moment) -> tuple[Floats, Floats]:
+        """(z,) g, and (z, z) S."""
+        z = self._indicators
+        second = np.array([[moment(_times(one, other)) for other in z] for one in z])
+        short = [0.0]
+        for group in self._groups:
+            whole = moment(((group.place,), group.asked))
+            short += [
+                target * whole - moment(((group.place,), row))
+                for target, row in zip(group.targets.tolist(), group.indicators, strict=True)
+            ]
+        try:
+            return np.linalg.solve(second, np.array(short)), second
+        except np.linalg.LinAlgError:
+            raise MarginRefused("the margins say the same of some people twice: leave out one of them") from None
+
+    @cached_property
+    def _raw(self) -> tuple[Floats, Floats]:
+        return self._weights(self.survey.raw)
+
+    @cached_property
+    def _consistent(self) -> Floats:
+        return self._weights(self.survey.consistent)[0]
+
+    def _functions(self, numbers: Floats) -> list[Function]:
+        """Numbers for the indicators as functions, one for each margin, and a constant."""
+        parts = [group.function(numbers[part]) for group, part in zip(self._groups, self._parts, strict=True)]
+        return [((), np.array(numbers[0])), *parts]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the largest weight that a person may have."""
+        constant, *parts = self._functions(self._consistent)
+        values = [numbers[group.asked > 0] if group.asked.all() else numbers for group, (_, numbers) in
+                  zip(self._groups, parts, strict=True)]  # fmt: skip
+        mean = 1 + float(constant[1])
+        return mean + sum(float(one.min()) for one in values), mean + sum(float(one.max()) for one in values)
+
+    def raw(self, asked: Function) -> float:
+        """The weighted mean of a function: consistent, and its bias is of the order of its variance."""
+        g, _ = self._raw
+        return self.survey.raw(asked) + sum(
+            float(each) * self.survey.raw(_times(z, asked)) for each, z in zip(g, self._indicators, strict=True)
+        )
+
+    def share(self, asked: Function) -> float:
+        """The same by the distributions that are shown."""
+        moment = self.survey.consistent
+        return moment(asked) + sum(
+            float(each) * moment(_times(z, asked)) for each, z in zip(self._consistent, self._indicators, strict=True)
+        )
+
+    def gradient(self, asked: Function) -> list[tuple[FormView, Floats]]:
+        """Return what reports of each view add to the weighted mean of a function, as queries on the view's inputs."""
+        g, second = self._raw
+        held = np.array([self.survey.raw(_times(z, asked)) for z in self._indicators])
+        b = np.linalg.solve(second, held)
+        weights, slopes = self._functions(g), self._functions(b)
+        found = [asked, *(_times(one, asked) for one in weights)]
+        for group, part, (places, slope) in zip(self._groups, self._parts, slopes[1:], strict=True):
+            found.append((places, group.asked * float(b[part] @ group.targets) - slope))
+        found += [_times((places, -slope), weight) for places, slope in slopes for weight in weights]
+        return self.survey.queries(found)
+
+
+@dataclass(frozen=True)
+class WeightedShares(SharesEstimate):
+    """Shares of values or cells, weighted to known margins.
+
+    Attributes:
+        calibration: the weights.
+        asked: the indicator of each value or cell.
+    """
+
+    calibration: Calibration
+    asked: tuple[Function, ...]
+
+    @cached_property
+    def raw(self) -> Floats:
+        """(k,) the estimate that intervals are of."""
+        return np.array([self.calibration.raw(one) for one in self.asked])
+
+    @cached_property
+    def share(self) -> Floats:
+        """(k,) the consistent distribution."""
+        return project(np.array([self.calibration.share(one) for one in self.asked]))
+
+    @cached_property
+    def _gradients(self) -> list[Mapping[int, tuple[FormView, Floats]]]:
+        found = [self.calibration.gradient(one) for one in self.asked]
+        return [{id(view): (view, numbers) for view, numbers in one} for one in found]
+
+    @property
+    def views(self) -> list[FormView]:
+        """The views behind the shares."""
+        return list({key: view for one in self._gradients for key, (view, _) in one.items()}.values())
+
+    @cached_property
+    def variances(self) -> Floats:
+        """(k,) variances of ``raw``, as the reports show them."""
+        return np.array([_variance(one) for one in self._gradients])
+
+    def covariances(self, v: Floats) -> Floats:
+        """(k,) covariances of ``raw`` with v . raw, as the reports show them."""
+        whole: dict[int, tuple[FormView, Floats]] = {}
+        for one, factor in zip(self._gradients, v.tolist(), strict=True):
+            whole = _sum(whole, one, factor)
+        both = [(_variance(_sum(one, whole, 1)), _variance(_sum(one, whole, -1))) for one in self._gradients]
+        return np.array([(plus - minus) / 4 for plus, minus in both])
+
+    @cached_property
+    def weighting(self) -> Weighting:
+        """What the weights did."""
+        survey = self.calibration.survey
+        plain = [{id(view): (view, v) for view, v in survey.queries([one])} for one in self.asked]
+        unweighted = sum(map(_variance, plain))
+        effect = float(self.variances.sum() / unweighted) if unweighted else math.nan
+        everybody = sum(view.tally.reports for view in survey.views)
+        mine, theirs = (max(map(_furthest, queries)) * everybody for queries in (self._gradients, plain))
+        calibration = self.calibration
+        return Weighting(calibration.margins, calibration.reported, *calibration.range, effect, mine, theirs)
+
+
+def _variance(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
+    return sum(max(view.decoder.variance(v, view.share), 0.0) / view.reports for view, v in queries.values() if v.any())
+
+
+def _furthest(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
+    """As far as one report moves the estimate."""
+    return max((view.decoder.furthest(v, view.share) / view.tally.reports for view, v in queries.values()), default=0.0)
+
+
+def _sum(
+    one: Mapping[int, tuple[FormView, Floats]], other: Mapping[int, tuple[FormView, Floats]], factor: float
+) -> dict[int, tuple[FormView, Floats]]:
+    found = dict(one)
+    for key, (view, numbers) in other.items():
+        found[key] = view, (found[key][1] if key in found else 0.0) + factor * numbers
+    return found
+
+
+def weighted_question(calibration: Calibration, place: int) -> WeightedShares:
+    """Return the weighted shares of a question's values, with "skipped" where a person may skip.
+
+    Raises:
+        NotAsked: nobody was asked both this and the question of a margin.
+    """
+    size = calibration.survey.form.questions[place].size
+    return WeightedShares(calibration, tuple(((place,), unit) for unit in np.eye(size)))
+
+
+def weighted_table(calibration: Calibration, first: int, second: int) -> WeightedShares:
+    """Return the weighted shares of the cells of two questions, row by row.
+
+    Args:
+        first, second: the places of the questions, in increasing order.
+    Raises:
+        NotAsked: a margin is by a third question.
+    """
+    shape = tuple(calibration.survey.form.questions[place].size for place in (first, second))
+    units = np.eye(math.prod(shape)).reshape(-1, *shape)
+    return WeightedShares(calibration, tuple(((first, second), unit) for unit in units))

@@ -1,0 +1,67 @@
+"""A decoder of classes that count for more or less than the reports they sent.
+
+    raw = sum over classes of w_c raw_c
+
+with weights w that are known beforehand or follow from who sent how many reports, which is public; so the sizes of the
+classes are taken as they are, and only what happens within them is chance.
+
+Weights of known shares of the population: class_weights. Weights by precision, where classes are alike: shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aggregator.estimate.classes import ClassesDecoder
+from aggregator.families.decoder import Decoder, Floats, Integers
+
+
+class ReweighedDecoder(ClassesDecoder):
+    """A ``ClassesDecoder`` whose classes have weights of their own.
+
+    Attributes:
+        weights: (C,) w, which sum to one; 0 where nobody of a class has answered.
+        factors: (C,) what a report of each class counts for: its class's weight over its share of the reports.
+    """
+
+    weights: Floats
+    factors: Floats
+
+    def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None, weights: Floats) -> None:
+        super().__init__(decoders, members, priors)
+        self.weights = weights
+        self.factors = np.divide(weights, members, out=np.zeros_like(members), where=members > 0)
+
+    def _invert(self, share: Floats) -> Floats:
+        return self.factors[:, np.newaxis] * super()._invert(share)
+
+    def _moments(self, share: Floats) -> Floats:
+        return self.factors[:, np.newaxis] ** 2 * super()._moments(share)
+
+    def adjoint(self, v: Floats) -> Floats:
+        return np.repeat(self.factors, [decoder.features for decoder in self._decoders]) * super().adjoint(v)
+
+    def variances(self, share: Floats) -> Floats:
+        present = self.members > 0
+        within = self._moments(share)[present] - self._invert(share)[present] ** 2 / self.members[present, np.newaxis]
+        found: Floats = within.sum(axis=0)
+        return found
+
+    def variance(self, v: Floats, share: Floats) -> float:
+        found = 0.0
+        for part, adds, member in zip(
+            np.split(share, self._cuts), np.split(self.adjoint(v), self._cuts), self.members, strict=True
+        ):
+            found += float(part @ adds**2) - (float(part @ adds) ** 2 / member if member else 0.0)
+        return found
+
+    def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
+        levels, times = super()._levels(counts)
+        of_class = [len(decoder.staircase(part, 1).heights) + 1 for decoder, part in self._counted(counts)]
+        return levels * np.repeat(self.factors, of_class)[:, np.newaxis], times
+
+    @property
+    def weight(self) -> float:
+        return max(float(f) * decoder.weight for f, decoder in zip(self.factors, self._decoders, strict=True))
