@@ -99,6 +99,12 @@ FILES = ("parquet", "geojson")
 @click.option("--above", metavar="V", help="The share of people above this value.")
 @click.option("--sum", "total", is_flag=True, help="Its sum, over the reports or --population.")
 @click.option("--weights", type=shell.existing, help="CSV value,weight: the sum of everybody's weight.")
+@click.option(
+    "--margins",
+    "margins_file",
+    type=shell.existing,
+    help="TOML: known shares of the population by class, or by questions of a form. Weights the reports to them.",
+)
 @click.option("--offset", type=options.Number(-1e15, 1e15), default=0.0, help="Added to every weight.")
 @click.option("--population", type=click.IntRange(1, options.MOST), help="How many people the reports stand for.")
 @click.option("--forged", type=click.IntRange(1, options.MOST), help="State the influence of this many forged reports.")
@@ -131,6 +137,7 @@ def estimate(
     above: str | None,
     total: bool,
     weights: Path | None,
+    margins_file: Path | None,
     offset: float,
     population: int | None,
     forged: int | None,
@@ -171,6 +178,9 @@ def estimate(
             raise click.UsageError(f"--format {form} is of one whole distribution: leave out --{ranges.named[0]}")
     if form in FILES and (by is not None or mean or total or weights is not None or value is not None):
         raise click.UsageError(f"--format {form} is of one whole distribution: leave out --by, --value, --mean, ...")
+    unweighted = [ranges.named, mean, total, weights, value is not None, by, where]
+    if margins_file is not None and any(unweighted):
+        raise click.UsageError("--margins is of one whole distribution of everybody, or of --question or --cross")
     if pool != POOLS[0] and (by is not None or where is not None or mean or total or weights or value is not None):
         raise click.UsageError(f"--pool {pool} is of one whole distribution of everybody")
     numbers = (("value", value is not None), ("mean", mean), ("sum", total), ("weights", weights is not None))
@@ -190,6 +200,7 @@ def estimate(
     from aggregator.cli.changes import ChangeOutput, Course, show_trend
     from aggregator.estimate.classes import within
     from aggregator.estimate.result import estimate as estimate_shares
+    from aggregator.population import read_population
     from aggregator.study import Study
 
     study = Study.open(shell.study_folder(ctx))
@@ -211,9 +222,10 @@ def estimate(
             course = show_trend(engine, study, signed, asked, name, method, confidence, ChangeOutput(form, plot))
             if report is None:
                 return course
+        margins = () if margins_file is None else read_population(margins_file, signed.terms)
         tally = engine.tally(study, signed, period)
     if questions:
-        return print_form(signed, tally, questions, confidence, form)
+        return print_form(signed, tally, questions, confidence, form, margins)
     classes = signed.terms.classes
     if name is not None:
         cut, tally = within(signed.terms, tally, name)
@@ -230,7 +242,9 @@ def estimate(
         return answer
     if forged is not None and forged > tally.reports:
         raise click.UsageError(f"--forged: there are {tally.reports:,} reports")
-    found = estimate_shares(signed, tally, method=method, level=confidence, forged=forged, where=name, pool=pool)
+    found = estimate_shares(
+        signed, tally, method=method, level=confidence, forged=forged, where=name, pool=pool, margins=margins
+    )
     truth = _true_shares(truth_files[-1], terms.domain, classes, name) if truth_files else None
     if course is None:
         _print_shares(found, tally, period, form, plot, truth)

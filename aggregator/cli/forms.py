@@ -17,6 +17,7 @@ from protocol.domain.form import Form
 if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.estimate.form_result import FormEstimate
     from aggregator.estimate.tally import Tally
+    from aggregator.estimate.weighting import KnownMargin
 
 
 def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
@@ -49,12 +50,19 @@ def require_form(terms: Campaign, names: tuple[str, ...]) -> None:
             raise Failure(f"the form has no question {name[:40]!r}; its questions are {known}", BAD_DATA)
 
 
-def print_form(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], level: float, form: str) -> FormEstimate:
-    """Estimate what is asked, and print it."""
+def print_form(
+    signed: SignedCampaign,
+    tally: Tally,
+    names: tuple[str, ...],
+    level: float,
+    form: str,
+    margins: tuple[KnownMargin, ...] = (),
+) -> FormEstimate:
+    """Estimate what is asked, weighted to known margins, and print it."""
     from aggregator.estimate.form_result import estimate_form
     from aggregator.present.forms import form_csv, form_table
 
-    found = estimate_form(signed, tally, names, level=level)
+    found = estimate_form(signed, tally, names, level=level, margins=margins)
     if form == "json":
         shell.print_json(found.as_json())
     elif form == "csv":

@@ -18,8 +18,8 @@ from aggregator.estimate.form import Shares, margin, part_of, question_shares, s
 from aggregator.estimate.form_table import Association, cross
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.form_weights import (
+    AnsweredForm,
     Calibration,
-    Survey,
     WeightedShares,
     weighted_question,
     weighted_table,
@@ -159,10 +159,10 @@ def estimate_form(
     form = _form_of(terms)
     questions = [form.questions[place] for place in places]
     views = views_of(terms, tally)
-    calibration = Calibration(Survey(views, form), margins) if margins else None
+    calibration = Calibration(AnsweredForm(views, form), margins) if margins else None
     if len(places) == 1:
         found = _question(views, places[0], questions[0].skippable, calibration, level)
-        labels = tuple((questions[0].label(x),) for x in range(questions[0].domain.size))
+        labels: tuple[tuple[str, ...], ...] = tuple((questions[0].label(x),) for x in range(questions[0].domain.size))
     else:
         found = _table(views, form, places, calibration, level)
         first, second = questions

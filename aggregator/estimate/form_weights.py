@@ -62,7 +62,7 @@ def _times(one: Function, other: Function) -> Function:
     return places, shaped[0] * shaped[1]
 
 
-class Survey:
+class AnsweredForm:
     """The pooled margins and the tables of a form, made when they are first asked for.
 
     Args:
@@ -189,7 +189,7 @@ class Calibration:
         NotAsked: two questions of margins that nobody was asked together.
     """
 
-    def __init__(self, survey: Survey, margins: Sequence[KnownMargin]) -> None:
+    def __init__(self, survey: AnsweredForm, margins: Sequence[KnownMargin]) -> None:
         require_distinct(margins)
         self.survey, self.margins = survey, tuple(margins)
         self._groups = [_Groups.of(known, survey.form) for known in margins]
@@ -214,7 +214,8 @@ class Calibration:
                     f"too few reports are of {known.by} = {name!r} to weight them up ({found[place]:.2%} with a "
                     f"standard error of {error:.2%}): wait for more, or put it in a group with another value"
                 )
-        return found / found.sum()
+        shares: Floats = found / found.sum()
+        return shares
 
     def _weights(self, moment: Moment) -> tuple[Floats, Floats]:
         """(z,) g, and (z, z) S."""

@@ -146,6 +146,7 @@ class Estimate:
         prior_test: whether the outputs look as the prior predicts; None where that cannot be told.
         rough: (k,) where few reports weigh so much that ``se`` is no usual error: the law is far from normal.
         resolutions: of a campaign with views, the shares at each, the coarsest first; the last is that of the values.
+        weighting: what weights by known margins did; None without weights.
     """
 
     terms: Campaign
@@ -171,6 +172,7 @@ class Estimate:
     prior_test: PriorTest | None = None
     rough: NDArray[np.bool_] | None = None
     resolutions: tuple[Resolution, ...] = ()
+    weighting: Weighting | None = None
 
     @property
     def size(self) -> int:
@@ -318,6 +320,8 @@ def estimate(
     if forged is not None and not 0 <= forged <= tally.reports:
         raise ValueError(f"0 to {tally.reports} of the reports may be forged")
     if not is_plain(terms.views):
+        if margins:
+            raise MarginRefused("margins by class are for campaigns with classes, and this one asks for views")
         return _of_views(terms, signed.id if signed else b"", tally, method, level, forged)
     decoder, prior = reader_of(terms, tally)
     reported = Reported.of(terms.domain)
@@ -369,6 +373,7 @@ def estimate(
             f"{np.nanmax(se):.0%}): the reports say nothing about them, and the shares printed there are chance. It "
             "takes more reports, fewer values, or a channel with less noise"
         )
+    warnings += () if weighting is None else weighting.warnings
     findings = screen(decoder, counts, n, *(() if groups is None else (groups.devices, groups.most)))
     warnings.extend(findings)
     if findings and decoder.inputs <= LARGEST and decoder.one_hot and not isinstance(decoder, Pooled):

@@ -74,15 +74,20 @@ class Weighting:
     people_unweighted: float
 
     @property
+    def by(self) -> str:
+        """What the margins are by."""
+        return " and ".join(dict.fromkeys(margin.by for margin in self.margins))
+
+    @property
     def words(self) -> str:
         """One sentence for people: that weights were used, by what, and at what price."""
-        by = " and ".join(margin.by for margin in self.margins)
         sources = ", ".join(dict.fromkeys(margin.source for margin in self.margins if margin.source))
+        source = f" ({sources})" if sources else ""
         return (
-            f"weighted to known shares of the population by {by}{f' ({sources})' if sources else ''}: a report counts "
-            f"{self.least:.2f} to {self.most:.2f} times, the variance is {self.design_effect:.2f} times that without "
-            f"weights (design effect), and one forged report counts for up to {self.people_per_report:,.1f} people "
-            f"instead of {self.people_unweighted:,.1f}"
+            f"weighted to known shares of the population by {self.by}{source}: a report counts {self.least:.2f} to "
+            f"{self.most:.2f} times, the variance is {self.design_effect:.2f} times that without weights (design "
+            f"effect), and one forged report counts for up to {self.people_per_report:,.1f} people instead of "
+            f"{self.people_unweighted:,.1f}"
         )
 
     @property

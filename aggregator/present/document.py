@@ -61,7 +61,7 @@ def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
         "class": found.where,
         "period": LATEST if period is None else str(period),
         "reports": found.reports,
-        "method": found.method,
+        "method": found.method if found.weighting is None else f"{found.method}, weighted by {found.weighting.by}",
     }
     told = found.as_json()
     values = about | {"value_kind": found.value_kind, "resolution": FINEST}

@@ -15,11 +15,14 @@ def form_table(found: FormEstimate) -> Table:
     notes = [f"{found.reports:,} reports"]
     if found.skipping:
         notes.append(f"without those who skipped {' or '.join(found.skipping)}")
+    if found.weighting is not None:
+        notes.append(found.weighting.words)
     if found.association is not None:
         notes.append(
             f"{' and '.join(found.questions)}: "
             + ("an association is found" if found.association.significant else "no association is found")
             + f" (p = {found.association.p_value:.3g})"
+            + ("" if found.weighting is None else ", among the people who answered, without weights")
         )
     table = Table(title=Text(found.terms.title), caption=Text("\n".join(notes)), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"

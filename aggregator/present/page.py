@@ -139,6 +139,7 @@ def page(
         *([tag("p", terms.purpose, class_="text", dir="auto")] if terms.purpose.strip() else []),
         tag("p", subtitle(found, found.size)),
         *([tag("p", f"Of the class {found.where} only.", dir="auto")] if found.where is not None else []),
+        *([] if found.weighting is None else [tag("p", f"The shares are {found.weighting.words}.", dir="auto")]),
     )
     body = [
         header,
@@ -416,15 +417,38 @@ def _method(found: Estimate) -> list[Html]:
             "each class is weighted by how sure it is. That is right where all classes have the same shares, and a "
             "test found no difference."
         )
+    if found.weighting is not None:
+        told["Weights"] = (
+            "a report of a group that answered less than its part of the population counts for more, and the other way "
+            "round. That removes the error of who answered, as far as these groups explain it."
+        )
     if found.note is not None:
         told["Numbers"] = f"{found.note}."
     return [
         tag("p", "Each device added noise to its answer before anything left it. One report says next to nothing; what "
             "all of them say together is known up to the doubt shown here."),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in told.items())),
+        *_weights(found),
         tag("p", "The doubt is that of the noise and of who happened to answer. Whether those who answered are like "
-            "those who did not, no number here says."),
+            f"those who did not{'' if found.weighting is None else ' within each group'}, no number here says."),
     ]  # fmt: skip
+
+
+def _weights(found: Estimate) -> list[Html]:
+    """The margins that the reports were weighted to."""
+    if found.weighting is None:
+        return []
+    return [
+        _sheet(
+            f"Known shares of the population by {margin.by}{f' ({margin.source})' if margin.source else ''}",
+            ("group", "of the population", "of the reports"),
+            [
+                (name, percent(known, 2), percent(got, 2))
+                for name, known, got in zip(margin.names, margin.shares, reported, strict=True)
+            ],
+        )
+        for margin, reported in zip(found.weighting.margins, found.weighting.reported, strict=True)
+    ]
 
 
 def _standard_error(found: Estimate) -> str:

@@ -250,6 +250,8 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
         lines.insert(0, f"the class {found.where} only")
     if found.pool == "precision":
         lines.append("classes are weighted by precision: their shares are taken to be the same")
+    if found.weighting is not None:
+        lines.append(found.weighting.words)
     if truth is not None:
         lines.append(distance(found, truth))
     added = what_was_added(found)

@@ -454,6 +454,36 @@ def test_classes_are_compared_and_cut_out(desk):
     assert "class village" in text
 
 
+def test_classes_are_weighted_to_known_shares(desk, tmp_path):
+    """Every form of the result says that weights were used, and which; nothing takes them that does not use them."""
+    file = tmp_path / "population.toml"
+    file.write_text(
+        '[[margin]]\nby = "class"\nshares = { "town, north" = 0.9, village = 0.1 }\nsource = "Census 2021"\n'
+    )
+    words = ("estimate", "classes", "--margins", file)
+    found = json.loads(in_study(desk, *words, "--json").stdout)
+    study = Study.open(desk / "lib")
+    signed, raw = study.campaign("classes"), 0.0
+    for name, share in zip(signed.terms.classes, (0.9, 0.1), strict=True):
+        raw = raw + share * estimate(*within(signed.terms, study.tally(signed), name)).raw
+    np.testing.assert_allclose([row["raw"] for row in found["values"]], raw)
+    (margin,) = found["weights"]["margins"]
+    assert (margin["by"], margin["source"]) == ("class", "Census 2021")
+    assert found["influence"]["people_per_report"] == found["weights"]["people_per_report"]
+    assert "weighted to known shares of the population by class" in in_study(desk, *words).stdout.replace("\n", " ")
+    rows = csv.DictReader(io.StringIO(in_study(desk, *words, "--format", "csv").stdout))
+    assert {row["method"] for row in rows} == {"projection, weighted by class"}
+    in_study(desk, *words, "--report", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Known shares of the population by class (Census 2021)" in page
+    assert "weighted to known shares" in page
+    for others in (["--by", "period"], ["--mean"], ["--value", "none"], ["--where", "class=village"]):
+        in_study(desk, *words, *others, code=2)
+    assert "weight all classes" in in_study(desk, *words, "--pool", "precision", code=65).stderr
+    file.write_text('[[margin]]\nby = "class"\nshares = { "town, north" = 0.9, village = 0.2 }\n')
+    assert "sum to 1.1, not to 1" in in_study(desk, *words, code=65).stderr
+
+
 def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):
     """One file of true counts by class serves simulate, --panel included, and estimate --where --truth.
 

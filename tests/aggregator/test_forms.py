@@ -144,6 +144,17 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     assert "association is found" in run(*words, "--cross", "town,pet")
     assert run(*words, "--cross", "pet,town", "--format", "csv").startswith("pet_value,town_value,estimate,")
     assert "without those who skipped vote" in run(*words, "--question", "vote")
+    margins = tmp_path / "population.toml"
+    margins.write_text('[[margin]]\nby = "town"\npeople = { north = 400, south = 400, west = 200 }\n')
+    told = json.loads(run(*words, "--question", "vote", "--margins", margins, "--json"))
+    assert told["weights"]["margins"][0]["groups"][2]["population"] == 0.2
+    assert "weighted to known shares of the population by town" in run(
+        *words, "--cross", "pet,town", "--margins", margins
+    )
+    margins.write_text('[[margin]]\nby = "pet"\nshares = { no = 0.4, yes = 0.6 }\n')
+    assert "both 'vote' and 'pet'" in run(*words, "--question", "vote", "--margins", margins, code=1)
+    margins.write_text('[[margin]]\nby = "town"\nshares = { north = 0.4, south = 0.4, west = 0.4 }\n')
+    assert "sum to 1.2" in run(*words, "--question", "vote", "--margins", margins, code=65)
     assert "--question NAME" in run(*words, code=65)
     assert "towns" in run(*words, "--question", "towns", code=65)
     for wrong in (["--cross", "town"], ["--question", "town", "--cross", "town,pet"], ["--question", "town", "--mean"]):

@@ -1,0 +1,449 @@
+"""Laws of estimates weighted to known margins: of classes, which are public, and of questions of a form.
+
+The package samplics weights the people themselves; estimates weight what their reports tell. Where reports have no
+noise (expected counts), both are the same numbers. Crowds are drawn with fixed seeds, so no test fails by chance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggregator.estimate.class_weights import raked
+from aggregator.estimate.classes import pooled
+from aggregator.estimate.form import NotAsked, margin, question_shares
+from aggregator.estimate.form_result import estimate_form
+from aggregator.estimate.form_view import FormView
+from aggregator.estimate.form_weights import AnsweredForm, Calibration, weighted_question, weighted_table
+from aggregator.estimate.method import MethodRefused
+from aggregator.estimate.result import estimate
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.weighting import KnownMargin, MarginRefused
+from aggregator.families.decoder import Floats, Integers
+from aggregator.families.registry import decoder_of
+from aggregator.families.response.recipe import randomized_response
+from aggregator.families.sets.recipe import subset_selection
+from aggregator.population import PopulationError, read_population
+from benchmarks.forms import drawn
+from protocol.channels import Channel
+from protocol.domain import Values
+from protocol.domain.form import Form, FormQuestion
+from protocol.exact import NANONATS
+from tests.aggregator import test_classes, test_forms
+
+SIZES = (2, 3, 4)
+PAIRS = tuple(itertools.combinations(range(len(SIZES)), 2))
+NAMES = ("sex", "region", "work")
+MANY = 2**48
+"""Expected counts of so many people are without noise up to 1e-12."""
+
+
+def form_of(sizes: tuple[int, ...] = SIZES, skippable: tuple[int, ...] = ()) -> Form:
+    """A form of values v0, v1, ..."""
+    return Form(
+        tuple(
+            FormQuestion(name, "?", Values(tuple(f"v{x}" for x in range(size))), place in skippable)
+            for place, (name, size) in enumerate(zip(NAMES, sizes, strict=True))
+        )
+    )
+
+
+def channel_of(cells: int, level: int) -> Channel:
+    return subset_selection(cells, level) if cells > 6 else randomized_response(cells, level)
+
+
+def crowd(law: Floats, n: int, rng: np.random.Generator | None, level: int = 2 * NANONATS) -> list[FormView]:
+    """The views of all pairs, ``n`` people each, drawn from the law of all questions; without ``rng`` as expected."""
+    found = []
+    for pair in PAIRS:
+        table = law.sum(axis=3 - sum(pair))
+        channel = channel_of(table.size, level)
+        decoder = decoder_of(channel)
+        if rng is None:
+            tally = Tally(np.rint(decoder.forward(table.ravel()) * n).astype(np.int64), n)
+        else:
+            tally = drawn(channel, decoder, table.ravel(), n, rng)
+        found.append(FormView(pair, table.shape, decoder, tally))
+    return found
+
+
+def known(question: int, shares: Floats, groups: tuple[int, ...] | None = None) -> KnownMargin:
+    names = tuple(f"g{x}" for x in range(len(shares)))
+    return KnownMargin(NAMES[question], question, names, shares, np.array(groups or range(len(shares))))
+
+
+def people(n: int = 400) -> Floats:
+    """(n, 3) the answers of people, every combination among them."""
+    rng = np.random.default_rng(1)
+    every = np.array(list(itertools.product(*map(range, SIZES))))
+    return np.concatenate([every, every[rng.choice(len(every), n - len(every), p=rng.dirichlet(np.ones(24)))]])
+
+
+def law_of(answers: Floats, weights: Floats | None = None) -> Floats:
+    cells, _ = np.histogramdd(answers, bins=[np.arange(size + 1) - 0.5 for size in SIZES], weights=weights)
+    return np.asarray(cells / cells.sum())
+
+
+class Numpy:
+    """Weights of people, each in a few lines of numpy."""
+
+    def poststratify(self, group: Integers, shares: Floats) -> Floats:
+        return shares[group] * len(group) / np.bincount(group, minlength=len(shares))[group]
+
+    def calibrate(self, columns: Floats, totals: Floats) -> Floats:
+        return 1 + columns @ np.linalg.solve(columns.T @ columns, totals - columns.sum(axis=0))
+
+    def rake(self, groups: Sequence[Integers], shares: Sequence[Floats]) -> Floats:
+        weights = np.ones(len(groups[0]))
+        for _ in range(500):
+            for group, share in zip(groups, shares, strict=True):
+                weights *= (share * len(group) / np.bincount(group, weights=weights, minlength=len(share)))[group]
+        return weights
+
+
+class Samplics:
+    """The same by the package."""
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it tells of its successor, and its own libraries of theirs
+            from samplics.weighting import SampleWeight
+        self.samplics = SampleWeight()
+
+    def poststratify(self, group: Integers, shares: Floats) -> Floats:
+        control = {x: share * len(group) for x, share in enumerate(shares)}
+        return self.samplics.poststratify(np.ones(len(group)), control=control, domain=group)
+
+    def calibrate(self, columns: Floats, totals: Floats) -> Floats:
+        control = {str(place): total for place, total in enumerate(totals)}
+        return self.samplics.calibrate(np.ones(len(columns)), columns, control=control)
+
+    def rake(self, groups: Sequence[Integers], shares: Sequence[Floats]) -> Floats:
+        n, names = len(groups[0]), [str(place) for place in range(len(groups))]
+        control = {name: {x: n * s for x, s in enumerate(one)} for name, one in zip(names, shares, strict=True)}
+        return self.samplics.rake(
+            np.ones(n), margins=dict(zip(names, groups, strict=True)), control=control, tol=1e-14, ctrl_tol=1e-14,
+            max_iter=5000,
+        )  # fmt: skip
+
+
+# samplics takes seconds to load, so the short form has the same formulas in numpy.
+of_people = pytest.mark.parametrize("library", [Numpy, pytest.param(Samplics, marks=pytest.mark.long)])
+
+
+@of_people
+@pytest.mark.parametrize("by", [(0,), (1,), (0, 1), (0, 1, 2)])
+def test_without_noise_a_form_is_weighted_as_its_people_are(library: type, by: tuple[int, ...]) -> None:
+    """One margin: post-stratification. Several: calibration, the linear form of raking."""
+    answers, rng, weigh = people(), np.random.default_rng(2), library()
+    shares = {place: rng.dirichlet(np.full(SIZES[place], 9.0)) for place in by}
+    if len(by) == 1:
+        weights = weigh.poststratify(answers[:, by[0]], shares[by[0]])
+    else:
+        columns = [(answers[:, q] == x).astype(float) for q in by for x in range(SIZES[q] - 1)]
+        totals = np.array([1.0, *(share for q in by for share in shares[q][:-1])]) * len(answers)
+        weights = weigh.calibrate(np.column_stack([np.ones(len(answers)), *columns]), totals)
+    true = law_of(answers, weights)
+    calibration = Calibration(
+        AnsweredForm(crowd(law_of(answers), MANY, None), form_of()), [known(q, shares[q]) for q in by]
+    )
+    for place in range(3):
+        others = tuple(q for q in range(3) if q != place)
+        assert np.allclose(weighted_question(calibration, place).raw, true.sum(axis=others), atol=1e-9, rtol=0)
+    least, most = calibration.range
+    assert (least, most) == pytest.approx((weights.min(), weights.max()), abs=1e-6), "every combination has people"
+    if by == (0, 1):
+        assert np.allclose(weighted_table(calibration, 0, 1).raw, true.sum(axis=2).ravel(), atol=1e-9, rtol=0)
+
+
+@of_people
+def test_classes_are_weighted_and_raked_as_their_people_are(library: type) -> None:
+    rng, weigh = np.random.default_rng(3), library()
+    classes = rng.choice(6, 500, p=rng.dirichlet(np.full(6, 4.0)))
+    members = np.bincount(classes, minlength=6) / 500
+    town, age = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2])
+    shares = rng.dirichlet(np.full(2, 9.0)), rng.dirichlet(np.full(3, 9.0))
+    margins = [
+        KnownMargin("class", None, tuple(map(str, range(len(one)))), one, of)
+        for one, of in zip(shares, (town, age), strict=True)
+    ]
+    weights = weigh.rake([town[classes], age[classes]], shares)
+    assert np.allclose(raked(members, margins), np.bincount(classes, weights=weights) / 500, atol=1e-9, rtol=0)
+    of_each = rng.dirichlet(np.full(6, 5.0))
+    weights = weigh.poststratify(classes, of_each)
+    found = raked(members, [KnownMargin("class", None, tuple("abcdef"), of_each, np.arange(6))])
+    assert np.allclose(found, np.bincount(classes, weights=weights) / 500, atol=1e-9, rtol=0)
+
+
+def by_class(*shares: float) -> list[KnownMargin]:
+    names = ("careful", "open") if len(shares) == 2 else test_classes.NAMES
+    return [KnownMargin("class", None, names, np.array(shares), np.arange(len(shares)))]
+
+
+def test_a_weighted_estimate_is_the_sum_of_the_classes_own() -> None:
+    """Each class by its dense left inverse, times its part of the population; the error is that within classes."""
+    terms, tally = test_classes.TALLIES["mixed-4000"]
+    shares = np.array([0.7, 0.3])
+    found = estimate(terms, tally, margins=by_class(*shares))
+    raw, variance, first = np.zeros(5), np.zeros(5), 0
+    for share, inverse in zip(shares, test_classes.left_inverses(terms, tally), strict=True):
+        counts = tally.counts[first : first + len(inverse)]
+        law = counts / counts.sum()
+        raw += share * law @ inverse
+        variance += share**2 * (law @ inverse**2 - (law @ inverse) ** 2) / counts.sum()
+        first += len(inverse)
+    assert np.allclose(found.raw, raw)
+    assert np.allclose(found.se, np.sqrt(variance))
+    told = found.weighting
+    assert told is not None
+    members = pooled(terms, tally).members
+    assert (told.least, told.most) == pytest.approx(tuple(sorted(shares / members)))
+    assert np.allclose(told.reported[0], members)
+    plain = estimate(terms, tally)
+    assert told.people_unweighted == pytest.approx(plain.influence.people_per_report)
+    assert told.people_per_report == found.influence.people_per_report
+    assert found.as_json()["weights"]["margins"][0]["groups"][0]["population"] == 0.7
+    assert plain.as_json()["weights"] is None
+    same = estimate(terms, tally, margins=by_class(*members))
+    assert np.allclose(same.raw, plain.raw)
+    assert same.weighting is not None
+    assert same.weighting.design_effect == pytest.approx(1)
+
+
+def test_a_forged_report_of_a_rare_class_counts_for_more() -> None:
+    """The largest change by one more report, whatever it says, is what is told, less what it says of the others."""
+    terms, tally = test_classes.TALLIES["mixed-4000"]
+    margins = by_class(0.2, 0.8)
+    found = estimate(terms, tally, margins=margins, method="linear")
+    moved = 0.0
+    for output in range(len(tally.counts)):
+        counts = tally.counts.copy()
+        counts[output] += 1
+        more = estimate(terms, Tally.of(counts), margins=margins, method="linear")
+        moved = max(moved, float(np.abs(more.raw - found.raw).max()) * (tally.reports + 1))
+    assert moved == pytest.approx(found.influence.people_per_report, rel=0.05)
+    assert found.weighting is not None
+    assert found.influence.people_per_report > found.weighting.people_unweighted
+
+
+def biased(law: Floats, axis: int, odds: float) -> Floats:
+    """The law of those who answer, where people with value 0 of a question do so ``odds`` times as often."""
+    shape = [1] * law.ndim
+    shape[axis] = law.shape[axis]
+    found = law * np.where(np.arange(law.shape[axis]) == 0, odds, 1.0).reshape(shape)
+    return np.asarray(found / found.sum())
+
+
+def test_what_a_forged_report_moves_in_a_form_is_told() -> None:
+    law = law_of(people())
+    views = crowd(law, 4_000, np.random.default_rng(4))
+    margins = [known(0, np.array([0.3, 0.7])), known(1, np.array([0.5, 0.2, 0.3]))]
+    found = weighted_question(Calibration(AnsweredForm(views, form_of()), margins), 2)
+    told, everybody, moved = found.weighting, 12_000, 0.0
+    for place, view in enumerate(views):
+        d = round(float(view.tally.counts.sum() / view.tally.reports))  # ones of a report
+        words = np.eye(len(view.tally.counts)) if d == 1 else [
+            np.isin(np.arange(len(view.tally.counts)), chosen)
+            for chosen in itertools.combinations(range(len(view.tally.counts)), d)
+        ]  # fmt: skip
+        for word in words:
+            tally = Tally(view.tally.counts + word.astype(np.int64), view.tally.reports + 1)
+            more = [*views[:place], FormView(view.questions, view.shape, view.decoder, tally), *views[place + 1 :]]
+            raw = weighted_question(Calibration(AnsweredForm(more, form_of()), margins), 2).raw
+            moved = max(moved, float(np.abs(raw - found.raw).max()) * everybody)
+    # The gradient; one report among 4,000 of a view leaves it by a part of about 1 / 4,000 times weights.
+    assert moved == pytest.approx(told.people_per_report, rel=0.02)
+    assert told.people_per_report > told.people_unweighted
+
+
+LARGE = (170_000, 4 * NANONATS)
+"""About 10^6 people among the pairs of four questions, at 4 nats."""
+
+
+@pytest.mark.parametrize(
+    ("by", "crowds", "n", "level", "least", "most"),
+    [
+        ((0,), 25, 8_000, 2 * NANONATS, 0.88, 0.995),
+        ((0, 1), 25, 8_000, 2 * NANONATS, 0.88, 0.995),
+        pytest.param((0,), 400, *LARGE, 0.93, 0.97, marks=pytest.mark.long),
+        pytest.param((0, 1), 400, *LARGE, 0.93, 0.97, marks=pytest.mark.long),
+    ],
+)
+def test_weighted_shares_are_near_the_truth_and_their_intervals_hold_it(
+    by: tuple[int, ...], crowds: int, n: int, level: int, least: float, most: float
+) -> None:
+    """People with one sex answer three times as often; shares of their work, by known margins.
+
+    Their total variation is at most a third of that without weights. Of the intervals of 95% of four values, the part
+    that holds lies between ``least`` and ``most``: of 100 intervals its standard deviation is .022 to .044 (those of
+    one crowd hang together), of 1,600 .0055 to .011. A failure means a standard error that is wrong by a fifth, in the
+    long form by a tenth, or a bias.
+    """
+    cells = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    law = np.einsum("s,sr,sw->srw", [0.5, 0.5], *cells)
+    answered, true, rng = biased(law, 0, 3.0), law.sum(axis=(0, 1)), np.random.default_rng(5)
+    margins = [known(q, law.sum(axis=tuple(other for other in range(3) if other != q))) for q in by]
+    held, off = 0, []
+    for _ in range(crowds):
+        views = crowd(answered, n, rng, level)
+        found = question_shares(
+            weighted_question(Calibration(AnsweredForm(views, form_of()), margins), 2), skippable=False
+        )
+        assert found.share.sum() == pytest.approx(1)
+        held += int(((found.low <= true) & (true <= found.high)).sum())
+        off.append([np.abs(share - true).sum() for share in (found.share, margin(views, 2).share)])
+    weighted, unweighted = np.mean(off, axis=0)
+    assert weighted <= unweighted / 3
+    assert least <= held / (4 * crowds) <= most
+
+
+def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
+    """Variances against differences of the estimate itself, one count of one view at a time (delta method)."""
+    rng, margins, law = np.random.default_rng(8), [known(0, np.array([0.3, 0.7]))], law_of(people())
+    views = []
+    for pair in PAIRS:
+        decoder, table = (
+            decoder_of(randomized_response(SIZES[pair[0]] * SIZES[pair[1]], NANONATS)),
+            law.sum(3 - sum(pair)),
+        )
+        tally = Tally.of(rng.multinomial(9_000, decoder.forward(table.ravel())))
+        views.append(FormView(pair, table.shape, decoder, tally))
+    found = weighted_question(Calibration(AnsweredForm(views, form_of()), margins), 2)
+    dense = np.zeros((4, 4))
+    for place, view in enumerate(views):
+        slopes = []
+        for unit in np.eye(len(view.tally.counts)):
+            ends = []
+            for counts in (view.tally.counts + unit, view.tally.counts - unit):
+                other = FormView(view.questions, view.shape, view.decoder, Tally(counts, view.tally.reports))  # type: ignore[arg-type]
+                changed = [*views[:place], other, *views[place + 1 :]]
+                ends.append(weighted_question(Calibration(AnsweredForm(changed, form_of()), margins), 2).raw)
+            slopes.append((ends[0] - ends[1]) / 2)
+        share, slope = view.tally.counts / view.tally.reports, np.array(slopes)
+        slope -= share @ slope
+        dense += view.tally.reports * slope.T @ (share[:, np.newaxis] * slope)
+    assert np.allclose(found.variances, np.diag(dense), rtol=1e-3)
+    v = np.array([1.0, -1.0, 0.5, 0.0])
+    assert np.allclose(found.covariances(v), dense @ v, rtol=1e-3, atol=1e-8)
+
+
+def test_whoever_skipped_stays_as_many() -> None:
+    """A margin is of the people who answer its question; a share is of those who answer its own."""
+    law = np.random.default_rng(9).dirichlet(np.ones(3 * 3 * 5)).reshape(3, 3, 5)
+    form = form_of((2, 3, 4), (0, 2))
+    views = crowd(law, MANY, None)
+    found = weighted_question(Calibration(AnsweredForm(views, form), [known(0, np.array([0.5, 0.5]))]), 2)
+    table, skipped = law.sum(axis=1), law.sum(axis=(1, 2))[2]
+    expected = table[2] + (1 - skipped) * sum(0.5 * table[x] / table[x].sum() for x in (0, 1))
+    assert np.allclose(found.raw, expected, atol=1e-9)
+    shares = question_shares(found, skippable=True)
+    assert np.allclose(shares.raw, expected[:4] / expected[:4].sum(), atol=1e-9)
+
+
+def test_groups_are_weighted_as_one() -> None:
+    law = law_of(people())
+    margins = [known(1, np.array([0.25, 0.75]), (0, 1, 1))]
+    found = weighted_question(Calibration(AnsweredForm(crowd(law, MANY, None), form_of()), margins), 2)
+    table = law.sum(axis=0)
+    halves = table[0], table[1] + table[2]
+    assert np.allclose(found.raw, sum(s * h / h.sum() for s, h in zip((0.25, 0.75), halves, strict=True)), atol=1e-9)
+
+
+def test_what_cannot_be_weighted_is_refused_in_words() -> None:
+    views, half = crowd(law_of(people()), 500, np.random.default_rng(10)), np.array([0.5, 0.5])
+    with pytest.raises(NotAsked, match="'sex' and 'region' and 'work' together"):
+        weighted_table(Calibration(AnsweredForm(views, form_of()), [known(0, half)]), 1, 2).raw  # noqa: B018
+    with pytest.raises(NotAsked, match="both 'sex' and 'work'"):
+        weighted_question(Calibration(AnsweredForm(views[:1] + views[2:], form_of()), [known(0, half)]), 2).raw  # noqa: B018
+    few = AnsweredForm(crowd(biased(law_of(people()), 0, 1e6), 500, None), form_of())
+    with pytest.raises(MarginRefused, match="too few reports are of sex = 'g1'"):
+        Calibration(few, [known(0, half)])
+    with pytest.raises(MarginRefused, match="same groups"):
+        Calibration(AnsweredForm(views, form_of()), [known(0, half), known(0, half)])
+    terms, tally = test_classes.TALLIES["mixed-4000"]
+    alone = Tally.of(np.where(np.arange(len(tally.counts)) < 8, tally.counts, 0))
+    with pytest.raises(MarginRefused, match="nobody of class 'open' has answered"):
+        estimate(terms, alone, margins=by_class(0.5, 0.5))
+    with pytest.raises(MethodRefused, match="projection or linear"):
+        estimate(*test_classes.TALLIES["lip-4000"], margins=by_class(0.5, 0.3, 0.2), method="map")
+    with pytest.raises(MarginRefused, match="contradict"):
+        raked(np.array([0.5, 0.0, 0.0, 0.5]), [
+            KnownMargin("class", None, ("a", "b"), np.array([0.5, 0.5]), np.array([0, 0, 1, 1])),
+            KnownMargin("class", None, ("c", "d"), np.array([0.3, 0.7]), np.array([0, 1, 0, 1])),
+        ])  # fmt: skip
+
+
+FILES = {
+    "one": ('shares = { north = 0.5, south = 0.3, west = 0.2 }', None),
+    "people": ('people = { north = 500, south = 300, west = 200 }', None),
+    "groups": ('groups = { coast = ["north", "west"] }\nshares = { coast = 0.7, south = 0.3 }', None),
+    "sum": ('shares = { north = 0.5, south = 0.3, west = 0.3 }', "sum to 1.1, not to 1"),
+    "value": ('shares = { north = 0.5, sauth = 0.3, west = 0.2 }', "'sauth'; did you mean 'south'"),
+    "missing": ('shares = { north = 0.5, south = 0.5 }', "says nothing of 'west'"),
+    "negative": ('shares = { north = 1.2, south = 0.1, west = -0.3 }', "not above zero"),
+    "both": ('shares = { north = 1 }\npeople = { north = 1 }', "either shares or people"),
+    "group": ('groups = { coast = ["east"] }\nshares = { coast = 1 }', "no value 'east'"),
+    "twice": ('groups = { a = ["north"], b = ["north"] }\nshares = { a = 1 }', "in two groups"),
+    "everybody": ('groups = { a = ["north", "south", "west"] }\nshares = { a = 1 }', "one group of everybody"),
+    "unknown": ('shares = { north = 0.5, south = 0.3, west = 0.2 }\nsouce = "x"', "'souce'; did you mean 'source'"),
+    "toml": ("shares = {", "is not TOML"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_margins_is_read_or_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
+    text, refused = FILES[name]
+    file = tmp_path / "population.toml"
+    file.write_text(f'[[margin]]\nby = "town"\n{text}\n')
+    terms = test_forms.campaign().terms
+    if refused is not None:
+        with pytest.raises(PopulationError, match=refused) as caught:
+            read_population(file, terms)
+        assert "\n" not in str(caught.value)
+        return
+    (found,) = read_population(file, terms)
+    assert found.shares[found.groups].tolist() == pytest.approx(
+        [0.7, 0.3, 0.7] if name == "groups" else [0.5, 0.3, 0.2]
+    )
+
+
+def test_margins_fit_their_campaign(tmp_path: Path) -> None:
+    file, form, classes = tmp_path / "population.toml", test_forms.campaign().terms, test_classes.of_classes()
+    for text, terms, refused in (
+        ('[[margin]]\nby = "twon"\nshares = {}', form, "no question 'twon'; did you mean 'town'"),
+        ('[[margin]]\nby = "town"\nshares = {}', classes, 'a margin of it is by "class"'),
+        ('[[margin]]\nby = "class"\nshares = { farmers = 0.5, others = 0.5 }', classes, "says nothing of 'gardeners'"),
+        ('[[margin]]\nby = "class"\nshares = { farmer = 1 }', classes, "no class or group 'farmer'"),
+        ('margins = 1', form, "margin"),
+        ('[[margin]]\nby = "pet"\npeople = { no = 5, yes = 5 }\n[[margin]]\nby = "town"\n'
+         'people = { north = 5, south = 5, west = 5 }', form, "10 people and another 15"),
+    ):  # fmt: skip
+        file.write_text(text)
+        with pytest.raises(PopulationError, match=refused):
+            read_population(file, terms)
+    file.write_text('[[margin]]\nby = "class"\npeople = { farmers = 1, gardeners = 2, others = 5 }\nsource = "Census"')
+    (found,) = read_population(file, classes)
+    assert (found.shares.tolist(), found.source) == ([0.125, 0.25, 0.625], "Census")
+
+
+def test_an_estimate_of_a_form_says_which_weights_it_has() -> None:
+    terms = test_forms.campaign().terms
+    margins = [KnownMargin("town", 0, ("north", "south", "west"), np.array([0.2, 0.3, 0.5]), np.arange(3), "Census")]
+    tally = test_forms.tally_of(terms, 10**7)
+    told = estimate_form(terms, tally, ["pet"], margins=margins).as_json()
+    assert told["weights"]["margins"][0]["by"] == "town"
+    assert [each["population"] for each in told["weights"]["margins"][0]["groups"]] == [0.2, 0.3, 0.5]
+    assert estimate_form(terms, tally, ["pet"]).as_json()["weights"] is None
+    table = test_forms.TRUTH.sum(axis=1)
+    table = table / table.sum(axis=1, keepdims=True) * np.array([0.2, 0.3, 0.5])[:, np.newaxis]
+    assert [row["raw"] for row in told["values"]] == pytest.approx(table.sum(axis=0).tolist(), abs=1e-4)
+    for names in (["town", "pet"], ["pet", "town"]):
+        found = estimate_form(terms, tally, names, margins=margins)
+        cells = table if names[0] == "town" else table.T
+        assert np.allclose(found.shares.raw, cells.ravel(), atol=1e-4)
+        assert np.allclose(found.within[1].raw, cells[1] / cells[1].sum(), atol=1e-3)
