@@ -46,6 +46,7 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
 def tops(path: Path) -> set[str]:
     return {name.split(".")[0] for name in imports(tree(path))}
 
@@ -159,7 +160,7 @@ def test_a_class_has_a_name_of_its_own() -> None:
     places: dict[str, list[str]] = {}
     for package in PACKAGES:
         for path in sources(package):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in ast.walk(tree(path)):
                 if isinstance(node, ast.ClassDef):
                     places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert {name: where for name, where in places.items() if len(where) > 1} == {}

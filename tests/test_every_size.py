@@ -7,13 +7,14 @@ over every size is evidence for both. That the audit is brute force: tests/proto
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import pytest
 
 from aggregator.families.mechanism import Question
 from aggregator.planner.catalogue import CATALOGUE
 from protocol import exact
-from protocol.domain import Buckets, Values
+from protocol.domain import Buckets, Domain, Values
 from protocol.errors import Uncertified
 from protocol.notions import Ldp, certify
 
@@ -21,9 +22,13 @@ MOST = 1024
 SOME = (2, 3, 4, 5, 7, 8, 9, 16, 17, 61, 62, 63, 100, 255, 256, 257, 1000, 1023, MOST)
 
 
+@cache
+def domain(k: int, numbers: bool) -> Domain:
+    return Buckets.of(range(k)) if numbers else Values(tuple(f"v{x}" for x in range(k)))
+
+
 def question(k: int, level: int, numbers: bool) -> Question:
-    domain = Buckets.of(range(k)) if numbers else Values(tuple(f"v{x}" for x in range(k)))
-    return Question(domain, Ldp(level))
+    return Question(domain(k, numbers), Ldp(level))
 
 
 def serves(mechanism, numbers: bool) -> bool:

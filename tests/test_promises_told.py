@@ -27,9 +27,9 @@ from protocol.views import plain_views
 K = 4
 PRIOR = (4, 3, 2, 1)
 NAT = exact.NANONATS
-LEVELS = sorted({10**6 + step * (20 * NAT - 10**6) // 99 for step in range(100)} | {10**6 * 1104**step // 1000**step
-                for step in range(100)})  # fmt: skip
-"""200 levels of 0.001 to 20 nats, half of them evenly spread, half evenly by their logarithms."""
+LEVELS = sorted({10**6 + step * (20 * NAT - 10**6) // 49 for step in range(50)} | {10**6 * 1219**step // 1000**step
+                for step in range(50)})  # fmt: skip
+"""100 levels of 0.001 to 20 nats, half of them evenly spread, half evenly by their logarithms."""
 
 WIDE = Context(prec=80)
 BOUND = re.compile(
@@ -121,7 +121,7 @@ KINDS = [*notions._FROM_WIRE, notions.Classes.name]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None:
-    """At 200 levels the terms of the device, the app in both languages, the desk's audit and the page tell each bound
+    """At 100 levels the terms of the device, the app in both languages, the desk's audit and the page tell each bound
     of a notion as the exact factor, rounded up by less than a unit of its last digit."""
     for level in LEVELS:
         if (kind in ("minid", "avgid", "pairwise") and level < 2 * exact.MIN_LEVEL) or level + 1 > exact.MAX_LEVEL:

@@ -51,15 +51,16 @@ def test_the_fit_sees_floods_that_no_ceiling_does(channel, forged, seen):
 
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_honest_reports_fit(n):
-    """Of 200 honest batches of channels with many outputs, uniform, skewed or of one value, none raises an alarm.
+    """Of 100 honest batches of channels with many outputs, uniform, skewed or of one value, none raises an alarm.
 
-    Each of three tests has alpha 1e-4, so one of them fails with probability 6e-2 at most, by this seed with 0 or 1.
+    Each of three tests has alpha 1e-4, so one of them fails with probability 3e-2 at most, by this seed with 0 or 1.
+    A test that suspects one batch in 25 fails with 98%.
     """
     rng = np.random.default_rng(22)
     for channel in (TRIPLES, GEOMETRY):
         decoder, k = decoder_of(channel), channel.inputs
         for p in (np.full(k, 1 / k), np.eye(k)[0], *rng.dirichlet(np.full(k, 0.2), 8)):
-            for _ in range(10):
+            for _ in range(5):
                 assert not screen(decoder, honest(channel, p, n, rng), n)
 
 

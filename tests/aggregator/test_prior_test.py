@@ -1,6 +1,7 @@
 """A prior that the reports contradict is noticed, what recovers is done or named, and what they added is said."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,7 +21,12 @@ NAT = 10**9
 SIZE, REPORTS = 20, 8000
 WEIGHTS = tuple(round(10**6 / rank) for rank in range(1, SIZE + 1))
 PRIOR = np.array(WEIGHTS) / sum(WEIGHTS)
-LIP = crowd.campaign(crowd.values(SIZE), Information(NAT, WEIGHTS), "lip")
+
+
+@cache
+def lip():
+    """A campaign of LIP whose prior is P(x) ~ 1 / rank."""
+    return crowd.campaign(crowd.values(SIZE), Information(NAT, WEIGHTS), "lip")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +35,7 @@ def wrong():
     generator = np.random.default_rng(1)
     away = generator.permutation(PRIOR) - PRIOR
     truth = PRIOR + away * 0.175 / (np.abs(away).sum() / 2)
-    return truth, [crowd.tally(LIP.channel, generator.multinomial(REPORTS, truth), generator) for _ in range(20)]
+    return truth, [crowd.tally(lip().channel, generator.multinomial(REPORTS, truth), generator) for _ in range(20)]
 
 
 def test_a_wrong_prior_is_noticed_and_a_right_one_hardly_ever_called_wrong(wrong):
@@ -37,7 +43,7 @@ def test_a_wrong_prior_is_noticed_and_a_right_one_hardly_ever_called_wrong(wrong
     at most 12 do: alpha is .001, so 12 or more have probability 10^-6 if the test is what it says; rare cells let it be
     twice that, where they have .01."""
     _, crowds = wrong
-    decoder = decoder_of(LIP.channel)
+    decoder = decoder_of(lip().channel)
     assert all(prior_test(decoder, PRIOR, counted.counts, REPORTS).rejected for counted in crowds)
     law = decoder.forward(PRIOR)
     right = np.random.default_rng(2).multinomial(REPORTS, law / law.sum(), size=2000)
@@ -64,7 +70,7 @@ def test_the_default_recovers_from_a_wrong_prior(wrong):
     far = {None: [], "mmse": []}
     for counted in crowds[:5]:
         for method, found in far.items():
-            made = estimate(LIP, counted, method=method)
+            made = estimate(lip(), counted, method=method)
             assert made.method == (method or "map")
             assert "the prior looks wrong" in made.warnings[0]
             found.append(total_variation(made.share, truth))
@@ -76,7 +82,7 @@ def test_no_share_lies_outside_its_own_interval(wrong):
     """Whatever the method, and however wrong the prior, low <= share <= high, for one value and for all together."""
     _, crowds = wrong
     for method in set(METHODS) - {"smooth"}:  # which is of ordered numbers sent by a wave
-        found = estimate(LIP, crowds[0], method=method)
+        found = estimate(lip(), crowds[0], method=method)
         assert (found.low <= found.share).all()
         assert (found.share <= found.high).all()
         assert (found.all_low <= found.share).all()
@@ -86,16 +92,16 @@ def test_no_share_lies_outside_its_own_interval(wrong):
 def test_what_the_reports_added_is_said(wrong):
     """Prior, test and distance stand in JSON, CSV and the table's words; a right prior fits; without one nothing is."""
     _, crowds = wrong
-    document = json.loads(json.dumps(estimate(LIP, crowds[0]).as_json(), allow_nan=False))
+    document = json.loads(json.dumps(estimate(lip(), crowds[0]).as_json(), allow_nan=False))
     assert [row["prior"] for row in document["values"]] == pytest.approx(PRIOR.tolist())
     shares = np.array([row["estimate"] for row in document["values"]])
     assert document["added_to_prior"] == pytest.approx(total_variation(shares, PRIOR))
     assert document["prior_test"]["rejected"]
-    found = estimate(LIP, crowds[0])
+    found = estimate(lip(), crowds[0])
     assert estimate_csv(found).splitlines()[0].endswith(",prior")
     assert "is contradicted" in what_was_added(found)
-    right = crowd.tally(LIP.channel, np.rint(REPORTS * PRIOR).astype(int), np.random.default_rng(4))
-    assert "fits the reports" in what_was_added(estimate(LIP, right))
+    right = crowd.tally(lip().channel, np.rint(REPORTS * PRIOR).astype(int), np.random.default_rng(4))
+    assert "fits the reports" in what_was_added(estimate(lip(), right))
     assert (
         what_was_added(estimate(crowd.campaign(crowd.values(3), Ldp(NAT), "auto"), Tally.of(np.array([50, 60, 70]))))
         == ""
