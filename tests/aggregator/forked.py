@@ -16,8 +16,8 @@ from typing import Any
 PROCESSES = get_context("forkserver")
 PROCESSES.set_forkserver_preload([
     "aggregator.cli.desk", "aggregator.cli.estimate", "aggregator.engines.cluster", "aggregator.estimate.result",
-    "aggregator.intake.compact", "aggregator.intake.ingest", "aggregator.present.page", "aggregator.receive.inbox",
-    "hypothesis", "pytest", "tests.aggregator.crowd",
+    "aggregator.intake.compact", "aggregator.intake.ingest", "aggregator.present.page", "aggregator.present.plot",
+    "aggregator.receive.inbox", "hypothesis", "pytest", "tests.aggregator.crowd",
 ])  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from aggregator.cli.shell import halftruth
 from aggregator.estimate.result import estimate
 from aggregator.intake.compact import compact
 from aggregator.intake.framing import frames
-from aggregator.intake.ingest import ingest
+from aggregator.intake.ingest import CHUNK_REPORTS, PIECE_BYTES, ingest
 from aggregator.receive import inbox
 from aggregator.storage import tables
 from aggregator.study import Study, StudyError
@@ -38,7 +38,7 @@ from tests.aggregator.forked import begun, heard
 
 OPEN = campaign(enrolment="open", answers=3, title="Killed")
 OTHER = campaign(title="Another")
-PEOPLE = 40
+PEOPLE = 24
 
 AT_CALL, BEFORE, HALF, UNCOMMITTED, AFTER = "at a call", "before a write", "half a file", "no commit", "after a write"
 
@@ -66,11 +66,11 @@ def held(furnished):
 # ---- the work that is disturbed; each in a process of its own
 
 
-def take(path: Path) -> None:
+def take(path: Path, piece_bytes: int = 2_000, chunk_reports: int = 20) -> None:
     """Ingest what waits in the inbox, a few reports a commit, and put it away."""
     study = Study.open(path)
     files = inbox.waiting(path)
-    result = ingest(study, files, now=NOW, threads=1, piece_bytes=2_000, chunk_reports=20)
+    result = ingest(study, files, now=NOW, threads=1, piece_bytes=piece_bytes, chunk_reports=chunk_reports)
     inbox.put_away(path, files, result.warnings)
 
 
@@ -180,7 +180,7 @@ def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> Non
             half = rows(copy, name)
             assert set(half) <= set(expected[name])
             assert len(set(half)) == len(half)
-        take(copy)
+        take(copy, PIECE_BYTES, CHUNK_REPORTS)
         again = holds(copy)
         assert again == expected | {"waiting": []}, (how, step)
         shutil.rmtree(copy)
