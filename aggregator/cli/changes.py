@@ -11,11 +11,14 @@ import click
 
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
+from aggregator.cli.ranges import Ranges, compare_ranges, print_course
 from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.cli.spans import ends_of, spans_of
 from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import within
-from aggregator.estimate.minimum import NotEnough
+from aggregator.estimate.ordered import has_mean, has_summary
+from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Trend, trend
@@ -23,9 +26,6 @@ from aggregator.families.decoder import Floats
 from aggregator.present.trends import change_csv, change_table, spans_table, steps_table, trend_csv, value_table
 from aggregator.study import Study
 from protocol.campaign import Campaign, SignedCampaign
-
-MOST_SPANS = 200
-"""More periods than this are taken together, with --periods."""
 
 
 @dataclass(frozen=True)
@@ -107,38 +107,6 @@ def show_trend(
     return found
 
 
-def spans_of(study: Study, signed: SignedCampaign, asked: list[Span] | None) -> list[Span]:
-    """The spans that --periods names; every period that has reports if it names none."""
-    spans = _periods_of(study, signed) if asked is None else asked
-    for span in spans:
-        options.require_period(signed.terms, span.last)
-    return spans
-
-
-def ends_of(asked: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span] | None:
-    """The spans that --between names."""
-    if asked is None:
-        return None
-    names = ", ".join(span.name for span in spans[:20])
-    if len(asked) != 2 or asked[0] == asked[1] or any(span not in spans for span in asked):
-        raise click.UsageError(f"--between names two of the spans, as 0,3; they are: {names}")
-    return asked[0], asked[1]
-
-
-def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
-    """Every period that has reports."""
-    counted = study.periods(signed)
-    if not counted:
-        raise NotEnough(f"{signed.terms.title!r} has no reports yet: ingest some")
-    if len(counted) > MOST_SPANS:
-        last = max(counted)
-        raise click.UsageError(
-            f"{len(counted):,} periods have reports: take some together, for example "
-            f"--periods 0-{last // 2},{last // 2 + 1}-{last}"
-        )
-    return [Span(period, period) for period in sorted(counted)]
-
-
 def _warn(found: Trend) -> None:
     few = [point for point in found.points if point.estimate is None]
     if few:
@@ -156,7 +124,11 @@ def _warn(found: Trend) -> None:
 @click.option("--classes", help="Two classes of campaign A, as x,y.", metavar="X,Y")
 @options.form
 @options.as_json
-@options.plot("Draw both sides and their differences")
+@options.plot("Draw both sides and their differences; of numbers their distribution functions")
+@click.option("--quantiles", metavar="P,...", help="Of ordered values: the difference of these quantiles, as .1,.5,.9.")
+@click.option("--cdf", is_flag=True, help="Of ordered values: the shift of the share of people up to some values.")
+@click.option("--bins", metavar="V,...", help="Of ordered values: the difference of the shares between these.")
+@click.option("--mean", is_flag=True, help="The difference of the means, of numbers.")
 @options.method
 @options.confidence
 @options.engine
@@ -168,15 +140,21 @@ def compare(
     form: str,
     as_json: bool,
     plot: Path | None,
+    quantiles: str | None,
+    cdf: bool,
+    bins: str | None,
+    mean: bool,
     method: str | None,
     confidence: float,
     engine_name: str,
-) -> Difference:
+) -> Difference | OrderedCourse:
     """What differs between the shares of campaigns A and B, or between two classes of people of campaign A.
 
     Both have the same values. Every difference (the second less the first) comes with an interval of its own and one
-    that holds for all values together. Nobody can tell whether one person answered both campaigns, since keys are made
-    for each anew; so the two are taken to be independent.
+    that holds for all values together. Of waves, and with --quantiles, --cdf, --bins or --mean of numbers, dates and
+    ordered values, quantiles, means and shares of ranges are compared, each with an interval of its own. Nobody can
+    tell whether one person answered both campaigns, since keys are made for each anew; so the two are taken to be
+    independent.
     """
     study = Study.open(shell.study_folder(ctx))
     form = "json" if as_json else form
@@ -195,6 +173,14 @@ def compare(
         if named is None
         else [_side_of(asked[0], tallies[0], one) for one in named]
     )
+    ranges = Ranges(quantiles, cdf, bins)
+    if ranges.named or mean or has_summary(asked[0].terms):
+        if not ranges.named and not mean:
+            ranges, mean = Ranges.usual(asked[0].terms), has_mean(asked[0].terms)
+        ranges = replace(ranges, cdf=cdf or plot is not None)  # which is what is drawn
+        course = compare_ranges(ranges, sides, mean, method, confidence)
+        print_course(course, form, plot)
+        return course
     found = difference(sides[0], sides[1], level=confidence, method=method)
     if form == "json":
         shell.print_json(found.as_json() | {"sides": [side.as_json() for side in (found.before, found.after)]})

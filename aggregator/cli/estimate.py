@@ -167,13 +167,11 @@ def estimate(
     over_periods = by == "period"
     ranges = Ranges(quantiles, cdf, bins, above, None if over_periods else between)
     spans = options.SpanList().convert(between, None, ctx) if over_periods and between is not None else None
-    if by == "class":
-        _require_ranges_by_class(ranges, where)
+    if by == "class" and where is not None:
+        raise click.UsageError("--by class is of all classes, --where of one: leave out one of them")
     if ranges.named:
-        others = [("value", value), ("steps", steps), ("sum", total), ("weights", weights), ("truth", truth_files)]
+        others = [("value", value), ("sum", total), ("weights", weights), ("truth", truth_files)]
         _require_alone(ranges.named[0], [*others, ("report", report), ("forged", forged), ("pool", pool != POOLS[0])])
-        if by is not None and plot is not None:
-            raise click.UsageError("--plot draws ranges of one estimate: leave out --by, or name a --period or --where")
         if form in FILES:
             raise click.UsageError(f"--format {form} is of one whole distribution: leave out --{ranges.named[0]}")
     if form in FILES and (by is not None or mean or total or weights is not None or value is not None):
@@ -184,7 +182,7 @@ def estimate(
     if pool != POOLS[0] and (by is not None or where is not None or mean or total or weights or value is not None):
         raise click.UsageError(f"--pool {pool} is of one whole distribution of everybody")
     numbers = (("value", value is not None), ("mean", mean), ("sum", total), ("weights", weights is not None))
-    queries = [word for word, asked in numbers if asked and not ranges.named]
+    queries = [word for word, asked in numbers if asked and not (ranges.named or (word == "mean" and by is not None))]
     of_all = [("plot", plot), ("truth", truth_files or None)] if by is None else []
     _require_one_number(queries, [*of_all, ("report", report), ("forged", forged)])
     if population is not None and queries not in (["value"], ["sum"], ["weights"]):
@@ -199,6 +197,7 @@ def estimate(
 
     from aggregator.cli.changes import ChangeOutput, Course, show_trend
     from aggregator.estimate.classes import within
+    from aggregator.estimate.ordered import has_mean, has_summary
     from aggregator.estimate.result import estimate as estimate_shares
     from aggregator.population import read_population
     from aggregator.study import Study
@@ -209,13 +208,26 @@ def estimate(
     if period is not None:
         options.require_period(signed.terms, period)
     course: Trend | None = None
+    sides: OrderedCourse | None = None
+    in_order = bool(ranges.named) or mean
+    if by is not None and not in_order and value is None and has_summary(signed.terms):
+        if truth_files:
+            raise click.UsageError("--truth is set beside one estimate of a number: leave out --by, or name a --period")
+        ranges, mean, in_order = Ranges.usual(signed.terms), has_mean(signed.terms), True
+    if by == "class" and not in_order:
+        raise click.UsageError(
+            "--by class goes with --quantiles, --cdf, --bins, --above, --between or --mean; shares of one class are "
+            "those of --where class=NAME, and `compare` has the differences of two"
+        )
     with engine_of(engine_name) as engine:
-        if by is not None and ranges.named:
-            over = Over(by, period, periods, spans)
+        if by is not None and in_order:
+            over = Over(by, period, periods, spans, steps)
+            ranges = replace(ranges, cdf=cdf or plot is not None)  # which is what is drawn
             sides = estimate_course(ranges, study, engine, signed, over, mean, method, confidence, name)
-            print_course(sides, form)
-            return sides
-        if by is not None:
+            print_course(sides, form, plot)
+            if report is None:
+                return sides
+        elif by is not None:
             truths = [_true_shares(file, signed.terms.domain, signed.terms.classes, name) for file in truth_files]
             one = None if value is None else _one_value(signed.terms.domain, value)
             asked = Course(periods, spans, steps, one, truths)
@@ -231,7 +243,7 @@ def estimate(
         cut, tally = within(signed.terms, tally, name)
         signed = replace(signed, terms=cut)
     terms = signed.terms
-    if ranges.named:
+    if by is None and ranges.named:
         ranges = replace(ranges, cdf=cdf or plot is not None)  # which is what is drawn
         read = estimate_ranges(ranges, signed, tally, mean, method, confidence, name)
         print_ranges(read, form, plot)
@@ -246,11 +258,11 @@ def estimate(
         signed, tally, method=method, level=confidence, forged=forged, where=name, pool=pool, margins=margins
     )
     truth = _true_shares(truth_files[-1], terms.domain, classes, name) if truth_files else None
-    if course is None:
+    if by is None:
         _print_shares(found, tally, period, form, plot, truth)
     if report:
         _write_page(report, found, tally, period, truth, course)
-    return course or found
+    return sides or course or found
 
 
 def _asked(
@@ -356,16 +368,6 @@ def _require_alone(range_: str, others: list[tuple[str, object]]) -> None:
     given = [name for name, value in others if value]
     if given:
         raise click.UsageError(f"--{range_} gives ranges of the distribution, and takes no --{given[0]}: ask twice")
-
-
-def _require_ranges_by_class(ranges: Ranges, where: str | None) -> None:
-    if not ranges.named:
-        raise click.UsageError(
-            "--by class goes with --quantiles, --cdf, --bins, --above or --between; shares of one class are those of "
-            "--where class=NAME, and `compare` has the differences of two"
-        )
-    if where is not None:
-        raise click.UsageError("--by class is of all classes, --where of one: leave out one of them")
 
 
 def _require_one_number(queries: list[str], of_all: list[tuple[str, object]]) -> None:

@@ -5,6 +5,7 @@ How they are estimated: estimate.ordered. How they are shown: present.ordered.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +14,13 @@ import click
 
 from aggregator.cli import shell
 from aggregator.cli.shell import BAD_DATA, Failure
-from protocol.campaign import SignedCampaign
+from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Answer, Domain
 from protocol.errors import NotInDomain
 
 if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.engines import Engine
+    from aggregator.estimate.change import Side
     from aggregator.estimate.ordered import Ordered
     from aggregator.estimate.ordered_course import OrderedCourse
     from aggregator.estimate.span import Span
@@ -28,18 +30,35 @@ if TYPE_CHECKING:  # loaded when an estimate is made
 
 @dataclass(frozen=True)
 class Ranges:
-    """The options as they were typed; None, or False, where one was not given."""
+    """The options as they were typed; None, or False, where one was not given.
 
-    quantiles: str | None
-    cdf: bool
-    bins: str | None
-    above: str | None
-    between: str | None
+    Attributes:
+        starts: in place of --bins, where a bin but the first begins.
+    """
+
+    quantiles: str | None = None
+    cdf: bool = False
+    bins: str | None = None
+    above: str | None = None
+    between: str | None = None
+    starts: tuple[Answer, ...] = ()
+
+    @classmethod
+    def usual(cls, terms: Campaign) -> Ranges:
+        """What is compared of several estimates where nobody asks: of a wave five quantiles and a few bins."""
+        from aggregator.estimate.bins import FEW, bin_starts
+        from aggregator.estimate.ordered import is_wave
+
+        if not is_wave(terms):
+            return cls()
+        domain = terms.domain
+        starts = tuple(domain.parse(domain.label(start)) for start in bin_starts(domain, FEW))
+        return cls(".1,.25,.5,.75,.9", starts=starts)
 
     @property
     def named(self) -> list[str]:
         """The options that were given."""
-        return [name for name, given in vars(self).items() if given]
+        return [name for name in ("quantiles", "cdf", "bins", "above", "between") if getattr(self, name)]
 
     def require_parts(self) -> tuple[float, ...]:
         """The parts of --quantiles, as typed in 0.1,0.5."""
@@ -61,12 +80,14 @@ class Over:
         period: of classes, the only period; everybody's latest answer if None.
         spans: of periods; every period that has reports if None.
         ends: two of them, that the difference is between; the first and the last if None.
+        steps: whether the difference from each period to the next is wanted, too.
     """
 
     by: str
     period: int | None
     spans: list[Span] | None
     ends: list[Span] | None
+    steps: bool = False
 
 
 def estimate_ranges(
@@ -85,7 +106,7 @@ def estimate_ranges(
             tally,
             quantiles=parts,
             cdf=asked.cdf,
-            bins=[] if asked.bins is None else _answers(domain, asked.bins, "bins"),
+            bins=asked.starts if asked.bins is None else _answers(domain, asked.bins, "bins"),
             above=None if asked.above is None else _answers(domain, asked.above, "above")[0],
             between=(between[0], between[1]) if between else None,
             mean=mean,
@@ -109,7 +130,7 @@ def estimate_course(
     where: str | None,
 ) -> OrderedCourse:
     """Return what was asked, of each period or of each class."""
-    from aggregator.cli.changes import ends_of, spans_of
+    from aggregator.cli.spans import ends_of, spans_of
     from aggregator.estimate.ordered import NotOrdered
     from aggregator.estimate.ordered_course import by_class, by_period
 
@@ -120,14 +141,35 @@ def estimate_course(
         if over.by == "class":
             return by_class(signed, engine.tally(study, signed, over.period), ask)
         spans = spans_of(study, signed, over.spans)
-        tallies = engine.spans(study, signed, [(span.first, span.last) for span in spans])
-        return by_period(signed, spans, tallies, ask, where=where, ends=ends_of(over.ends, spans))
+        with shell.progress("periods", len(spans)) as advance:
+
+            def counted() -> Iterator[Tally]:
+                for tally in engine.spans(study, signed, [(span.first, span.last) for span in spans]):
+                    yield tally
+                    advance(1)
+
+            tallies = counted()
+            return by_period(signed, spans, tallies, ask, where=where, ends=ends_of(over.ends, spans), steps=over.steps)
     except NotOrdered as error:
         raise Failure(str(error), BAD_DATA) from None
 
 
-def print_course(course: OrderedCourse, form: str) -> None:
-    """Print what was found of each period or class, and the differences."""
+def compare_ranges(asked: Ranges, sides: Sequence[Side], mean: bool, method: str | None, level: float) -> OrderedCourse:
+    """Return what was asked of two campaigns or classes, and the differences."""
+    from aggregator.estimate.ordered import NotOrdered
+    from aggregator.estimate.ordered_course import of_sides
+
+    def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
+        return estimate_ranges(asked, side, tally, mean, method, level, name)
+
+    try:
+        return of_sides(sides, ask)
+    except NotOrdered as error:
+        raise Failure(str(error), BAD_DATA) from None
+
+
+def print_course(course: OrderedCourse, form: str, plot: Path | None = None) -> None:
+    """Print what was found of each period or class and the differences, and draw it."""
     from aggregator.present.ordered_course import course_csv, course_tables
 
     if form == "json":
@@ -146,6 +188,11 @@ def print_course(course: OrderedCourse, form: str) -> None:
     for side, found in course.known:
         for warning in found.warnings:
             shell.warn(f"Warning: {side.words}: {warning}")
+    if plot:
+        from aggregator.present.ordered_course_plot import draw_course  # matplotlib takes a second to load
+
+        draw_course(course, plot)
+        shell.warn(f"{plot}  drawn")
 
 
 def print_ranges(found: Ordered, form: str, plot: Path | None) -> None:

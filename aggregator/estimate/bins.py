@@ -16,6 +16,9 @@ from protocol.domain import Dates, Domain, Line
 BINS = 12
 """At most."""
 
+FEW = 6
+"""Where several estimates are compared, at most."""
+
 _EPOCH = datetime.date(1970, 1, 1)
 
 _MONTHS = (1, 3, 6)

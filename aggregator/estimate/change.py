@@ -59,6 +59,17 @@ class Side:
         """What people were asked."""
         return self.campaign.terms if isinstance(self.campaign, SignedCampaign) else self.campaign
 
+    @property
+    def signed(self) -> SignedCampaign:
+        """The signed campaign.
+
+        Raises:
+            TypeError: the side is of a campaign that nobody signed.
+        """
+        if not isinstance(self.campaign, SignedCampaign):
+            raise TypeError("a side of a study is of a signed campaign")
+        return self.campaign
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -152,10 +163,7 @@ def difference(
         NotEnough: fewer devices on a side than its campaign waits for.
         NotInvertible: no unbiased estimate exists, so no difference does.
     """
-    if before.terms.domain != after.terms.domain:
-        raise NotComparable(
-            f"{before.name} and {after.name} do not have the same values, so their shares cannot be compared"
-        )
+    require_same_values(before, after)
     found = [
         side.estimate or estimate(side.campaign, side.tally, level=level, method=method, where=side.where)
         for side in (before, after)
@@ -168,6 +176,18 @@ def difference(
     low, high, all_low, all_high = (np.clip(end, -1, 1) for end in ends)
     names = (before.name, after.name)
     return Difference(names, found[0], found[1], level, paired, raw, se, low, high, all_low, all_high)
+
+
+def require_same_values(before: Side, after: Side) -> None:
+    """Refuse two sides that do not have the same values.
+
+    Raises:
+        NotComparable
+    """
+    if before.terms.domain != after.terms.domain:
+        raise NotComparable(
+            f"{before.name} and {after.name} do not have the same values, so their shares cannot be compared"
+        )
 
 
 def _unbiased(side: Side) -> Linear | Finest:

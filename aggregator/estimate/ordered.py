@@ -225,10 +225,16 @@ def ordered(
 
 def has_summary(terms: Campaign) -> bool:
     """Whether ``summary`` says more than the shares of single values: of waves, and where a mean is wanted."""
-    return terms.goal == "mean" or _is_wave(terms)
+    return terms.goal == "mean" or is_wave(terms)
 
 
-def _is_wave(terms: Campaign) -> bool:
+def has_mean(terms: Campaign) -> bool:
+    """Whether the mean has an unbiased estimate; of a wave, where numbers are evenly spaced."""
+    return isinstance(terms.domain, Line) and (terms.domain.evenly_spaced or not is_wave(terms))
+
+
+def is_wave(terms: Campaign) -> bool:
+    """Whether everybody answers by a wave, which says little of single values."""
     return len(terms.views) == 1 and isinstance(terms.views[0].channel, Wave)
 
 
@@ -241,10 +247,8 @@ def summary(tally: Tally, found: Estimate) -> Ordered:
         NotOrdered, NotEnough
     """
     terms, level = found.terms, found.level
-    wave = _is_wave(terms)
-    has_mean = isinstance(terms.domain, Line) and (terms.domain.evenly_spaced or not wave)
-    mean = query.mean(terms, tally, level=level) if has_mean else None
-    if not wave:
+    mean = query.mean(terms, tally, level=level) if has_mean(terms) else None
+    if not is_wave(terms):
         return Ordered(found, (), (), (), None, None, mean)
     reading, z = _Reading.of(tally, found), interval.quantile(1 - level)
     deciles = tuple(reading.quantile(p, z) for p in DECILES)

@@ -14,8 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
+from aggregator.estimate.change import Side, require_same_values
 from aggregator.estimate.classes import within
 from aggregator.estimate.minimum import NotEnough, is_enough
 from aggregator.estimate.ordered import NotOrdered, Ordered, RangeShare, Value
@@ -86,10 +88,11 @@ class OrderedCourse:
     """Quantiles and ranges of several periods or classes.
 
     Attributes:
-        by: ``period`` or ``class``.
+        by: ``period``, ``class`` or ``campaign``.
         sides: in the order in which they were asked for; one at least has numbers.
         differences: of periods that between two of them, the first and the last that have numbers if no others were
-            named; of classes that of each from the first. Empty where only one side has numbers.
+            named, and that from each to the next where asked for; of classes and campaigns that of each from the first.
+            Empty where only one side has numbers.
     """
 
     by: str
@@ -109,7 +112,7 @@ class OrderedCourse:
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form: of each side what ``Ordered.as_json`` gives, or its reports alone."""
         whole = self.known[0][1].found
-        name = "periods" if self.by == "period" else "class"
+        name = "periods" if self.by == "period" else self.by
         return {
             "campaign": whole.terms.title,
             "campaign_id": whole.campaign_id.hex(),
@@ -147,6 +150,7 @@ def by_period(
     *,
     where: str | None = None,
     ends: tuple[Span, Span] | None = None,
+    steps: bool = False,
 ) -> OrderedCourse:
     """Return quantiles and ranges of some spans of periods, and the difference between two of them.
 
@@ -154,6 +158,7 @@ def by_period(
         tallies: of each span.
         where: a class of people, or None for everybody.
         ends: the two spans that the difference is between; the first and the last with numbers if not given.
+        steps: whether to return the difference from each span with numbers to the next, too.
     Raises:
         NotEnough: no span has as many devices as the campaign waits for, or one of ``ends`` has not.
         NoSuchClass, NotOrdered, NotInDomain, MethodRefused
@@ -182,8 +187,9 @@ def by_period(
             )
     else:
         pair = [known[0], known[-1]]
-    differences = (_difference(found, pair[0], pair[1], paired=True),) if pair[0] != pair[1] else ()
-    return OrderedCourse("period", found, differences)
+    pairs = [(pair[0], pair[1])] if pair[0] != pair[1] else []
+    pairs += [one for one in pairwise(known) if steps and one not in pairs]
+    return OrderedCourse("period", found, tuple(_difference(found, *one, paired=True) for one in pairs))
 
 
 def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
@@ -204,6 +210,26 @@ def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
     sides = tuple(found)
     first, *others = _known(campaign, sides)
     return OrderedCourse("class", sides, tuple(_difference(sides, first, one, paired=False) for one in others))
+
+
+def of_sides(asked: Sequence[Side], ask: Ask) -> OrderedCourse:
+    """Return quantiles and ranges of campaigns or classes that share no device, and how each differs from the first.
+
+    Args:
+        asked: two or more, of signed campaigns.
+    Raises:
+        NotComparable: they have other values.
+        NotEnough: one has fewer devices than its campaign waits for.
+        NotOrdered, NotInDomain, MethodRefused
+    """
+    for side in asked[1:]:
+        require_same_values(asked[0], side)
+    sides = tuple(
+        OrderedSide(side.name, side.name, side.tally.reports, ask(side.signed, side.tally, side.where))
+        for side in asked
+    )
+    by = "campaign" if all(side.where is None for side in asked) else "class"
+    return OrderedCourse(by, sides, tuple(_difference(sides, 0, one, paired=False) for one in range(1, len(sides))))
 
 
 def _side(name: str, words: str, signed: SignedCampaign, tally: Tally, ask: Ask, where: str | None) -> OrderedSide:

@@ -16,7 +16,7 @@ from aggregator.estimate.ordered import Ordered
 from aggregator.estimate.ordered_course import OrderedCourse, Shift
 from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
-from aggregator.present.ordered import COLUMNS, heading, rows_of, value_text
+from aggregator.present.ordered import COLUMNS, rows_of, value_text
 from aggregator.present.table import answer_texts, percent, significant
 from aggregator.present.trends import MINUS, between, points
 
@@ -33,7 +33,9 @@ def course_tables(course: OrderedCourse) -> list[Table]:
 
 def _sides(course: OrderedCourse) -> Table:
     whole = course.known[0][1].found
-    table = Table(title=Text(heading(whole.terms)), box=box.SIMPLE_HEAD)
+    unit = unit_of(course.domain)
+    titles = [f"{found.found.terms.title}" for _, found in course.known[: 2 if course.by == "campaign" else 1]]
+    table = Table(title=Text(" and ".join(titles) + (f", {unit}" if unit else "")), box=box.SIMPLE_HEAD)
     table.caption = f"in brackets {100 * whole.level:.4g}% intervals, each for itself"
     table.title_justify = table.caption_justify = "left"
     table.add_column("")
@@ -76,16 +78,20 @@ def _name(what: str, about: Any) -> str:
     return what if what == "mean" else f"{value_text(about['from'])} to {value_text(about['to'])}"
 
 
+_SHARED = {
+    "period": "the intervals hold however many devices are on both sides",
+    "class": "classes share no device",
+    "campaign": "the campaigns are taken to share no device",
+}
+"""What is known of devices that are on both sides."""
+
+
 def _differences(course: OrderedCourse) -> Table:
     whole = course.known[0][1].found
     table = Table(title="Differences", box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     level = f"{100 * whole.level:.4g}%"
-    table.caption = (
-        "of shares in percentage points; the intervals hold however many devices are on both sides"
-        if course.by == "period"
-        else "of shares in percentage points; classes share no device"
-    )
+    table.caption = f"of shares in percentage points; {_SHARED[course.by]}"
     for name in ("", "from", "to", "difference", f"{level} interval"):
         table.add_column(name, justify="right" if name == "difference" else "left")
     for one in course.differences:
@@ -100,10 +106,12 @@ def _shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
     if shift.what not in ("quantile", "mean"):
         return points(shift.difference, 1), between(shift.low, shift.high, 1)
     unit = unit_of(course.domain)
-    if shift.what == "mean":
-        estimate, low, high = significant([shift.difference, shift.low, shift.high], (shift.high - shift.low) / 4)
+    numbers = [shift.difference, shift.low, shift.high]
+    if shift.what == "quantile" and all(float(number).is_integer() for number in numbers):
+        estimate, low, high = (f"{number:+,.10g}" for number in numbers)
     else:
-        estimate, low, high = (f"{number:+,.10g}" for number in (shift.difference, shift.low, shift.high))
+        texts = significant(numbers, (shift.high - shift.low) / 4)
+        estimate, low, high = (text if text.startswith("-") else f"+{text}" for text in texts)
     estimate, low, high = (text.replace("-", MINUS) for text in (estimate, low, high))
     return f"{estimate} {unit}".strip(), f"{low} to {high}"
 

@@ -21,6 +21,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.wave.recipe import wave
+from aggregator.present.ordered_course_plot import MOST, TooManySides, course_figure
 from protocol import SigningKey, open_campaign, seal_campaign
 from protocol.campaign import Campaign
 from protocol.channels.blocks.channel import Blocks
@@ -156,12 +157,12 @@ def test_numbers_of_sides_are_those_of_each_alone(lib):
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (("--by", "class"), 2, "--quantiles"),
+        (("--by", "class"), 65, "no classes"),
+        (("--by", "period", "--truth", __file__), 2, "beside one estimate"),
         (("--by", "class", "--cdf"), 65, "no classes"),
         (("--by", "class", "--cdf", "--where", "class=a"), 2, "leave out one"),
         (("--by", "class", "--cdf", "--periods", "0"), 2, "--by period"),
-        (("--by", "period", "--cdf", "--plot", "a.png"), 2, "one estimate"),
-        (("--by", "period", "--cdf", "--steps"), 2, "--steps"),
+        (("--by", "class", "--cdf", "--steps"), 2, "--by period"),
         (("--by", "period", "--cdf", "--value", "2026-01-03"), 2, "--value"),
         (("--by", "period", "--cdf", "--period", "1"), 2, "--period"),
         (("--by", "period", "--cdf", "--between", "0,5"), 2, "two of the spans"),
@@ -172,6 +173,57 @@ def test_numbers_of_sides_are_those_of_each_alone(lib):
 def test_what_does_not_go_together_is_refused(lib, words, code, says):
     """One sentence, before anything is counted or drawn."""
     assert says in " ".join(run(lib, *words, code=code).stderr.split())
+
+
+def test_steps_are_the_changes_from_each_to_the_next():
+    """Beside the change from the first to the last; a span with too few devices is skipped."""
+    signed = asked()
+    decoder, generator = decoder_of(signed.terms.channel), np.random.default_rng(8)
+    spans = [Span(period, period) for period in range(4)]
+    told = [Tally.of(generator.multinomial(n, decoder.forward(law(5)))) for n in (200, 200, 5, 200)]
+
+    def median(side, tally, where):
+        return ordered(side, tally, quantiles=(0.5,), where=where)
+
+    found = by_period(signed, spans, told, median, steps=True)
+    assert [(one.before, one.after) for one in found.differences] == [(0, 3), (0, 1), (1, 3)]
+    pair = by_period(signed, spans[:2], told[:2], median, steps=True)
+    assert [(one.before, one.after) for one in pair.differences] == [(0, 1)]
+    panels = course_figure(found).axes
+    assert [axes.get_title(loc="left").split(":")[0] for axes in panels if axes.get_visible()] == [
+        "period 0", "period 1", "period 3",
+    ]  # fmt: skip
+    with pytest.raises(TooManySides, match="at most"):
+        course_figure(by_period(signed, [Span(n, n) for n in range(MOST + 1)], told[:1] * (MOST + 1), median))
+
+
+def test_a_wave_is_compared_without_being_asked_how(lib, tmp_path):
+    """By period and between two campaigns: quantiles, bins and mean, as JSON, table and picture; campaigns are taken to
+    share no device, so the interval of their difference is shorter than that of periods."""
+    periods = json.loads(run(lib, "--by", "period", "--json").stdout)
+    wanted = ["quantile"] * 5 + ["bin"] * len(periods["sides"][0]["bins"]) + ["mean"]
+    assert [one["what"] for one in periods["differences"][0]["values"]] == wanted
+    means = json.loads(run(lib, "--by", "period", "--mean", "--steps", "--json").stdout)
+    assert [one["values"] for one in means["differences"]] == [periods["differences"][0]["values"][-1:]]
+    run(lib, "--by", "period", "--plot", tmp_path / "periods.png", "--report", tmp_path / "way.html")
+    assert (tmp_path / "periods.png").read_bytes().startswith(b"\x89PNG")
+    assert "Deciles" in (tmp_path / "way.html").read_text(encoding="utf-8")
+    words = ["--study", str(lib), "compare", "way", "again"]
+    both = CliRunner().invoke(halftruth, [*words, "--json"])
+    assert both.exit_code == 0, both.output
+    said = json.loads(both.stdout)
+    assert [side["campaign"] for side in said["sides"]] == ["way", "again"]
+    (found,) = said["differences"]
+    assert [one["what"] for one in found["values"]] == wanted
+    before, after = (side["mean"] for side in said["sides"])
+    shift = found["values"][-1]
+    assert shift["difference"] == pytest.approx(after["estimate"] - before["estimate"])
+    assert after["high"] - before["low"] > shift["high"]
+    shown = CliRunner().invoke(halftruth, [*words, "--quantiles", ".5", "--plot", str(tmp_path / "both.png")])
+    assert shown.exit_code == 0, shown.output
+    text = " ".join(shown.stdout.split())
+    assert all(word in text for word in ("median", "Way and Way", "share no device", "days"))
+    assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
 
 
 def run(lib, *words, code=0):
@@ -191,4 +243,9 @@ def lib(tmp_path_factory):
         (sent,) = simulate(signed.terms, signed.id, Truth(days, (200, 200)), range(period, period + 1), seed=period)
         (folder / f"{period}.htr").write_bytes(sent.reports)
         assert ingest(study, [folder / f"{period}.htr"], now=now).accepted == 400
+    other = asked(domain=Dates.of("2026-01-01", "2026-01-16"))
+    study.import_campaign(other.data, [KEY.public], "again")
+    (sent,) = simulate(other.terms, other.id, Truth(("2026-01-05",), (200,)), range(1), seed=5)
+    (folder / "again.htr").write_bytes(sent.reports)
+    assert ingest(study, [folder / "again.htr"], now=now).accepted == 200
     return folder / "lib"

@@ -1,0 +1,94 @@
+"""Distribution functions of several periods, classes or campaigns side by side, with their quantiles.
+
+What they are and how sure: estimate.ordered_course. As tables: ordered_course.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from aggregator.estimate.ordered import Ordered
+from aggregator.estimate.ordered_course import OrderedCourse
+from aggregator.present.ordered_plot import FAINT, INK, SHARE
+from aggregator.present.picture import DOTS_PER_INCH, plain, save
+from protocol.domain import Dates, Line, NumberRange
+from protocol.errors import HalftruthError
+
+MOST = 12
+"""Sides that are drawn."""
+
+WIDE = 3
+"""In a row, at most."""
+
+
+class TooManySides(HalftruthError, ValueError):
+    """A picture of more sides than anybody can compare was asked for."""
+
+
+def draw_course(course: OrderedCourse, path: Path) -> None:
+    """Draw the sides of a course to a PNG file.
+
+    Raises:
+        TooManySides
+    """
+    save(course_figure(course), path)
+
+
+def course_figure(course: OrderedCourse) -> Figure:
+    """Return a panel for each side, with that of the first one drawn faintly into each of the others, as a figure.
+
+    Raises:
+        TooManySides
+    """
+    known = course.known
+    if len(known) > MOST:
+        raise TooManySides(f"a picture has at most {MOST} distribution functions, not {len(known)}: take some together")
+    columns = min(len(known), WIDE)
+    rows = math.ceil(len(known) / columns)
+    figure = Figure(figsize=(1 + 3.2 * columns, 0.6 + 3 * rows), dpi=DOTS_PER_INCH, layout="constrained")
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+    (first, reference), *_ = known
+    for place, (side, found) in enumerate(known):
+        _draw(panels[place], found, reference if place else None, first.words)
+        panels[place].set_title(f"{plain(side.words, 30)}: {side.reports:,} reports", loc="left", size=10)
+    for axes in panels[len(known) :]:
+        axes.set_visible(False)
+    for axes in panels[len(known) - columns : len(known)]:
+        axes.tick_params(labelbottom=True)
+    titles = [found.found.terms.title for _, found in known[: 2 if course.by == "campaign" else 1]]
+    figure.suptitle(plain(" and ".join(titles), 80), x=0.01, ha="left", size=11)
+    handles, labels = panels[min(1, len(known) - 1)].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
+    return figure
+
+
+def _draw(axes: Axes, found: Ordered, reference: Ordered | None, name: str) -> None:
+    domain, level = found.found.terms.domain, f"{100 * found.found.level:.4g}%"
+    places = [found.place(point.value) for point in found.cdf]
+    band = [point.all_low for point in found.cdf], [point.all_high for point in found.cdf]
+    axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{level} for all points together")
+    alone = [point.low for point in found.cdf], [point.high for point in found.cdf]
+    axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{level} for one point")
+    if reference is not None:
+        before = [reference.place(point.value) for point in reference.cdf]
+        estimates = [point.estimate for point in reference.cdf]
+        axes.plot(before, estimates, color=INK, lw=1, ls="--", label=f"{plain(name, 30)}, for comparison")
+    axes.plot(places, [point.estimate for point in found.cdf], color=INK, lw=1.6, label="people at or below")
+    for quantile in found.quantiles:
+        ends = found.place(quantile.low), found.place(quantile.high)
+        axes.hlines(quantile.p, *ends, color=INK, lw=2)
+        axes.plot(found.place(quantile.value), quantile.p, "o", ms=4.5, mfc="white", mec=INK, mew=1.4)
+    few = range(0, domain.size, max(1, math.ceil(domain.size / 5)))
+    turned = isinstance(domain, Dates) or not isinstance(domain, Line)
+    axes.set_xticks(few, [plain(domain.label(x), 16) for x in few], rotation=30 if turned else 0)
+    if isinstance(domain, NumberRange):
+        axes.set_xlabel(plain(domain.unit, 40))
+    axes.set_ylim(0, 1)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.grid(visible=True, alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
