@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,13 @@ def test_computed_tables_are_current(name: str) -> None:
     assert computed(page, name) == page
 
 
+@cache
+def functions(file: str) -> set[str]:
+    """The functions of a file of tests; one file is named by many rows."""
+    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
 def test_every_row_of_the_papers_names_the_tests_that_prove_it() -> None:
     """The last table has every row, and every test it names is a function of the file it names."""
     found = re.findall(r"^\| ([A-D][0-9]+) \| [^|]+ \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
@@ -36,9 +44,7 @@ def test_every_row_of_the_papers_names_the_tests_that_prove_it() -> None:
         named = re.findall(r"`([a-z_0-9/]+\.py)::(test_\w+)`", cell)
         assert named, row
         for file, name in named:
-            tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
-            functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-            assert name in functions, f"{row}: {file} has no {name}"
+            assert name in functions(file), f"{row}: {file} has no {name}"
 
 
 def test_every_mechanism_is_described() -> None:
