@@ -295,6 +295,6 @@ def test_exposure_on_the_command_line(tmp_path, capsys):
         "campaign": ident, "about": "the value where it is worst", "together": 1.0, "odds": 2.8, "forgotten": 0.0,
         "campaigns": told,
     }  # fmt: skip
-    assert "together: 1 nats\nodds: 2.8\n" in run("exposure", ident, "master").out
+    assert "together: 1 nat\nodds: 2.8\n" in run("exposure", ident, "master").out
     refused = run("exposure", ident, "SECRETVALUE", code=65)
     assert "SECRETVALUE" not in refused.out + refused.err
