@@ -108,16 +108,17 @@ def honest_bits(decoder, p, n, batches, rng):
 @pytest.mark.parametrize("channel", BITS.values(), ids=BITS.keys())
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_honest_bits_pass(channel, n):
-    """Of 5,000 honest batches of bits, uniform, skewed or all of one value, at most 5 raise an alarm.
+    """Of 2,500 honest batches of bits, uniform, skewed or all of one value, at most 3 raise an alarm.
 
-    Two tests of alpha 1e-4 each: 1 alarm is expected at most, more than 5 come with probability 6e-4.
+    Two tests of alpha 1e-4 each: 1/2 an alarm is expected at most, more than 3 come with probability 2e-3. A test that
+    suspects one batch in 300 fails with 96%.
     """
     rng, k, decoder = np.random.default_rng(13), channel.inputs, decoder_of(channel)
     populations = [np.full(k, 1 / k), np.eye(k)[0], np.eye(k)[k - 1], *rng.dirichlet(np.full(k, 0.2), 7)]
     alarms = sum(
-        bool(screen(decoder, counts, n)) for p in populations for counts in honest_bits(decoder, p, n, 500, rng)
+        bool(screen(decoder, counts, n)) for p in populations for counts in honest_bits(decoder, p, n, 250, rng)
     )
-    assert alarms <= 5
+    assert alarms <= 3
 
 
 def test_honest_subsets_pass():
