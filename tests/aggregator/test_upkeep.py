@@ -298,17 +298,28 @@ def many_compactions(study, rounds):
 BUCKETS = campaign(64, title="Buckets")
 
 
-def test_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
-    """A process that ingests 16 reports one by one and 2 that compact 4 times: each report counts once."""
-    study = crowd.study(tmp_path / "study", BUCKETS, range(16))
+def at_once(folder, reports, rounds):
+    """A process that ingests so many reports one by one and 2 that compact so many times: each report counts once."""
+    study = crowd.study(folder / "study", BUCKETS, range(reports))
     with PROCESSES.Pool(3) as pool:
-        work = [pool.apply_async(many_compactions, (study.path, 4)) for _ in range(2)]
-        work.append(pool.apply_async(many_commits, (study.path, 16)))
+        work = [pool.apply_async(many_compactions, (study.path, rounds)) for _ in range(2)]
+        work.append(pool.apply_async(many_commits, (study.path, reports)))
         for one in work:
             one.get(60)
-    assert study.tally(BUCKETS).counts.tolist() == [1] * 16 + [0] * 48
+    assert study.tally(BUCKETS).counts.tolist() == [1] * reports + [0] * (64 - reports)
     compact(study, now=time.time() + 3600, retention=0, alone=True)
-    assert study.tally(BUCKETS).counts.tolist() == [1] * 16 + [0] * 48
+    assert study.tally(BUCKETS).counts.tolist() == [1] * reports + [0] * (64 - reports)
+
+
+def test_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
+    """8 reports one by one, and 2 processes that compact twice."""
+    at_once(tmp_path, 8, 2)
+
+
+@pytest.mark.long
+def test_many_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
+    """64 reports one by one, and 2 processes that compact 16 times."""
+    at_once(tmp_path, 64, 16)
 
 
 def compacted(path, told):
