@@ -43,9 +43,12 @@ export class Circle {
     if (!found) {
       const { rare, arcs } = this;
       const keys = new DataView(shake128(concat("halftruth windows order", bigEndian(order, 4)), 8 * rare.length).slice().buffer);
-      const high = Float64Array.from(rare, (_, i) => keys.getUint32(8 * i));
-      const places = Int32Array.from(rare.keys());
-      places.sort((i, j) => high[i] - high[j] || keys.getUint32(8 * i + 4) - keys.getUint32(8 * j + 4) || i - j);
+      // The upper half of a key and its place sort as one number; neighbours of one upper half are then put right.
+      const places = Float64Array.from(rare, (_, i) => keys.getUint32(8 * i) * 2 ** 20 + i).sort().map((one) => one % 2 ** 20);
+      const key = (/** @type {number} */ i) => keys.getBigUint64(8 * i);
+      for (let at = 1; at < places.length; at++)
+        for (let i = at; i > 0 && key(places[i]) < key(places[i - 1]); i--)
+          [places[i - 1], places[i]] = [places[i], places[i - 1]];
       const sequence = Array.from(places, (i) => rare[i]);
       const starts = new Float64Array(arcs.length);
       let end = 0;
@@ -149,9 +152,9 @@ export class Reach {
     }
   }
 
-  /** For the window from each border the largest part it covers of an arc, over 2^64. @param {number} span @returns {bigint[]} */
-  coverage(span) {
-    return Array.from({ length: this.cells }, (_, j) => (this.needs[j] <= span ? POINTS : this.ofTheCut(j, j + span)));
+  /** The largest part that a window covers of an arc, over 2^64. @param {number} window @param {number} span @returns {bigint} */
+  most(window, span) {
+    return this.needs[window] <= span ? POINTS : this.ofTheCut(window, window + span);
   }
 
   /** The same where no whole arc is covered. @param {number} window @param {number} end */

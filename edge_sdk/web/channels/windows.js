@@ -81,7 +81,7 @@ export class Windows extends Channel {
     if ([...least, ...singles.map(({ own, other }) => this.restOf(LOW) - own + other)].some((rest) => rest < 0n))
       throw new ChannelError("the weights of an input sum to at most 2^64");
     const beside = 2 * k + 8 * singles.length;
-    const wide = length && 2 * Number((BigInt(most(arcs)) * BigInt(cells) + BigInt(length) - 1n) / BigInt(length)) + 1;
+    const wide = length && 2 * Number((BigInt(largest(arcs)) * BigInt(cells) + BigInt(length) - 1n) / BigInt(length)) + 1;
     const halves = sum(types.map(({ span }) => (wide <= span && span <= cells - wide ? 1 : 4)));
     const kinds = (heavies.length + singles.length + 8) * types.length;
     const rare = this.circle.rare.length;
@@ -185,20 +185,19 @@ export class Windows extends Channel {
     const worst = new Worst();
     const [some, others] = [this.kinds(first), this.kinds(second)];
     for (const { x, own, other } of this.singles) worst.look(some.named.has(x) ? own : other, others.only === x ? own : other);
-    worst.look(most(some.rests), least(others.rests));
+    worst.look(largest(some.rests), smallest(others.rests));
     for (let order = 0; this.types.length && order < this.orders; order++) {
       const covers = new Reach(this.circle, order, some.rare);
       const misses = some.rare === others.rare ? covers : new Reach(this.circle, order, others.rare);
       for (const type of this.types) {
         const { span, inside, outside } = type;
         const [slope, beside] = [inside - outside, this.cells - span];
-        const [full, bare] = [covers.size ? covers.coverage(span) : [], misses.size ? misses.coverage(beside) : []];
         const [tops, bottoms] = [some.flat(type), others.flat(type)];
         const alike = covers.widest <= span && misses.widest <= beside; // then every window is as every other
         for (let j = 0; j < (alike ? 1 : this.cells); j++) {
-          const top = covers.size ? [(outside << 64n) + slope * full[j], ...tops] : tops;
-          const bottom = misses.size ? [(inside << 64n) - slope * bare[(j + span) % this.cells], ...bottoms] : bottoms;
-          worst.look(most(top), least(bottom));
+          const top = covers.size ? [(outside << 64n) + slope * covers.most(j, span), ...tops] : tops;
+          const bottom = misses.size ? [(inside << 64n) - slope * misses.most((j + span) % this.cells, beside), ...bottoms] : bottoms;
+          worst.look(largest(top), smallest(bottom));
         }
       }
     }
@@ -218,7 +217,7 @@ export class Windows extends Channel {
     const rareMass = mass(rare);
     const named = [...this.heavies, ...this.singleOf.keys()].map((x) => BigInt(prior[x]) * this.rest(x));
     const restOfAll = named.reduce((one, other) => one + other, rare.length ? this.rest(rare[0]) * rareMass : 0n);
-    look(most(everything.rests), least(everything.rests), restOfAll);
+    look(largest(everything.rests), smallest(everything.rests), restOfAll);
     const lows = mass([...this.singleOf.keys()]);
     for (let order = 0; this.types.length && order < this.orders; order++) {
       const masses = this.circle.masses(order, prior);
@@ -228,20 +227,26 @@ export class Windows extends Channel {
         const slope = inside - outside;
         const heavy = this.heavies.reduce((before, x, place) => before + BigInt(prior[x]) * type.heavy[place], 0n);
         const base = (heavy + type.low * lows + outside * rareMass) << 64n;
-        const [full, bare] = [reach.coverage(span), reach.coverage(this.cells - span)];
         const flat = everything.flat(type);
         // Of the windows whose most covered input is covered alike, the least probable one is the worst.
         const [rarest, likeliest] = [new Map(), new Map()];
+        const [whole, bare] = [reach.widest <= span, reach.widest <= this.cells - span];
+        let [least, most] = [masses[span] - masses[0], 0n];
         for (let j = 0; j < this.cells; j++) {
           const held = masses[j + span] - masses[j];
-          const missed = bare[(j + span) % this.cells];
-          if (!(rarest.get(full[j]) <= held)) rarest.set(full[j], held);
-          if (!(likeliest.get(missed) >= held)) likeliest.set(missed, held);
+          if (held < least) least = held;
+          if (held > most) most = held;
+          const covered = whole ? POINTS : reach.most(j, span);
+          const missed = bare ? POINTS : reach.most((j + span) % this.cells, this.cells - span);
+          if (!whole && !(rarest.get(covered) <= held)) rarest.set(covered, held);
+          if (!bare && !(likeliest.get(missed) >= held)) likeliest.set(missed, held);
         }
+        if (whole) rarest.set(POINTS, least);
+        if (bare) likeliest.set(POINTS, most);
         for (const [covered, held] of rarest)
-          worst.look(most([(outside << 64n) + slope * covered, ...flat]) * total, base + slope * held);
+          worst.look(largest([(outside << 64n) + slope * covered, ...flat]) * total, base + slope * held);
         for (const [missed, held] of likeliest)
-          worst.look(base + slope * held, least([(inside << 64n) - slope * missed, ...flat]) * total);
+          worst.look(base + slope * held, smallest([(inside << 64n) - slope * missed, ...flat]) * total);
       }
     }
     return worst;
@@ -303,7 +308,7 @@ const weighed = (weight, mass) => [weight, mass];
 const seen = (parts) => parts.filter((part) => part[1]);
 
 /** @template {number | bigint} N @param {N[]} numbers @returns {N} */
-const most = (numbers) => numbers.reduce((one, other) => (one > other ? one : other));
+const largest = (numbers) => numbers.reduce((one, other) => (one > other ? one : other));
 
 /** @param {bigint[]} numbers @returns {bigint} */
-const least = (numbers) => numbers.reduce((one, other) => (one < other ? one : other));
+const smallest = (numbers) => numbers.reduce((one, other) => (one < other ? one : other));
