@@ -185,7 +185,8 @@ class Joined:
         law = self.channel
         if self.campaign.classes:  # the class travels in clear: each has outputs of its own
             law, x = self.campaign.channel, self.campaign.input_of(x, self._place)
-        return pack([law.sample(x, rand)], self.campaign.output_bits)
+        # A person's own channel may take fewer bytes than the campaign's, for which they are drawn.
+        return pack([law.sample(x, rand[: law.rand_bytes])], self.campaign.output_bits)
 
     def report(self, period: int, slot: int, *packed: bytes) -> bytes:
         """The sealed report of outputs in neighbouring slots, each packed by itself; the same bytes for the same

@@ -26,9 +26,28 @@ import { certificatesOf, placeOf, requireFit, viewsFrom } from "./views.js";
  * @property {bigint} draws the most fresh outputs that it can ever draw
  * @property {bigint} charge what one costs, nanonats
  * @property {bigint} worstCharge what all of them cost
+ * @property {number} randomBytes that are drawn for an answer, whatever it is
+ * @property {(role?: Role) => Law} lawFor what one answer is drawn from
  * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for an
  *   answer, given the 8 bytes of the consent's dither and, where there are classes, the place of the person's class
  * @property {(z: number) => string} label the name of an input of the view
+ */
+
+/**
+ * What decides a person's law, beside their view.
+ * @typedef {object} Role
+ * @property {number} [memberOf] the place of their class, where the campaign has classes
+ * @property {number[]} [prior] that they declared, where it is for people's own priors
+ * @property {[number, number][]} [earlier] where it has transcripts, period and output of the device's earlier reports
+ * @property {number} [period] of the report, where it has transcripts
+ */
+
+/**
+ * @typedef {object} Law
+ * @property {import("./channels/channel.js").Channel} channel
+ * @property {bigint} charge what a fresh output costs, nanonats
+ * @property {bigint} worstCharge what all that the device can ever draw cost
+ * @property {(x: number, rand: Uint8Array) => number | bigint} draw an output, from the view's `randomBytes` bytes
  */
 
 /** The fields of a campaign, by their names in SPEC 7. */
@@ -161,6 +180,23 @@ export class Campaign {
     return period < this.periods && count <= this.answersPerPeriod && slot + count <= slots;
   }
 
+  /** What an answer of a person with a view is drawn from. @param {number} view its place @param {Role} role @returns {Law} */
+  lawOf(view, { memberOf = 0, prior = [], earlier = [], period = 0 }) {
+    const [{ channel: campaigns }, proved] = [this.views[view], this.viewCertificates[view]];
+    let [channel, charge] = [campaigns, (proved.classes[memberOf] ?? proved).cost];
+    if (this.ownPrior) {
+      channel = this.ownPrior.channelOf(prior, campaigns);
+      charge = this.ownPrior.certificateOf(prior, campaigns).cost;
+    }
+    if (this.transcript) channel = this.transcript.channelFor(this.transcript.priorAfter(earlier, period));
+    return {
+      channel,
+      charge,
+      worstCharge: charge * this.drawsOf(view),
+      draw: (x, rand) => channel.draw(x, rand.subarray(0, channel.randomBytes)), // one's own may take fewer
+    };
+  }
+
   /**
    * What the device with a key is asked for.
    * @param {Uint8Array} publicKey its key in this campaign
@@ -180,6 +216,8 @@ export class Campaign {
       draws: this.drawsOf(index),
       charge: certificate.cost,
       worstCharge: certificate.cost * this.drawsOf(index),
+      randomBytes: channel.randomBytes,
+      lawFor: (role = {}) => this.lawOf(index, role),
       label: (z) => map.label(domain, z),
       async toInput(answer, dither, memberOf = 0) {
         // Form.indexOf takes the questions that are asked as well; other domains pass over them.

@@ -12,6 +12,7 @@ import nacl.bindings
 import nacl.exceptions
 import pytest
 
+from edge_sdk import BudgetPolicy, Device
 from protocol import channels, codec, domain, envelope, exact, keys, notions
 from protocol.campaign import open_campaign
 from protocol.closing import open_closing, unverified_closing
@@ -190,6 +191,38 @@ def check_enrolment(case: Case) -> None:
     assert enrolment.prior == (tuple(case["prior"]) if case["prior"] is not None else None)
 
 
+def check_answer(case: Case) -> None:
+    """A device that is given this secret and these random bytes sends these bytes."""
+    answers = case["answers"]
+    drawn = [case["device_secret"], case["dither"], *(one["rand"] for one in answers)]
+    now = [generate.OPENS]
+
+    def urandom(count: int) -> bytes:
+        given = bytes.fromhex(drawn.pop(0))
+        assert len(given) == count
+        return given
+
+    with Device.open(
+        ":memory:", [generate.ANALYST.public], BudgetPolicy(lifetime=1000.0), clock=lambda: now[0], urandom=urandom
+    ) as device:
+        device.join(bytes.fromhex(case["campaign"]))
+        (joined,) = device.campaigns
+        campaign = device.campaign(joined)
+        labels = [campaign.domain.label(x) for x in range(len(case["prior"] or ()))]
+        device.consent(
+            joined,
+            as_class=None if case["class"] is None else campaign.classes[case["class"]],
+            prior=dict(zip(labels, case["prior"], strict=True)) if case["prior"] else None,
+        )
+        assert device.enrolment(joined).hex() == case["enrolment"]
+        for one in answers:
+            now[0] = generate.OPENS + one["period"] * generate.WEEK
+            receipt = device.answer(joined, device.parse(joined, one["answer"]))
+            assert (receipt.period, receipt.slot) == (one["period"], one["slot"])
+            assert receipt.envelope.hex() == one["report"]
+    assert drawn == []
+
+
 CHECKS: dict[str, Callable[[Case], None]] = {
     "codec": check_codec,
     "keys": check_keys,
@@ -204,6 +237,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
     "view": check_view,
     "report": check_report,
     "enrolment": check_enrolment,
+    "answer": check_answer,
 }
 CASES = [(topic, case) for topic in CHECKS for case in read(topic)]
 

@@ -8,6 +8,7 @@ Secret keys and bytes are fixed; there is no clock and no chance. Checked by tes
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -1962,6 +1963,95 @@ def enrolment_cases() -> Iterator[Case]:
         yield {"name": name, "enrolment": data.hex(), "campaign": campaign_data.hex(), "stage": "report"}
 
 
+# 9. What a device does
+
+
+def answer_cases() -> Iterator[Case]:
+    """A device's life in a campaign, from its secret and its random bytes to what leaves it."""
+    numbers = domain.NumberRange.of(0, 100, 25, random=True, clamp=True, unit="EUR")
+    items = domain.Items(2, ("tea", "coffee", "cocoa"))
+    near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
+    secrets = [bytes([number_] * 32) for number_ in range(1, 4)]
+    lives: list[tuple[str, Campaign, bytes, int | None, tuple[int, ...] | None, list[tuple[int, str]]]] = [
+        ("Hadamard response", terms(), DEVICE_SECRET, None, None, [(0, "secondary"), (0, "none"), (2, "master")]),
+        ("a number", terms(domain=numbers), DEVICE_SECRET, None, None, [(0, "30"), (1, "1e3"), (3, "-0.5")]),
+        ("a set of items", terms(domain=items), DEVICE_SECRET, None, None, [(0, "cocoa; tea"), (4, "")]),
+        ("subset selection", of_sets(), DEVICE_SECRET, None, None, [(0, "primary"), (1, "bachelor")]),
+        ("triples", terms(triples(5, NAT)), DEVICE_SECRET, None, None, [(0, "none"), (1, "master")]),
+        ("the first of two classes", of_classes(), DEVICE_SECRET, 0, None, [(0, "bicycle")]),
+        ("the second of two classes", of_classes(), DEVICE_SECRET, 1, None, [(0, "on foot")]),
+        ("a declared prior", own_priors(), DEVICE_SECRET, None, (1, 50, 7, 1), [(0, "B"), (1, "0")]),
+        ("a declared prior, and the offered channel", offering(), DEVICE_SECRET, None, near, [(0, "C")]),
+        ("a declared prior, and the rule's channel", offering(), DEVICE_SECRET, None, nearer, [(0, "C")]),
+        ("a transcript", transcripts(), DEVICE_SECRET, None, None, [(0, "well"), (1, "well"), (3, "unwell")]),
+        *(("a map at three resolutions", at_resolutions(), secret, None, None, [(0, "1.2,0.4")]) for secret in secrets),
+        ("budgets, in pairs of neighbours", of_budgets(), DEVICE_SECRET, None, None, [(0, "primary")]),
+    ]
+    form = {0: "vote=yes", 1: "paid=7; vote=no", 2: "vote=yes; home=skipped", 3: "home=0.5,0.5; paid=5"}
+    signed = open_campaign(seal_campaign(of_questions(), ANALYST), [ANALYST.public])
+    for secret in secrets:
+        view = signed.view_of(SigningKey.for_campaign(secret, signed.id).public)
+        lives.append(("questions of a form", of_questions(), secret, None, None, [(1, form[view])]))
+    for place, (name, made, secret, class_, prior, answers) in enumerate(lives):
+        yield _life(f"{name}, device {place}", made, secret, class_, prior, answers)
+
+
+def _life(
+    name: str,
+    made: Campaign,
+    secret: bytes,
+    class_: int | None,
+    prior: tuple[int, ...] | None,
+    answers: list[tuple[int, str]],
+) -> Case:
+    """One device's answers as (period, text), none of them given twice."""
+    data = seal_campaign(made, ANALYST)
+    signed = open_campaign(data, [ANALYST.public])
+    key = SigningKey.for_campaign(secret, signed.id)
+    place = signed.view_of(key.public)
+    view, proved = made.views[place], made.view_certificates[place]
+    dither = hashlib.sha256(b"dither" + name.encode()).digest()[: domain.DITHER_BYTES]
+    given: list[Case] = []
+    earlier: list[tuple[int, int]] = []
+    for number_, (period, text) in enumerate(answers):
+        rand = hashlib.shake_128(f"{name} {number_}".encode()).digest(view.channel.rand_bytes)
+        law, cost, notion = view.channel, proved.cost, made.notion
+        if isinstance(notion, notions.OwnPrior) and prior is not None:
+            law, cost = notion.channel_of(prior, law), notion.certificate_of(prior, law).cost
+        if isinstance(notion, notions.TranscriptPrior):
+            law = notion.channel_of(notion.prior_after(earlier, period))
+        if class_ is not None:
+            cost = proved.classes[class_].cost
+        x = view.map.input(made.domain, view.map.index(made.domain, made.domain.parse(text), dither))
+        x += (class_ or 0) * made.domain.size
+        output = law.sample(x, rand[: law.rand_bytes])
+        earlier.append((period, output))
+        before = number_ if made.transcript else sum(one["period"] == period for one in given)
+        report = Report.of(signed.id, made, period, before, [output], place)
+        given.append({
+            "period": period,
+            "slot": before,
+            "answer": text,
+            "rand": rand.hex(),
+            "input": x,
+            "output": str(output),
+            "cost": cost,
+            "report": report.seal(key).hex(),
+        })  # fmt: skip
+    return {
+        "name": name,
+        "campaign": data.hex(),
+        "device_secret": secret.hex(),
+        "class": class_,
+        "prior": None if prior is None else list(prior),
+        "dither": dither.hex(),
+        "public": key.public.hex(),
+        "view": place,
+        "enrolment": Enrolment(signed.id, key.public, prior).seal(key).hex(),
+        "answers": given,
+    }
+
+
 FILES = {
     "codec": ("1", codec_cases),
     "keys": ("2", keys_cases),
@@ -1976,6 +2066,7 @@ FILES = {
     "view": ("7.3", view_cases),
     "report": ("8", report_cases),
     "enrolment": ("8.3", enrolment_cases),
+    "answer": ("9", answer_cases),
 }
 
 

@@ -36,7 +36,7 @@ def read(topic: str) -> list[Case]:
 # Not the batches: reading them is an aggregator's.
 TOPICS = (
     "codec", "level", "keys", "envelope", "domain", "channel", "certificate", "view", "campaign", "closing", "report",
-    "enrolment",
+    "enrolment", "answer",
 )  # fmt: skip
 CASES = {topic: read(topic) for topic in TOPICS}
 

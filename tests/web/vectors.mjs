@@ -15,7 +15,7 @@ import { BadData, NotInDomain } from "../../edge_sdk/web/errors.js";
 import { expLower, levelOf } from "../../edge_sdk/web/exact.js";
 import { notionFrom } from "../../edge_sdk/web/notions/index.js";
 import { certify } from "../../edge_sdk/web/notions/notion.js";
-import { openEnrolment, openReport, pack, unpack } from "../../edge_sdk/web/report.js";
+import { openEnrolment, openReport, pack, sealEnrolment, sealReport, unpack } from "../../edge_sdk/web/report.js";
 import { campaignKey, importDeviceSecret, requireSignature, signerOf } from "../../edge_sdk/web/keys.js";
 
 const bytes = (text) => Uint8Array.from(Buffer.from(text, "hex"));
@@ -97,6 +97,26 @@ const CHECKS = {
     }
     const found = await openReport(await opened(it.campaign), bytes(it.report), bytes(it.public));
     equal([found.period, found.slot, found.outputs.map(Number)], [it.period, it.slot, it.outputs]);
+  },
+
+  async answer(it) {
+    const campaign = await opened(it.campaign);
+    const key = await campaignKey(await importDeviceSecret(bytes(it.device_secret)), campaign.id);
+    const view = await campaign.viewOf(key.publicKey);
+    equal([codec.hex(key.publicKey), view.index], [it.public, it.view]);
+    equal(codec.hex(await sealEnrolment(campaign, key, it.prior)), it.enrolment);
+    const earlier = [];
+    for (const one of it.answers) {
+      const memberOf = it.class ?? undefined;
+      const law = view.lawFor({ memberOf, prior: it.prior ?? undefined, earlier, period: one.period });
+      const x = await view.toInput(one.answer, bytes(it.dither), memberOf);
+      equal(view.randomBytes, one.rand.length / 2);
+      const output = law.draw(x, bytes(one.rand));
+      equal([x, String(output), law.charge], [one.input, one.output, BigInt(one.cost)]);
+      const report = await sealReport(campaign, key, { period: one.period, slot: one.slot, outputs: [output] });
+      equal(codec.hex(report), one.report);
+      earlier.push([one.period, output]);
+    }
   },
 
   async enrolment(it) {
