@@ -9,7 +9,8 @@ disclosure/envelopes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from edge_sdk.answers.memo import Kept
 from edge_sdk.campaigns.joined import Joined
@@ -17,10 +18,14 @@ from edge_sdk.campaigns.role import priors_of
 from edge_sdk.device import Device
 from protocol import keys
 from protocol.campaign import require_campaign
-from protocol.domain import Buckets, Form, Grid, Items, NumberRange
+from protocol.domain import DITHER_BYTES, Buckets, Dates, Form, Grid, Items, Line, NumberRange
+from protocol.domain.domain import decimal_of
 from protocol.envelope import decode
 from protocol.errors import CampaignError
 from protocol.views import Identity
+
+FEW_DAYS = 12
+"""Days that an app lists, at most; of more, one is typed."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,15 @@ class AnswerChoices:
         kind: "values", "ordered", "grid", "buckets", "number", "date" or "items".
         size: the number of answers; for items, of items.
         labels: the values, the items, the days, or the edges of the buckets, in order, as answers are given; empty for
-            a grid and for evenly spaced numbers.
+            a grid, for evenly spaced numbers and for more than ``FEW_DAYS`` days.
         shown: the same in the person's language.
         south, north, west, east, step: of a grid, microdegrees; 0 for the others.
-        low, high: the lowest and the highest number that can be answered, as text; "" for what is no number.
+        low, high: the lowest and the highest number, or day, that can be answered, as text; "" for what is neither,
+            and where days are listed.
+        spacing: the distance between two numbers that are told apart, as text; "" where there is none.
         places: decimal places of the numbers.
         unit: what the numbers count; "" where the campaign does not say.
+        line: the numbers or days themselves; None for everything else.
     """
 
     kind: str
@@ -52,6 +60,23 @@ class AnswerChoices:
     high: str = ""
     places: int = 0
     unit: str = ""
+    spacing: str = ""
+    line: Line | None = field(default=None, repr=False)
+
+    def counts_as(self, text: str) -> str:
+        """What a number or day is told as; "" where that is ``text`` itself or, rounded at random, nobody can say.
+
+        Raises:
+            NotInDomain: no number or day, or one outside the range of a campaign that refuses such.
+        """
+        if self.line is None:
+            return ""
+        answer = self.line.parse(text)
+        self.line.number(answer)
+        if self.line.rounds_randomly:
+            return ""
+        label = self.line.label(self.line.index(answer, bytes(DITHER_BYTES)))
+        return "" if self.line.parse(label) == answer else label
 
     def cell(self, row: int, column: int) -> str:
         """The answer that a cell of a grid stands for, counted from the south-west: its middle, as text."""
@@ -98,12 +123,15 @@ def question(device: Device, campaign_id: bytes, language: str | None = None) ->
         )
     ends = (domain.label(0), domain.label(domain.size - 1))
     if isinstance(domain, NumberRange):
-        return AnswerChoices(
-            domain.kind, domain.size, low=ends[0], high=ends[1], places=domain.places, unit=domain.unit
-        )
+        spacing = decimal_of(Fraction(domain.step, 10**domain.places))
+        numbers = AnswerChoices(domain.kind, domain.size, low=ends[0], high=ends[1], places=domain.places, line=domain)
+        return replace(numbers, unit=domain.unit, spacing="" if domain.random else spacing)
+    if isinstance(domain, Dates) and domain.size > FEW_DAYS:
+        return AnswerChoices(domain.kind, domain.size, low=ends[0], high=ends[1], line=domain)
     if isinstance(domain, Buckets):
         labels = tuple(map(domain.label, range(domain.size)))
-        return AnswerChoices(domain.kind, domain.size, labels, labels, low=ends[0], high=ends[1], places=domain.places)
+        numbers = AnswerChoices(domain.kind, domain.size, labels, labels, low=ends[0], high=ends[1], line=domain)
+        return replace(numbers, places=domain.places)
     size = domain.count if isinstance(domain, Items) else domain.size
     labels = tuple(domain.label(x) for x in range(size))
     return AnswerChoices(domain.kind, size, labels, campaign.texts(language).labels or labels)

@@ -1,4 +1,4 @@
-"""The question, and the widget that suits what can be answered: a list, a number, a map, or a set.
+"""The question, and the widget that suits what can be answered: a list, a number, a day, a map, or a set.
 
 The answer stays on this screen and the next as text, as the device parses it; it is kept nowhere else.
 """
@@ -21,6 +21,7 @@ from demo_app.screens.view import ScreenView, action, words
 from demo_app.texts import say
 from demo_app.theme import READABLE
 from demo_app.widgets.choice import ChoiceList, ItemSet
+from demo_app.widgets.dayfield import DayField
 from demo_app.widgets.gridmap import GridMap
 from demo_app.widgets.slider import NumberSlider
 
@@ -101,7 +102,7 @@ class QuestionView(ScreenView):
             made.bind(on_cell=lambda _, row, column: self._choose(question.cell(row, column)))
             return made
         if question.low:
-            return self._number(question)
+            return self._day(question) if question.kind == "date" else self._number(question)
         # The width it will have: a long list measures its texts once.
         width = self._box.width - self._box.padding[0] - self._box.padding[2]
         if question.kind == "items":
@@ -119,9 +120,19 @@ class QuestionView(ScreenView):
             low=float(question.low),
             high=float(question.high),
             places=question.places,
+            step=float(question.spacing or 0),
+            counts=question.counts_as,
             unit=question.unit,
         )
         made.bind(on_number=lambda _, text: self._choose(text, bool(text)))
+        return self._scrolled(made)
+
+    def _day(self, question: AnswerChoices) -> Widget:
+        made = DayField(name="day", low=question.low, high=question.high, counts=question.counts_as)
+        made.bind(on_day=lambda _, text: self._choose(text, bool(text)))
+        return self._scrolled(made)
+
+    def _scrolled(self, made: Widget) -> Widget:
         scroll = ScrollView(do_scroll_x=False, bar_width=dp(4))
         scroll.add_widget(made)
         return scroll

@@ -130,6 +130,21 @@ def day(seconds: int) -> str:
     return str(words["form"]).format(day=moment.tm_mday, month=words["months"][moment.tm_mon - 1], year=moment.tm_year)
 
 
+def date_of(text: str) -> str:
+    """A day that is written YYYY-MM-DD, as the language writes it.
+
+    Raises:
+        ValueError: another form, or no day of the calendar.
+    """
+    import time
+
+    moment = time.strptime(text, "%Y-%m-%d")
+    if time.strftime("%Y-%m-%d", moment) != text:
+        raise ValueError("a day is written YYYY-MM-DD")
+    words = _words()["day"]
+    return str(words["form"]).format(day=moment.tm_mday, month=words["months"][moment.tm_mon - 1], year=moment.tm_year)
+
+
 def clock(seconds: int) -> str:
     """A time of day, of UTC seconds, in the person's time zone: 17:05."""
     import time

@@ -22,7 +22,9 @@ a ``name`` by which tests find it. Import a module and its classes may be used i
                tell(...)             a notice at the bottom for some seconds; the next one waits for it
     choice     ChoiceList            one of many: values, chosen (index or -1), on_choice(index); searched above 12
                ItemSet               any of many: values, chosen (sorted indexes), on_set(indexes)
-    slider     NumberSlider          low, high, places, unit; text (the number typed, "" until named), on_number(text)
+    slider     NumberSlider          low, high, places, step, counts, unit; text (the number typed, "" until named),
+                                     on_number(text)
+    dayfield   DayField              low, high, counts; text (the day typed, "" until named), on_day(text)
     gridmap    GridMap               south north west east step (microdegrees), chosen (row, column) or None, on_cell
     gauge      Gauge                 spent, reserved, cap in nats: one bar, and what it says in words
     chances    Chances               truth, wrong (0 .. 1): of 100 people each; Belief: before, after, as bars

@@ -1,9 +1,10 @@
 """A number: dragged along a track, or typed.
 
-The typed text is the answer, exactly as it stands; the track only writes it, in round steps. Nothing is
-answered until the person has touched one of the two.
+The typed text is the answer, exactly as it stands; the track only writes it, in round steps, which are steps of the
+campaign where it has any. Nothing is answered until the person has touched one of the two.
 
-Which numbers a campaign rounds to is not shown: the device rounds, with chance, and what is asked is their number.
+Where the device rounds to the nearest step, or takes the end for what lies outside, the number that counts is said
+below. Where it rounds with chance nothing is said: what is asked is their number.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from kivy.lang import Builder
-from kivy.properties import BooleanProperty, NumericProperty, StringProperty
+from kivy.properties import BooleanProperty, NumericProperty, ObjectProperty, StringProperty
 from kivy.uix.behaviors import FocusBehavior
 from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.slider import Slider
@@ -68,6 +69,13 @@ Builder.load_string("""
         halign: "center"
         colour: "muted" if not root.text or root.error else "text"
         name: root.name + ":told"
+    Words:
+        text: root.note
+        role: "small"
+        colour: "muted"
+        halign: "center"
+        height: self.texture_size[1] if root.note else 0
+        name: root.name + ":note"
     Gap:
     Track:
         id: track
@@ -147,6 +155,9 @@ class NumberSlider(BoxLayout):
     Attributes:
         low, high: the least and the largest, as numbers.
         places: decimal places that the track writes at most.
+        step: the distance between two numbers that are told apart, counted from ``low``; 0 where there is none.
+        counts: a function from a typed number to the one that it counts as, "" where that is itself; None where
+            nothing outside the ends counts and nothing is said. It raises ValueError for a number that is refused.
         unit: after the number, such as "h"; may be empty.
         text: the number as a decimal fraction with a point, as typed or dragged; "" until one is named, and while what
             is typed is none.
@@ -158,6 +169,9 @@ class NumberSlider(BoxLayout):
     low = NumericProperty(0)
     high = NumericProperty(100)
     places = NumericProperty(0)
+    step = NumericProperty(0)
+    counts = ObjectProperty(None, allownone=True)
+    note = StringProperty("")
     unit = StringProperty("")
     text = StringProperty("")
     told = StringProperty("")
@@ -168,7 +182,8 @@ class NumberSlider(BoxLayout):
     def __init__(self, **properties: object) -> None:
         self._own = False
         super().__init__(**properties)
-        self.bind(low=self._prepare, high=self._prepare, places=self._prepare, unit=self._prepare, text=self._named)
+        bounds = ("low", "high", "places", "step", "unit")
+        self.bind(text=self._named, **dict.fromkeys(bounds, self._prepare))
         self._prepare()
 
     def write(self, number: float) -> str:
@@ -184,7 +199,7 @@ class NumberSlider(BoxLayout):
 
     def drag(self, value: float) -> None:
         """The cursor was moved: the number nearest to it, in round steps."""
-        text = self._rounded(min(max(value, self.low), self.high))
+        text = self._rounded(min(max(self._on_step(value), self.low), self.high))
         self._take(text, "")
         self._own = True
         self.ids.typed.text = written(text)
@@ -203,14 +218,30 @@ class NumberSlider(BoxLayout):
             number = Decimal("NaN")
         if not number.is_finite():
             self._take("", say("number.none"))
-        elif not self.low <= number <= self.high:
+            return
+        text = f"{number:f}"
+        try:
+            counted = self._counted(text, number)
+        except ValueError:
             self._take("", say("number.outside", low=self.write(self.low), high=self.write(self.high)))
-        else:
-            self._take(f"{number:f}", "")
-            self.ids.track.value = float(number)
+            return
+        self._take(text, "", say("number.counts", number=self._with_unit(counted)) if counted else "")
+        self.ids.track.value = min(max(float(number), self.low), self.high)
 
-    def _take(self, text: str, error: str) -> None:
-        self.error = error
+    def _counted(self, text: str, number: Decimal) -> str:
+        """The number that another one counts as; "" where that is itself.
+
+        Raises:
+            ValueError: it is refused.
+        """
+        if self.counts is not None:
+            return str(self.counts(text))
+        if not self.low <= number <= self.high:
+            raise ValueError("the number lies outside")
+        return ""
+
+    def _take(self, text: str, error: str, note: str = "") -> None:
+        self.error, self.note = error, note
         self._own = True
         self.text = text
         self._own = False
@@ -223,10 +254,17 @@ class NumberSlider(BoxLayout):
         # A hundredth of the way, rounded to 1, 2 or 5 in front of zeros; no finer than the decimal places there are.
         step = 10.0 ** math.floor(math.log10(span / 100)) if span > 0 else 1.0
         step *= next(factor for factor in (1, 2, 5, 10) if step * factor >= span / 100 * 0.999)
-        self.ids.track.step = max(step, 10.0**-self.places)
+        step = max(step, 10.0**-self.places)
+        if self.step:
+            step = self.step * max(1, round(step / self.step))
+        self.ids.track.step = step
         if not self.text:
             self.ids.track.value = self.low
             self.told = say("number.ask")
+
+    def _on_step(self, number: float) -> float:
+        """The nearest step."""
+        return self.low + round((number - self.low) / self.step) * self.step if self.step else number
 
     def _rounded(self, number: float) -> str:
         text = f"{number:.{int(self.places)}f}"

@@ -21,6 +21,7 @@ from demo_app.widgets.bars import Destinations, TopBar
 from demo_app.widgets.boxes import Card, Gap, Loading, Page, Row, Rule
 from demo_app.widgets.chances import Belief, Chances
 from demo_app.widgets.choice import ChoiceList, ItemSet
+from demo_app.widgets.dayfield import DayField
 from demo_app.widgets.dialogs import ask, tell
 from demo_app.widgets.field import Field
 from demo_app.widgets.gauge import Gauge
@@ -28,6 +29,8 @@ from demo_app.widgets.gridmap import GridMap
 from demo_app.widgets.look import look
 from demo_app.widgets.slider import NumberSlider
 from demo_app.widgets.words import Mono, Words
+from edge_sdk.presentation import AnswerChoices
+from protocol.domain import Dates, NumberRange
 
 PLACES = [("studies", "Studies", "studies"), ("budget", "Budget", "budget"), ("history", "History", "history"),
           ("settings", "Settings", "settings")]  # fmt: skip
@@ -161,6 +164,19 @@ class Gallery(App):
         number = NumberSlider(low=0, high=24, places=1, unit="h", name="hours")
         number.bind(on_number=lambda _, text: self.note(text))
         card.add_widget(number)
+        page.add_widget(card)
+        line = NumberRange.of(0, 40, 5, clamp=True)
+        counts = AnswerChoices(line.kind, line.size, line=line).counts_as
+        card = Card()
+        card.add_widget(NumberSlider(low=0, high=40, step=5, counts=counts, unit="km", name="way"))
+        page.add_widget(card)
+        days = Dates.of("2026-01-01", "2026-12-31", 7)
+        card = Card()
+        day = DayField(
+            low="2026-01-01", high="2026-12-31", counts=AnswerChoices(days.kind, days.size, line=days).counts_as
+        )
+        day.bind(on_day=lambda _, text: self.note(text))
+        card.add_widget(day)
         page.add_widget(card)
         return page
 

@@ -191,6 +191,41 @@ def test_a_number_is_typed(gallery: Screen) -> None:
     assert gallery.read("hours", "error") == ""
 
 
+def test_a_number_keeps_the_campaigns_steps(gallery: Screen) -> None:
+    """The track stops at steps; what is typed off them, or outside of a range that clamps, says what it counts as."""
+    show(gallery, "number")
+    gallery.drag("way:track", (0.2, 0.5), (0.58, 0.5), held=True)
+    assert gallery.read("way", "text") in ("20", "25")
+    assert gallery.read("way:note", "text") == ""
+    for typed, counts in (("12.5", "15"), ("12", "10"), ("41", "40"), ("20", "")):
+        gallery.fill("way:typed", typed)
+        assert gallery.read("way", "text") == typed
+        assert gallery.read("way:note", "text") == (f"It counts as {counts} km." if counts else "")
+    gallery.fill("way:typed", "nan")
+    assert (gallery.read("way", "text"), gallery.read("way", "error")) == ("", "This is not a number.")
+
+
+def test_a_day_is_typed(gallery: Screen) -> None:
+    """A day of the calendar between the ends is the answer; anything else is said, and is none."""
+    show(gallery, "number")
+    assert gallery.read("day:told", "text") == "Choose a day"
+    gallery.fill("day:typed", "2026-03-05")
+    assert told(gallery)[-1] == ["2026-03-05"]
+    assert gallery.read("day:told", "text") == "5 March 2026"
+    gallery.shot("gallery-phone-day-named")
+    gallery.fill("day:typed", "2026-03-06")
+    assert gallery.read("day:note", "text") == "It counts as 5 March 2026."
+    for typed, error in (
+        ("2026-02-30", "Write the day as 2026-01-01."),
+        ("5 March 2026", "Write the day as 2026-01-01."),
+        ("2025-12-31", "Name a day from 1 January 2026 to 31 December 2026."),
+    ):
+        gallery.fill("day:typed", typed)
+        assert told(gallery)[-1] == [""]
+        assert gallery.read("day", "error") == error
+    assert gallery.cut() == []
+
+
 def test_a_cell_is_touched(gallery: Screen) -> None:
     """A touch in the middle of the map chooses the middle cell; outside of the grid it chooses nothing."""
     show(gallery, "world")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edge_sdk.presentation import (
+    AnswerChoices,
     author_id,
     author_key,
     author_of,
@@ -17,7 +18,7 @@ from edge_sdk.presentation import (
 )
 from edge_sdk.transport.waiting import waiting
 from protocol.domain import Buckets, Dates, Grid, Items, NumberRange, OrderedValues
-from protocol.errors import BadData, CampaignError, KeyRefused
+from protocol.errors import BadData, CampaignError, KeyRefused, NotInDomain
 from protocol.keys import SigningKey, public_line
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
 from tests.edge_sdk.test_roles import of_classes, of_levels, of_own
@@ -49,13 +50,37 @@ def test_a_question_says_what_can_be_answered(open_device, domain, kind, size, l
         device.preview(joined, device.parse(joined, label))
 
 
+def test_what_counts_is_what_the_device_takes():
+    """The number or day that another one counts as is the device's own; nothing is said where that is itself, or where
+    it is rounded at random; outside is refused where the campaign refuses it."""
+    steps = NumberRange.of(0, 10, "2.5", clamp=True)
+    for typed, counted in (("2.5", ""), ("3.75", "5"), ("3.74", "2.5"), ("11", "10"), ("-1", "0")):
+        assert AnswerChoices("number", 5, line=steps).counts_as(typed) == counted
+    assert AnswerChoices("number", 5, line=NumberRange.of(0, 10, 5, random=True)).counts_as("3") == ""
+    days = AnswerChoices("date", 3, line=Dates.of("2026-01-01", "2026-01-15", 7))
+    assert (days.counts_as("2026-01-08"), days.counts_as("2026-01-14")) == ("", "2026-01-08")
+    for text in ("2026-01-16", "2026-02-30", "soon"):
+        with pytest.raises(NotInDomain):
+            days.counts_as(text)
+    with pytest.raises(NotInDomain):
+        AnswerChoices("number", 3, line=NumberRange.of(0, 10, 5)).counts_as("nan")
+
+
+def test_many_days_are_asked_for_by_their_ends(open_device):
+    """More days than anybody reads are no list."""
+    device = open_device()
+    days = Dates.of("2026-01-01", "2026-12-31")
+    found = question(device, device.join(campaign(domain=days)).campaign_id)
+    assert (found.low, found.high, found.labels, found.size) == ("2026-01-01", "2026-12-31", (), 365)
+
+
 def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
     """The question has the ends, the decimal places and the unit; the terms say the range, and what happens outside."""
     device = open_device()
     asked = campaign(domain=NumberRange.of(17, 90, "0.5", unit="years", clamp=True))
     terms = device.join(asked)
     found = question(device, terms.campaign_id)
-    assert (found.low, found.high, found.places, found.unit) == ("17", "90", 1, "years")
+    assert (found.low, found.high, found.places, found.unit, found.spacing) == ("17", "90", 1, "years", "0.5")
     assert terms.answers == (
         "A number from 17 to 90 years, rounded to one of 147. What lies outside counts as the nearer end."
     )
