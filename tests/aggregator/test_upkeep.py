@@ -305,7 +305,7 @@ def at_once(folder, reports, rounds):
         work = [pool.apply_async(many_compactions, (study.path, rounds)) for _ in range(2)]
         work.append(pool.apply_async(many_commits, (study.path, reports)))
         for one in work:
-            one.get(60)
+            one.get(600)
     assert study.tally(BUCKETS).counts.tolist() == [1] * reports + [0] * (64 - reports)
     compact(study, now=time.time() + 3600, retention=0, alone=True)
     assert study.tally(BUCKETS).counts.tolist() == [1] * reports + [0] * (64 - reports)
