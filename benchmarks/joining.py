@@ -19,6 +19,7 @@ from protocol.channels import (
     Bits,
     Blocks,
     Channel,
+    GradedProjective,
     Hadamard,
     Noise,
     ProjectiveGeometry,
@@ -53,6 +54,8 @@ def dearest() -> dict[str, Callable[[], Asked]]:
         "projective, lip, 1,023 values": lambda: (Information(MOST, _prior(1023)), projective(1023, 2, 10)),
         "projective, lip, 3,900 values": lambda: (Information(MOST, _prior(3900)), projective(3900, 2, 12)),
         "projective, pairwise, 112 values": lambda: (_matrix(112), projective(112, 2, 20)),
+        "graded, minid, 64 classes of 65,536 values": lambda: (_minid(2**16, 64), _graded(2**16, 2, 17, 64)),
+        "graded, lip, 600 values in 8 classes": lambda: (Information(MOST, _prior(600)), _graded(600, 2, 10, 8)),
         "subset, pairwise, 62 values": lambda: (_matrix(62), _subset(62, 31)),
         "triples, lip, 4,095 values": lambda: (Information(MOST, _prior(4095)), _triples(4095)),
         "response, lip, 7,000 covers": lambda: (Information(MOST, _prior(7000)), _response(7000)),
@@ -90,6 +93,12 @@ def projective(size: int, order: int, dimension: int) -> ProjectiveGeometry:
     support = (order ** (dimension - 1) - 1) // (order - 1)
     outside = ONE // (2 * points)
     return ProjectiveGeometry(size, order, dimension, outside - (outside - ONE) % support)
+
+
+def _graded(size: int, order: int, dimension: int, classes: int) -> GradedProjective:
+    """Classes of low levels in this geometry, one after another."""
+    first, support = projective(size, order, dimension).outside, (order ** (dimension - 1) - 1) // (order - 1)
+    return GradedProjective.over(order, dimension, [first + support * (x * classes // size) for x in range(size)])
 
 
 def _subset(size: int, ones: int) -> SubsetSelection:

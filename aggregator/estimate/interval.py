@@ -106,7 +106,8 @@ def _exact(stairs: BinomialSteps, alpha: float, effect: Floats | None) -> Interv
     else:
         independent = np.broadcast_to(stairs.reports / effect, stairs.counts.shape)
         low, high = clopper_pearson(stairs.counts / effect, independent, alpha)
-    return stairs.base + (stairs.heights * low).sum(axis=0), stairs.base + (stairs.heights * high).sum(axis=0)
+    least, most = stairs.base - stairs.slack, stairs.base + stairs.slack
+    return least + (stairs.heights * low).sum(axis=0), most + (stairs.heights * high).sum(axis=0)
 
 
 def _enough(stairs: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Floats | None) -> NDArray[np.bool_]:

@@ -48,12 +48,15 @@ class BinomialSteps:
         heights: (s, k) not negative; 0 where an input has fewer steps.
         counts: (s, k) reports that reach the step.
         reports: n.
+        slack: (k,) how far the base may be from this one, either way, with how the people who do not hold the value are
+            spread over the other values; 0 where it does not depend on them.
     """
 
     base: Floats
     heights: Floats
     counts: Integers
     reports: int
+    slack: Floats | float = 0.0
 
     @property
     def steps(self) -> Integers:
@@ -76,7 +79,8 @@ class BinomialSteps:
 
     def of(self, chosen: NDArray[np.bool_]) -> BinomialSteps:
         """The staircase of the chosen inputs alone."""
-        return BinomialSteps(self.base[chosen], self.heights[:, chosen], self.counts[:, chosen], self.reports)
+        slack = self.slack[chosen] if isinstance(self.slack, np.ndarray) else self.slack
+        return BinomialSteps(self.base[chosen], self.heights[:, chosen], self.counts[:, chosen], self.reports, slack)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 from aggregator.families.bits.balanced import BalancedDecoder
 from aggregator.families.blocks.decoder import BlocksDecoder
 from aggregator.families.decoder import Decoder, Floats
+from aggregator.families.graded.decoder import GradedDecoder
 from aggregator.families.hadamard.decoder import HadamardDecoder
 from aggregator.families.noise.decoder import NoiseDecoder
 from aggregator.families.projective.decoder import ProjectiveDecoder
@@ -29,6 +30,7 @@ from protocol.channels import (
     Bits,
     Blocks,
     Channel,
+    GradedProjective,
     Hadamard,
     Noise,
     ProjectiveGeometry,
@@ -81,5 +83,6 @@ DECODERS: dict[str, Callable[[Any, Reference], Decoder]] = {
     Windows.family: WindowsDecoder,
     Triples.family: _plainly(TriplesDecoder),
     Wave.family: _plainly(WaveDecoder),
+    GradedProjective.family: _plainly(GradedDecoder),
 }
 """What makes the decoder of a channel, given the channel and a reference, for every family of the wire."""

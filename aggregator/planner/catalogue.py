@@ -9,6 +9,7 @@ from __future__ import annotations
 from aggregator.families.bits import idue
 from aggregator.families.bits import recipe as bits
 from aggregator.families.blocks import best
+from aggregator.families.graded import recipe as graded
 from aggregator.families.hadamard import recipe as hadamard
 from aggregator.families.mechanism import Mechanism
 from aggregator.families.noise import recipe as noise
@@ -30,6 +31,7 @@ ORDER = (
     "best-in-blocks",
     "utility-rappor",
     "utility-oue",
+    "graded",
     "idue",
     "idue-opt1",
     "idue-opt2",
@@ -64,6 +66,7 @@ CATALOGUE = _ordered(
     projective.MECHANISMS,
     sets.MECHANISMS,
     bits.MECHANISMS,
+    graded.MECHANISMS,
     idue.MECHANISMS,
     best.MECHANISMS,
     table.MECHANISMS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from protocol.channels.bits.channel import Bits
 from protocol.channels.blocks.channel import Blocks
 from protocol.channels.channel import Channel, Loss
+from protocol.channels.graded.channel import GradedProjective
 from protocol.channels.hadamard.channel import Hadamard
 from protocol.channels.noise.channel import Noise
 from protocol.channels.projective.channel import ProjectiveGeometry
@@ -21,6 +22,6 @@ from protocol.channels.wave.channel import Wave
 from protocol.channels.windows.channel import Windows
 
 __all__ = [
-    "FAMILIES", "Bits", "Blocks", "Channel", "Hadamard", "Loss", "Noise", "ProjectiveGeometry",
+    "FAMILIES", "Bits", "Blocks", "Channel", "GradedProjective", "Hadamard", "Loss", "Noise", "ProjectiveGeometry",
     "RandomizedResponse", "SubsetSelection", "Table", "Triples", "Wave", "Windows", "decode", "structure_of",
 ]  # fmt: skip

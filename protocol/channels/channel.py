@@ -7,7 +7,7 @@ The integers that ``weight`` names are the ones ``sample`` compares random bits 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -177,3 +177,10 @@ class Channel(ABC):
             raise ValueError(f"an input lies in 0 .. {self.inputs - 1}")
         if len(rand) != self.rand_bytes:
             raise ValueError(f"one draw takes {self.rand_bytes} random bytes, not {len(rand)}")
+
+
+def best_two(inputs: Sequence[int], place: Callable[[int], int]) -> list[int]:
+    """The two different inputs of the lowest places, or the one there is."""
+    best = min(inputs, key=place)
+    rest = [x for x in inputs if x != best]
+    return [best, min(rest, key=place)] if rest else [best]

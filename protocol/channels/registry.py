@@ -16,6 +16,8 @@ from protocol.channels.bits.channel import Bits
 from protocol.channels.blocks.audit import BlocksStructure
 from protocol.channels.blocks.channel import Blocks
 from protocol.channels.channel import Channel
+from protocol.channels.graded.audit import GradedStructure
+from protocol.channels.graded.channel import GradedProjective
 from protocol.channels.hadamard.audit import HadamardStructure
 from protocol.channels.hadamard.channel import Hadamard
 from protocol.channels.noise.audit import NoiseStructure
@@ -77,6 +79,7 @@ FAMILIES: dict[str, Family] = {
         Family(Windows, WindowsStructure),
         Family(Triples, TriplesStructure),
         Family(Wave, WaveStructure),
+        Family(GradedProjective, GradedStructure),
     )
 }
 """All families, by their names on the wire. A channel of a single output, inside blocks only, is of none."""

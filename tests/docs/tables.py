@@ -56,6 +56,7 @@ def choices() -> str:
     sensitive = {
         "high-low, 10 of 100": lambda eps: HighLow(level(eps), 100, tuple(range(10))),
         "block, 10 of 10": lambda eps: Block.over(level(eps), [x // 10 for x in range(100)]),
+        "minid, 50 of 1,000 at half": lambda eps: MinId.over([level(eps / 2)] * 50 + [level(eps)] * 950),
         "lip, zipf, k = 20": lambda eps: Information(level(eps), zipf(20)),
     }
     for name, notion in sensitive.items():
@@ -143,12 +144,39 @@ def projective_orders() -> str:
     return grid(["values", *(f"{eps:g} nats" for eps in shown)], rows)
 
 
+def graded_errors() -> str:
+    """The error of graded projective response for budgets by value, beside IDUE's and plain LDP's at the least."""
+    asked: list[tuple[str, tuple[float, ...], tuple[int, ...]]] = [
+        ("minid", (1, 2), (1, 999)),
+        ("minid", (1, 2), (50, 950)),
+        ("minid", (0.5, 1, 2), (50, 150, 800)),
+        ("minid", (1, 2, 4), (10, 90, 900)),
+        ("minid", (4, 8), (100, 900)),
+        ("minid", (1, 2), (2, 8)),
+        ("avgid", (1, 2), (50, 950)),
+    ]
+    rows = []
+    for name, budgets, sizes in asked:
+        each = [level(eps) for eps, count in zip(budgets, sizes, strict=True) for _ in range(count)]
+        question = Question(values(len(each)), MinId.over(each, name))
+        mechanisms = [one for one in CATALOGUE if one.name in ("graded", "idue", "projective")]
+        found = {one.name: made for one, made in candidates(question, None, mechanisms) if not isinstance(made, str)}
+        plain, idue, ours = (found[one] for one in ("projective", "idue", "graded"))
+        rows.append([
+            f"{name}: {', '.join(f'{eps:g}' for eps in budgets)} ({', '.join(map(str, sizes))})",
+            *(f"{one.raw_mse / len(each):.3f}" for one in (plain, idue, ours)), f"{ours.raw_mse / idue.raw_mse:.3f}",
+            f"{idue.channel.output_bits:,}", f"{ours.channel.output_bits}", f"{ours.channel.order}",
+        ])  # fmt: skip
+    return grid(["nats (values)", "plain LDP", "IDUE", "graded", "over IDUE", "IDUE, bits", "graded, bits", "q"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "catalogue": catalogue,
     "choices": choices,
     "lip-errors": lip_errors,
     "levels": levels,
     "projective-orders": projective_orders,
+    "graded-errors": graded_errors,
 }
 
 

@@ -48,7 +48,9 @@ QUESTIONS = {
     **dict.fromkeys(("subset", "triples"), Question(values(4), Ldp(NAT))),
     **dict.fromkeys(("rappor", "oue"), Question(values(2), Ldp(NAT))),
     **dict.fromkeys(("utility-rappor", "utility-oue"), Question(values(3), HighLow(NAT, 3, (0, 1)))),
-    **dict.fromkeys(("idue", "idue-opt1", "idue-opt2"), Question(values(3), Graded.over([NAT, 2 * NAT, 2 * NAT]))),
+    **dict.fromkeys(
+        ("graded", "idue", "idue-opt1", "idue-opt2"), Question(values(3), Graded.over([NAT, 2 * NAT, 2 * NAT]))
+    ),
     **dict.fromkeys(
         ("lip-response", "lip-windows", "lip-table", "lip-telling", "oue-lip"),
         Question(values(3), Information(NAT, (5, 3, 1))),

@@ -26,6 +26,7 @@ from protocol.channels import (
     FAMILIES,
     Bits,
     Channel,
+    GradedProjective,
     Hadamard,
     Loss,
     Noise,
@@ -37,7 +38,7 @@ from protocol.channels.bits.channel import S
 from protocol.channels.support import SupportChannel
 from protocol.channels.windows.arrangement import Single, Type
 from protocol.errors import ChannelError, Uncertified
-from tests.vectors.channels import STEPS, mirrored, projective, subset, triples, wave
+from tests.vectors.channels import STEPS, graded, mirrored, projective, subset, triples, wave
 from tests.vectors.generate import CHANNELS, ONE, cover_of, high_low, in_blocks, truth_of
 
 NAT = exact.NANONATS
@@ -120,6 +121,10 @@ GRID: dict[str, Channel] = {
     },
     **{f"triples, k = {k}": triples(k, NAT) for k in (2, 3, 8, 9, 10, 16)},
     **{f"wave, k = {k}, b = {b}": wave(k, b, NAT) for k, b in ((2, 1), (3, 1), (3, 2), (4, 2), (9, 2), (12, 3))},
+    **{
+        f"graded, q = {q}, t = {t}, k = {len(levels)}": graded(q, t, [number * NAT // 2 for number in levels])
+        for q, t, levels in ((2, 2, (1, 3)), (5, 2, (1, 3, 3, 2, 1)), (2, 3, (4, 1, 1, 4, 2)), (3, 3, (1, 2) * 5))
+    },
 }  # fmt: skip
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
@@ -321,7 +326,9 @@ def test_sample_has_the_weights_of_a_hadamard_channel(name: str) -> None:
         ]
 
 
-@pytest.mark.parametrize("name", [name for name, made in GRID.items() if isinstance(made, SupportChannel)])
+@pytest.mark.parametrize(
+    "name", [name for name, made in GRID.items() if isinstance(made, SupportChannel | GradedProjective)]
+)
 def test_sample_has_the_weights_where_each_output_has_one_run(name: str) -> None:
     """The draws of one large integer that lead to an output are one run, as long as its weight: its ends and places
     within lead to it, and the next draw to an output not seen before; every output that has a weight has a run. For
@@ -445,6 +452,7 @@ LARGE: dict[str, Channel] = {
     "windows": random_windows(200, 3, 2, 50, 4, 3),
     "triples": triples(100, NAT),
     "wave": wave(1000, 251, NAT),
+    "graded": graded(4, 5, [NAT // 2] * 100 + [2 * NAT] * 200),
 }
 
 

@@ -23,7 +23,7 @@ from protocol.envelope import Kind, seal
 from protocol.errors import CampaignError, Uncertified
 from protocol.notions import Block, Classes, Geo, Graded, Information, Ldp, Matrix, MutualInformation, Notion
 from protocol.views import Coarse, Districts, Map
-from tests.vectors.channels import wave
+from tests.vectors.channels import graded, wave
 
 NAT = exact.NANONATS
 MOST = exact.MAX_LEVEL
@@ -48,6 +48,11 @@ def small() -> dict[str, tuple[Notion, Channel]]:
         "projective lip, many": (Information(MOST, make._prior(31)), make.projective(31, 5, 3)),
         "projective ball": (Information(MOST, make._prior(31), 10**8), make.projective(31, 5, 3)),
         "projective pairwise": (make._matrix(20), make.projective(20, 2, 20)),
+        "graded minid": (make._minid(20, 16), graded(2, 20, [NAT + x * 16 // 20 for x in range(20)])),
+        "graded lip": (Information(MOST, make._prior(60)), graded(2, 6, [NAT + x % 4 for x in range(60)])),
+        "graded lip, many": (Information(MOST, make._prior(31)), graded(5, 3, [NAT + x for x in range(31)])),
+        "graded ball": (Information(MOST, make._prior(31), 10**8), graded(5, 3, [NAT + x % 3 for x in range(31)])),
+        "graded pairwise": (make._matrix(20), graded(2, 20, [NAT + x % 2 for x in range(20)])),
         "subset pairwise": (make._matrix(20), make._subset(20, 9)),
         "subset lip": (Information(MOST, make._prior(20)), make._subset(20, 9)),
         "triples lip": (Information(MOST, make._prior(60)), make._triples(60)),

@@ -19,6 +19,7 @@ from protocol.channels import (
     Bits,
     Blocks,
     Channel,
+    GradedProjective,
     Hadamard,
     Noise,
     ProjectiveGeometry,
@@ -80,6 +81,13 @@ def projective(size: int, order: int, dimension: int, level: int) -> ProjectiveG
     return ProjectiveGeometry(size, order, dimension, least + (WIDE - least) % having)
 
 
+def graded(order: int, dimension: int, levels: Sequence[int]) -> GradedProjective:
+    """The channel whose inputs keep each a level of their own among those of their class, over a geometry of choice."""
+    having, lacking = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
+    least = [outside_of(level, having, lacking) for level in levels]
+    return GradedProjective.over(order, dimension, [weight + (WIDE - weight) % having for weight in least])
+
+
 def subset(size: int, ones: int, level: int) -> SubsetSelection:
     """The channel with sets of a size of choice; of one set without the own input there is no remainder."""
     having, lacking = comb(size - 1, ones - 1), comb(size - 1, ones)
@@ -129,6 +137,7 @@ LINE = mirrored(1, 4, (STEPS // 8, STEPS // 16, STEPS // 64))
 MAP = Noise(2, 3, tuple((n * n + 3 * n + 1 if n != 7 else 4096 - 1274) << 50 for n in range(15)))
 NINE = triples(9, NAT)
 WAVE = wave(6, 1, NAT)
+GRADED = graded(2, 3, [NAT, 2 * NAT, 2 * NAT, NAT, 3 * NAT, NAT])
 WINDOWS = Windows(
     (3, 0, 5, 0, 2, 40), 3, 2, (1,), (Single(3, ONE // 8, ONE // 64),),
     (
@@ -186,6 +195,9 @@ CHANNELS: dict[str, Channel] = {
     "wave": WAVE,
     "wave of two inputs": wave(2, 1, 2 * NAT),
     "wave, outputs that are near all inputs": wave(4, 2, NAT // 10),
+    "graded, three classes on the plane of seven points": GRADED,
+    "graded, two inputs on a line": graded(3, 2, [2 * NAT, NAT // 2]),
+    "graded over four elements": graded(4, 3, [NAT] * 3 + [NAT // 4] * 4),
 }  # fmt: skip
 
 _FREQUENT = (Single(2, ONE // 50, ONE // 200), Single(150, ONE // 60, ONE // 180))
@@ -218,6 +230,9 @@ LARGE: dict[str, tuple[Channel, list[tuple[int, int]]]] = {
         [(0, 3), (2, 0), (3, 2), (150, 1), (299, 514), (5, 258), (77, 300)],
     ),
     "wave, k = 43,750": (wave(43_750, 11_201, NAT), [(0, 0), (0, 22_403), (43_749, 66_151), (20_000, 42_402), (7, 6)]),
+    "graded, k = 1,000": (
+        graded(4, 6, [NAT, *[2 * NAT] * 899, *[3 * NAT] * 100]), [(0, 0), (0, 1), (999, 1364), (500, 77), (1, 0)],
+    ),
 }  # fmt: skip
 
 
@@ -278,6 +293,7 @@ def _refused() -> dict[str, Any]:
         **_refused_windows(),
         **_refused_triples(),
         **_refused_wave(),
+        **_refused_graded(),
     }
 
 
@@ -506,6 +522,43 @@ def _refused_wave() -> dict[str, Any]:
     }
 
 
+def _refused_graded() -> dict[str, Any]:
+    weights = [weight.to_bytes(16, "big") for weight in GRADED.outside]
+    runs = [0, 1, 1, 2, 0, 1, 2, 1, 0, 1]
+
+    def of(*outside: int) -> list[Any]:
+        return ["graded", 2, 3, [weight.to_bytes(16, "big") for weight in outside], [0, 3, 1, 3]]
+
+    first, second, _ = GRADED.outside
+    flat = WIDE // 7 + 1  # the first weight not below the inside one that makes a row whole
+    flat += (WIDE - flat) % 3
+    return {
+        "graded with a field missing": ["graded", 2, 3, weights],
+        "graded with a field too many": ["graded", 2, 3, weights, runs, 0],
+        "graded with weights as bytes": ["graded", 2, 3, b"".join(weights), runs],
+        "graded with a weight of 15 bytes": ["graded", 2, 3, [weights[0][1:], *weights[1:]], runs],
+        "graded with a weight too few": ["graded", 2, 3, weights[:2], runs],
+        "graded with a weight too many": ["graded", 2, 3, weights, [0, 3, 1, 3]],
+        "graded of one class": ["graded", 2, 3, weights[:1], [0, 6]],
+        "graded of no inputs": ["graded", 2, 3, [], []],
+        "graded of 65 classes": [
+            "graded", 2, 7, [(WIDE // 200 + (WIDE - WIDE // 200) % 63 + 63 * c).to_bytes(16, "big") for c in range(65)],
+            [number for c in range(65) for number in (c, 1)],
+        ],
+        "graded with classes out of order": ["graded", 2, 3, weights[:2], [1, 3, 0, 3]],
+        "graded with a run in two parts": ["graded", 2, 3, weights[:2], [0, 2, 0, 1, 1, 3]],
+        "graded with half a run": ["graded", 2, 3, weights[:2], [0, 3, 1]],
+        "graded of more inputs than points": ["graded", 2, 3, weights[:2], [0, 3, 1, 5]],
+        "graded over six elements": ["graded", 6, 3, weights[:2], [0, 3, 1, 3]],
+        "graded of one coordinate": ["graded", 7, 1, weights[:2], [0, 1, 1, 1]],
+        "graded of two classes alike": of(first, first),
+        "graded with an outside weight of none": of(first, 0),
+        "graded with an outside weight above the inside one": of(first, flat),
+        "graded with a row of 2^128 and a remainder": of(first, second + 1),
+        "blocks of graded channels": ["blocks", bytes(16), [0, 2, 1, 6], [GRADED.encode()], [0]],
+    }  # fmt: skip
+
+
 def _refused_windows() -> dict[str, Any]:
     """Each is this channel of two arcs, a heavy input and a single, but for what its name says."""
     unit = ONE // 100
@@ -610,6 +663,9 @@ def _intervals(channel: Channel, x: int) -> list[int]:
         return [channel.cover_of(y) for y in range(channel.outputs)]
     if isinstance(channel, ProjectiveGeometry):
         return [channel.inside] * channel.support + [channel.outside] * (channel.outputs - channel.support)
+    if isinstance(channel, GradedProjective):
+        number, having = channel.class_of[x], channel.geometry.support
+        return [channel.inside[number]] * having + [channel.outside[number]] * (channel.outputs - having)
     if isinstance(channel, SubsetSelection):
         return [channel.inside] * channel.having + [channel.outside] * channel.lacking
     if isinstance(channel, Triples):

@@ -351,6 +351,16 @@ def wave(k: int, b: int, outside_bytes: bytes) -> Law:
     return Law(k, k + 2 * b, 128, 16, lambda x, y: inside if x <= y <= x + 2 * b else outside, sample)
 
 
+def graded(q: int, t: int, outside: list[bytes], runs: list[int]) -> Law:
+    classes = of_runs(runs)
+    laws = [projective(len(classes), q, t, weight) for weight in outside]
+    return Law(
+        len(classes), laws[0].outputs, 128, 16,
+        lambda x, y: laws[classes[x]].weight(x, y),
+        lambda x, rand: laws[classes[x]].sample(x, rand),
+    )  # fmt: skip
+
+
 FAMILIES: dict[str, Callable[..., Law]] = {
     "table": table,
     "response": response,
@@ -364,6 +374,7 @@ FAMILIES: dict[str, Callable[..., Law]] = {
     "windows": windows,
     "triples": triples,
     "wave": wave,
+    "graded": graded,
 }
 
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from aggregator.families.bits.barrier import Problem, minimum
+from aggregator.families.barrier import Problem, minimum
 from aggregator.families.bits.recipe import SHY, rounded
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import BITS, Mechanism, Question, Recipe

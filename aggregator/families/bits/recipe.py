@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.families.bits.barrier import Problem, minimum
+from aggregator.families.barrier import Problem, minimum
 from aggregator.families.decoder import Floats, Integers
 from aggregator.families.mechanism import BITS, Mechanism, for_prior, for_sensitive, plain
 from aggregator.families.rounding import D, ceil

@@ -37,7 +37,7 @@ def projective_error(size: int, order: int, dimension: int, level: int) -> float
         level: nanonats.
     """
     E = math.exp(exact.nats(level))
-    shared, support, points = _sizes(order, dimension)
+    shared, support, points = sizes(order, dimension)
     Z = E * support + points - support
     return support_error(size, E * support / Z, (E * shared + support - shared) / Z)
 
@@ -81,7 +81,7 @@ def projective_high_low_error(size: int, sensitive: int, part: float, order: int
         level: nanonats.
     """
     E = math.exp(exact.nats(level))
-    shared, support, points = _sizes(order, dimension)
+    shared, support, points = sizes(order, dimension)
     c = 1 / (E * support + points - support)
     own, other, hidden, tau = E * support * c, (E * shared + support - shared) * c, support * c, points * c
     al = 1 / (own - other)
@@ -120,11 +120,11 @@ def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) 
     """The channel of the least of (error, bits, q, t)."""
     enough = NO_WORSE * min(error for error, _, _, _ in offers)
     _, _, order, dimension = min((bits, error, q, t) for error, bits, q, t in offers if error <= enough)
-    _, support, points = _sizes(order, dimension)
+    _, support, points = sizes(order, dimension)
     return ProjectiveGeometry(size, order, dimension, outside_weight(ONE, support, points - support, level))
 
 
-def _sizes(order: int, dimension: int) -> tuple[int, int, int]:
+def sizes(order: int, dimension: int) -> tuple[int, int, int]:
     """ci, cs and K: the points that two planes share, of a plane, and all."""
     shared, support, points = list(accumulate((order**f for f in range(dimension)), initial=0))[-3:]
     return shared, support, points

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
 from protocol import codec, runs
-from protocol.channels.channel import Channel, Loss
+from protocol.channels.channel import Channel, Loss, best_two
 from protocol.errors import ChannelError
 from protocol.runs import Runs, require_runs, runs_of
 
@@ -135,8 +135,8 @@ class Bits(Channel):
 
     def apart(self, inputs: Sequence[int]) -> Sequence[int]:
         by_one, by_zero = self._telling
-        loud = _best_two(inputs, lambda x: by_one[self.class_of[x]])
-        quiet = _best_two(inputs, lambda x: by_zero[self.class_of[x]])
+        loud = best_two(inputs, lambda x: by_one[self.class_of[x]])
+        quiet = best_two(inputs, lambda x: by_zero[self.class_of[x]])
         return sorted({*loud, *quiet})
 
     @property
@@ -147,8 +147,8 @@ class Bits(Channel):
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         by_one, by_zero = self._telling
         # The best two of each side: where both sides' best is the same input, the second best of one is next.
-        loud = _best_two(first, lambda x: by_one[self.class_of[x]])
-        quiet = _best_two(second, lambda x: by_zero[self.class_of[x]])
+        loud = best_two(first, lambda x: by_one[self.class_of[x]])
+        quiet = best_two(second, lambda x: by_zero[self.class_of[x]])
         worst = Loss(1, 1, first[0], second[0], 0)
         for x in loud:
             for other in quiet:
@@ -230,13 +230,6 @@ def _places(keys: Sequence[Fraction]) -> tuple[int, ...]:
     for place, number in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
         places[number] = place
     return tuple(places)
-
-
-def _best_two(inputs: Sequence[int], place: Callable[[int], int]) -> list[int]:
-    """The two different inputs of the lowest places, or the one there is."""
-    best = min(inputs, key=place)
-    rest = [x for x in inputs if x != best]
-    return [best, min(rest, key=place)] if rest else [best]
 
 
 def _weighted_sum(masses: Sequence[int], ratios: Sequence[Fraction]) -> tuple[int, int]:

@@ -7,7 +7,6 @@ What a prior sees of an output is the mass of the inputs that prefer it; only th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 
 from protocol.channels.projective.channel import ProjectiveGeometry
 from protocol.channels.structure import OutputClass, Profile, Structure
@@ -36,13 +35,6 @@ class ProjectiveStructure(Structure):
     def profile_steps(self) -> int:
         return 4
 
-    @cached_property
-    def _preferred(self) -> list[list[int]]:
-        """The outputs that each input prefers."""
-        channel = self.channel
-        self.require_steps(2 * channel.inputs * channel.support, "its preferred outputs are too many")
-        return [list(channel.geometry.supported(x)) for x in range(channel.inputs)]
-
     def _masses(self, law: Sequence[int]) -> list[int]:
         """For each output the mass of the inputs that prefer it."""
         self.require_steps(self.channel.prior_steps, "its outputs are too many")
@@ -62,17 +54,23 @@ class ProjectiveStructure(Structure):
         return [base + gap * mass for mass in self._masses(law)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+        self._require_supports()
         without = [of(self.channel.outside, marginal) for marginal in marginals]
         gained = [of(self.channel.inside, marginal) - less for marginal, less in zip(marginals, without, strict=True)]
         base = sum(without)
-        return [base + sum(map(gained.__getitem__, outputs)) for outputs in self._preferred]
+        # A point is orthogonal to those that are orthogonal to it.
+        return [base + more for more in self.channel.geometry.masses(gained)[: self.channel.inputs]]
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
-        marginals = self.marginals(prior)
+        self._require_supports()
         best = (0, 1)
-        for x in inputs:
-            # Outside its own outputs an input is believed less than before, within them more on the rarest.
-            most, marginal = prior[x] * self.channel.inside, min(map(marginals.__getitem__, self._preferred[x]))
+        # Outside its own outputs an input is believed less than before, within them more on the rarest.
+        for x, marginal in self.channel.geometry.least(inputs, self.marginals(prior)).items():
+            most = prior[x] * self.channel.inside
             if most * best[1] > best[0] * marginal:
                 best = (most, marginal)
         return best
+
+    def _require_supports(self) -> None:
+        steps = 2 * self.channel.inputs * self.channel.support
+        self.require_steps(steps, "its preferred outputs are too many")

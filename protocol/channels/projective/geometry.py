@@ -141,6 +141,21 @@ class Geometry:
         vector[pivot], vector[c] = minus(0, own[c]), 1  # c is not the pivot, where the difference is 0
         return self.point(vector)
 
+    def least(self, inputs: Sequence[int], numbers: Sequence[int]) -> dict[int, int]:
+        """For each of these inputs the least of ``numbers``, one for each point, over the points orthogonal to it.
+
+        A point is orthogonal to cs of K, so few of the points of least numbers leave few inputs to be looked at.
+        """
+        left, found = {x: self.coordinates(x) for x in inputs}, {}
+        for y in sorted(range(self.points), key=numbers.__getitem__):
+            if not left:
+                break
+            vector = self.coordinates(y)
+            for x in [x for x, own in left.items() if not self.arithmetic.dot(own, vector)]:
+                found[x] = numbers[y]
+                del left[x]
+        return found
+
     def mass_steps(self, inputs: int) -> int:
         """Steps of ``masses``, of so many inputs (SPEC 6.11)."""
         told = sum(used * self.firsts[free] for free, used in self._used(inputs))

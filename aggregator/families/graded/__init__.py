@@ -1,0 +1,1 @@
+"""Graded projective response: its recipe and its decoder."""

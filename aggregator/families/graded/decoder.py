@@ -1,0 +1,155 @@
+"""Decoding graded projective response: how many reports are orthogonal to each input, with the sum of the shares known.
+
+Whatever the classes of x and x', S_x holds so many outputs of which x' prefers so many. So t_x, the share of reports in
+S_x, has the mean
+
+    p_x d_x + sum over x' of p_x' b_x',   d_x = (cs - ci) (inside_x - outside_x),
+                                          b_x = ci inside_x + (cs - ci) outside_x
+
+With a = 1 / d, B = a'b / a'1 and h = (b - B) a, which sums to 0, this is solved by
+
+    raw = a (t - B - h't)                                                                          (MATH 4.5)
+
+whose sum need not be one. That the shares sum to one is used as for words of bits, at reports spread evenly over all
+outputs: raw' = raw - u (1'raw - 1), with u the part of each value in the variance of the sum. For one class, and as
+many inputs as points, both are the estimate of projective response.
+
+What a report adds to a value is thus mostly a matter of its set S_x, and a little of all of its points: intervals are
+normal where enough reports bear on the value, elsewhere exact ones of t_x, wider by what b may differ.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, WordIncrements
+from aggregator.families.projective.cycle import Cycle
+from protocol.channels.graded.channel import GradedProjective
+
+
+class GradedDecoder(Decoder):
+    """One sum over orthogonal points for each pass."""
+
+    def __init__(self, channel: GradedProjective, *, balanced: bool = True) -> None:
+        """Decode ``channel``; ``balanced``: use that the shares sum to one."""
+        self.inputs, self.features = channel.inputs, channel.outputs
+        self._channel, geometry, one = channel, channel.geometry, 1 << channel.scale
+        far = geometry.support - geometry.shared  # points of S_x that are not of S_x'
+        classes = np.asarray(channel.class_of, dtype=np.int64)
+        pairs = list(zip(channel.inside, channel.outside, strict=True))
+        self._inside = np.array([inside / one for inside, _ in pairs])[classes]
+        self._outside = np.array([outside / one for _, outside in pairs])[classes]
+        d = np.array([far * (inside - outside) / one for inside, outside in pairs])[classes]
+        self._others = np.array([(geometry.shared * i + far * o) / one for i, o in pairs])[classes]  # b
+        self._factor: Floats = 1 / d  # a
+        self._even = float(self._factor @ self._others / self._factor.sum())  # B
+        self._tilt: Floats = (self._others - self._even) * self._factor  # h
+        self._of_sum: Floats = self._factor - self._factor.sum() * self._tilt  # g: raw sums to g't less a constant
+        self._part = self._balance() if balanced else np.zeros(self.inputs)  # u
+        self._balanced = balanced
+
+    def _balance(self) -> Floats:
+        """u: the covariance of each raw share with their sum, as a part of its variance, where the counts of all
+        outputs are equal in the mean: those of t_x and t_x' are as the identity less 1 / K."""
+        g, K = self._of_sum, self.features
+        centred = g - g.sum() / K
+        covariance: Floats = self._factor * (centred - self._tilt @ centred)
+        found: Floats = covariance / covariance.sum()
+        return found
+
+    @cached_property
+    def _cycle(self) -> Cycle:
+        return Cycle(self._channel.geometry, self.inputs)
+
+    @property
+    def plain(self) -> Decoder:
+        return GradedDecoder(self._channel, balanced=False) if self._balanced else self
+
+    def forward(self, p: Floats) -> Floats:
+        law: Floats = self._outside @ p + self._cycle.over_inputs((self._inside - self._outside) * p)
+        return law
+
+    def forward_squares(self, p: Floats) -> Floats:
+        law: Floats = self._outside**2 @ p + self._cycle.over_inputs((self._inside**2 - self._outside**2) * p)
+        return law
+
+    def backward(self, w: Floats) -> Floats:
+        mean: Floats = self._outside * w.sum() + (self._inside - self._outside) * self._cycle.over_outputs(w)
+        return mean
+
+    def invert(self, share: Floats) -> Floats:
+        told, total = self._cycle.over_outputs(share), float(share.sum())
+        raw = self._factor * (told - self._even * total - self._tilt @ told)
+        balanced: Floats = raw - self._part * (raw.sum() - total) if self._balanced else raw
+        return balanced
+
+    def adjoint(self, v: Floats) -> Floats:
+        known = float(v @ self._part)
+        rest = (v - known if self._balanced else v) * self._factor
+        whole = float(rest.sum())
+        adds: Floats = self._cycle.over_inputs(rest - whole * self._tilt) - whole * self._even + known
+        return adds
+
+    @cached_property
+    def _common(self) -> tuple[Floats, Floats]:
+        """(K,) what a times the value's share is less by where a report is output y, and the same of u: what the
+        report's raw shares sum to beyond 1."""
+        told = self._cycle.over_inputs
+        beyond: Floats = told(self._of_sum) - self._factor.sum() * self._even - 1
+        return self._even + told(self._tilt), beyond
+
+    def variances(self, share: Floats) -> Floats:
+        # A report adds a (1[y in S_x] - less[y]) - u beyond[y].
+        (less, beyond), a, u = self._common, self._factor, self._part
+        told = self._cycle.over_outputs
+        moment = a**2 * (told(share * (1 - 2 * less)) + share @ less**2)
+        if self._balanced:
+            moment += u**2 * (share @ beyond**2) - 2 * a * u * (told(share * beyond) - share @ (less * beyond))
+        found: Floats = moment - self.invert(share) ** 2
+        return found
+
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+        least, most = float(self._others.min()), float(self._others.max())
+        height = self._factor[np.newaxis]
+        base: Floats = -(least + most) / 2 * self._factor
+        slack: Floats = (most - least) / 2 * self._factor
+        return BinomialSteps(base, height, self._cycle.count(counts)[np.newaxis], reports, slack)
+
+    @cached_property
+    def words(self) -> WordIncrements:
+        less, beyond = self._common
+        number = len(self._channel.members)
+        bearing, least, most = np.empty(number), np.empty(number), np.empty(number)
+        for place, members in enumerate(self._channel.members):
+            x = members[0]  # a and u are those of the class
+            common = self._factor[x] * less + self._part[x] * beyond
+            bearing[place] = self._bearing(x, common)
+            # Any output may be in the set of some value of the class, or beside it: that only widens the ends.
+            least[place], most[place] = -common.max(), self._factor[x] - common.min()
+        classes = np.asarray(self._channel.class_of, dtype=np.int64)
+        return WordIncrements(bearing[classes], least[classes], most[classes])
+
+    def _bearing(self, x: int, common: Floats) -> float:
+        """The lesser of 1 / skewness^2 of what a report adds to ``x`` where everybody has it, and where nobody has it
+        and the other values are equally common."""
+        alone = np.zeros(self.inputs)
+        alone[x] = 1
+        inside = np.rint(self._cycle.over_inputs(alone))
+        adds = self._factor[x] * inside - common
+        found = np.inf
+        for law in (self.forward(alone), self.forward((1 - alone) / (self.inputs - 1))):
+            away = adds - law @ adds
+            skew = float(law @ away**3)
+            if skew:
+                found = min(found, float(law @ away**2) ** 3 / skew**2)
+        return found
+
+    @property
+    def ceiling(self) -> Floats:
+        return np.full(self.features, float(self._inside.max()))
+
+    @property
+    def weight(self) -> float:
+        return float(np.maximum(self.words.most, -self.words.least).max())

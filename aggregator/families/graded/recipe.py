@@ -1,0 +1,181 @@
+"""The recipe of graded projective response: the geometry, and a contrast for each class, of the least error.
+
+With f = cs / K, the part of all outputs that an input prefers, and w = 1 / g, the outside weight in times the even one,
+the inside weight is (1 - (1 - f) w) / f. So the bound of a pair of classes is linear and the error convex,
+
+    1 - (1 - f) w_c <= f e^E_cd w_d        for each pair of classes that is bounded at E_cd
+    n Var[x] = f / ((1 - f) (1 - w_c)^2)    of a rare value x of class c,
+
+and for each geometry Newton's method inside a logarithmic barrier finds the one optimum. Which order of the field is
+best is found by trying them. The complement of a design, whose f is 1 - cs / K, is above a half and never better: an
+input that prefers most outputs is told from others by those that it does not prefer, and they are the same.
+
+The outside weights are rounded up to whole numbers that make rows whole; that the level is kept is for the certificate
+to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aggregator.families.barrier import Problem, minimum
+from aggregator.families.bits.recipe import SHY
+from aggregator.families.decoder import Floats
+from aggregator.families.mechanism import POINTS, Mechanism, Question, Recipe
+from aggregator.families.projective.recipe import NO_WORSE, geometries, sizes
+from protocol import exact
+from protocol.channels.graded.channel import MAX_CLASSES, GradedProjective
+from protocol.channels.support import ONE
+from protocol.notions import Pairwise
+from protocol.notions.graded import Graded
+from protocol.notions.pairwise import UNBOUNDED, Matrix
+
+FIRST_TRIED = 16
+"""Orders of fields that are tried first; then those near the best of them, since the error has one valley."""
+
+
+def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None = None) -> GradedProjective:
+    """Graded projective response with the least error of values that are equally common.
+
+    Args:
+        classes: the inputs of each class.
+        levels: t x t, nats, the bound of an input of one class against another of the other; infinite where there is
+            none, which is taken for the largest level of a campaign. All above 0.
+        counted: the error is that of the first ``counted`` inputs; None: of all.
+    Raises:
+        ChannelError: all classes come to one contrast, which is projective response.
+    """
+    size = sum(map(len, classes))
+    counts = np.array([sum(x < (counted or size) for x in members) for members in classes], dtype=np.float64)
+    bounds = np.minimum(levels, exact.nats(exact.MAX_LEVEL)) * (1 - SHY)
+    for number, members in enumerate(classes):
+        if len(members) == 1:
+            bounds[number, number] = np.inf  # no other input is of this class
+    shapes = _shapes(size, float(bounds[np.isfinite(bounds)].max()))
+    tried: dict[tuple[int, int], tuple[float, Floats]] = {}
+    stride, near = max(len(shapes) // FIRST_TRIED, 1), shapes
+    while True:
+        for shape in near[::stride]:
+            if shape not in tried:
+                tried[shape] = _solved(shape, counts, bounds)
+        best = min(tried, key=lambda shape: tried[shape][0])
+        if stride == 1:
+            break
+        middle = shapes.index(best)
+        near, stride = shapes[max(middle - stride, 0) : middle + stride + 1], max(stride // 4, 1)
+    enough = NO_WORSE * tried[best][0]
+    order, dimension = min(
+        (sizes(*shape)[2].bit_length(), error, shape) for shape, (error, _) in tried.items() if error <= enough
+    )[2]
+    _, support, points = sizes(order, dimension)
+    weights = [int(weight * (ONE / points)) + 1 for weight in tried[order, dimension][1].tolist()]
+    outside = [0] * size
+    for weight, members in zip(weights, classes, strict=True):
+        for x in members:
+            outside[x] = weight + (ONE - weight) % support
+    return GradedProjective.over(order, dimension, outside)
+
+
+def _shapes(size: int, level: float) -> list[tuple[int, int]]:
+    """(q, t) of each order that may be best, by the least dimension that holds ``size`` points, orders increasing.
+
+    At one level e^level + 1 is the best order; the least of a line serves where no order is near.
+    """
+    least: dict[int, int] = {}
+    for order, dimension, _ in geometries(size):
+        least[order] = min(dimension, least.get(order, dimension))
+    most = max(2 * (np.exp(level) + 1), min(least))
+    return sorted((order, dimension) for order, dimension in least.items() if order <= most or dimension == 2)
+
+
+def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats) -> tuple[float, Floats]:
+    """The least error of a geometry, and w of each class."""
+    _, support, points = sizes(*shape)
+    problem = _Contrasts(support / points, counts, bounds)
+    w = minimum(problem)
+    return problem.objective(w), w
+
+
+class _Contrasts(Problem):
+    """The error of all counted values over w of each class, for a design of which an input prefers the part f."""
+
+    def __init__(self, f: float, counts: Floats, bounds: Floats) -> None:
+        self._f, self._counts = f, counts
+        pairs = np.argwhere(np.isfinite(bounds))
+        steep = np.exp(bounds[tuple(pairs.T)])
+        rows, places = np.zeros((len(pairs), len(counts))), np.arange(len(pairs))
+        np.add.at(rows, (places, pairs[:, 0]), f - 1)
+        np.add.at(rows, (places, pairs[:, 1]), -f * steep)
+        self.rows = np.vstack([rows, np.eye(len(counts))])
+        self.limits = np.concatenate([np.full(len(pairs), -1.0), np.ones(len(counts))])
+        least = float(steep.min())
+        self.start = np.full(len(counts), 1 - f * (least - 1) / (1 - f + f * least) / 2)
+
+    def objective(self, z: Floats) -> float:
+        return float(self._counts @ (1 - z) ** -2.0) * self._f / (1 - self._f)
+
+    def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
+        scaled, short = weight * self._counts * self._f / (1 - self._f), 1 - z
+        return weight * self.objective(z), 2 * scaled / short**3, np.diag(6 * scaled / short**4)
+
+
+def classes_of(notion: Matrix) -> list[list[int]]:
+    """Return the inputs by class: two of a class may be exchanged in the matrix of levels."""
+    levels = notion.levels
+    found: list[list[int]] = []
+    for x, row in enumerate(levels):
+        for members in found:
+            one = members[0]
+            alike = all(
+                row[y] == levels[one][y] and levels[y][x] == levels[y][one]
+                for y in range(len(row))
+                if y not in (x, one)
+            )
+            if alike and row[one] == levels[one][x] and (len(members) == 1 or row[one] == levels[one][members[1]]):
+                members.append(x)
+                break
+        else:
+            found.append([x])
+    return found
+
+
+def _bounds_of(notion: Pairwise, classes: Sequence[Sequence[int]]) -> Floats:
+    """t x t, nats: the bound of each pair of classes; infinite where there is none."""
+    levels = np.full((len(classes), len(classes)), np.inf)
+    if isinstance(notion, Matrix):
+        for c, members in enumerate(classes):
+            for d, others in enumerate(classes):
+                other = next((y for y in others if y != members[0]), None)
+                level = UNBOUNDED if other is None else notion.levels[members[0]][other]
+                if level != UNBOUNDED:
+                    levels[c, d] = exact.nats(level)
+        return levels
+    for c, d, level in notion.bounds():
+        levels[c, d] = exact.nats(level)
+    return levels
+
+
+def _serves(question: Question) -> Recipe | str:
+    notion = question.notion
+    if not isinstance(notion, Graded | Matrix):
+        return "it is made for values whose bounds differ: notions minid, avgid and pairwise"
+    classes = classes_of(notion) if isinstance(notion, Matrix) else notion.classes
+    if not 2 <= len(classes) <= MAX_CLASSES:
+        return f"it takes 2 to {MAX_CLASSES} classes of values whose bounds are alike"
+    levels = _bounds_of(notion, classes)
+    if levels.min() == 0:
+        return "it takes no two different values that must look alike"
+    return lambda: graded(classes, levels, question.reported.count)
+
+
+MECHANISMS = (
+    Mechanism(
+        "graded",
+        "a point of a projective space, preferred the more the larger the budget, log2 k bits",
+        "ours; open in Gu et al. 2020",
+        POINTS,
+        _serves,
+    ),
+)

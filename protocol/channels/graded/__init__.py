@@ -1,0 +1,1 @@
+"""Graded projective response (SPEC 5.12)."""

@@ -1,0 +1,94 @@
+"""The structure of graded projective response: two inputs differ by their classes alone.
+
+Any two inputs split the outputs into four kinds of as many points each, whatever their classes; the weights are those
+of the classes. What a prior sees of an output is, for each class, the mass of its inputs that prefer it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from protocol.channels.graded.channel import GradedProjective
+from protocol.channels.structure import OutputClass, Profile, Structure
+
+
+class GradedStructure(Structure):
+    """Graded projective response (SPEC 5.12)."""
+
+    channel: GradedProjective
+
+    @property
+    def kinds(self) -> Sequence[Sequence[int]]:
+        return self.channel.members
+
+    def _weights(self, x: int) -> tuple[int, int]:
+        number = self.channel.class_of[x]
+        return self.channel.inside[number], self.channel.outside[number]
+
+    def row(self, x: int) -> Iterable[tuple[int, int]]:
+        (inside, outside), support = self._weights(x), self.channel.geometry.support
+        return [(inside, support), (outside, self.channel.outputs - support)]
+
+    def profile(self, x: int, other: int) -> Profile:
+        (inside, outside), (others_inside, others_outside) = self._weights(x), self._weights(other)
+        shared = self.channel.geometry.shared
+        alone = self.channel.geometry.support - shared
+        rest = self.channel.outputs - shared - 2 * alone
+        return [
+            (inside, others_inside, shared),
+            (inside, others_outside, alone),
+            (outside, others_inside, alone),
+            (outside, others_outside, rest),
+        ]
+
+    @property
+    def profile_steps(self) -> int:
+        return 4
+
+    @property
+    def lift_steps(self) -> int:
+        return self.channel.prior_steps + 24 * len(self.channel.outside) * self.channel.outputs
+
+    def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
+        channel = self.channel
+        self.require_steps(self.channel.prior_steps, "its outputs are too many")
+        of_class = [channel.masses_of(prior, number) for number in range(len(channel.outside))]
+        whole = [sum(map(prior.__getitem__, members)) for members in channel.members]
+        for y, told in enumerate(zip(*of_class, strict=True)):
+            masses: dict[int, int] = {}
+            for number, mass in enumerate(told):
+                for weight, part in ((channel.inside[number], mass), (channel.outside[number], whole[number] - mass)):
+                    if part:
+                        masses[weight] = masses.get(weight, 0) + part
+            yield OutputClass(y, 1, tuple(masses.items()))
+
+    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+        self.require_steps(self.channel.prior_steps, "its outputs are too many")
+        return self.channel.marginals(law)
+
+    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+        self._require_supports()
+        found = [0] * self.channel.inputs
+        for number, members in enumerate(self.channel.members):
+            inside, outside = self.channel.inside[number], self.channel.outside[number]
+            without = [of(outside, marginal) for marginal in marginals]
+            gained = [of(inside, marginal) - less for marginal, less in zip(marginals, without, strict=True)]
+            base = sum(without)
+            told = self.channel.geometry.masses(gained)  # a point is orthogonal to those that are orthogonal to it
+            for x in members:
+                found[x] = base + told[x]
+        return found
+
+    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        self._require_supports()
+        best = (0, 1)
+        # Outside its own outputs an input is believed less than before, within them more on the rarest.
+        for x, marginal in self.channel.geometry.least(inputs, self.marginals(prior)).items():
+            most = prior[x] * self._weights(x)[0]
+            if most * best[1] > best[0] * marginal:
+                best = (most, marginal)
+        return best
+
+    def _require_supports(self) -> None:
+        steps = 2 * len(self.channel.outside) * self.channel.inputs * self.channel.geometry.support
+        self.require_steps(steps, "its preferred outputs are too many")

@@ -1,0 +1,199 @@
+"""Graded projective response: budgets that differ by value, in little more than log2 k bits (SPEC 5.12).
+
+Inputs and outputs are the points of a projective geometry, as in projective response, and an input is likelier to
+answer with a point orthogonal to it than with any other. How much likelier depends on the class of the input: values
+that need less protection have a larger contrast. With f = cs / K and the contrast c_x of x,
+
+    Q(y|x) = e^c_x / (K g_x)  in S_x,   1 / (K g_x)  elsewhere,   g_x = f e^c_x + 1 - f
+
+As all S_x have one size, a larger weight inside means a smaller one outside. So the worst output for two inputs, x the
+likelier one, is in S_x and not in S_x', whatever their classes, and the level of the pair is
+
+    ln (inside_x / outside_x') = c_x + ln g_x' - ln g_x
+
+The three other kinds of output have smaller ratios. Each class has two weights, which make a row sum to exactly 2^128:
+K - cs is 1 modulo cs, so every outside weight that is 2^128 modulo cs leaves a whole inside weight.
+
+The channel is ours; the design it stands on is that of Feldman, Nelson, Nguyen, Talwar 2022, and that budgets by value
+are worth having is from Gu, Li, Xiong, Cao 2020, whose own channel takes a bit for each value.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+from protocol import codec, runs
+from protocol.channels.channel import PAIR_STEPS, Channel, Loss, best_two
+from protocol.channels.projective.channel import geometry_for
+from protocol.channels.projective.field import MAX_ORDER
+from protocol.channels.projective.geometry import MAX_DIMENSION, Geometry
+from protocol.channels.support import ONE, SCALE, WEIGHT_BYTES, outside_from_wire
+from protocol.errors import ChannelError
+from protocol.runs import Runs, require_runs, runs_of
+
+MAX_CLASSES = 64
+"""As many as a graded notion has."""
+
+
+@dataclass(frozen=True)
+class GradedProjective(Channel):
+    """Q(y given x) = inside / 2^128 where <x, y> = 0, outside / 2^128 elsewhere, by the class of x.
+
+    Attributes:
+        order, dimension: q and t of the geometry.
+        outside: for each class, the weight of an output that is not orthogonal to the input; positive, below the inside
+            weight, and equal to 2^128 modulo cs; no two alike.
+        runs: (class, length) pairs in input order; two classes at least, numbered from 0 in order of first appearance.
+        inside: for each class, the weight of an output that is orthogonal to the input.
+        geometry: the points that inputs and outputs are.
+        class_of: the class of each input.
+    """
+
+    order: int
+    dimension: int
+    outside: tuple[int, ...]
+    runs: Runs
+    inside: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    geometry: Geometry = field(init=False, repr=False, compare=False)
+    inputs: int = field(init=False, repr=False, compare=False)
+    outputs: int = field(init=False, repr=False, compare=False)
+    class_of: Sequence[int] = field(init=False, repr=False, compare=False)
+    family: ClassVar[str] = "graded"
+
+    def __post_init__(self) -> None:
+        require_runs(self.runs, 0, ChannelError)
+        classes = 1 + max((number for number, _ in self.runs), default=-1)
+        if not 2 <= classes <= MAX_CLASSES or len(self.outside) != classes:
+            raise ChannelError(
+                f"a graded channel has 2 to {MAX_CLASSES} classes of inputs, with one outside weight each"
+            )
+        if len(set(self.outside)) != classes:
+            raise ChannelError("classes of equal weights are one class")
+        inputs = sum(length for _, length in self.runs)
+        geometry = geometry_for(inputs, self.order, self.dimension)
+        inside = []
+        for outside in self.outside:
+            weight, rest = divmod(ONE - (geometry.points - geometry.support) * outside, geometry.support)
+            if rest or not 0 < outside < weight:
+                raise ChannelError(
+                    "an outside weight of a graded channel is positive, below the inside weight, and makes a row sum "
+                    "to exactly 2^128"
+                )
+            inside.append(weight)
+        class_of = array("L")
+        for number, length in self.runs:
+            class_of.extend(array("L", [number]) * length)
+        derived = {"inputs": inputs, "outputs": geometry.points, "class_of": class_of}
+        for name, value in {**derived, "inside": tuple(inside), "geometry": geometry}.items():
+            object.__setattr__(self, name, value)  # frozen for everybody else
+
+    @classmethod
+    def over(cls, order: int, dimension: int, outside: Iterable[int]) -> GradedProjective:
+        """The channel for an outside weight per input."""
+        numbers: dict[int, int] = {}
+        classes = [numbers.setdefault(weight, len(numbers)) for weight in outside]
+        return cls(order, dimension, tuple(numbers), runs_of(classes))
+
+    @property
+    def scale(self) -> int:
+        return SCALE
+
+    @property
+    def rand_bytes(self) -> int:
+        return SCALE // 8
+
+    def weight(self, x: int, y: int) -> int:
+        weights = self.inside if self.geometry.orthogonal(x, y) else self.outside
+        return weights[self.class_of[x]]
+
+    def sample(self, x: int, rand: bytes) -> int:
+        self._require_draw(x, rand)
+        number = self.class_of[x]
+        return self.geometry.drawn(x, int.from_bytes(rand, "big"), self.inside[number], self.outside[number])
+
+    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+        return sorted(best_two(inputs, self._outside_of))
+
+    def _outside_of(self, x: int) -> int:
+        return self.outside[self.class_of[x]]
+
+    def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
+        # The least outside weight is the largest inside weight too: the best two of each side, where both sides' best
+        # is the same input.
+        loud, quiet = best_two(first, self._outside_of), best_two(second, self._outside_of)
+        worst, place = Fraction(1), (first[0], second[0])
+        for x in loud:
+            for other in quiet:
+                ratio = Fraction(self.inside[self.class_of[x]], self._outside_of(other))
+                if x != other and ratio > worst:
+                    worst, place = ratio, (x, other)
+        y = self.geometry.telling(*place) if worst > 1 else 0
+        return Loss(worst.numerator, worst.denominator, *place, y)
+
+    def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
+        return 2 * PAIR_STEPS  # up to 24 coordinates are worked out for the witness
+
+    @property
+    def prior_steps(self) -> int:
+        classes = len(self.outside)
+        return (classes + 1) * (self.inputs + self.geometry.mass_steps(self.inputs)) + 2 * classes * self.outputs
+
+    def masses_of(self, law: Sequence[int], number: int) -> list[int]:
+        """For each output the mass of the inputs of one class that are orthogonal to it."""
+        return self.geometry.masses([mass if c == number else 0 for mass, c in zip(law, self.class_of, strict=True)])
+
+    def marginals(self, law: Sequence[int]) -> list[int]:
+        """2^128 times the sum over inputs of law[x] Q(y|x), for each output.
+
+        Args:
+            law: ``inputs`` integers.
+        """
+        gaps = [inside - outside for inside, outside in zip(self.inside, self.outside, strict=True)]
+        base = sum(mass * self.outside[c] for mass, c in zip(law, self.class_of, strict=True))
+        told = self.geometry.masses([mass * gaps[c] for mass, c in zip(law, self.class_of, strict=True)])
+        return [base + mass for mass in told]
+
+    def loss_against_prior(self, prior: Sequence[int]) -> Loss:
+        """The worst lift, class by class: of the outputs that some input of a class prefers, the rarest; of those that
+        some input of it does not prefer, the likeliest."""
+        total, marginals = sum(prior), self.marginals(prior)
+        worst = Loss(1, 1, 0, None, 0)
+        for number, members in enumerate(self.members):
+            mass = self.masses_of(prior, number)
+            whole = sum(map(prior.__getitem__, members))
+            rarest = min((y for y, of_class in enumerate(mass) if of_class), key=marginals.__getitem__)
+            likeliest = max((y for y, of_class in enumerate(mass) if of_class < whole), key=marginals.__getitem__)
+            up = Loss(self.inside[number] * total, marginals[rarest], -1, None, rarest)
+            down = Loss(marginals[likeliest], self.outside[number] * total, -1, None, likeliest)
+            for candidate, preferred in ((up, True), (down, False)):
+                if candidate.worse_than(worst):
+                    y = candidate.y
+                    x = next(x for x in members if self.geometry.orthogonal(x, y) is preferred)
+                    worst = Loss(candidate.numerator, candidate.denominator, x, None, y)
+        return worst
+
+    @cached_property
+    def members(self) -> Sequence[Sequence[int]]:
+        """The inputs of each class."""
+        return runs.members_of(self.runs)
+
+    def encode(self) -> codec.Value:
+        weights: list[codec.Value] = [outside.to_bytes(WEIGHT_BYTES, "big") for outside in self.outside]
+        return [self.family, self.order, self.dimension, weights, runs.encode(self.runs)]
+
+    @classmethod
+    def from_wire(cls, value: codec.Value) -> GradedProjective:
+        _, order, dimension, weights, blocks = codec.fields(value, 5, "a graded channel", ChannelError)
+        if not isinstance(weights, list):
+            raise ChannelError("the outside weights are an array")
+        return cls(
+            codec.integer(order, "the order of a field", ChannelError, 2, MAX_ORDER),
+            codec.integer(dimension, "the number of coordinates", ChannelError, 2, MAX_DIMENSION),
+            tuple(map(outside_from_wire, weights)),
+            runs.decode(blocks, ChannelError),
+        )
