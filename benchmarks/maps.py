@@ -1,10 +1,12 @@
 """How near a map comes to the truth: one grid of cells beside resolutions that are asked of different people.
 
 `python -m benchmarks.maps DATA` reads real check-ins from the folder DATA, prints the total variation of both at each
-resolution, and writes the section of docs/BENCHMARKS.md anew.
+resolution, of other maps and trees, and of other notions, and writes the section of docs/BENCHMARKS.md anew.
 
 Outputs are counted, not sent: each person has a cell, drawn from the true shares, and a view, drawn by the weights, and
 the counts of a view are one draw from the exact law of its channel's outputs.
+
+Other notions: map_notions.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import csv
 import gzip
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,7 @@ from aggregator.estimate.interval import standard_errors
 from aggregator.estimate.method import consistent as flat_method
 from aggregator.estimate.method import default_method
 from aggregator.estimate.reported import Reported
-from aggregator.estimate.tree import Survey, Tree, combine, consistent, independent
+from aggregator.estimate.tree import Combined, Survey, Tree, combine, consistent, independent, project_inside
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
@@ -41,6 +43,12 @@ AIMS = {100_000: (0.75, 0.47, 0.19), 546_659: (0.60, 0.34, 0.11)}
 
 COLUMNS_READ = {"users": "people per cell", "checkins": "check-ins per cell"}
 """Whose shares are true: of people by the cells they were in, or of check-ins, a quarter of them in one cell."""
+
+TREES = ((25, 5, 1), (5, 1), (10, 1))
+"""Factors of the trees that even maps are estimated with."""
+
+CLUSTERS = 20
+"""The cells that hold all people of the most clustered map."""
 
 PAGE = Path(__file__).parent.parent / "docs" / "BENCHMARKS.md"
 BEGIN, END = "<!-- maps: begin -->", "<!-- maps: end -->"
@@ -62,7 +70,13 @@ def true_shares(folder: Path, column: str) -> Floats:
 
 
 def counted(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """(m,) shares of the outputs of ``n`` people, drawn from the law of the channel."""
+    """(m,) shares of the outputs of ``n`` people, drawn from the law of the channel.
+
+    Raises:
+        ValueError: a report of the channel has several features, so the means of them are no law.
+    """
+    if not decoder.one_hot:
+        raise ValueError(f"reports of a channel of {decoder.inputs} values are sets: take another mechanism")
     law = decoder.forward(people)
     return rng.multinomial(n, law / law.sum()) / n
 
@@ -78,56 +92,122 @@ def flat(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> 
     }
 
 
-def variations(
-    decoders: list[Decoder], people: Floats, n: int, weights: tuple[int, ...], seed: int = 1
-) -> dict[str, Floats]:
-    """Mean total variation of each way over the crowds, at each of ``FACTORS``."""
-    rng = np.random.default_rng(seed)
-    maps = [districts(factor) for factor in FACTORS]
-    tree, truths = Tree.of(maps), [np.bincount(each, people) for each in maps]
-    off: dict[str, list[list[float]]] = {}
-    for _ in range(CROWDS):
+class Ways:
+    """A tree of resolutions with its channels, the weights that the planner gives them, and what they find."""
+
+    def __init__(self, maps: Sequence[Integers], n: int, mechanism: str = AUTO) -> None:
+        """Choose channels and weights.
+
+        Args:
+            maps: of each resolution, the coarsest first, (k,) the district of each cell.
+            n: the number of people.
+            mechanism: of every channel.
+        """
+        self.n, self.maps = n, maps
+        self.tree = Tree.of(maps)
+        sizes = self.tree.sizes
+        channels = [chosen(mechanism, Question(values(size), Ldp(NANONATS)))[1] for size in sizes]
+        variances = [expected_mse(channel) / size for channel, size in zip(channels, sizes, strict=True)]
+        self.weights = best_weights(sizes, variances, n)
+        self.decoders = [decoder_of(channel) for channel in channels]
+
+    def views(self, people: Floats, rng: np.random.Generator) -> list[Combined]:
+        """One crowd: the linear estimate of each resolution."""
         surveys = []
-        for view, decoder, asked in zip(maps, decoders, rng.multinomial(n, np.array(weights) / PARTS), strict=True):
+        shares = rng.multinomial(self.n, np.array(self.weights) / PARTS)
+        for view, decoder, asked in zip(self.maps, self.decoders, shares, strict=True):
             share = counted(decoder, np.bincount(view, people), int(asked), rng)
             even = decoder.forward(np.bincount(view) / len(view))
             weighing, shown = (independent(decoder, law, decoder.variances(law) / asked) for law in (even, share))
             surveys.append(Survey(decoder.invert(share), weighing, shown))
-        found = {"views": consistent(tree, combine(tree, surveys))}
-        for method, cells in flat(decoders[-1], people, n, rng).items():
-            found[f"cells only, {method}"] = [np.bincount(each, cells) for each in maps]
-        for name, shares in found.items():
-            each = [float(np.abs(a - b).sum()) / 2 for a, b in zip(shares, truths, strict=True)]
-            off.setdefault(name, []).append(each)
-    return {name: np.mean(each, axis=0) for name, each in off.items()}
+        return combine(self.tree, surveys)
+
+    def off(self, people: Floats, found: Sequence[Floats]) -> list[float]:
+        """Total variation from the true shares at each resolution, the finest first."""
+        truths = [np.bincount(each, people) for each in self.maps]
+        return [variation(a, b) for a, b in zip(found, truths, strict=True)][::-1]
+
+
+def variation(found: Floats, truth: Floats) -> float:
+    """Total variation between two distributions."""
+    return float(np.abs(found - truth).sum()) / 2
+
+
+def projected(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
+    """The shares of each resolution projected inside their parents, however even the map looks."""
+    found, above = [], np.ones(1)
+    for each, parent in zip(combined, tree.parents, strict=True):
+        above = project_inside(each.raw, each.weighing, parent, above)
+        found.append(above)
+    return found
 
 
 def measured(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Rows of the table."""
-    sizes = [int(districts(factor).max()) + 1 for factor in FACTORS]
-    channels = [chosen(AUTO, Question(values(size), Ldp(NANONATS)))[1] for size in sizes]
-    variances = [expected_mse(channel) / size for channel, size in zip(channels, sizes, strict=True)]
-    decoders = [decoder_of(channel) for channel in channels]
+    """Rows of the table of views beside cells."""
     for column, what in COLUMNS_READ.items():
         people = true_shares(folder, column)
         for n, aims in AIMS.items():
-            weights = best_weights(sizes, variances, n)
-            asked = " / ".join(f"{weight / PARTS:g}" for weight in weights[::-1])
-            for name, off in sorted(variations(decoders, people, n, weights).items(), reverse=True):
+            ways, rng = Ways([districts(factor) for factor in FACTORS], n), np.random.default_rng(1)
+            off: dict[str, list[list[float]]] = {}
+            for _ in range(CROWDS):
+                found = {"views": consistent(ways.tree, ways.views(people, rng))}
+                for method, cells in flat(ways.decoders[-1], people, n, rng).items():
+                    found[f"cells only, {method}"] = [np.bincount(each, cells) for each in ways.maps]
+                for name, shares in found.items():
+                    off.setdefault(name, []).append(ways.off(people, shares))
+            asked = " / ".join(f"{weight / PARTS:g}" for weight in ways.weights[::-1])
+            for name, each in sorted(off.items(), reverse=True):
                 yield (
                     what,
                     f"{n:,}",
                     f"{name}, {asked}" if name == "views" else name,
-                    " / ".join(f"{each:.3f}" for each in off[::-1]),
+                    means(each),
                     " / ".join(f"{aim:.2f}" for aim in aims) if name == "views" and column == "users" else "",
                 )
 
 
-def write(rows: list[tuple[str, ...]]) -> None:
-    """Put the table between the marks of the page."""
-    heads = ("true shares", "people", "asked", "cells / 5 x 5 / 25 x 25", "at most")
-    lines = ["| " + " | ".join(row) + " |" for row in (heads, ("---",) * len(heads), *rows)]
-    text = (Path(__file__).parent / "maps.md").read_text(encoding="utf-8").format(crowds=CROWDS, table="\n".join(lines))
+def means(off: Sequence[Sequence[float]]) -> str:
+    """The means over the crowds, at each resolution."""
+    return " / ".join(f"{each:.3f}" for each in np.mean(off, axis=0))
+
+
+def shapes(folder: Path) -> dict[str, Floats]:
+    """Maps from even to clustered, by name."""
+    real, even = true_shares(folder, "users"), np.full(ROWS * COLUMNS, 1 / (ROWS * COLUMNS))
+    few = np.zeros(ROWS * COLUMNS)
+    few[np.random.default_rng(4).choice(ROWS * COLUMNS, CLUSTERS, replace=False)] = 1 / CLUSTERS
+    return {
+        "even": even,
+        "half even, half as Gowalla": (even + real) / 2,
+        "people per cell": real,
+        f"all in {CLUSTERS} cells": few,
+    }
+
+
+def evened(folder: Path) -> Iterator[tuple[str, ...]]:
+    """Rows of the table of maps from even to clustered, in several trees."""
+    for factors in TREES:
+        for n in AIMS:
+            ways = Ways([districts(factor) for factor in factors], n)
+            for name, people in shapes(folder).items():
+                rng = np.random.default_rng(1)
+                off: dict[str, list[list[float]]] = {"projected": [], "estimated": []}
+                for _ in range(CROWDS):
+                    combined = ways.views(people, rng)
+                    off["projected"].append(ways.off(people, projected(ways.tree, combined)))
+                    off["estimated"].append(ways.off(people, consistent(ways.tree, combined)))
+                tree = " / ".join(map(str, factors[::-1]))
+                yield (name, tree, f"{n:,}", *(means(each) for each in off.values()))
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, ["---"] * len(heads), *rows))
+
+
+def write(tables: dict[str, str]) -> None:
+    """Put the tables between the marks of the page."""
+    text = (Path(__file__).parent / "maps.md").read_text(encoding="utf-8").format(crowds=CROWDS, **tables)
     page = PAGE.read_text(encoding="utf-8")
     before, rest = page.split(BEGIN, 1)
     PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END, 1)[1]}", encoding="utf-8")
@@ -135,15 +215,26 @@ def write(rows: list[tuple[str, ...]]) -> None:
 
 def main() -> None:
     """Measure, print and write."""
+    from benchmarks import map_notions
+
     if len(sys.argv) != 2 or not (Path(sys.argv[1]) / FILE).is_file():
         sys.exit(
             f"usage: python -m benchmarks.maps DATA, a folder with {FILE}: see SOURCES in aggregator.reproduce.data"
         )
-    rows = []
-    for row in measured(Path(sys.argv[1])):
-        print(*row, sep="  ", flush=True)
-        rows.append(row)
-    write(rows)
+    folder = Path(sys.argv[1])
+    wanted = {
+        "views": (("true shares", "people", "asked", "cells / 5 x 5 / 25 x 25", "at most"), measured(folder)),
+        "shapes": (("true shares", "cells on a side", "people", "projected", "estimated"), evened(folder)),
+        "notions": (map_notions.HEADS, map_notions.measured(true_shares(folder, "users"))),
+    }
+    tables = {}
+    for name, (heads, found) in wanted.items():
+        rows = []
+        for row in found:
+            print(*row, sep="  ", flush=True)
+            rows.append(row)
+        tables[name] = table(heads, rows)
+    write(tables)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,85 @@
+"""A map under other notions than LDP, beside the tree: what each promises, and how near it comes to the truth.
+
+All are measured on cells of two degrees: an audit of noise around a place takes longer than it may on a finer grid.
+
+How people and outputs are drawn: maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from aggregator.estimate.interval import standard_errors
+from aggregator.estimate.method import consistent, default_method
+from aggregator.estimate.reported import Reported
+from aggregator.estimate.tree import consistent as tree_shares
+from aggregator.families.decoder import Decoder, Floats, NotInvertible
+from aggregator.families.mechanism import Question
+from aggregator.families.registry import decoder_of
+from aggregator.planner.choice import AUTO, chosen
+from benchmarks.maps import AIMS, CROWDS, Ways, counted, districts, means
+from protocol.domain import Grid
+from protocol.exact import NANONATS
+from protocol.notions import Block, Geo, Ldp, Notion
+
+CELL = 10
+"""Cells of the data on a side of one of two degrees."""
+
+SIDE = 5
+"""Cells of two degrees on a side of a square."""
+
+GRID = Grid(25_000_000, 51_000_000, -130_000_000, -60_000_000, 2_000_000)
+
+HEADS = ("notion", "what may show", "mechanism", "people", "cells / 5 x 5")
+
+
+def questions(square: list[int]) -> Iterator[tuple[str, str, Notion, str]]:
+    """The name of each notion, what it lets show, the notion, and a mechanism."""
+    yield "ldp", "nothing", Ldp(NANONATS), AUTO
+    yield "block", "the square of 5 x 5", Block.over(NANONATS, square), AUTO
+    for cells in (1, SIDE):
+        geo = Geo.between(NANONATS, cells, range(GRID.rows), range(GRID.columns))
+        name = "geo, a nat a cell" if cells == 1 else f"geo, a nat for {cells} cells"
+        for mechanism in (AUTO, "planar")[:cells]:  # of one cell both are the same
+            yield name, "the wider surroundings", geo, mechanism
+
+
+def measured(people: Floats) -> Iterator[tuple[str, ...]]:
+    """Rows of the table.
+
+    Args:
+        people: the true shares of the cells of the data.
+    """
+    truth = np.bincount(districts(CELL), people)
+    row, column = np.divmod(np.arange(GRID.size), GRID.columns)
+    square = row // SIDE * -(-GRID.columns // SIDE) + column // SIDE
+    maps = [square, np.arange(GRID.size)]
+    for n in AIMS:
+        ways, rng = Ways(maps, n, "projective"), np.random.default_rng(1)
+        off = [ways.off(truth, tree_shares(ways.tree, ways.views(truth, rng))) for _ in range(CROWDS)]
+        yield "ldp", "nothing", "views of 5 x 5 and 1", f"{n:,}", means(off)
+    for name, shows, notion, mechanism in questions(square.tolist()):
+        made, channel = chosen(mechanism, Question(GRID, notion))
+        decoder = decoder_of(channel)
+        for n in AIMS:
+            rng = np.random.default_rng(1)
+            off = []
+            for _ in range(CROWDS):
+                cells = estimated(decoder, truth, n, rng)
+                off.append(ways.off(truth, [np.bincount(each, cells) for each in maps]))
+            yield name, shows, made, f"{n:,}", means(off)
+
+
+def estimated(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """The shares of one crowd by the default method."""
+    share = counted(decoder, people, n, rng)
+    linear = se = None
+    try:
+        se = standard_errors(decoder, share, n)
+        linear = decoder.invert(share), se
+    except NotInvertible:
+        se = None
+    method = default_method(decoder, None, se)
+    return consistent(method, decoder, share, n, linear, None, [], Reported(decoder.inputs))
