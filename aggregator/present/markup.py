@@ -25,4 +25,11 @@ def tag(name: str, /, *children: str, **attributes: str) -> Html:
     """
     words = "".join(f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for key, value in attributes.items())
     inner = "".join(child if isinstance(child, Html) else html.escape(child) for child in children)
-    return Html(f"<{name}{words}>" if name in ("meta", "img") else f"<{name}{words}>{inner}</{name}>")
+    return Html(f"<{name}{words}>" if name in ("meta", "img", "wbr") else f"<{name}{words}>{inner}</{name}>")
+
+
+def label(text: str) -> Html:
+    """The name of a value. A narrow column breaks it at blanks and after commas, and elsewhere only where it must."""
+    first, *rest = text.replace(" .. ", "\N{NO-BREAK SPACE}.. ").split(",")
+    parts = [first, *(part for each in rest for part in (",", tag("wbr"), each))]
+    return tag("span", *parts, class_="label")

@@ -31,7 +31,7 @@ from aggregator.estimate.trend import Trend
 from aggregator.families.decoder import Floats
 from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE, LEVELS
-from aggregator.present.markup import Html, tag
+from aggregator.present.markup import Html, label, tag
 from aggregator.present.ordered import TrueOrdered, range_text, value_text
 from aggregator.present.table import (
     MAY_BE_ZERO,
@@ -290,7 +290,7 @@ def _values(found: Estimate, truth: Floats | None) -> list[Html]:
     rows = [
         tag(
             "tr",
-            tag("th", found.label(x), *_doubtful(found, x, len(shown)), scope="row", dir="auto"),
+            tag("th", label(found.label(x)), *_doubtful(found, x, len(shown)), scope="row", dir="auto"),
             *(tag("td", percent(column[x], places)) for column in columns),
             tag("td", _between(found.low[x], found.high[x], places)),
             tag("td", _between(found.all_low[x], found.all_high[x], places)),
@@ -300,7 +300,7 @@ def _values(found: Estimate, truth: Floats | None) -> list[Html]:
     words = f"All {found.size:,} values." if len(shown) == found.size else _picked(found, len(shown))
     table = tag(
         "table",
-        tag("caption", words),
+        tag("caption", tag("span", words)),
         tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names))),
         tag("tbody", *rows),
         class_="numbers",
@@ -655,9 +655,12 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> Html:
 
 
 def _sheet(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
-    lines = [tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in rest)) for first, *rest in rows]
+    lines = [
+        tag("tr", tag("th", label(first), scope="row", dir="auto"), *(tag("td", cell) for cell in rest))
+        for first, *rest in rows
+    ]
     head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names)))
-    return tag("div", tag("table", tag("caption", caption), head, tag("tbody", *lines)), class_="scroll")
+    return tag("div", tag("table", tag("caption", tag("span", caption)), head, tag("tbody", *lines)), class_="scroll")
 
 
 def _between(low: float, high: float, places: int) -> str:
