@@ -1,0 +1,97 @@
+"""Districts of a GeoJSON file, from the draft to the picture, by the commands that a person types."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from aggregator.cli.shell import halftruth
+from protocol.domain import Grid
+from tests.aggregator.test_districts_file import box, feature, written
+
+GRID = Grid(0, 6_000_000, 0, 8_000_000, 1_000_000)
+DRAFT = """
+title = "Shops"
+question = "Where did you shop last?"
+organisation = "Town"
+[domain]
+kind = "grid"
+south = 0
+north = 6
+west = 0
+east = 8
+step = 1
+[views]
+districts = ["districts.geojson", 0.5]
+[privacy]
+notion = "ldp"
+epsilon = 4.0
+[schedule]
+opens = 2020-01-01
+closes = 2120-01-01
+[limits]
+enrolment = "open"
+"""
+PEOPLE = {"Harbour": 600, "Old town": 300, "elsewhere": 100}
+
+
+def run(*words):
+    result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """A folder with a campaign of three uneven districts, and a study with 1,000 reports."""
+    folder = tmp_path_factory.mktemp("districts")
+    bent = [[0, 0], [5.2, 0], [3.1, 3.9], [0, 2.4], [0, 0]]
+    written(folder, [feature("Harbour", bent), feature("Old town", box(4, 3, 8, 6))])
+    (folder / "shops.toml").write_text(DRAFT, encoding="utf-8")
+    cells = {"Harbour": "0.5,1.5", "Old town": "4.5,6.5", "elsewhere": "0.5,7.5"}
+    counts = "".join(f'"{cells[name]}",{people}\n' for name, people in PEOPLE.items())
+    (folder / "truth.csv").write_text(f"value,count\n{counts}", encoding="utf-8")
+    run("keygen", folder / "town")
+    run("campaign", folder / "shops.toml", "--key", folder / "town.key", "--out", folder / "shops.campaign")
+    study = ("--study", folder / "lib")
+    run(*study, "import", folder / "shops.campaign", "--trust", folder / "town.pub")
+    run("simulate", folder / "shops.campaign", "--truth", folder / "truth.csv", "--out", folder / "b.htr", "--seed", 1)
+    run(*study, "ingest", folder / "b.htr")
+    return folder
+
+
+def test_the_audit_has_the_districts(session):
+    """The signed campaign says that half of the devices are asked for one of three districts, at the whole level."""
+    views = json.loads(run("audit", session / "shops.campaign", "--json"))["views"]
+    assert [(view["view"], view["share"]) for view in views] == [("3 districts", 0.5), ("the answer as it is", 0.5)]
+    assert all(view["audited"] <= 4 for view in views)
+
+
+def test_every_form_of_an_estimate_has_the_districts_by_name(session):
+    """Table, JSON, CSV, GeoJSON and the page name the districts; intervals of all three hold the truth.
+
+    The seed is fixed.
+    """
+    estimate = ("--study", session / "lib", "estimate", "shops")
+    found = json.loads(run(*estimate, "--json"))["resolutions"]
+    assert [each["resolution"] for each in found] == ["districts"]
+    rows = {row["value"]: row for row in found[0]["values"]}
+    assert set(rows) == set(PEOPLE)
+    for name, people in PEOPLE.items():
+        assert rows[name]["simultaneous_low"] <= people / 1000 <= rows[name]["simultaneous_high"]
+    picture, page = session / "map.png", session / "map.html"
+    table = run(*estimate, "--plot", picture, "--report", page)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    lines = csv.DictReader(io.StringIO(run(*estimate, "--format", "csv")))
+    features = json.loads(run(*estimate, "--format", "geojson"))["features"]
+    named = {row["value"] for row in lines if row["resolution"] == "districts"}
+    assert named == {each["properties"]["value"] for each in features[GRID.size :]} == set(PEOPLE)
+    text = page.read_text(encoding="utf-8")
+    marks = re.findall(r"<title>(.*?):", text)
+    for name in PEOPLE:
+        assert name in table
+        assert name in text
+        assert any(name in mark for mark in marks), marks
