@@ -12,12 +12,14 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from aggregator.estimate.error import campaign_error
+from aggregator.estimate.error import campaign_error, view_worths
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import NotInvertible
+from aggregator.inspection import view_name
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Form
+from protocol.views import is_plain
 
 HEAVY = 20.0
 """People that one report may count for before an author is told."""
@@ -42,9 +44,10 @@ def _findings(terms: Campaign) -> Iterator[str]:
                 f"one report weighs {weight:,.0f} people: whoever sends a few forged ones moves a share at will. A "
                 "higher epsilon, fewer values, or a mechanism whose reports speak of many values at once weighs less"
             )
+        if not is_plain(terms.views):
+            yield from _unseen(terms)
         # The root mean square error of a value beside the even share, people spread evenly.
-        error = math.sqrt(mse / size / terms.minimum_reports)
-        if error > even and not isinstance(terms.domain, Form):
+        elif (error := math.sqrt(mse / size / terms.minimum_reports)) > even:
             needed = mse / size / even**2
             yield (
                 f"with {terms.minimum_reports:,} devices, the least you wait for, a share is off by {error:.2%} where "
@@ -58,6 +61,26 @@ def _findings(terms: Campaign) -> Iterator[str]:
             "know of each other outside the notion may complete it"
         )
     yield from _left_unsaid(terms)
+
+
+def _unseen(terms: Campaign) -> Iterator[str]:
+    """At which resolutions of a campaign with views the least crowd is too small, by each view's own reports."""
+    if isinstance(terms.domain, Form):
+        return
+    n, parts = terms.minimum_reports, []
+    for view, worth in zip(terms.views, view_worths(terms), strict=True):
+        size = view.channel.inputs
+        if (error := math.sqrt(worth.mse / size / n)) > 1 / size:
+            wanted = _rounded(worth.mse * size)
+            parts.append(
+                f"off by {error:.2%} where {size:,} even shares are {1 / size:.2%} each "
+                f"({view_name(terms.domain, view)}; {wanted:,} devices would do)"
+            )
+    if parts:
+        yield (
+            f"with {n:,} devices, the least you wait for, a share is {', and '.join(parts)}: expect only values well "
+            "above that to be seen. Wait for more, or give a coarser view more of the devices"
+        )
 
 
 def _left_unsaid(terms: Campaign) -> Iterator[str]:

@@ -32,6 +32,7 @@ from aggregator.planner.choice import AUTO, Unsuited, chosen
 from aggregator.planner.resolutions import best_weights
 from protocol.channels import Channel
 from protocol.domain import Domain, Grid, Values
+from protocol.notions import Graded
 from protocol.views import MAX_WEIGHT, Coarse, Districts, Identity, Map, View
 
 GRID_FACTOR, LIST_FACTOR = 5, 4
@@ -57,6 +58,12 @@ def views_of(
     Raises:
         DraftError, BadData: what is wrong, and where.
     """
+    if isinstance(question.notion, Graded) and not question.notion.carries_views:
+        raise DraftError(
+            "[views] and [privacy] pairs do not go together: a district holds values of several budgets, so no budget "
+            "of its own says which pairs of districts are protected. Leave out pairs, or write the bound of each two "
+            'values with notion = "pairwise", which views carry'
+        )
     if not question.notion.carries_views:
         raise DraftError(
             f"[views] goes with the notions ldp, pairwise, minid and avgid, not with {question.notion.name}: whoever "

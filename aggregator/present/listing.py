@@ -15,13 +15,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.inspection import BatchFile, study_facts, view_facts
+from aggregator.inspection import BatchFile, study_facts, view_facts, view_name
 from aggregator.present.items import numbering
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.domain import Form, Items, Line
+from protocol.domain import Domain, Form, Items, Line
 from protocol.notions import Certificate, Classes, Information, Notion, Promise
 from protocol.notions.information import RADIUS_UNITS
+from protocol.views import Identity, View, is_plain
 
 if TYPE_CHECKING:  # a table of one kind of object needs none of the libraries that make the others
     from aggregator.anonymity import Release
@@ -73,7 +74,7 @@ def audit_table(audit: Audit) -> Table:
         rows.append(("error", "single shares have no unbiased estimate, and so no error bars"))
     else:
         rows.append(("one report", f"counts for {audit.people_per_report:.1f} people at most"))
-        rows.append(("error", f"{audit.raw_mse:.4g} / n expected squared error, summed over the {_summed(terms)}"))
+        rows += _errors(audit)
     if audit.mse is not None and audit.mse_bound is not None:
         rows.append(
             ("LIP error", f"{audit.mse:.5f} a person under the prior; no mechanism below {audit.mse_bound:.5f}")
@@ -121,6 +122,27 @@ def _rounding(terms: Campaign) -> list[tuple[str, str]]:
 
 def _counted(draws: int) -> str:
     return f"{draws:,} draw{'' if draws == 1 else 's'}"
+
+
+def _errors(audit: Audit) -> list[tuple[str, str]]:
+    """The expected error of n reports: of each resolution, where devices are asked for several."""
+    terms = audit.terms
+    if is_plain(terms.views) or isinstance(terms.domain, Form):
+        return [("error", f"{audit.raw_mse:.4g} / n expected squared error, summed over the {_summed(terms)}")]
+    from aggregator.estimate.error import view_worths  # which `status` does without
+
+    return [
+        (
+            "error" if not place else "",
+            f"{worth.mse:.4g} / n expected squared error, summed over {_of_view(terms.domain, view)}, from its own "
+            "reports among n of all",
+        )
+        for place, (view, worth) in enumerate(zip(terms.views, view_worths(terms), strict=True))
+    ]
+
+
+def _of_view(domain: Domain, view: View) -> str:
+    return f"{view.channel.inputs:,} values" if isinstance(view.map, Identity) else view_name(domain, view)
 
 
 def _summed(terms: Campaign) -> str:

@@ -33,8 +33,8 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     """
     if not is_plain(views) and not notion.carries_views:
         raise CampaignError(
-            f"a campaign whose devices are asked for different views keeps ldp, pairwise, minid or avgid, not "
-            f"{notion.name}{' with pairs that are left out' if notion.name in ('minid', 'avgid') else ''}"
+            "a campaign whose devices are asked for different views keeps ldp, pairwise, or minid or avgid with no "
+            f"pair left out; this one says {notion.name}"
         )
     if isinstance(domain, Form) and notion.name != Ldp.name:
         raise CampaignError(f"a form keeps ldp, not {notion.name}")

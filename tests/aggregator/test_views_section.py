@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tomllib
 from decimal import Decimal
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from aggregator.author.audit import ask, audit
 from aggregator.author.draft import campaign_of
 from aggregator.author.lint import lint
 from aggregator.cli.shell import halftruth
+from aggregator.present.listing import audit_table
 from protocol.campaign import Campaign
 from protocol.errors import BadData
 from protocol.views import Coarse, Identity
@@ -97,6 +100,11 @@ def test_other_views_are_refused(views, said):
     ("old", "new", "said"),
     [
         ('notion = "ldp"', 'notion = "geo"', "not with geo"),
+        (
+            'notion = "ldp"\nepsilon = 1.0',
+            'notion = "minid"\ndefault = 2.0\npairs = [[1.0, 2.0]]\n[privacy.budgets]\n"0.05,0.05" = 1.0',
+            "write the bound of each two values",
+        ),
         ("[schedule]", '[mechanism]\nname = "planar"\n[schedule]', "for the view of 24 values"),
         ("[schedule]", "[classes.a]\n[classes.b]\n[schedule]", "do not go together"),
     ],
@@ -115,6 +123,22 @@ def test_the_audit_says_what_each_view_weighs():
     assert found["people_per_report"] == max(view["people_per_report"] for view in found["views"])
     assert found["levels"]["ldp"] == max(view["ldp"] for view in found["views"])
     assert any("one report weighs" in warning for warning in lint(terms))
+
+
+def test_errors_are_told_at_each_resolution():
+    """The warning names the views whose least crowd is too small, each with its number of devices; audit says all."""
+    few = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 100\n")
+    (said,) = (warning for warning in lint(few) if "off by" in warning)
+    assert "6 squares of 10 x 10 cells" in said
+    assert "600 even shares" in said
+    many = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 10000\n")
+    (said,) = (warning for warning in lint(many) if "off by" in warning)
+    assert "squares" not in said
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(audit_table(audit(few)))
+    text = console.export_text()
+    for view, what in zip(audit(few).as_json()["views"], ("6 squares of 10 x 10 cells", "600 values"), strict=True):
+        assert f"{view['raw_mse']:.4g} / n expected squared error, summed over {what}" in text
 
 
 def test_the_plan_lists_the_views(tmp_path):
