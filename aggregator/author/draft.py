@@ -20,7 +20,7 @@ from typing import Any
 
 from aggregator.author.classes import class_channel, classes_of
 from aggregator.author.domain_section import domain_of
-from aggregator.author.form_section import form_of, form_views
+from aggregator.author.form_section import DraftForm, form_of, form_views
 from aggregator.author.privacy_section import notion_of, part_of
 from aggregator.author.study_section import addresses_of, translations_of
 from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
@@ -80,9 +80,28 @@ def read_question(path: Path, *, rounded: bool = True) -> Question:
     """
     document = _document(path)
     if _is_form(document):
-        raise DraftError("a form cannot be planned yet: make it with `halftruth campaign`, and try it with `simulate`")
+        raise DraftError("a form has no channel of its own, but one for each of its views")
     question = _whole_question(document, path.parent)
     return rounded_for_mean(question) if rounded and "views" not in document else question
+
+
+def read_form(path: Path) -> DraftForm | None:
+    """The form of the draft at ``path``, and the views that devices would be asked for; None where it is no form.
+
+    Raises:
+        DraftError, BadData
+    """
+    document = _document(path)
+    if not _is_form(document):
+        return None
+    _require_form(document)
+    top = Section("", document)
+    privacy, analysis, mechanism = (
+        Section(name, top.take(name, dict, "a table of its own", {})) for name in ("privacy", "analysis", "mechanism")
+    )
+    form, name = form_of(top), _name_of(mechanism)
+    question = _question(privacy, Section("prior", {}), form, path.parent, _bundled(document))
+    return DraftForm(form, question, name, form_views(analysis, name, form, question)[1])
 
 
 def _whole_question(document: dict[str, Any], folder: Path) -> Question:

@@ -20,6 +20,7 @@ What a view of a form is: protocol.views.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from aggregator.author.domain_section import domain_of
@@ -28,7 +29,29 @@ from aggregator.author.views_section import channel_of
 from aggregator.families.mechanism import Question
 from protocol.channels import Channel
 from protocol.domain import Form, FormQuestion
+from protocol.notions import Ldp
 from protocol.views import Questions, View
+
+
+@dataclass(frozen=True)
+class DraftForm:
+    """What a draft says of a form.
+
+    Attributes:
+        form: its questions.
+        question: what the campaign asks, which is the form, and what it keeps.
+        mechanism: the name of one that makes all channels, or ``auto``.
+        views: that devices would be asked for.
+    """
+
+    form: Form
+    question: Question
+    mechanism: str
+    views: tuple[View, ...]
+
+    def channel(self, view: View, level: int) -> Channel:
+        """Return the channel of a view if the form kept another level, nanonats."""
+        return channel_of(self.mechanism, replace(self.question, notion=Ldp(level)), view.map)[1]
 
 
 def form_of(top: Section) -> Form:

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from aggregator.author.draft import read_classes, read_question, read_views
+from aggregator.author.draft import read_classes, read_form, read_question, read_views
+from aggregator.author.form_section import DraftForm
 from aggregator.author.privacy_section import prior_weights
 from aggregator.author.views_section import DEVICES
 from aggregator.cli import options, shell
@@ -19,11 +20,12 @@ from aggregator.families.mechanism import REPORTS, Question
 from aggregator.families.registry import decoder_of
 from aggregator.inspection import view_name
 from aggregator.planner.catalogue import CATALOGUE
+from aggregator.planner.form_plan import plan_form
 from aggregator.planner.goals import GoalPlan, goal_plans, goals_of
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.plan import CURVE, curve
 from aggregator.planner.plan import plan as plan_of
-from aggregator.present.plan_tables import goals_table, plan_table, plan_views_table
+from aggregator.present.plan_tables import form_tables, goals_table, plan_table, plan_views_table
 from protocol import exact
 from protocol.domain import MAX_VALUES, Domain, NumberRange, Values
 from protocol.errors import DomainError
@@ -83,14 +85,23 @@ def plan(
     The question is a DRAFT (its mechanism is not looked at), or --values or --number and --epsilon with one of
     --sensitive, --blocks and --prior. What is chosen is what `name = "auto"` takes. Of numbers, dates and ordered
     values the first table says what each goal of [analysis] takes: how many people, what `auto` asks them by, and how
-    sure deciles, mean and ranges are then. Where a draft's [views] leave the shares to the planner and say no number of
-    devices, they are made for as many as --reports.
+    sure deciles, mean and ranges are then. Of a form: how sure each question is, and which associations can be found.
+    Where a draft's [views] leave the shares to the planner and say no number of devices, they are made for as many as
+    --reports.
     """
     if [draft is None, size is None, ends is None].count(False) != 1:
         raise click.UsageError("name a draft, or give --values or --number, and --epsilon")
     if draft is not None:
         if any(option is not None for option in (epsilon, sensitive, blocks, prior)):
             raise click.UsageError("a draft says its own epsilon, sensitive values, blocks and prior")
+        form = read_form(draft)
+        if form is not None:
+            if bits is not None or distances or all_of_them or plot is not None:
+                raise click.UsageError(
+                    "--bits, --within, --all and --plot are of one question, and the draft is a form"
+                )
+            _plan_form(form, REPORTS if reports is None else reports, wanted, as_json)
+            return
         whole = read_question(draft, rounded=False)
     elif epsilon is None:
         raise click.UsageError(f"--{'values' if ends is None else 'number'} goes with --epsilon")
@@ -148,6 +159,17 @@ def plan(
                 advance(1)
         draw_curve(points, rows, question, plot)
         shell.warn(f"{plot}  drawn")
+
+
+def _plan_form(form: DraftForm, reports: int, wanted: tuple[float, ...], as_json: bool) -> None:
+    """Print what a form can teach."""
+    found = plan_form(form, reports, wanted=wanted)
+    if as_json:
+        shell.print_json(found.as_json())
+        return
+    for table in form_tables(found):
+        shell.console().print(table)
+    shell.say(" ".join(found.sentences))
 
 
 def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:

@@ -123,6 +123,21 @@ def _quotient(wanted: Floats, got: Floats) -> Floats:
     return np.divide(wanted, got, out=np.zeros_like(wanted), where=got > 0)
 
 
+def interaction_variance(view: FormView) -> float:
+    """Return the mean variance of what one report adds to each of the (a - 1)(b - 1) free numbers of R.
+
+    Args:
+        view: of two questions.
+    """
+    a, b = view.shape
+    cells = float(np.maximum(view.decoder.variances(view.share), 0).sum())
+    of_rows, of_columns = (float(view.variances[question].shown.sum()) for question in view.questions)
+    whole = view.decoder.variance(np.ones(view.decoder.inputs), view.share)
+    # The trace of the covariance of R: less the variance of row means, column means, plus that of the mean.
+    trace = max(cells - of_rows / b - of_columns / a + whole / (a * b), 0.0)
+    return trace / max((a - 1) * (b - 1), 1)
+
+
 @dataclass(frozen=True)
 class CrossTable:
     """The estimate of a table of two questions.
@@ -159,15 +174,9 @@ class CrossTable:
     @cached_property
     def edge(self) -> float:
         """e, by which singular values are shrunk."""
-        view, (a, b) = self.view, self.view.shape
-        cells = float(np.maximum(view.decoder.variances(view.share), 0).sum())
-        of_rows, of_columns = (float(view.variances[question].shown.sum()) for question in view.questions)
-        whole = view.decoder.variance(np.ones(view.decoder.inputs), view.share)
-        # The trace of the covariance of R: less the variance of row means, column means, plus that of the mean.
-        trace = max(cells - of_rows / b - of_columns / a + whole / (a * b), 0.0)
-        freedom = max((a - 1) * (b - 1), 1)
+        a, b = self.view.shape
         widest = (math.sqrt(a - 1) + math.sqrt(b - 1)) ** 2
-        return math.sqrt(trace / freedom / view.reports * max(widest - FREE, 0.0))
+        return math.sqrt(interaction_variance(self.view) / self.view.reports * max(widest - FREE, 0.0))
 
     @cached_property
     def share(self) -> Floats:

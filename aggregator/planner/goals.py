@@ -216,11 +216,11 @@ def people_for(error: Callable[[int], float], wanted: float, start: int) -> int 
     above, below = gap(power - 1), gap(power)
     if above <= 0 or math.isinf(above):
         return int(10 ** (power - 1))
-    return _rounded_up(math.pow(10, power - 1 + above / (above - below)))
+    return rounded_up(math.pow(10, power - 1 + above / (above - below)))
 
 
-def _rounded_up(people: float) -> int:
-    """The next whole number with two digits, and zeros after them."""
+def rounded_up(people: float) -> int:
+    """Return the next whole number with two digits, and zeros after them."""
     whole = math.ceil(people)
     unit = int(10 ** max(0, len(str(whole)) - 2))
     return math.ceil(whole / unit) * unit

@@ -20,6 +20,7 @@ from protocol.notions import Information
 
 if TYPE_CHECKING:
     from aggregator.families.mechanism import Question
+    from aggregator.planner.form_plan import FormPlan
     from aggregator.planner.goals import GoalPlan
     from aggregator.planner.plan import PlanRow
 
@@ -152,3 +153,33 @@ def plan_views_table(views: Sequence[Mapping[str, Any]]) -> Table:
         cells = [f"{place}", f"{view['share']:.1%}", f"{view['output_bits']:,}", *numbers, view["family"], view["view"]]
         table.add_row(*map(Text, cells))
     return table
+
+
+def form_tables(found: FormPlan) -> list[Table]:
+    """What is learnt of each question of a form, and of each pair that is asked together."""
+    questions = Table(
+        box=None, pad_edge=False, title=f"{found.reports:,} people at {exact.in_nats(found.level)}: each question",
+        title_justify="left",
+    )  # fmt: skip
+    wanted = sorted({error for question in found.questions for error in question.people_for}, reverse=True)
+    for name in ("question", "values", "reports", "standard error", *(f"people for {error:g}" for error in wanted)):
+        questions.add_column(name, justify="left" if name == "question" else "right")
+    for one in found.questions:
+        cells = [one.name, f"{one.values:,}", f"{one.reports:,.0f}", "-" if one.se is None else f"{one.se:.3g}"]
+        cells += [f"{one.people_for[error]:,}" if error in one.people_for else "-" for error in wanted]
+        questions.add_row(*map(Text, cells))
+    tables = Table(
+        box=None, pad_edge=False, title="\nAssociations, the easiest to find first", title_justify="left",
+        caption=Text(
+            "V is the least Cramer's V that is found in four of five surveys: 0 is no association, .1 weak, .3 medium, "
+            "1 the strongest; above 1 none is found. People are for a medium one."
+        ),
+        caption_justify="left",
+    )  # fmt: skip
+    for name in ("questions", "cells", "reports", "se of a cell", "V", "people"):
+        tables.add_column(name, justify="left" if name == "questions" else "right")
+    for pair in found.tables:
+        strength = f"{pair.detectable:.2f}" if pair.detectable <= 1 else "above 1"
+        cells = [", ".join(pair.names), f"{pair.cells:,}", f"{pair.reports:,.0f}", f"{pair.se:.3g}", strength]
+        tables.add_row(*map(Text, [*cells, f"{pair.people:,}"]))
+    return [questions, tables] if found.tables else [questions]

@@ -75,11 +75,11 @@ def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: 
         read_draft(drafted(tmp_path, questions, more))
 
 
-def test_a_form_keeps_ldp_and_is_not_planned(tmp_path: Path) -> None:
+def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:
     other = TAIL.replace('"ldp"', '"high-low"')
     with pytest.raises(DraftError, match="a form keeps notion"):
         read_draft(drafted(tmp_path, tail=other))
-    with pytest.raises(DraftError, match="cannot be planned"):
+    with pytest.raises(DraftError, match="no channel of its own"):
         read_question(drafted(tmp_path))
 
 
