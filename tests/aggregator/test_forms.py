@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -127,7 +126,7 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     for number in range(people):
         view = signed.terms.views[signed.view_of(device(number, signed).public)]
         x = int(rng.choice(TRUTH.size, p=TRUTH.ravel() / TRUTH.sum()))
-        output = view.channel.sample(view.map.input(FORM, x), os.urandom(view.channel.rand_bytes))
+        output = view.channel.sample(view.map.input(FORM, x), rng.bytes(view.channel.rand_bytes))
         packed = pack([output], signed.terms.output_bits)
         batch.append(Report(signed.id, 0, 0, 1, packed).seal(device(number, signed)))
     file = tmp_path / "batch.htr"
@@ -145,9 +144,12 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     assert run(*words, "--cross", "pet,town", "--format", "csv").startswith("pet_value,town_value,estimate,")
     assert "without those who skipped vote" in run(*words, "--question", "vote")
     margins = tmp_path / "population.toml"
-    margins.write_text('[[margin]]\nby = "town"\npeople = { north = 400, south = 400, west = 200 }\n')
+    counted = 'groups = { else = ["south", "west"] }\npeople = { north = 400, else = 600 }'
+    margins.write_text(f'[[margin]]\nby = "town"\n{counted}\n')
     told = json.loads(run(*words, "--question", "vote", "--margins", margins, "--json"))
-    assert told["weights"]["margins"][0]["groups"][2]["population"] == 0.2
+    assert {each["group"]: each["population"] for each in told["weights"]["margins"][0]["groups"]} == {
+        "else": 0.6, "north": 0.4,
+    }  # fmt: skip
     assert "weighted to known shares of the population by town" in run(
         *words, "--cross", "pet,town", "--margins", margins
     )
