@@ -127,12 +127,12 @@ class FormView:
         laws = (self.even, self.share)
         if len(self.questions) == 1:
             return MarginVariances(*(np.maximum(self.decoder.variances(law), 0) for law in laws))
-        rows = []
+        rows, both = [], np.stack(laws)
         for unit in np.eye(self.shape[place]):
             v = self.lift(self.questions[place], unit)
             if self.decoder.one_hot:
-                phi = self.decoder.adjoint(v)  # once for both laws: it is what takes the time
-                rows.append([float(law @ (phi - law @ phi) ** 2) for law in laws])
+                phi = self.decoder.adjoint(v)  # once for both laws, and few passes: there may be a million features
+                rows.append(both @ phi**2 - (both @ phi) ** 2)
             else:
                 rows.append([self.decoder.variance(v, law) for law in laws])
         return MarginVariances(*np.array(rows).T)
