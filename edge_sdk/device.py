@@ -189,7 +189,7 @@ class Device:
             AddressRefused: ``address`` is malformed; or another one was given before (``set_address`` changes it).
             BadData: at the stage that fails; not signed by an author this session trusts, for one.
             OutsideSchedule: it is over; ``ClosedEarly`` where its author closed it before its time.
-            BudgetRefused: its worst case does not fit under the caps.
+            BudgetRefused: its worst case, whichever view the device has, does not fit under the caps.
         """
         from edge_sdk.campaigns.joined import Joined
         from protocol.campaign import campaign_id
@@ -212,7 +212,7 @@ class Device:
             campaigns.require_open(joined, now)
             campaign = campaigns.numbered(joined.signed.id)
             if not campaigns.is_joined(campaign):
-                self.records.caps.require_room(campaign, joined.commitment, now)
+                self.records.caps.require_room(campaign, joined.commitments, now)
                 campaigns.add(campaign, joined, given)
             elif given and not campaigns.signs_addresses(campaign):
                 self._keep_address(campaign, given)

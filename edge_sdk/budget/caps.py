@@ -8,6 +8,8 @@ What is compared, and why: policy. Where what was spent is written: ledger.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from edge_sdk.budget.consents import Consents
 from edge_sdk.budget.ledger import Ledger
 from edge_sdk.budget.policy import (
@@ -59,8 +61,8 @@ class Caps:
         spent = self._ledger.spent()
         return Budget(self.in_force(), spent, self._ledger.committed() - spent)
 
-    def require_room(self, campaign: int, asked: Commitment, now: int, choice: int = 0) -> None:
-        """Return if the worst case of a campaign fits, beside the choice of a class at so many nanonats.
+    def require_room(self, campaign: int, asked: Iterable[Commitment], now: int, choice: int = 0) -> None:
+        """Return if any one of several worst cases of a campaign fits, beside a choice of a class at so many nanonats.
 
         Raises:
             BudgetRefused
@@ -69,7 +71,8 @@ class Caps:
         if choice:
             chosen = Commitment.once(choice)
             standing = Commitments(standing.committed + choice, standing.here + choice, [*standing.consented, chosen])
-        require_room(self.in_force(), standing, self._ledger.carried(), asked, now)
+        for one in asked:
+            require_room(self.in_force(), standing, self._ledger.carried(), one, now)
 
     def require_windows(self, now: int, ahead: int) -> None:
         """Return if the worst case of all that was agreed to keeps every window's cap from ``now`` on, beside what

@@ -81,7 +81,7 @@ def choose(
         if consent is not None:
             return names[consent.role.place or 0]
         # What is refused may not depend on the draw: room for the choice and for the costliest class.
-        records.caps.require_room(campaign, joined.commitment, now, choice=asked)
+        records.caps.require_room(campaign, joined.commitments, now, choice=asked)
         _require_introduction(records, joined)
         counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
         place = channel.sample(personal.nearest(counts, priors), rand)
@@ -102,7 +102,7 @@ def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: by
             "would have to build on it, so the campaign cannot be answered again"
         )
     commitment = joined.commitment
-    records.caps.require_room(campaign, commitment, now, choice)
+    records.caps.require_room(campaign, joined.commitments, now, choice)
     _require_introduction(records, joined)
     records.ledger.add(campaign, EntryKind.RESERVE, now, commitment.worst_case + choice)
     if choice:

@@ -165,10 +165,14 @@ class Joined:
 
     @property
     def commitments(self) -> list[Commitment]:
-        """What it can cost a device of each view; in a plain campaign that is one."""
+        """What it can cost a device of each view, the costliest first; in a plain campaign that is one.
+
+        There is to be room for each, whichever view the device has: whether it takes part must not hint at its view.
+        """
         if is_plain(self.campaign.views):
             return [self.commitment]
-        return [self._commitment(found.cost, view) for view, found in enumerate(self.campaign.view_certificates)]
+        found = [self._commitment(found.cost, view) for view, found in enumerate(self.campaign.view_certificates)]
+        return sorted(set(found), key=lambda one: -one.worst_case)
 
     def _commitment(self, cost: int, view: int) -> Commitment:
         campaign = self.campaign

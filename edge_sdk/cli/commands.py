@@ -336,6 +336,11 @@ def exposure(options: argparse.Namespace) -> Printed:
             if found.nanonats is None
             else float(min(exact.factor_above(found.nanonats), Fraction(10**300))),
             "forgotten": exact.nats(exposure.forgotten_nanonats),
+            **(
+                {"questions": {name: level.nats for name, level in exposure.questions.items()}}
+                if exposure.questions
+                else {}
+            ),
             "campaigns": [
                 {
                     "campaign": told.campaign_id.hex(),

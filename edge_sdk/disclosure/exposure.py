@@ -30,7 +30,7 @@ from protocol.channels import Channel, Loss
 from protocol.domain import Answer, Domain, Form
 from protocol.levels import Level, structure_of
 from protocol.notions import MinId
-from protocol.views import Identity, Map
+from protocol.views import Identity, Map, Questions
 
 MOST_STEPS = 2**20
 """About a second of comparing inputs; beyond it the sum of the channels' own worst cases bounds the whole."""
@@ -156,6 +156,24 @@ class Exposure:
         """How many times as likely it is with one value as with another, at most; no pair is named where it is a bound
         from above."""
         return self._worst(range(self.domain.size))
+
+    @cached_property
+    def questions(self) -> Mapping[str, Level]:
+        """Of a form, by name of each question: how many times as likely all that was told is with one answer to it as
+        with another, everything else alike, at most. Only what was drawn for a view that asks it tells them apart.
+
+        Empty where the domain is no form.
+        """
+        if not isinstance(self.domain, Form):
+            return {}
+        everything = range(self.domain.size)
+        found = {}
+        for name, place in self.domain.places.items():
+            asking = {
+                law: n for law, n in self._draws.items() if isinstance(law.map, Questions) and place in law.map.places
+            }
+            found[name] = Level(_sum([self._beside, *_losses(self.domain, asking, everything, everything)]))
+        return found
 
     @property
     def sure(self) -> Fraction:

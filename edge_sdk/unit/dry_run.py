@@ -118,9 +118,9 @@ def plan(configuration: Configuration) -> dict[str, object]:
         terms = device.join(campaign_file(configuration), configuration.url)
         if not exists:
             device.tighten(configuration.budget)
-            # The unit's key is not known here, nor its view: there is to be room for each.
-            for asked in device.records.campaigns.find(terms.campaign_id).commitments:
-                device.records.caps.require_room(device.records.campaigns.number(terms.campaign_id), asked, 0)
+            records, campaign_id = device.records, terms.campaign_id
+            asked = records.campaigns.find(campaign_id).commitments
+            records.caps.require_room(records.campaigns.number(campaign_id), asked, 0)
         addresses = device.addresses(terms.campaign_id)
         require_own_address(configuration, addresses)
         every, _, _ = fit(configuration, device.campaign(terms.campaign_id))

@@ -152,6 +152,10 @@ def test_exposure_is_of_the_asked_questions(member, clock, view):
     device.answer(second, {name: WHOLE[name] for name in device.terms(second).asked_names})
     both = device.exposure(campaign_id)
     assert NAT <= both.about(right).nanonats <= both.worst.nanonats == 2 * NAT
+    again = device.terms(second).asked_names
+    assert {name: level.nanonats for name, level in both.questions.items()} == {
+        name: NAT * ((name in right) + (name in again)) for name in WHOLE
+    }
 
 
 def test_a_form_of_32_questions_is_answered(open_device):

@@ -194,17 +194,24 @@ def test_what_is_reserved_is_what_the_own_view_can_cost(member, clock, view):
 
 
 @each_view
-def test_a_cap_is_compared_with_the_own_view(open_device, view):
-    """A device takes part exactly where its own view fits under its caps, and is refused before anything is asked."""
+def test_a_cap_is_compared_with_the_costliest_view(open_device, view):
+    """Whether a device takes part, and the words in which it is refused, are the same whichever its view: at joining,
+    and where the caps were lowered between that and consent."""
     data = asking(periods=40)
-    inputs = (6, 3, 2)[view]
-    device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=inputs - 0.5))
-    with pytest.raises(BudgetRefused):
+    device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=5.5))
+    with pytest.raises(BudgetRefused, match="may cost 6 nats at worst"):
         device.join(data)
     device.close()
-    device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=inputs))
+    device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=6))
+    campaign_id = device.join(data).campaign_id
+    device.tighten(BudgetPolicy(lifetime=5.5))
+    with pytest.raises(BudgetRefused, match="may cost 6 nats at worst"):
+        device.consent(campaign_id)
+    assert device.budget.reserved == 0
+    device.close()
+    device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=6))
     device.consent(device.join(data).campaign_id)
-    assert device.budget.remaining == 0
+    assert device.budget.remaining == 6 - (6, 3, 2)[view]
 
 
 def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
