@@ -5,7 +5,8 @@
     text = "How old are you?"
     kind = "number"                         # and its entries, as in [domain]
     low = 17
-    high = 90
+    high = 92
+    step = 5                                # in a pair a number has at most 16 values
     skippable = true
 
     [analysis]
@@ -28,9 +29,12 @@ from aggregator.author.toml_section import DraftError, Section, shown
 from aggregator.author.views_section import channel_of
 from aggregator.families.mechanism import Question
 from protocol.channels import Channel
-from protocol.domain import Form, FormQuestion
+from protocol.domain import Form, FormQuestion, Line, NumberRange
 from protocol.notions import Ldp
 from protocol.views import Questions, View
+
+MOST_BINS = 16
+"""The most values of a number that is asked together with another question."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,12 @@ def form_views(analysis: Section, mechanism: str, form: Form, question: Question
     Raises:
         DraftError, BadData: what is wrong, and where.
     """
-    maps = [Questions(places) for places in _asked(analysis, form)]
+    asked = _asked(analysis, form)
+    for places in asked:
+        if len(places) > 1:
+            for place in places:
+                _require_few(form.questions[place])
+    maps = [Questions(places) for places in asked]
     made: dict[int, tuple[str, Channel]] = {}
     for map_ in maps:
         size = map_.inputs(form)
@@ -113,6 +122,18 @@ def _asked(analysis: Section, form: Form) -> list[tuple[int, ...]]:
         pairs = list(combinations(every, 2))
     paired = {place for pair in pairs for place in pair}
     return sorted([*pairs, *((place,) for place in every if place not in paired)])
+
+
+def _require_few(question: FormQuestion) -> None:
+    """Refuse a number of many values in a pair: a table of them would be noise."""
+    domain = question.domain
+    if not isinstance(domain, Line) or domain.size <= MOST_BINS:
+        return
+    way = "give it a longer step" if isinstance(domain, NumberRange) else "make it coarser"
+    raise DraftError(
+        f"[question {question.name}] has {domain.size:,} values, and in a pair a number has at most {MOST_BINS}: "
+        f"{way}, or name the pairs under [analysis] tables without it, so that it is asked alone"
+    )
 
 
 def _pair(names: list[object], form: Form) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.author.draft import DraftError, read_draft, read_question
+from aggregator.author.draft import DraftError, read_draft, read_form, read_question
 from aggregator.author.lint import lint
 from aggregator.author.value_table import SheetError
 from aggregator.estimate.method import MethodRefused
@@ -68,11 +68,21 @@ def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[
         (FORM, '[analysis]\ntables = [["age", "vote"], ["vote", "age"]]\n', "twice"),
         (FORM, '[analysis]\ntables = [["age", "vote"]]\noutcome = "vote"\n', "do not go together"),
         (FORM, '[analysis]\ngoal = "mean"\n', "unknown entry"),
+        (FORM.replace("high = 19", "high = 33"), "", "at most 16: give it a longer step"),
     ],
 )
 def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: str, more: str, said: str) -> None:
     with pytest.raises(Exception, match=said):
         read_draft(drafted(tmp_path, questions, more))
+
+
+def test_a_number_of_many_values_is_asked_alone(tmp_path: Path) -> None:
+    """In a pair it has 16 values at most; a date and buckets as a number of steps."""
+    many, tables = FORM.replace("high = 19", "high = 90"), '[analysis]\ntables = [["vote", "work"]]\n'
+    asked = read_form(drafted(tmp_path, many, tables))
+    assert asked is not None
+    assert [view.map for view in asked.views] == [Questions((0,)), Questions((1, 2))]
+    assert read_form(drafted(tmp_path, FORM.replace("high = 19", "high = 32"))) is not None, "16 values and no more"
 
 
 def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:
