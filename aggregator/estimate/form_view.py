@@ -127,12 +127,13 @@ class FormView:
         laws = (self.even, self.share)
         if len(self.questions) == 1:
             return MarginVariances(*(np.maximum(self.decoder.variances(law), 0) for law in laws))
-        rows, both = [], np.stack(laws)
+        rows: list[list[float]] = []
+        both = np.stack(laws)
         for unit in np.eye(self.shape[place]):
             v = self.lift(self.questions[place], unit)
             if self.decoder.one_hot:
                 phi = self.decoder.adjoint(v)  # once for both laws, and few passes: there may be a million features
-                rows.append(both @ phi**2 - (both @ phi) ** 2)
+                rows.append((both @ phi**2 - (both @ phi) ** 2).tolist())
             else:
                 rows.append([self.decoder.variance(v, law) for law in laws])
         return MarginVariances(*np.array(rows).T)
