@@ -9,8 +9,8 @@ what the test of association goes by. One pattern of strength s is pushed by noi
 (Benaych-Georges, Nadakuditi 2012), so it is found with probability .8 where that is .84 sigma above t sigma. As
 Cramer's V, at even margins, s is V sqrt(min(a, b) - 1) / sqrt(a b): 0 without association, 1 where one answer tells the
 other; .1 is called weak, .3 medium, .5 strong (Cohen 1988, with V for w). On the 36 tables of nine questions of UCI
-Adult this foretells 3, 6, 15, 10 and 30 associations, and the test finds 4, 10, 18, 14 and 30 (48,842 people at 1, 2
-and 4 nats; 10^6 at 1 and 4).
+Adult this foretold 3, 6, 15, 10 and 30 associations, and in one crowd the test finds 7, 10, 18, 17 and 30 (48,842
+people at 1, 2 and 4 nats; 10^6 at 1 and 4).
 
 Everything is at even answers, which are about the hardest to tell.
 """
