@@ -19,16 +19,21 @@ import numpy as np
 
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
+from aggregator.estimate.error import expected_mse
 from aggregator.estimate.interval import standard_errors
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.query import expected_variance
 from aggregator.estimate.smoothed import smoothed
+from aggregator.estimate.tree import Survey, Tree, combine, consistent, independent
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.planner.choice import AUTO, chosen
+from aggregator.planner.ordered_error import reference_shapes
+from benchmarks.accuracy import values
 from protocol import exact
+from protocol.channels import Channel
 from protocol.domain import Buckets
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
@@ -42,6 +47,10 @@ WIDE = 0.4
 EPS = (0.5, 1.0, 2.0, 4.0)
 EDGES = ((0.6, 2), (2.5, 3), (math.inf, 5))
 """Up to how many nats how many edges are best for a mean."""
+
+BASE = 4
+"""Neighbours that are one in the next coarser resolution of a hierarchy."""
+TREE = "hierarchy, base 4"
 
 MANY = 100_000
 PAGE = Path(__file__).parent.parent / "docs" / "BENCHMARKS.md"
@@ -96,6 +105,32 @@ def by_square_wave(p: Floats, n: int, smooth: bool) -> Way:
     return estimated
 
 
+def by_tree(p: Floats, n: int) -> Way:
+    """A hierarchy: as many people for each of the resolutions k, k / 4, k / 16, ..., made consistent from the top."""
+    maps = [np.arange(len(p))]
+    while int(maps[0].max()) >= BASE:
+        maps.insert(0, maps[0] // BASE)
+    decoders = [decoder_of(_one_hot(int(each.max()) + 1)) for each in maps]
+    tree, even = Tree.of(maps), np.full(len(maps), 1 / len(maps))
+
+    def estimated(rng: np.random.Generator) -> Floats:
+        surveys: list[Survey | None] = []
+        for each, decoder, asked in zip(maps, decoders, rng.multinomial(n, even), strict=True):
+            share = counted(decoder.forward(np.bincount(each, p)), int(asked), rng) / asked
+            reference = decoder.forward(np.bincount(each) / len(each))
+            weighing, shown = (independent(decoder, law, decoder.variances(law) / asked) for law in (reference, share))
+            surveys.append(Survey(decoder.invert(share), weighing, shown))
+        return consistent(tree, combine(tree, surveys))[-1]
+
+    return estimated
+
+
+def _one_hot(size: int) -> Channel:
+    """The best channel of those whose output is one of some, so that a crowd is one draw from its law."""
+    asked = Question(values(size), Ldp(NANONATS))
+    return min((chosen(name, asked)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse)
+
+
 def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> Way:
     """Numbers as labels without an order: the channel of ``auto`` for so many edges, and its unbiased estimate."""
     decoder = decoder_of(chosen(AUTO, Question(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
@@ -112,6 +147,7 @@ def ways(p: Floats, n: int) -> dict[str, Way]:
     """All ways to the distribution at 1 nat."""
     return {
         "wave, smooth": by_wave(p, n),
+        TREE: by_tree(p, n),
         "square wave, EM": by_square_wave(p, n, smooth=False),
         "square wave, EMS": by_square_wave(p, n, smooth=True),
         "labels, projection": by_labels(p, n, lambda raw, _: project(raw)),
@@ -146,6 +182,7 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
     laws = [
         ("age, 17 to 90 years", ages / ages.sum(), int(ages.sum()), ("0.0075", "0.5", "")),
         ("hours a week, 1 to 99", hours / hours.sum(), int(hours.sum()), ("0.012", "", "")),
+        ("the same, more people", hours / hours.sum(), 100_000, ("", "", "")),
         ("Beta(2, 5), 1,024 numbers", beta(1024), 10_000, ("0.0135", "", "0.019")),
     ]
     for what, p, n, aims in laws:
@@ -156,6 +193,19 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
             told = (f"{means[0]:.4f}", f"{means[1]:.2f}", f"{means[2]:.4f}")
             cells = (f"{one} [{aim}]" if ours and aim else one for one, aim in zip(told, aims, strict=True))
             yield (what, f"{n:,}", name, *cells)
+
+
+def rivals() -> Iterator[tuple[str, ...]]:
+    """Rows of the table of the planner's reference shapes: the wave and the hierarchy, by people."""
+    for n in (10_000, 100_000, 1_000_000):
+        found = []
+        for way in (by_wave, by_tree):
+            rng = np.random.default_rng(1)
+            shapes = reference_shapes(74)
+            off = [errors(way(p, n)(rng), p) for p in shapes for _ in range(CROWDS)]
+            found.append(np.mean(off, axis=0))
+        cells = [f"{found[way][field]:.4f}" for field in (0, 2) for way in (0, 1)]
+        yield (f"{n:,}", *cells)
 
 
 def rounding(decoder: Decoder, domain: Buckets, numbers: Floats, p: Floats) -> float:
@@ -210,7 +260,7 @@ def main() -> None:
     if len(sys.argv) != 2 or not (Path(sys.argv[1]) / FILE).is_file():
         sys.exit(f"usage: python -m benchmarks.numbers DATA, a folder with {FILE}, the UCI Adult data set")
     found: list[list[tuple[str, ...]]] = []
-    for rows in (distributions(Path(sys.argv[1])), means()):
+    for rows in (distributions(Path(sys.argv[1])), rivals(), means()):
         found.append([])
         for row in rows:
             print(*row, sep="  ", flush=True)
@@ -218,7 +268,8 @@ def main() -> None:
     shares = table(("numbers", "people", "way", "W1", "deciles", "40% ranges"), found[0])
     heads = ("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding, so many edges", "64 edges", "wave")
     text = (Path(__file__).parent / "numbers.md").read_text(encoding="utf-8")
-    text = text.format(crowds=CROWDS, shares=shares, means=table(heads, found[1]), seconds=many())
+    sides = table(("people", "W1, wave", "W1, hierarchy", "40% ranges, wave", "40% ranges, hierarchy"), found[1])
+    text = text.format(crowds=CROWDS, shares=shares, rivals=sides, means=table(heads, found[2]), seconds=many())
     page = PAGE.read_text(encoding="utf-8")
     before, rest = page.split(BEGIN, 1)
     PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END, 1)[1]}", encoding="utf-8")

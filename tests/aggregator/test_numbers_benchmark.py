@@ -9,7 +9,7 @@ from aggregator.estimate import query
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
-from benchmarks.numbers import beta, errors, rounding
+from benchmarks.numbers import beta, by_tree, errors, rounding
 from protocol.campaign import Campaign
 from protocol.domain import Buckets
 from protocol.exact import NANONATS
@@ -37,3 +37,11 @@ def test_errors_are_none_for_the_truth_and_a_step_for_a_shift() -> None:
     distance, deciles, ranges = errors(np.roll(p, 1), p)
     assert (distance, deciles) == pytest.approx((1 / 63, 1))
     assert ranges > 0
+
+
+def test_a_hierarchy_comes_to_the_truth() -> None:
+    """Of 10^9 people, whatever the number of values leaves at the ends of the coarser resolutions; seed fixed."""
+    for k in (64, 99):
+        found = by_tree(beta(k), 10**9)(np.random.default_rng(1))
+        assert found.sum() == pytest.approx(1)
+        assert errors(found, beta(k))[0] < 5e-4
