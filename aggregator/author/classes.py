@@ -26,7 +26,7 @@ from aggregator.author.privacy_section import notion_of
 from aggregator.author.toml_section import DraftError, Section
 from aggregator.families.mechanism import Question
 from aggregator.planner.choice import AUTO, Unsuited, best, candidates, chosen, most_bits_of
-from protocol.channels import Blocks, Channel
+from protocol.channels import Blocks, Channel, Wave
 from protocol.channels.blocks.channel import INNER
 from protocol.domain import Domain
 from protocol.notions import Notion
@@ -90,6 +90,11 @@ def _one(name: str, question: Question) -> tuple[str, Channel]:
         name, channel = chosen(name, question)
     except Unsuited as error:
         raise DraftError(f"[mechanism] {error}") from None
+    if isinstance(channel, Wave):
+        raise DraftError(
+            "[mechanism] classes have no wave, which is read as a whole: make a campaign for each class, and set them "
+            f"beside each other with `halftruth compare`; or use {AUTO}, which is read value by value"
+        )
     if not isinstance(channel, inner):
         raise DraftError(
             f'[mechanism] "{name}" makes {channel.family} channels, which cannot be a class\'s; use {AUTO}'

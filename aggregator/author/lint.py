@@ -18,11 +18,14 @@ from aggregator.families.decoder import NotInvertible
 from aggregator.inspection import view_name
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.domain import Form
+from protocol.domain import Dates, Form, NumberRange
 from protocol.views import is_plain
 
 HEAVY = 20.0
 """People that one report may count for before an author is told."""
+
+LISTED = 16
+"""Numbers or days that may be read one by one without an author being told of a better way."""
 
 
 def lint(terms: Campaign) -> tuple[str, ...]:
@@ -59,6 +62,12 @@ def _findings(terms: Campaign) -> Iterator[str]:
             f"some answers rule out others for certain, so this has no LDP level: only what {terms.notion.name} "
             f"protects is protected, at a charge of {exact.in_nats(terms.certificate.cost)}. What people "
             "know of each other outside the notion may complete it"
+        )
+    if terms.classes and isinstance(terms.domain, NumberRange | Dates) and terms.domain.size > LISTED:
+        yield (
+            f"classes have no wave, so {terms.domain.size:,} numbers or days are read one by one, and their "
+            "distribution is known several times worse: make a campaign for each class, and set them beside each "
+            "other with `halftruth compare`"
         )
     yield from _left_unsaid(terms)
 

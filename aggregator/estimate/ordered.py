@@ -33,6 +33,7 @@ from protocol.campaign import Campaign, SignedCampaign
 from protocol.channels.wave.channel import Wave
 from protocol.domain import DITHER_BYTES, Answer, Dates, Domain, Line
 from protocol.errors import HalftruthError
+from protocol.views import is_plain
 
 BLOCKS = 256
 """Intervals are as fine as this part of the range, where there are more values."""
@@ -271,12 +272,18 @@ def _profile_of(terms: Campaign, tally: Tally) -> tuple[Merged, Profile]:
     Raises:
         NotOrdered: its reports are not of one channel for everybody, or not counted output by output.
     """
+    if not is_plain(terms.views):
+        raise NotOrdered(
+            "quantiles and ranges are read from one channel for everybody, and this campaign asks devices for views of "
+            "the answer: take the shares of its resolutions, or the mean alone; mechanism wave is made for quantiles"
+        )
     decoder, _ = reader_of(terms, tally)
     if isinstance(decoder, Pooled):
         raise NotOrdered(f"quantiles and ranges are of one class: name it, one of {', '.join(terms.classes)}")
     if not decoder.one_hot or isinstance(tally, PersonalTally | TranscriptTally):
         raise NotOrdered(
-            "quantiles and ranges need whole outputs of one channel for everybody: mechanism wave is made for them"
+            "quantiles and ranges need whole outputs of one channel for everybody, and here reports are counted bit by "
+            "bit or each device has its own: take the shares, or the mean alone; mechanism wave is made for quantiles"
         )
     if decoder.by_value and decoder.inputs > BLOCKS:
         raise NotOrdered(f"quantiles and ranges of more than {BLOCKS} values need the mechanism wave")

@@ -11,6 +11,7 @@ import pytest
 
 from aggregator.author.classes import class_channel, classes_of
 from aggregator.author.draft import campaign_of, read_draft
+from aggregator.author.lint import lint
 from aggregator.author.toml_section import DraftError
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
@@ -154,3 +155,33 @@ def test_the_second_round_asks_with_what_the_first_one_learnt(tmp_path) -> None:
 
     assert person(second) < 1 - (truth**2).sum()
     assert person(even) < 1 - (truth**2).sum()
+
+
+def test_numbers_in_classes_have_no_wave_and_the_author_is_told(tmp_path) -> None:
+    """By name it is refused with what would do; where ``auto`` reads many numbers one by one, a warning says so."""
+    path = tmp_path / "draft.toml"
+    for high, mechanism in ((30, "wave"), (30, "auto"), (9, "auto")):
+        path.write_text(f"""title = "T"
+question = "Q?"
+organisation = "O"
+[domain]
+kind = "number"
+low = 0
+high = {high}
+[privacy]
+notion = "ldp"
+[schedule]
+opens = 2030-01-01
+closes = 2030-02-01
+[mechanism]
+name = "{mechanism}"
+[classes.town]
+epsilon = 1.0
+[classes.village]
+epsilon = 2.0
+""")
+        if mechanism == "wave":
+            with pytest.raises(DraftError, match="make a campaign for each class"):
+                read_draft(path)
+        else:
+            assert any("halftruth compare" in line for line in lint(read_draft(path))) == (high == 30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.ordered import BLOCKS, NotOrdered, Ordered, ordered
 from aggregator.estimate.profile import NATS, SHORTER, Profile
-from aggregator.estimate.tally import Tally
+from aggregator.estimate.tally import Tally, ViewsTally
+from aggregator.families.bits.recipe import oue
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.wave.recipe import wave
@@ -20,7 +22,7 @@ from protocol.domain import Dates, Domain, NumberRange, OrderedValues, Values
 from protocol.errors import NotInDomain
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
-from protocol.views import plain_views
+from protocol.views import Coarse, Identity, View, plain_views
 from tests.aggregator.test_estimate_smoothed import shapes
 
 Z = 1.6448536269514722
@@ -179,3 +181,21 @@ def test_what_cannot_be_read_is_refused_in_words() -> None:
         told(ages, between=(40, 30))
     with pytest.raises(NotOrdered, match="holds no value"):
         told(ages, above=90)
+
+
+def test_reports_that_do_not_say_an_order_are_refused_in_words() -> None:
+    """Bits, and views of the answer, have shares and a mean, and one sentence says so."""
+    line = NumberRange.of(1, 8)
+    bits = oue(8, NANONATS)
+    counts = Tally(np.full(8, 40), 100)
+    with pytest.raises(NotOrdered, match="counted bit by bit"):
+        ordered(asked(bits, line), counts, quantiles=(0.5,))
+    assert ordered(asked(bits, line), counts, mean=True).mean is not None
+    halves = (
+        View(1, Coarse(4), randomized_response(2, NANONATS)),
+        View(1, Identity(), randomized_response(8, NANONATS)),
+    )
+    terms = replace(asked(bits, line), views=halves)
+    parts = tuple(Tally.of(np.full(size, 50)) for size in (2, 8))
+    with pytest.raises(NotOrdered, match="views of the answer"):
+        ordered(terms, ViewsTally.of_parts(parts, {}, None), quantiles=(0.5,))
