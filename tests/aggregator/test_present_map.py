@@ -78,7 +78,8 @@ def test_the_coast_is_the_app_s():
 
 
 def test_maps_are_drawn_from_any_estimate(tmp_path):
-    """With views, without, of a few people, of nobody at the finest resolution, beside the truth: a picture each."""
+    """With views, without, of a few people, of nobody at the finest resolution, beside the truth: a picture each. Of
+    20 people no district holds, and the title says so."""
     plain = campaign(GRID, Identity())
     cases = {
         "views": found(1000),
@@ -89,7 +90,8 @@ def test_maps_are_drawn_from_any_estimate(tmp_path):
     for name, one in cases.items():
         drawn = figure(one, SHARP)
         titles = [axes.get_title(loc="left").replace("\n", " ") for axes in drawn.axes]
-        assert any("finest resolution that holds" in title for title in titles) == (name != "plain")
+        wanted = {"few": "no district holds at any resolution", "plain": "share; pale"}
+        assert any(wanted.get(name, "finest resolution that holds") in title for title in titles)
     draw(cases["no cells"], tmp_path / "map.png")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
