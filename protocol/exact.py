@@ -27,6 +27,8 @@ EXP_BITS = 96
 """``exp_lower`` and ``exp_upper`` are integers over 2^96."""
 
 _GUARD_BITS = 64
+MAX_NUMERAL = 400
+"""Characters of a number that a person writes."""
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
@@ -196,15 +198,12 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
         raise ValueError(f"a number is expected, not {type(value).__name__}")
-    try:
-        if isinstance(value, int):
-            return Fraction(value)
-        text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
-        # Three digits of exponent hold every float; more would let a short text become a number of gigabytes.
-        if _DECIMAL.fullmatch(text):
-            return Fraction(text)
-    except ValueError:
-        pass  # thousands of digits
+    if isinstance(value, int):
+        return Fraction(value)
+    text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
+    # Three digits of exponent hold every float; more would let a short text become a number of gigabytes.
+    if len(text) <= MAX_NUMERAL and _DECIMAL.fullmatch(text):
+        return Fraction(text)
     raise ValueError("a finite decimal number is expected")
 
 

@@ -28,7 +28,7 @@ function split(written, what, most) {
 export function requireAddress(written) {
   const { scheme, host, rest } = split(written, "an address", 200);
   if (scheme === "http" && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(host))
-    throw new CampaignError(`http://${host} can be read on the way: use https; plain http is for this machine only`);
+    throw new CampaignError(`plain http is for this machine only: http://${host} can be read on the way`);
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(rest) || /\/\.\.?(\/|$)/.test(rest))
     throw new CampaignError("the path of an address is /NAME/NAME..., without query and fragment, and no NAME is . or ..");
 }

@@ -3,14 +3,14 @@
 import { requireAddress } from "./address.js";
 import { Reader, array, decode, integer, same, text, trimmed } from "./codec.js";
 import { domainFrom } from "./domain/index.js";
-import { CAMPAIGN, KINDS, MAX_PAYLOAD, decodeEnvelope, openEnvelope } from "./envelope.js";
+import { CAMPAIGN, MAX_PAYLOAD, decodeKind, openEnvelope } from "./envelope.js";
 import { CampaignError, CodecError, NotOpen, OutsideSchedule } from "./errors.js";
 import { larger } from "./exact.js";
 import { keyId, sha256 } from "./keys.js";
 import { Classes } from "./notions/classes.js";
 import { notionFrom } from "./notions/index.js";
 import { OwnPrior, Transcript } from "./notions/information.js";
-import { checked, namesFrom, requireText, textsFor, translationsFrom } from "./texts.js";
+import { TEXTS, checked, namesFrom, requireText, textsFor, translationsFrom } from "./texts.js";
 import { certificatesOf, placeOf, requireFit, viewsFrom } from "./views.js";
 
 /** @typedef {import("./notions/notion.js").Certificate} Certificate */
@@ -97,17 +97,9 @@ export class Campaign {
     requireText(textFrom(fields.mechanism, "mechanism"), "mechanism", 200);
     if (!["distribution", "mean", "ranges", "top", ""].includes(textFrom(fields.goal, "goal")))
       throw new CampaignError("a goal is distribution, mean, ranges, top, or empty");
-    const said = (/** @type {string} */ name) => textFrom(fields[name], name);
     /** The texts that the campaign was written in. @type {Texts} */
     this.ownTexts = checked({
-      language: said("language"),
-      title: said("title"),
-      question: said("question"),
-      purpose: said("purpose"),
-      organisation: said("organisation"),
-      contact: said("contact"),
-      retention: said("retention"),
-      notice: said("notice"),
+      .../** @type {any} */ (Object.fromEntries(TEXTS.map((name) => [name, textFrom(fields[name], name)]))),
       labels: this.domain.named,
       classes: this.classes,
     });
@@ -273,8 +265,7 @@ function requireSize(payload, size) {
  * @throws {import("./errors.js").BadData} at the stage that fails
  */
 export async function openCampaign(data, { trusted }) {
-  const sealed = decodeEnvelope(data);
-  if (sealed.kind !== CAMPAIGN) throw new CampaignError(`the envelope carries a ${KINDS[sealed.kind]}, not a campaign`);
+  const sealed = decodeKind(data, CAMPAIGN, CampaignError);
   for (const author of trusted)
     if (same(await keyId(author), sealed.keyId)) {
       const payload = await openEnvelope(sealed, author);

@@ -1,7 +1,7 @@
 /** The closing notice: an author's signed word that a campaign ends earlier than it says (SPEC 7.2). */
 
 import { array, decode, integer, octets, same } from "./codec.js";
-import { CLOSING, KINDS, decodeEnvelope, openEnvelope } from "./envelope.js";
+import { CLOSING, decodeKind, openEnvelope } from "./envelope.js";
 import { CampaignError, ClosedEarly } from "./errors.js";
 
 /**
@@ -11,8 +11,7 @@ import { CampaignError, ClosedEarly } from "./errors.js";
  * @throws {import("./errors.js").BadData} at the stage that fails
  */
 export async function openClosing(data, campaign) {
-  const sealed = decodeEnvelope(data);
-  if (sealed.kind !== CLOSING) throw new CampaignError(`the envelope carries a ${KINDS[sealed.kind]}, not a closing notice`);
+  const sealed = decodeKind(data, CLOSING, CampaignError);
   const parts = array(decode(await openEnvelope(sealed, campaign.author)), "a closing notice", CampaignError, 2);
   const id = octets(parts[0], "a campaign id", CampaignError, 16);
   const closes = integer(parts[1], "the time of a closing", CampaignError, 0, 2 ** 40);

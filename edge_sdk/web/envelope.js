@@ -10,7 +10,7 @@ export const REPORT = 3;
 export const CLOSING = 4;
 
 /** The names of the kinds, by number. */
-export const KINDS = ["", "campaign", "enrolment", "report", "closing"];
+const KINDS = ["", "campaign", "enrolment", "report", "closing"];
 /** The most bytes of a payload, by kind. */
 export const MAX_PAYLOAD = [0, 2 ** 20, 2 ** 10, 2 ** 16, 2 ** 6];
 
@@ -62,6 +62,17 @@ export function decodeEnvelope(data) {
   const signature = reader.take(64);
   if (reader.at !== data.length) throw new CodecError(`${data.length - reader.at} bytes after the end of the envelope`);
   return { kind, keyId: id, unverified, signature };
+}
+
+/**
+ * The envelope of one kind that fills the bytes.
+ * @param {Uint8Array} data @param {number} kind @param {import("./errors.js").Refusal} error of another kind
+ * @returns {Envelope}
+ */
+export function decodeKind(data, kind, error) {
+  const sealed = decodeEnvelope(data);
+  if (sealed.kind !== kind) throw new error(`the envelope carries a ${KINDS[sealed.kind]}, not a ${KINDS[kind]}`);
+  return sealed;
 }
 
 /**

@@ -119,7 +119,8 @@ const DECIMAL = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?$/;
  * @returns {Fraction | null} null where it is no finite decimal
  */
 export function rational(value) {
-  const match = DECIMAL.exec(String(value));
+  const written = String(value);
+  const match = written.length <= 400 && DECIMAL.exec(written);
   if (!match || !(match[2] || match[3])) return null;
   const exponent = Number(match[4] ?? 0) - match[3].length;
   const digits = BigInt(match[2] + match[3]) * (match[1] === "-" ? -1n : 1n);

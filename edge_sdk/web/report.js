@@ -1,7 +1,7 @@
 /** Reports and enrolments: what a device sends (SPEC 8). */
 
 import { array, bigEndian, decode, encode, integer, integers, octets, same, toBig } from "./codec.js";
-import { ENROLMENT, KINDS, REPORT, decodeEnvelope, openEnvelope, seal } from "./envelope.js";
+import { ENROLMENT, REPORT, decodeKind, openEnvelope, seal } from "./envelope.js";
 import { ReportError } from "./errors.js";
 import { requireDeclared } from "./notions/information.js";
 
@@ -65,8 +65,7 @@ export async function sealReport(campaign, key, answers) {
  * @throws {import("./errors.js").BadData} at the stage that fails
  */
 export async function openReport(campaign, data, publicKey) {
-  const sealed = decodeEnvelope(data);
-  if (sealed.kind !== REPORT) throw new ReportError(`the envelope carries a ${KINDS[sealed.kind]}, not a report`);
+  const sealed = decodeKind(data, REPORT, ReportError);
   const parts = array(decode(await openEnvelope(sealed, publicKey)), "a report", ReportError, 5);
   const id = octets(parts[0], "a campaign id", ReportError, 16);
   const period = integer(parts[1], "a period", ReportError, 0, 2 ** 32 - 1);
@@ -105,8 +104,7 @@ export async function sealEnrolment(campaign, key, prior = null) {
  * @throws {import("./errors.js").BadData} at the stage that fails
  */
 export async function openEnrolment(data, campaign) {
-  const sealed = decodeEnvelope(data);
-  if (sealed.kind !== ENROLMENT) throw new ReportError(`the envelope carries a ${KINDS[sealed.kind]}, not an enrolment`);
+  const sealed = decodeKind(data, ENROLMENT, ReportError);
   const value = decode(sealed.unverified);
   const parts = array(value, "an enrolment", ReportError, Array.isArray(value) && value.length === 3 ? 3 : 2);
   const publicKey = octets(parts[1], "a public key", ReportError, 32);

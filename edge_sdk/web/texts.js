@@ -19,6 +19,9 @@ import { CampaignError } from "./errors.js";
  * @property {string[]} classes
  */
 
+/** The texts that are one string each, in the order of a translation. */
+export const TEXTS = ["language", "title", "question", "purpose", "organisation", "contact", "retention", "notice"];
+
 /** Refuse a text that is too long, or not readable on one line. @param {string} value @param {string} what @param {number} most */
 export function requireText(value, what, most) {
   if ([...value].length > most) throw new CampaignError(`the ${what} has at most ${most} characters`);
@@ -50,11 +53,9 @@ export function checked(texts) {
 /** @param {any} wire @returns {Texts} */
 function translationFrom(wire) {
   const parts = array(wire, "a translation", CampaignError, 10);
-  const [language, title, question, purpose, organisation, contact, retention, notice] = parts
-    .slice(0, 8)
-    .map((part) => text(part, "a translation's text", CampaignError));
+  const said = TEXTS.map((name, place) => [name, text(parts[place], `a translation's ${name}`, CampaignError)]);
   const [labels, classes] = [namesFrom(parts[8], "the labels"), namesFrom(parts[9], "the classes")];
-  return checked({ language, title, question, purpose, organisation, contact, retention, notice, labels, classes });
+  return checked({ .../** @type {any} */ (Object.fromEntries(said)), labels, classes });
 }
 
 /** The translations of a campaign's own texts. @param {any} wire @param {Texts} own @returns {Texts[]} */
@@ -64,7 +65,7 @@ export function translationsFrom(wire, own) {
   if (found.length && !own.language) throw new CampaignError("a campaign with translations says which language it is in");
   found.forEach(({ language, labels, classes }, i) => {
     if (!language || language === own.language || (i && language <= found[i - 1].language))
-      throw new CampaignError("translations are in order of their languages, one for each, none in the campaign's own");
+      throw new CampaignError("translations are in order of their languages, and none is the campaign's own");
     if ((labels.length && labels.length !== own.labels.length) || (classes.length && classes.length !== own.classes.length))
       throw new CampaignError(`the translation "${language}" names each value and class, in order, or none`);
   });

@@ -89,7 +89,7 @@ function districts(wire) {
   if (count < 2 || count >= of.length) throw new ViewError("districts are at least two, and one holds two inputs");
   if (names.length && names.length !== count) throw new ViewError(`${count} districts have as many names or none`);
   if (names.some((name) => !name || [...name].length > 200 || !readable(name) || name !== trimmed(name)))
-    throw new ViewError("a district's name is 1 to 200 readable characters without blanks at its ends");
+    throw new ViewError("a district's name is 1 to 200 readable characters, no blank at either end");
   if (new Set(names).size < names.length) throw new ViewError("no two districts have one name");
   const inputs = (/** @type {Domain} */ domain) => {
     if (single(domain).size !== of.length)
@@ -104,7 +104,7 @@ function questions(wire) {
   const places = integers(array(wire, "a map of questions", ViewError, 2)[1], "a question", ViewError, 0, 2 ** 32);
   const [first, second] = places;
   if (places.length < 1 || places.length > 2 || second <= first)
-    throw new ViewError("a map of questions has the numbers of one or two of them, in increasing order");
+    throw new ViewError("a map of questions names one or two, increasing");
   const form = (/** @type {Domain} */ domain) => {
     if (!(domain instanceof Form)) throw new CampaignError(`a map of questions needs a form, not ${domain.kind}`);
     if (places.some((place) => place >= domain.questions.length)) throw new CampaignError("a view asks a question that is not there");
@@ -157,9 +157,9 @@ export function viewsFrom(wire) {
   const places = rows.map((row) => integer(row[2], "the number of a view's channel", ViewError, 0, laws.length - 1));
   const first = [...new Set(places)];
   if (first.length !== laws.length || first.some((place, i) => place !== i))
-    throw new ViewError("the channels of views are each used, and listed in the order in which views first have them");
+    throw new ViewError("the channels of views are not in their one form");
   const channels = laws.map(channelFrom);
-  if (new Set(laws.map(keyOf)).size < laws.length) throw new ViewError("a channel of several views is listed once");
+  if (new Set(laws.map(keyOf)).size < laws.length) throw new ViewError("the channels of views are not in their one form");
   const views = rows.map((row, j) => ({
     weight: integer(row[0], "a view's weight", ViewError, 1, 2 ** 32),
     map: mapFrom(row[1]),

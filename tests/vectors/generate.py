@@ -426,8 +426,9 @@ def domain_cases() -> Iterator[Case]:
                 ("0", most, 2),
                 ("0.75", zero, 5),
                 ("1e9", zero, 6),
+                ("9" * 400, zero, 6),
             ],
-            ["inf", "nan", "half", ""],
+            ["inf", "nan", "half", "", "9" * 401],
         ),
         (
             "date",

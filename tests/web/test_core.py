@@ -5,7 +5,10 @@ One node process reads all cases of all topics and says what was wrong with each
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,10 +16,14 @@ from typing import Any
 
 import pytest
 
+from protocol import channels, codec, domain, notions
+from protocol.errors import BadData, NotInDomain
+from tests.protocol.test_effort import SMALL
 from tests.vectors import generate
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "vectors"
+WEB = HERE.parent.parent / "edge_sdk" / "web"
 NODE = shutil.which("node")
 Case = dict[str, Any]
 
@@ -76,3 +83,104 @@ def test_wycheproof(faults: dict[str, list[str | None]]) -> None:
     ]
     assert len(cases) == 151
     assert [fault for fault in run("vectors.mjs", {"keys": cases})["keys"] if fault] == []
+
+
+def test_audits_are_those_of_python() -> None:
+    """Of each family and notion a channel of the shape that takes most: levels, steps and numbers held are the same."""
+    cases = []
+    for notion, channel in SMALL.values():
+        case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
+        case |= {"steps": notion.steps(channel), "held": channel.held}
+        try:
+            found = notions.certify(channel, notion)
+            case |= {name: getattr(found, name) for name in ("declared", "audited", "ldp", "cost", "ball")}
+        except BadData as error:
+            case["stage"] = error.stage
+        cases.append(case)
+    found = run("vectors.mjs", {"certificate": cases})["certificate"]
+    assert {name: fault for name, fault in zip(SMALL, found, strict=True) if fault} == {}
+
+
+def test_draws_are_those_of_python() -> None:
+    """30 draws of each channel of the vectors from seeded bytes, a third of them near an end of their range."""
+    chance = random.Random(1)
+    cases = []
+    for vector in CASES["channel"]:
+        if "stage" in vector:
+            continue
+        channel = channels.decode(codec.decode(bytes.fromhex(vector["wire"]), limit=2**22))
+        draws = []
+        for number in range(30):
+            x, rand = chance.randrange(channel.inputs), chance.randbytes(channel.rand_bytes)
+            if number % 3 == 0:
+                at = chance.randrange(len(rand) + 1)
+                rand = chance.choice((b"\0", b"\xff")) * at + rand[at:]
+            draws.append({"input": x, "rand": rand.hex(), "output": str(channel.sample(x, rand))})
+        cases.append({"wire": vector["wire"], "draws": draws})
+    assert len(cases) > 50
+    assert [fault for fault in run("vectors.mjs", {"draw": cases})["draw"] if fault] == []
+
+
+def test_answers_become_the_inputs_of_python() -> None:
+    """Numbers in every spelling, days, places and sets from seeded chance; refused are the same ones."""
+    chance = random.Random(2)
+
+    def numeral() -> str:
+        digits = "".join(chance.choices("0123456789", k=chance.randrange(1, 5)))
+        point = chance.choice(("", ".", "." + str(chance.randrange(1000)), "e1", "E-2", "e+01", "e1000", "x"))
+        return chance.choice(("", "", "-", "+", "--")) + digits + point + chance.choice(("", " ", "\n", "\u3000"))
+
+    def day() -> str:
+        return f"{chance.randrange(2023, 2026)}-{chance.randrange(14):02}-{chance.randrange(33):02}"
+
+    def place() -> str:
+        return f"{chance.randrange(-110, 111) / 100}, {chance.randrange(-5, 1000)}e-2"
+
+    asked: list[tuple[domain.Domain, Any]] = [
+        (domain.NumberRange.of(0, 10, clamp=True), lambda: "9" * chance.randrange(395, 406)),
+        (domain.Buckets.of(["-3.5", 0, "0.25", 100, 9999]), numeral),
+        (domain.NumberRange.of("-5", "995.5", "0.5"), numeral),
+        (domain.NumberRange.of(0, 10_000, 8, random=True, clamp=True), numeral),
+        (domain.Dates.of("2024-01-31", "2024-12-31", 5), day),
+        (domain.Dates.of("2024-02-29", "2024-12-31", 306, clamp=True), day),
+        (
+            domain.Grid(-(10**6), 10**6, 0, 9 * 10**6, 250_000),
+            place,
+        ),
+        (domain.Items(3, 7), lambda: ";".join(chance.choices("1234567890", k=chance.randrange(6)))),
+    ]
+    cases = []
+    for one, spelled in asked:
+        answers = []
+        for _ in range(300):
+            text, dither = spelled(), chance.randbytes(8)
+            try:
+                x = one.index(one.parse(text), dither)
+            except NotInDomain:
+                x = None
+            answers.append({"answer": text, "dither": dither.hex(), "input": x})
+        assert sum(answer["input"] is not None for answer in answers) > 30
+        cases.append({"wire": codec.encode(one.encode()).hex(), "answers": answers})
+    assert [fault for fault in run("vectors.mjs", {"input": cases})["input"] if fault] == []
+
+
+def test_the_types_are_checked(tmp_path: Path) -> None:
+    """TypeScript's compiler, strict, finds nothing wrong with the types in the comments."""
+    compiler = shutil.which("tsc")
+    if compiler is None:
+        pytest.skip("needs typescript")
+    options = {
+        "allowJs": True, "checkJs": True, "noEmit": True, "strict": True, "target": "es2023", "module": "nodenext",
+        "lib": ["es2023", "dom", "dom.iterable"],
+    }  # fmt: skip
+    told = {"compilerOptions": options, "include": [f"{WEB}/**/*.js"]}
+    (tmp_path / "tsconfig.json").write_text(json.dumps(told), encoding="utf-8")
+    done = subprocess.run([compiler, "-p", tmp_path], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+
+
+def test_the_modules_are_small() -> None:
+    """All modules, without their comments, are at most 60 kB compressed: what a page has to load."""
+    whole = "\n".join(path.read_text(encoding="utf-8") for path in sorted(WEB.rglob("*.js")))
+    bare = re.sub(r"/\*\*.*?\*/|(?<!:)//[^\n]*", "", whole, flags=re.DOTALL)
+    assert len(gzip.compress(re.sub(r"\n\s*", "\n", bare).encode(), 9)) <= 60_000

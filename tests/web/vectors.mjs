@@ -176,9 +176,26 @@ const CHECKS = {
     }
   },
 
+  /** What Python draws from random bytes. */
+  draw(it) {
+    const channel = channelFrom(wire(it.wire));
+    const found = it.draws.map(({ input, rand }) => String(channel.draw(input, bytes(rand))));
+    equal(found, it.draws.map(({ output }) => output));
+  },
+
+  /** What Python makes of answers; null where it refuses one. */
+  async input(it) {
+    const domain = domainFrom(wire(it.wire));
+    for (const { answer, dither, input } of it.answers)
+      if (input === null) await rejects(domain.indexOf(answer, bytes(dither)), NotInDomain);
+      else equal(await domain.indexOf(answer, bytes(dither)), input, answer);
+  },
+
   certificate(it) {
     const notion = notionFrom(wire(it.notion));
-    const found = certify(channelFrom(wire(it.channel)), notion);
+    const channel = channelFrom(wire(it.channel));
+    if ("steps" in it) equal([notion.steps(channel), channel.held], [it.steps, it.held]);
+    const found = certify(channel, notion);
     for (const name of ["declared", "audited", "ldp", "cost", "ball"])
       equal(found[name], it[name] === null ? null : BigInt(it[name]), name);
   },

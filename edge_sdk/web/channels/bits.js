@@ -20,7 +20,7 @@ export class Bits extends Channel {
     super(wire, k, 2 ** k, 32 * k, 4 * k);
     const classes = new Set(classOf).size;
     if (own.length !== classes || other.length !== classes)
-      throw new ChannelError(`a bits channel of ${classes} classes has as many probabilities of either kind`);
+      throw new ChannelError(`each of ${classes} classes has two probabilities`);
     if (own.some((a, c) => a <= other[c])) throw new ChannelError("the own bit is 1 more often than another: b < a");
     if (new Set(own.map((a, c) => `${a} ${other[c]}`)).size < classes)
       throw new ChannelError("classes of equal probabilities are one class");

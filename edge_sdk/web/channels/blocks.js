@@ -59,20 +59,20 @@ export class Blocks extends Channel {
     });
     const which = integers(parts[4], "the number of an inner channel", ChannelError, 0, MAX_VALUES);
     if ([...new Set(which)].some((place, i) => place !== i) || new Set(which).size !== made.length)
-      throw new ChannelError("inner channels are written in the order in which blocks first have them");
+      throw new ChannelError("inner channels are not in their one form");
     if (new Set(made.map(({ wire: each }) => keyOf(each))).size < made.length)
-      throw new ChannelError("inner channels are written once each");
+      throw new ChannelError("inner channels are not in their one form");
     const blockOf = blocksOf(runs);
     const members = membersOf(blockOf);
     const inner = which.map((place) => made[place]);
     if (members.length < 2 || blockOf.length < 2 || (members.length === 2 && !members[0].length))
-      throw new ChannelError("a channel of blocks has a block, and open inputs or a second one");
+      throw new ChannelError("a channel of blocks has a block, and more inputs");
     if (inner.length !== members.length - 1) throw new ChannelError("each block has one inner channel");
     const blocks = sum(inner.map(({ outputs }) => outputs));
     super(wire, blockOf.length, blocks + members[0].length, 128, 16 + inner.reduce((most, one) => Math.max(most, one.randomBytes), 0));
     inner.forEach((one, j) => {
       if (one.inputs !== members[j + 1].length)
-        throw new ChannelError(`block ${j + 1} has ${members[j + 1].length} inputs, its channel ${one.inputs}`);
+        throw new ChannelError(`a block has ${members[j + 1].length} inputs, its channel ${one.inputs}`);
       if (one.inputs === 1 && !cover) throw new ChannelError("a value alone in its block is open");
     });
     if (cover && members.length !== 2) throw new ChannelError("open inputs hide only where there is one block");

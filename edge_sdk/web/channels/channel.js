@@ -233,7 +233,7 @@ export class Support extends Channel {
     if (!(this.outside > 0n && this.outside < this.inside))
       throw new ChannelError("the outside weight is positive and below the inside weight");
     if (even ? this.remainder : this.remainder > this.inside - this.outside)
-      throw new ChannelError("what the outside weights leave is not shared out as it should be");
+      throw new ChannelError("the outside weights leave a remainder that is too large");
   }
 
   /** Where a draw lies: [place, true] among the preferred outputs, or [weight beyond them, false]. @param {Uint8Array} rand */

@@ -27,7 +27,7 @@ export class Noise extends Channel {
     this.mirrored = law.length === points;
     const all = this.high * this.wide;
     if (!this.mirrored && law.length !== all)
-      throw new ChannelError(`a law of steps on ${rows} x ${columns} points has ${points} or ${all} weights`);
+      throw new ChannelError(`a law of steps has ${points} or ${all} weights`);
     const folded = (/** @type {number} */ step) => {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return Math.abs(r - rows + 1) * columns + Math.abs(c - columns + 1);
@@ -42,7 +42,7 @@ export class Noise extends Channel {
       return weight === steps[step + this.wide - 1 - 2 * c] && weight === steps[(this.high - 1 - r) * this.wide + c];
     };
     if (!this.mirrored && steps.every(alike))
-      throw new ChannelError("a law that is alike in all directions is written by its distinct weights");
+      throw new ChannelError("a law of steps is not in its one form");
     /** [kind of row][kind of column]: `steps`, summed over the steps that end alike. */
     this.tables = [0, 1, 2].map((row) => [0, 1, 2].map((column) => this.foldedAt(row, column)));
     /** @type {ReturnType<Noise["ranks"]> | undefined} */

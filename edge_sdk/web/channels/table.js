@@ -12,7 +12,7 @@ export class Table extends Channel {
     );
     const outputs = rows[0]?.length ?? 0;
     if (rows.length < 2 || outputs < 2 || rows.length * outputs > 2 ** 20)
-      throw new ChannelError("a table has at least two inputs and two outputs, and at most 2^20 cells");
+      throw new ChannelError("a table has 2 inputs and 2 outputs at least, and 2^20 cells at most");
     super(wire, rows.length, outputs, 62, 8);
     this.rows = rows;
     for (const row of rows)

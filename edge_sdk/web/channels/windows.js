@@ -30,7 +30,7 @@ export class Windows extends Channel {
     /** @type {Type[]} */
     const types = array(parts[6], "the types of windows", ChannelError).map((one) => {
       const [span, inside, outside, low, ...heavy] = weights(one);
-      if (low === undefined) throw new ChannelError("a type of windows has a span and at least three weights");
+      if (low === undefined) throw new ChannelError("a type has a span and three weights at least");
       return { span: Number(span), inside, outside, low, heavy };
     });
     const k = arcs.length;
@@ -48,16 +48,16 @@ export class Windows extends Channel {
     const without = [...arcs.keys()].filter((x) => !arcs[x]);
     if (bare.length !== without.length || bare.some((x, i) => x !== without[i]))
       throw new ChannelError("the inputs without an arc are the heavy ones and the singles");
-    if (types.length > 0 !== named.length < k) throw new ChannelError("there are types where not every input is a single");
+    if (types.length > 0 !== named.length < k) throw new ChannelError("types, arcs, cells and orders do not fit together");
     if (types.length ? !length : cells !== 1 || orders !== 1)
-      throw new ChannelError("types of windows need an arc, and cells and orders need types");
+      throw new ChannelError("types, arcs, cells and orders do not fit together");
     for (const { span, inside, outside, heavy } of types) {
       if (heavy.length !== heavies.length) throw new ChannelError("a type has a weight for each heavy input");
       if (span > cells || inside < outside || (span % cells === 0 && inside !== outside))
-        throw new ChannelError("a window spans 0 to all cells, inside is not the lesser, and equal where it spans none or all");
+        throw new ChannelError("a type's span or weights are not in their one form");
     }
     if (singles.some(({ own, other }) => other > own))
-      throw new ChannelError("a single's output is for its own input at least as probable as for every other");
+      throw new ChannelError("a single's own weight is not below the other");
     this.arcs = arcs;
     this.cells = cells;
     this.orders = orders;

@@ -41,7 +41,7 @@ export function labelsFrom(value) {
   const labels = array(value, "the values", DomainError).map((label) => text(label, "a value", DomainError));
   for (const label of labels)
     if (!label || [...label].length > 200 || !readable(label) || label !== trimmed(label))
-      throw new DomainError(`a value is 1 to 200 readable characters without blanks at its ends, not "${label}"`);
+      throw new DomainError(`a value is 1 to 200 readable characters, no blank at either end`);
   if (new Set(labels).size < labels.length) throw new DomainError("a value is listed more than once");
   return labels;
 }

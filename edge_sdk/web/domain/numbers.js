@@ -102,7 +102,7 @@ export function numberRange(wire) {
   const size = countOf(low, high, step);
   const unit = text(named, "a unit", DomainError);
   if ([...unit].length > 20 || !readable(unit) || unit !== trimmed(unit))
-    throw new DomainError("a unit is at most 20 readable characters without blanks at its ends");
+    throw new DomainError("a unit is at most 20 readable characters, no blank at either end");
   const at = (/** @type {number} */ x) => low + BigInt(x) * step;
   const few = placesFrom(places, [low, high, step]);
   return new Line("number", size, at, few, flag(random, "rounding"), flag(clamp, "clamp"), unit);

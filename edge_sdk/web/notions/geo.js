@@ -20,7 +20,7 @@ function axisFrom(value) {
   const found = [0n];
   for (let i = 0; i < flat.length; i += 2) {
     const count = Number(flat[i + 1] ?? MOST_POINTS);
-    if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring equal gaps are written as one entry with its count");
+    if (flat[i] === flat[i - 2]) throw new NotionError("gaps are not in their one form");
     if (found.length + count > MOST_POINTS + 1) throw new NotionError(`an axis has at most ${MOST_POINTS} points`);
     for (let j = 0; j < count; j++) found.push(found[found.length - 1] + flat[i]);
   }
@@ -49,7 +49,7 @@ export class Geo extends Notion {
       (found, axis) => axis.reduce((one, at, i) => (i ? gcd(one, at - axis[i - 1]) : one), found),
       unit,
     );
-    if (shared !== 1n) throw new NotionError("the unit of distance and the gaps are given in lowest terms");
+    if (shared !== 1n) throw new NotionError("gaps are not in their one form");
     super(wire, level, points);
     this.unit = unit;
     this.down = down;
@@ -74,7 +74,7 @@ export class Geo extends Notion {
   audit(channel) {
     const all = channel.apart(upTo(channel.inputs));
     const worst = channel.loss(all, all);
-    if (!worst.d) throw new Uncertified("geo bounds every two inputs, but an output rules one of them out");
+    if (!worst.d) throw new Uncertified("an output rules an input out, which no level allows");
     let audited = 0n;
     for (const [{ n, d }, square] of this.losses(channel, worst)) {
       const bound = root((audited ** 2n * square) / this.unit ** 2n);
@@ -83,7 +83,7 @@ export class Geo extends Notion {
       const level = levelOf(n, d) ?? CERTAIN;
       audited = root(ceilDiv(level ** 2n * this.unit ** 2n, square) - 1n) + 1n;
     }
-    if (audited > this.level) throw new Uncertified(`the channel's level is ${audited} nanonats, ${this.level} is declared`);
+    if (audited > this.level) throw new Uncertified(`the channel's level is ${audited} nanonats where ${this.level} are declared`);
     return audited;
   }
 

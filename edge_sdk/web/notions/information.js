@@ -135,7 +135,7 @@ export class OwnPrior extends Notion {
   audit(channel) {
     if (this.isRule(channel)) return requireKept(channel.priorLoss(this.uniform), this.level);
     if (channel.unary || channel.outputs < this.size || channel.outputs > 4 * this.size)
-      throw new Uncertified("a campaign for people's own priors holds the rule's channel, or an LDP one of k to 4k outputs");
+      throw new Uncertified("neither the rule's channel, nor an LDP one of k to 4k outputs");
     return ldp(["ldp", this.level]).audit(channel);
   }
 }
@@ -199,7 +199,7 @@ export class Transcript extends Notion {
   /** @param {Channel} channel */
   audit(channel) {
     if (keyOf(channel.wire) !== keyOf(ruleFor(this.prior.map(BigInt), this.level).wire))
-      throw new Uncertified("a campaign with transcripts holds the channel that the rule gives its start prior");
+      throw new Uncertified("not the channel that the rule gives the start prior");
     return requireKept(channel.priorLoss(this.prior), this.level);
   }
 }
@@ -235,7 +235,7 @@ export class MutualInformation extends Notion {
       for (const [weight, mass] of alike) total += mass * weight * logAbove(weight * whole, marginal);
     }
     const audited = total > 0n ? ceilDiv(total, whole << BigInt(channel.scale)) : 0n;
-    if (audited > this.level) throw new Uncertified(`the channel tells ${audited} nanonats, ${this.level} is declared`);
+    if (audited > this.level) throw new Uncertified(`the channel's level is ${audited} nanonats where ${this.level} are declared`);
     return audited;
   }
 }

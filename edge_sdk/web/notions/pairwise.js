@@ -61,7 +61,7 @@ export function highLow(wire) {
   const [level, size] = [levelFrom(parts[1]), integer(parts[2], "the number of values", NotionError, 2, MAX_VALUES)];
   const sensitive = integers(parts[3], "a sensitive value", NotionError, 0, size - 1);
   if (!sensitive.length || sensitive.length === size || sensitive.some((x, i) => i > 0 && x <= sensitive[i - 1]))
-    throw new NotionError("some values are sensitive, not all, each listed once in the domain's order");
+    throw new NotionError("sensitive values are some and not all, increasing");
   const marked = new Set(sensitive);
   const others = upTo(size).filter((x) => !marked.has(x));
   return new Pairwise(wire, level, [sensitive, others], [[0, 0, level], [0, 1, level]]);
@@ -108,7 +108,7 @@ function matrix(wire, level, rows) {
       if (z !== w && (coarse[z][w] < 0n || one < coarse[z][w])) coarse[z][w] = one;
     }
     const found = largest(coarse.flat());
-    if (found === 0n) throw new NotionError("pairwise bounds no two inputs of a view: it would protect nothing");
+    if (found === 0n) throw new NotionError("pairwise bounds no pair of values: it would protect nothing");
     return matrix([wire[0], found, coarse], levelFrom(found), coarse);
   };
   return notion;
@@ -122,15 +122,15 @@ export function graded(wire) {
   const classes = membersOf(blocksOf(runsFrom(parts[3], 0, NotionError)));
   const flat = integers(parts[4], "a class", NotionError, 0, 63);
   if (!classes.length || classes.length > 64 || budgets.length !== classes.length)
-    throw new NotionError("a graded notion has 1 to 64 classes of inputs, with one budget each");
-  if (flat.length % 2) throw new NotionError("pairs without a bound are pairs of classes");
+    throw new NotionError("a graded notion has 1 to 64 classes, with one budget each");
+  if (flat.length % 2) throw new NotionError("pairs without a bound are not in their one form");
   if (!flat.length && new Set(budgets).size < budgets.length)
-    throw new NotionError("classes of equal budgets are one class, unless the policy graph tells them apart");
+    throw new NotionError("classes of equal budgets are one class");
   const open = new Set();
   for (let [i, before] = [0, -1]; i < flat.length; i += 2) {
     const [c, d] = [flat[i], flat[i + 1]];
     if (c > d || d >= classes.length || (c === d && classes[c].length < 2) || 64 * c + d <= before)
-      throw new NotionError("pairs without a bound are two classes, or one of at least two inputs, in increasing order");
+      throw new NotionError("pairs without a bound are not in their one form");
     open.add((before = 64 * c + d)).add(64 * d + c);
   }
   return gradedOf(wire, level, budgets, classes, open);
