@@ -3,7 +3,7 @@
 import { array, integers } from "../codec.js";
 import { ChannelError, Uncertified } from "../errors.js";
 import { blocksOf, runsFrom } from "../runs.js";
-import { Channel, Worst, sum } from "./channel.js";
+import { Channel, Worst, bestTwo, sum } from "./channel.js";
 
 const S = 2n ** 32n;
 
@@ -63,14 +63,9 @@ export class Bits extends Channel {
     return BigInt(word);
   }
 
-  /** The two inputs of the least places, the first where they are equal. @param {number[]} inputs @param {number[]} places */
+  /** @param {number[]} inputs @param {number[]} places */
   firstTwo(inputs, places) {
-    let [first, second] = [-1, -1];
-    const place = (/** @type {number} */ x) => (x < 0 ? Infinity : places[this.classOf[x]]);
-    for (const x of inputs)
-      if (place(x) < place(first)) [first, second] = [x, first];
-      else if (place(x) < place(second)) second = x;
-    return [first, second].filter((x) => x >= 0);
+    return bestTwo(inputs, (x) => places[this.classOf[x]]);
   }
 
   /** @param {number[]} inputs */

@@ -208,6 +208,22 @@ export function firstAbove(ends, number) {
   return low;
 }
 
+/**
+ * The two inputs of the least keys, the first where they are equal; or the one there is.
+ * @param {number[]} inputs @param {(x: number) => number | bigint} key
+ * @returns {number[]}
+ */
+export function bestTwo(inputs, key) {
+  /** @type {number[]} */
+  const best = [];
+  for (const x of inputs) {
+    const place = best.findIndex((other) => key(x) < key(other));
+    best.splice(place < 0 ? best.length : place, 0, x);
+    best.length = Math.min(best.length, 2);
+  }
+  return best;
+}
+
 /** Whether some input of one list is another than some input of the other. @param {number[]} one @param {number[]} other */
 export const differ = (one, other) => one.some((x) => other.some((y) => x !== y));
 
@@ -215,6 +231,21 @@ export const ONE = 1n << 128n;
 
 /** A weight of 16 bytes. @param {any} value @param {string} what @returns {bigint} */
 export const weightFrom = (value, what) => toBig(octets(value, what, ChannelError, 16));
+
+/**
+ * What outside weights leave for each output that an input prefers, and over all.
+ * @param {bigint} outside @param {bigint} having how many outputs an input prefers @param {bigint} lacking how many not
+ * @param {boolean} even whether nothing may be left over
+ */
+export function insideOf(outside, having, lacking, even) {
+  const rest = ONE - lacking * outside;
+  const inside = rest / having;
+  const remainder = rest - having * inside;
+  if (!(outside > 0n && outside < inside)) throw new ChannelError("the outside weight is positive and below the inside one");
+  if (even ? remainder : remainder > inside - outside)
+    throw new ChannelError("the outside weights leave a remainder that is too large");
+  return { inside, remainder };
+}
 
 /** Channels whose inputs each prefer a set of outputs: two weights over 2^128. */
 export class Support extends Channel {
@@ -226,14 +257,10 @@ export class Support extends Channel {
   constructor(wire, inputs, outputs, having, lacking, even) {
     super(wire, inputs, outputs, 128, 16);
     this.outside = weightFrom(wire.at(-1), "the outside weight");
-    const rest = ONE - lacking * this.outside;
     this.having = having;
-    this.inside = rest / having;
-    this.remainder = rest - having * this.inside;
-    if (!(this.outside > 0n && this.outside < this.inside))
-      throw new ChannelError("the outside weight is positive and below the inside weight");
-    if (even ? this.remainder : this.remainder > this.inside - this.outside)
-      throw new ChannelError("the outside weights leave a remainder that is too large");
+    const { inside, remainder } = insideOf(this.outside, having, lacking, even);
+    this.inside = inside;
+    this.remainder = remainder;
   }
 
   /** Where a draw lies: [place, true] among the preferred outputs, or [weight beyond them, false]. @param {Uint8Array} rand */

@@ -6,7 +6,7 @@ import { Bits } from "./bits.js";
 import { Blocks } from "./blocks.js";
 import { Hadamard } from "./hadamard.js";
 import { Noise } from "./noise.js";
-import { Projective } from "./projective.js";
+import { Graded, Projective } from "./projective.js";
 import { Response } from "./response.js";
 import { Subset, Triples } from "./sets.js";
 import { Table } from "./table.js";
@@ -28,6 +28,7 @@ const FAMILIES = {
   windows: Windows,
   triples: Triples,
   wave: Wave,
+  graded: Graded,
 };
 
 /**

@@ -1,192 +1,120 @@
-/** Projective geometry response (SPEC 5.4): coordinates are elements of a field of q. */
+/** Projective geometry response (SPEC 5.4), and the same with weights by class of input (SPEC 5.12). */
 
-import { array, integer } from "../codec.js";
+import { array, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
-import { MAX_VALUES } from "../runs.js";
-import { Support, extremes, sum } from "./channel.js";
-
-/**
- * The field of q elements, a prime or 4, 8 or 9: the numbers 0 .. q - 1.
- * @param {number} q
- * @returns {{add: (a: number, b: number) => number, times: (a: number, b: number) => number, minusOne: number}}
- */
-function fieldOf(q) {
-  const known = /** @type {Record<number, [number, number]>} */ ({ 4: [2, 3], 8: [2, 3], 9: [3, 2] });
-  const [p, reduced] = known[q] ?? [q, 0]; // what z^e is, with q = p^e
-  if (p === q) return { add: (a, b) => (a + b) % q, times: (a, b) => (a * b) % q, minusOne: q - 1 };
-  const add = (/** @type {number} */ a, /** @type {number} */ b) => {
-    let total = 0;
-    for (let unit = 1; unit < q; unit *= p) total += ((Math.floor(a / unit) + Math.floor(b / unit)) % p) * unit;
-    return total;
-  };
-  const times = (/** @type {number} */ a, /** @type {number} */ b) => {
-    let product = 0;
-    for (let unit = q / p; unit >= 1; unit /= p) {
-      const over = Math.floor((product * p) / q);
-      product = (product * p) % q;
-      for (let i = 0; i < over; i++) product = add(product, reduced);
-      for (let i = 0; i < Math.floor(b / unit) % p; i++) product = add(product, a);
-    }
-    return product;
-  };
-  const table = (/** @type {(a: number, b: number) => number} */ of) =>
-    Uint8Array.from({ length: q * q }, (_, at) => of(Math.floor(at / q), at % q));
-  const [sums, products] = [table(add), table(times)];
-  return { add: (a, b) => sums[a * q + b], times: (a, b) => products[a * q + b], minusOne: p - 1 };
-}
+import { MAX_VALUES, blocksOf, runsFrom } from "../runs.js";
+import { Channel, Support, Worst, bestTwo, extremes, insideOf, sum, weightFrom } from "./channel.js";
+import { Geometry } from "./geometry.js";
 
 export class Projective extends Support {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "a projective channel", ChannelError, 5);
     const k = integer(parts[1], "a channel's number of inputs", ChannelError, 2, MAX_VALUES);
-    const q = integer(parts[2], "the order of a field", ChannelError, 2, MAX_VALUES - 1);
-    for (let divisor = 2; divisor * divisor <= q && ![4, 8, 9].includes(q); divisor++)
-      if (q % divisor === 0) throw new ChannelError("the order of a field is a prime, or 4, 8 or 9");
-    const t = integer(parts[3], "the number of coordinates", ChannelError, 2, 24);
-    /** firsts[f] is the number of the first point with f coordinates after its first that is not 0. */
-    const [powers, firsts] = [[1], [0]];
-    for (let f = 0; f < t; f++) {
-      firsts.push(firsts[f] + powers[f]);
-      powers.push(powers[f] * q);
-    }
-    const [support, points] = firsts.slice(-2);
-    if (!(k <= points && points <= 2 ** 24)) throw new ChannelError(`${k} inputs need as many points, at most 2^24`);
+    const geometry = new Geometry(k, parts[2], parts[3]);
+    const { points, support } = geometry;
     super(wire, k, points, BigInt(support), BigInt(points - support), true);
-    this.q = q;
-    this.t = t;
-    this.powers = powers;
-    this.firsts = firsts;
-    this.field = fieldOf(q);
-    let told = 0;
-    for (const [f, used] of this.used()) told += used * firsts[f];
-    this.priorSteps = Math.floor((3 * told) / 4) + 4 * points * this.used().length;
-  }
-
-  /** [f, how many inputs have f coordinates after their first that is not 0]. @returns {[number, number][]} */
-  used() {
-    const used = this.powers.slice(0, this.t).map((power, f) => [f, Math.min(power, this.inputs - this.firsts[f])]);
-    return /** @type {[number, number][]} */ (used.filter(([, count]) => count > 0));
-  }
-
-  /** The last digits in base q, the most significant first. @param {number} number @param {number} length */
-  digits(number, length) {
-    const found = Array(length);
-    for (let place = length - 1; place >= 0; place--) {
-      found[place] = number % this.q;
-      number = Math.floor(number / this.q);
-    }
-    return found;
-  }
-
-  /** A canonical vector by its number. @param {number} point @param {number} length @returns {number[]} */
-  canonical(point, length) {
-    let free = length - 1;
-    while (this.firsts[free] > point) free--;
-    return this.digits(this.powers[free] + point - this.firsts[free], length);
-  }
-
-  /** The point of a vector that is not all 0. @param {number[]} vector @returns {number} */
-  point(vector) {
-    const { times } = this.field;
-    let [factor, power] = [1, vector.find((coordinate) => coordinate) ?? 1];
-    for (let exponent = this.q - 2; exponent > 0; exponent >>= 1) {
-      if (exponent & 1) factor = times(factor, power); // the inverse of the first that is not 0: its power q - 2
-      power = times(power, power);
-    }
-    const number = vector.reduce((before, one) => before * this.q + times(one, factor), 0);
-    const free = this.powers.findLastIndex((least) => least <= number);
-    return number - this.powers[free] + this.firsts[free];
-  }
-
-  /** @param {number[]} one @param {number[]} other @returns {number} */
-  product(one, other) {
-    const { add, times } = this.field;
-    return one.reduce((total, coordinate, place) => add(total, times(coordinate, other[place])), 0);
+    this.geometry = geometry;
+    this.priorSteps = geometry.massSteps;
   }
 
   /** @param {number} x @param {number} y */
   weight(x, y) {
-    return this.product(this.canonical(x, this.t), this.canonical(y, this.t)) ? this.outside : this.inside;
+    return this.geometry.orthogonal(x, y) ? this.inside : this.outside;
   }
 
   /** @param {number} x @param {Uint8Array} rand */
   sample(x, rand) {
     const [place, near] = this.placed(rand);
-    const own = this.canonical(x, this.t);
-    const pivot = own.indexOf(1);
-    const y = near
-      ? this.canonical(Number(place), this.t - 1)
-      : this.digits(Number(place / this.outside), this.t - 1);
-    y.splice(pivot, 0, 0);
-    y[pivot] = this.field.add(Number(!near), this.negative(this.product(own, y)));
-    return this.point(y);
-  }
-
-  /** @param {number} element */
-  negative(element) {
-    return this.field.times(this.field.minusOne, element);
+    return this.geometry.output(x, Number(near ? place : place / this.outside), near);
   }
 
   pairSteps() {
     return 128;
   }
 
-  /**
-   * For each output the mass of the inputs orthogonal to it. An input with f coordinates after its leading 1 looks at
-   * the last f + 1 of an output: d + <rest, low> = 0. So a table over (d, low) serves all outputs.
-   * @param {number[]} prior
-   * @returns {Float64Array}
-   */
-  masses(prior) {
-    const found = new Float64Array(this.outputs);
-    for (const [free, used] of this.used()) {
-      const table = this.told(free, prior.slice(this.firsts[free], this.firsts[free] + used));
-      for (let length = 0; length < this.t; length++) {
-        const [start, count] = [this.firsts[length], this.powers[length]];
-        // Outputs with as many coordinates after their first, or fewer, are numbers of the table; longer ones repeat it.
-        const shift = length <= free ? count : 0;
-        for (let i = 0; i < count; i++) found[start + i] += table[(i + shift) % table.length];
-      }
-    }
-    return found;
-  }
-
-  /** [number of (d, low)]: the mass of the inputs (1, rest) with d + <rest, low> = 0. @param {number} free @param {number[]} law */
-  told(free, law) {
-    const { q } = this;
-    const { add, times } = this.field;
-    const size = this.powers[free];
-    const table = new Float64Array(size * q);
-    table[0] = sum(law); // low = 0 and d = 0; with d alone, no input
-    for (let place = 0; place < this.firsts[free]; place++) {
-      const low = this.canonical(place, free);
-      let products = [0];
-      low.forEach((coordinate, digit) => {
-        const most = Math.ceil(law.length / this.powers[free - digit - 1]);
-        const next = [];
-        for (const product of products)
-          for (let value = 0; value < q && next.length < most; value++) next.push(add(product, times(coordinate, value)));
-        products = next;
-      });
-      const sums = new Float64Array(q);
-      for (let i = 0; i < law.length; i++) sums[products[i]] += law[i];
-      for (let factor = 1; factor < q; factor++) {
-        // (d, low) times any factor that is not 0 is told by the same inputs.
-        const number = low.reduce((before, one) => before * q + times(factor, one), 0);
-        for (let product = 0; product < q; product++)
-          table[this.negative(times(factor, product)) * size + number] = sums[product];
-      }
-    }
-    return table;
-  }
-
   /** @param {number[]} prior */
   outputsUnder(prior) {
-    return extremes(this.inside, this.outside, sum(prior), this.masses(prior));
+    return extremes(this.inside, this.outside, sum(prior), this.geometry.masses(prior));
   }
 
   get ballSteps() {
     return this.priorSteps + 24 * this.outputs;
+  }
+}
+
+export class Graded extends Channel {
+  /** @param {any[]} wire */
+  constructor(wire) {
+    const parts = array(wire, "a graded channel", ChannelError, 5);
+    const outside = array(parts[3], "the outside weights", ChannelError).map((one) => weightFrom(one, "an outside weight"));
+    const classOf = blocksOf(runsFrom(parts[4], 0, ChannelError));
+    const classes = new Set(classOf).size;
+    const geometry = new Geometry(classOf.length, parts[1], parts[2]);
+    const { points, support } = geometry;
+    super(wire, classOf.length, points, 128, 16);
+    if (classes < 2 || classes > 64 || outside.length !== classes || new Set(outside).size < classes)
+      throw new ChannelError("a graded channel has 2 to 64 classes of inputs, with one outside weight each, none twice");
+    this.geometry = geometry;
+    this.classOf = classOf;
+    this.outside = outside;
+    this.inside = outside.map((one) => insideOf(one, BigInt(support), BigInt(points - support), true).inside);
+    this.priorSteps = (classes + 1) * (this.inputs + geometry.massSteps) + 2 * classes * points;
+  }
+
+  /** @param {number} x @param {number} y */
+  weight(x, y) {
+    return (this.geometry.orthogonal(x, y) ? this.inside : this.outside)[this.classOf[x]];
+  }
+
+  /** @param {number} x @param {Uint8Array} rand */
+  sample(x, rand) {
+    const [inside, outside] = [this.inside[this.classOf[x]], this.outside[this.classOf[x]]];
+    const u = toBig(rand);
+    const beyond = u - BigInt(this.geometry.support) * inside;
+    return this.geometry.output(x, Number(beyond < 0n ? u / inside : beyond / outside), beyond < 0n);
+  }
+
+  /** The two of least outside weight, which have the largest inside weight too. @param {number[]} inputs */
+  firstTwo(inputs) {
+    return bestTwo(inputs, (x) => this.outside[this.classOf[x]]);
+  }
+
+  /** @param {number[]} inputs */
+  apart(inputs) {
+    return this.firstTwo(inputs).sort((x, other) => x - other);
+  }
+
+  pairSteps() {
+    return 128;
+  }
+
+  /** @param {number[]} first @param {number[]} second */
+  loss(first, second) {
+    const worst = new Worst();
+    for (const x of this.firstTwo(first))
+      for (const other of this.firstTwo(second))
+        if (x !== other) worst.look(this.inside[this.classOf[x]], this.outside[this.classOf[other]]);
+    return worst;
+  }
+
+  get ballSteps() {
+    return this.priorSteps + 24 * this.outside.length * this.outputs;
+  }
+
+  /** @param {number[]} prior @returns {Generator<import("./channel.js").Column>} */
+  *outputsUnder(prior) {
+    const laws = this.outside.map((_, c) => prior.map((mass, x) => (this.classOf[x] === c ? mass : 0)));
+    const wholes = laws.map(sum);
+    const masses = laws.map((law) => this.geometry.masses(law));
+    for (let y = 0; y < this.outputs; y++) {
+      /** @type {import("./channel.js").Column} */
+      const parts = [];
+      masses.forEach((of, c) => {
+        if (of[y]) parts.push([this.inside[c], of[y]]);
+        if (of[y] < wholes[c]) parts.push([this.outside[c], wholes[c] - of[y]]);
+      });
+      yield parts;
+    }
   }
 }

@@ -3,7 +3,7 @@
 import { array, big, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
-import { Channel, Worst, cumulative, firstAbove, sum, worstLift } from "./channel.js";
+import { Channel, Worst, bestTwo, cumulative, firstAbove, sum, worstLift } from "./channel.js";
 
 export class Response extends Channel {
   /** @param {any[]} wire */
@@ -44,14 +44,7 @@ export class Response extends Channel {
   /** @param {number[]} inputs */
   apart(inputs) {
     if (this.even) return inputs.slice(0, 2);
-    /** @type {number[]} */
-    let least = []; // the two of least cover, the first where they are equal
-    for (const x of inputs) {
-      const place = least.findIndex((other) => this.cover[x] < this.cover[other]);
-      least.splice(place < 0 ? least.length : place, 0, x);
-      least = least.slice(0, 2);
-    }
-    return least.sort((one, other) => one - other);
+    return bestTwo(inputs, (x) => this.cover[x]).sort((one, other) => one - other);
   }
 
   /** @param {number[]} first @param {number[]} second */

@@ -1,0 +1,178 @@
+/** The points of a projective geometry over a field of q elements, and which of them are orthogonal (SPEC 5.4). */
+
+import { integer } from "../codec.js";
+import { ChannelError } from "../errors.js";
+import { MAX_VALUES } from "../runs.js";
+import { sum } from "./channel.js";
+
+/**
+ * The field of q elements, a prime or 4, 8 or 9: the numbers 0 .. q - 1.
+ * @param {number} q
+ * @returns {{add: (a: number, b: number) => number, times: (a: number, b: number) => number, minusOne: number}}
+ */
+function fieldOf(q) {
+  const known = /** @type {Record<number, [number, number]>} */ ({ 4: [2, 3], 8: [2, 3], 9: [3, 2] });
+  const [p, reduced] = known[q] ?? [q, 0]; // what z^e is, with q = p^e
+  if (p === q) return { add: (a, b) => (a + b) % q, times: (a, b) => (a * b) % q, minusOne: q - 1 };
+  const add = (/** @type {number} */ a, /** @type {number} */ b) => {
+    let total = 0;
+    for (let unit = 1; unit < q; unit *= p) total += ((Math.floor(a / unit) + Math.floor(b / unit)) % p) * unit;
+    return total;
+  };
+  const times = (/** @type {number} */ a, /** @type {number} */ b) => {
+    let product = 0;
+    for (let unit = q / p; unit >= 1; unit /= p) {
+      const over = Math.floor((product * p) / q);
+      product = (product * p) % q;
+      for (let i = 0; i < over; i++) product = add(product, reduced);
+      for (let i = 0; i < Math.floor(b / unit) % p; i++) product = add(product, a);
+    }
+    return product;
+  };
+  const table = (/** @type {(a: number, b: number) => number} */ of) =>
+    Uint8Array.from({ length: q * q }, (_, at) => of(Math.floor(at / q), at % q));
+  const [sums, products] = [table(add), table(times)];
+  return { add: (a, b) => sums[a * q + b], times: (a, b) => products[a * q + b], minusOne: p - 1 };
+}
+
+export class Geometry {
+  /** @param {number} k inputs @param {any} order @param {any} dimension */
+  constructor(k, order, dimension) {
+    if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel has 2 to ${MAX_VALUES} inputs, not ${k}`);
+    const q = integer(order, "the order of a field", ChannelError, 2, MAX_VALUES - 1);
+    for (let divisor = 2; divisor * divisor <= q && ![4, 8, 9].includes(q); divisor++)
+      if (q % divisor === 0) throw new ChannelError("the order of a field is a prime, or 4, 8 or 9");
+    const t = integer(dimension, "the number of coordinates", ChannelError, 2, 24);
+    const [powers, firsts] = [[1], [0]];
+    for (let f = 0; f < t; f++) {
+      firsts.push(firsts[f] + powers[f]);
+      powers.push(powers[f] * q);
+    }
+    const [support, points] = firsts.slice(-2);
+    if (!(k <= points && points <= 2 ** 24)) throw new ChannelError(`${k} inputs need as many points, at most 2^24`);
+    this.inputs = k;
+    this.q = q;
+    this.t = t;
+    this.powers = powers;
+    /** [f]: the number of the first point with f coordinates after its first that is not 0. */
+    this.firsts = firsts;
+    this.field = fieldOf(q);
+    this.points = points;
+    this.support = support;
+    let told = 0;
+    for (const [f, used] of this.used()) told += used * firsts[f];
+    /** Steps of `masses`. */
+    this.massSteps = Math.floor((3 * told) / 4) + 4 * points * this.used().length;
+  }
+
+  /** [f, how many inputs have f coordinates after their first that is not 0]. @returns {[number, number][]} */
+  used() {
+    const used = this.powers.slice(0, this.t).map((power, f) => [f, Math.min(power, this.inputs - this.firsts[f])]);
+    return /** @type {[number, number][]} */ (used.filter(([, count]) => count > 0));
+  }
+
+  /** The last digits in base q, the most significant first. @param {number} number @param {number} length */
+  digits(number, length) {
+    const found = Array(length);
+    for (let place = length - 1; place >= 0; place--) {
+      found[place] = number % this.q;
+      number = Math.floor(number / this.q);
+    }
+    return found;
+  }
+
+  /** A canonical vector by its number. @param {number} point @param {number} length @returns {number[]} */
+  canonical(point, length) {
+    let free = length - 1;
+    while (this.firsts[free] > point) free--;
+    return this.digits(this.powers[free] + point - this.firsts[free], length);
+  }
+
+  /** The point of a vector that is not all 0. @param {number[]} vector @returns {number} */
+  point(vector) {
+    const { times } = this.field;
+    let [factor, power] = [1, vector.find((coordinate) => coordinate) ?? 1];
+    for (let exponent = this.q - 2; exponent > 0; exponent >>= 1) {
+      if (exponent & 1) factor = times(factor, power); // the inverse of the first that is not 0: its power q - 2
+      power = times(power, power);
+    }
+    const number = vector.reduce((before, one) => before * this.q + times(one, factor), 0);
+    const free = this.powers.findLastIndex((least) => least <= number);
+    return number - this.powers[free] + this.firsts[free];
+  }
+
+  /** @param {number[]} one @param {number[]} other @returns {number} */
+  product(one, other) {
+    const { add, times } = this.field;
+    return one.reduce((total, coordinate, place) => add(total, times(coordinate, other[place])), 0);
+  }
+
+  /** @param {number} x @param {number} y @returns {boolean} */
+  orthogonal(x, y) {
+    return !this.product(this.canonical(x, this.t), this.canonical(y, this.t));
+  }
+
+  /** An output that is, or is not, orthogonal to x, by its place among these. @param {number} x @param {number} place @param {boolean} near */
+  output(x, place, near) {
+    const own = this.canonical(x, this.t);
+    const pivot = own.indexOf(1);
+    const y = near ? this.canonical(place, this.t - 1) : this.digits(place, this.t - 1);
+    y.splice(pivot, 0, 0);
+    y[pivot] = this.field.add(Number(!near), this.negative(this.product(own, y)));
+    return this.point(y);
+  }
+
+  /** @param {number} element */
+  negative(element) {
+    return this.field.times(this.field.minusOne, element);
+  }
+
+  /**
+   * For each output the mass of the inputs orthogonal to it. An input with f coordinates after its leading 1 looks at
+   * the last f + 1 of an output: d + <rest, low> = 0. So a table over (d, low) serves all outputs.
+   * @param {number[]} prior
+   * @returns {Float64Array}
+   */
+  masses(prior) {
+    const found = new Float64Array(this.points);
+    for (const [free, used] of this.used()) {
+      const table = this.told(free, prior.slice(this.firsts[free], this.firsts[free] + used));
+      for (let length = 0; length < this.t; length++) {
+        const [start, count] = [this.firsts[length], this.powers[length]];
+        // Outputs with as many coordinates after their first, or fewer, are numbers of the table; longer ones repeat it.
+        const shift = length <= free ? count : 0;
+        for (let i = 0; i < count; i++) found[start + i] += table[(i + shift) % table.length];
+      }
+    }
+    return found;
+  }
+
+  /** [number of (d, low)]: the mass of the inputs (1, rest) with d + <rest, low> = 0. @param {number} free @param {number[]} law */
+  told(free, law) {
+    const { q } = this;
+    const { add, times } = this.field;
+    const size = this.powers[free];
+    const table = new Float64Array(size * q);
+    table[0] = sum(law); // low = 0 and d = 0; with d alone, no input
+    for (let place = 0; place < this.firsts[free]; place++) {
+      const low = this.canonical(place, free);
+      let products = [0];
+      low.forEach((coordinate, digit) => {
+        const most = Math.ceil(law.length / this.powers[free - digit - 1]);
+        const next = [];
+        for (const product of products)
+          for (let value = 0; value < q && next.length < most; value++) next.push(add(product, times(coordinate, value)));
+        products = next;
+      });
+      const sums = new Float64Array(q);
+      for (let i = 0; i < law.length; i++) sums[products[i]] += law[i];
+      for (let factor = 1; factor < q; factor++) {
+        // (d, low) times any factor that is not 0 is told by the same inputs.
+        const number = low.reduce((before, one) => before * q + times(factor, one), 0);
+        for (let product = 0; product < q; product++)
+          table[this.negative(times(factor, product)) * size + number] = sums[product];
+      }
+    }
+    return table;
+  }
+}
