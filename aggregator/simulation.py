@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
 from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
@@ -101,6 +102,30 @@ class Truth:
             else:
                 shares[domain.index(answer, bytes(DITHER_BYTES))] += count
         return shares / self.people
+
+    def among_answered(self, form: Form, names: Sequence[str]) -> NDArray[np.float64]:
+        """The distribution of the answers to some questions of a form among the people who answer all of them.
+
+        Args:
+            names: of one question or two.
+        Returns:
+            (a,), or (a * b,) row by row: fractions that sum to 1.
+        Raises:
+            SheetError: nobody answers them.
+        """
+        domains = [form.questions[form.places[name]].domain for name in names]
+        found, people = np.zeros([domain.size for domain in domains]), 0
+        for answer, count in zip(self.answers, self.counts, strict=True):
+            if not isinstance(answer, Mapping):
+                raise ValueError("people of a form answer with a mapping")
+            said = [each for name in names if (each := answer[name]) is not None]
+            if count and len(said) == len(names):
+                one = [Truth((each,), (1,)).shares(domain) for each, domain in zip(said, domains, strict=True)]
+                found += count * reduce(np.multiply.outer, one)
+                people += count
+        if not people:
+            raise SheetError(f"the truth counts nobody who answers {' and '.join(names)}")
+        return found.ravel() / people
 
     def _holders(self, domain: Items) -> NDArray[np.float64]:
         """(m,) the share of people who hold each item."""

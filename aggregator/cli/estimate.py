@@ -54,7 +54,7 @@ FILES = ("parquet", "geojson")
     help="How it is printed. parquet is binary, so send it to a file; geojson is of grids.",
 )
 @options.as_json
-@options.plot("Draw the shares with their intervals (a map for grids)")
+@options.plot("Draw the shares with their intervals (a map for grids and for tables of two questions)")
 @click.option("--report", type=shell.writable, help="Write the page to hand on: one HTML file that stands alone.")
 @click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
 @click.option(
@@ -159,7 +159,7 @@ def estimate(
     questions = asked_of_form(question, pair)
     if questions:
         conflicts: list[tuple[str, object]] = [("by", by), ("where", where), ("method", method), ("value", value)]
-        conflicts += [("mean", mean), ("sum", total), ("weights", weights), ("truth", truth_files), ("plot", plot)]
+        conflicts += [("mean", mean), ("sum", total), ("weights", weights)]
         conflicts += [("report", report), ("forged", forged), ("population", population), ("format", form in FILES)]
         conflicts += [(name, True) for name in Ranges(quantiles, cdf, bins, above, between).named]
         if given := [name for name, asked in conflicts if asked]:
@@ -237,7 +237,8 @@ def estimate(
         margins = () if margins_file is None else read_population(margins_file, signed.terms)
         tally = engine.tally(study, signed, period)
     if questions:
-        return print_form(signed, tally, questions, confidence, form, margins)
+        truth_file = truth_files[-1] if truth_files else None
+        return print_form(signed, tally, questions, confidence, form, margins, truth_file, plot)
     classes = signed.terms.classes
     if name is not None:
         cut, tally = within(signed.terms, tally, name)

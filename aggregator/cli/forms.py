@@ -5,6 +5,7 @@ How they are estimated: estimate.form_result. How they are shown: present.forms.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -57,18 +58,30 @@ def print_form(
     level: float,
     form: str,
     margins: tuple[KnownMargin, ...] = (),
+    truth_file: Path | None = None,
+    plot: Path | None = None,
 ) -> FormEstimate:
-    """Estimate what is asked, weighted to known margins, and print it."""
+    """Estimate what is asked, weighted to known margins, print it beside the truth of a rehearsal, and draw it."""
     from aggregator.estimate.form_result import estimate_form
     from aggregator.present.forms import form_csv, form_table
 
     found = estimate_form(signed, tally, names, level=level, margins=margins)
+    truth = None
+    if truth_file is not None:
+        from aggregator.simulation import read_truth
+
+        truth = read_truth(truth_file, found.form).among_answered(found.form, names)
     if form == "json":
         shell.print_json(found.as_json())
     elif form == "csv":
         shell.say(form_csv(found).rstrip())
     else:
-        shell.console().print(form_table(found))
+        shell.console().print(form_table(found, truth))
     for warning in found.warnings:
         shell.warn(f"Warning: {warning}")
+    if plot is not None:
+        from aggregator.present.form_plot import draw_form  # matplotlib takes a second to load
+
+        draw_form(found, plot, truth)
+        shell.warn(f"{plot}  drawn")
     return found

@@ -80,6 +80,11 @@ class FormEstimate:
     weighting: Weighting | None = None
 
     @property
+    def form(self) -> Form:
+        """The campaign's."""
+        return _form_of(self.terms)
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """The machine-readable form of each value or cell."""
         of_one = len(self.questions) == 1

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from aggregator.estimate.form_result import COLUMNS, FormEstimate
+from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
 
 
-def form_table(found: FormEstimate) -> Table:
-    """A row for each value, or for each cell, with what is left out and the test of association below."""
+def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
+    """A row for each value, or for each cell, with what is left out and the test of association below.
+
+    Args:
+        truth: the true shares to set beside them, in rehearsals.
+    """
     notes = [f"{found.reports:,} reports"]
     if found.skipping:
         notes.append(f"without those who skipped {' or '.join(found.skipping)}")
@@ -24,6 +30,10 @@ def form_table(found: FormEstimate) -> Table:
             + f" (p = {found.association.p_value:.3g})"
             + ("" if found.weighting is None else ", among the people who answered, without weights")
         )
+    if truth is not None:
+        notes.append(
+            f"{np.abs(found.shares.share - truth).sum() / 2:.1%} of the people are in another place than in truth"
+        )
     table = Table(title=Text(found.terms.title), caption=Text("\n".join(notes)), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     for name in found.questions:
@@ -31,12 +41,15 @@ def form_table(found: FormEstimate) -> Table:
     percent = f"{100 * found.level:.4g}%"
     for name in ("share", f"{percent} interval", f"{percent}, all together"):
         table.add_column(name, justify="right")
-    for label, row in zip(found.labels, found.rows, strict=True):
+    if truth is not None:
+        table.add_column("truth", justify="right")
+    for x, (label, row) in enumerate(zip(found.labels, found.rows, strict=True)):
         table.add_row(
             *map(Text, label),
             _percent(row["estimate"]),
             f"{_percent(row['low'])} to {_percent(row['high'])}",
             f"{_percent(row['simultaneous_low'])} to {_percent(row['simultaneous_high'])}",
+            *([] if truth is None else [_percent(float(truth[x]))]),
         )
     return table
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from aggregator.author.value_table import SheetError
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.form import NotAsked
@@ -18,6 +19,7 @@ from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.intake.ingest import ingest
+from aggregator.simulation import read_truth
 from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
 from protocol.domain import Values
 from protocol.domain.form import Form, FormQuestion
@@ -118,6 +120,18 @@ def run(*words: object, code: int = 0) -> str:
     return result.stdout if code == 0 else result.output
 
 
+def test_the_truth_of_a_rehearsal_is_of_the_people_who_answer(tmp_path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text("town,vote,pet,count\nnorth,yes,no,5\nsouth,,yes,3\nwest,no,yes,2\nnorth,no,yes,3\n")
+    truth = read_truth(file, FORM)
+    assert truth.among_answered(FORM, ["vote"]).tolist() == [0.5, 0.5]
+    assert truth.among_answered(FORM, ["pet", "vote"]).tolist() == [0, 0.5, 0.5, 0]
+    assert truth.among_answered(FORM, ["pet"]).tolist() == pytest.approx([5 / 13, 8 / 13])
+    file.write_text("town,vote,pet\nnorth,,no\n")
+    with pytest.raises(SheetError, match="nobody who answers vote"):
+        read_truth(file, FORM).among_answered(FORM, ["vote"])
+
+
 def test_from_reports_to_a_table(tmp_path) -> None:
     """Reports of a form go the way of all reports, and the command prints its questions and its tables."""
     assert "estimate" in COMMANDS
@@ -157,6 +171,16 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     assert "both 'vote' and 'pet'" in run(*words, "--question", "vote", "--margins", margins, code=1)
     margins.write_text('[[margin]]\nby = "town"\nshares = { north = 0.4, south = 0.4, west = 0.4 }\n')
     assert "sum to 1.2" in run(*words, "--question", "vote", "--margins", margins, code=65)
+    truth, drawn = tmp_path / "people.csv", tmp_path / "form.png"
+    truth.write_text("town,vote,pet,count\nnorth,yes,no,6\nsouth,,yes,3\nwest,no,yes,1\n")
+    shown = run(*words, "--cross", "town,pet", "--truth", truth, "--plot", drawn)
+    assert "truth" in shown
+    assert "60.0%" in shown
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+    drawn.unlink()
+    assert "in another place than in truth" in run(*words, "--question", "vote", "--truth", truth, "--plot", drawn)
+    assert drawn.exists()
+    run(*words, "--question", "vote", "--truth", truth, "--truth", truth, code=2)
     assert "--question NAME" in run(*words, code=65)
     assert "towns" in run(*words, "--question", "towns", code=65)
     for wrong in (["--cross", "town"], ["--question", "town", "--cross", "town,pet"], ["--question", "town", "--mean"]):
