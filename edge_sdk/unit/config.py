@@ -66,7 +66,7 @@ class Source:
             reading in a JSON value, with dots between them; None: the whole line.
         separator: between the words; None for blanks.
         scale: what a number is multiplied by, in a campaign that asks for one.
-        outside: what becomes of a number or a position outside of the question: "clamp" takes the nearest one inside,
+        outside: what becomes of a number, day or position outside of the question: "clamp" takes the nearest inside,
             "skip" reports nothing, which tells whoever sees the reports that it was outside.
         instead: what is answered where the source gives nothing that the question allows; None reports nothing.
     """

@@ -216,7 +216,7 @@ def _json(text: str, names: str) -> str:
 
 def answer_of(domain: Domain, text: str, source: Source) -> Answer | None:
     """The answer that a reading spells; None where the question allows none such."""
-    from protocol.domain import DITHER_BYTES, Grid, Line
+    from protocol.domain import DITHER_BYTES, Dates, Grid, Line
 
     try:
         answer = domain.parse(text)
@@ -224,6 +224,8 @@ def answer_of(domain: Domain, text: str, source: Source) -> Answer | None:
             answer *= source.scale or 1
             if source.outside == CLAMP:
                 answer = min(max(answer, domain.points[0]), domain.points[-1])
+        if isinstance(domain, Dates) and isinstance(answer, str) and source.outside == CLAMP:
+            answer = min(max(answer, domain.label(0)), domain.label(domain.size - 1))  # YYYY-MM-DD is in order as text
         if isinstance(domain, Grid) and isinstance(answer, tuple) and source.outside == CLAMP:
             answer = _inside(domain, answer)
         domain.index(answer, bytes(DITHER_BYTES))

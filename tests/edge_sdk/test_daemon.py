@@ -34,7 +34,7 @@ from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, lo
 from edge_sdk.unit.dry_run import SETTLE_SECONDS
 from edge_sdk.unit.sensor import MOST_BYTES, NOTHING, Reader, Stopped, answer_of, field_of
 from protocol.campaign import campaign_id, open_campaign
-from protocol.domain import Buckets, Grid, Values
+from protocol.domain import Buckets, Dates, Grid, Values
 from protocol.envelope import Kind, read_batch
 from protocol.errors import OutsideSchedule
 from protocol.keys import public_line
@@ -416,6 +416,11 @@ def test_whether_a_number_is_reported_does_not_depend_on_it():
     for nonsense in ("", "nan", "inf", "warm", "1,2", "1e9999"):
         assert answer_of(EDGES, nonsense, Source()) is None
     assert answer_of(box, "1", Source()) is None
+    days = Dates.of("2026-01-01", "2026-01-29", 7)
+    for day, taken in (("2027-01-01", "2026-01-29"), ("1999-12-31", "2026-01-01"), (" 2026-01-05 ", "2026-01-05")):
+        assert answer_of(days, day, Source()) == taken
+    assert answer_of(days, "2027-01-01", Source(outside="skip")) is None
+    assert answer_of(days, "2026-02-30", Source()) is None
     assert answer_of(Values(LABELS), "none", Source()) == "none"
     assert answer_of(Values(LABELS), "other", Source()) is None
 
