@@ -53,7 +53,7 @@ def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
         wanted = [f"{error:.4g}" if one.goal != "ranges" else percent(error, 1) for error in one.people_for]
         found = one.errors
         numbers = [found.decile, *([found.mean] if means else [])]
-        cells = ["-" if number is None else f"{number:.2g}" for number in numbers]
+        cells = ["-" if number is None else _two_digits(number) for number in numbers]
         cells.append("-" if found.in_range is None else percent(found.in_range, 1))
         lines = [f"{of[one.goal]} \u00b1 {error}" for error in wanted]
         table.add_row(*map(Text, [one.goal, "\n".join(people), "\n".join(lines), *cells, _asked_by(one)]))
@@ -65,6 +65,11 @@ def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
         "are simulated, so the people they take are rounded. Write the goal under [analysis].\n"
     )
     return table
+
+
+def _two_digits(number: float) -> str:
+    """A number with two significant digits, without an exponent."""
+    return f"{float(f'{number:.2g}'):,.10g}"
 
 
 def _asked_by(one: GoalPlan) -> str:
