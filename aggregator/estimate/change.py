@@ -15,6 +15,7 @@ Which periods: trend. How it is printed: present.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ from aggregator.estimate.groups import spread
 from aggregator.estimate.interval import Interval
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.reported import Reported
-from aggregator.estimate.resolutions import Finest
+from aggregator.estimate.resolutions import TreeShares, name_of
 from aggregator.estimate.result import Estimate, estimate, reader_of
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
@@ -72,6 +73,47 @@ class Side:
 
 
 @dataclass(frozen=True)
+class DistrictDifference:
+    """The difference at one of the coarser resolutions of a campaign with views.
+
+    All arrays are (k_j,), as of ``Difference``.
+
+    Attributes:
+        resolution: its name, as of ``Resolution``.
+        labels: of the districts.
+        before, after: unbiased shares.
+    """
+
+    resolution: str
+    labels: tuple[str, ...]
+    before: Floats
+    after: Floats
+    raw: Floats
+    se: Floats
+    low: Floats
+    high: Floats
+    all_low: Floats
+    all_high: Floats
+
+    @property
+    def sure(self) -> list[int]:
+        """The districts that differ, whatever chance did, those that differ most first."""
+        found = np.flatnonzero((self.all_low > 0) | (self.all_high < 0))
+        return [int(z) for z in found[np.argsort(-np.abs(self.raw[found]), kind="stable")]]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form; its keys are a contract."""
+        columns = (
+            self.before, self.after, self.raw, self.se, self.low, self.high, self.all_low, self.all_high,
+        )  # fmt: skip
+        return {
+            "resolution": self.resolution,
+            "values": _rows(self.labels, columns),
+            "differ": [self.labels[z] for z in self.sure],
+        }
+
+
+@dataclass(frozen=True)
 class Difference:
     """Shares of the later side less those of the earlier one.
 
@@ -87,6 +129,7 @@ class Difference:
         low, high: interval of each value's difference by itself, within -1 .. 1.
         all_low, all_high: intervals that hold together, for all values and, of several differences that were made
             together, for all of them.
+        coarser: at each coarser resolution that views of both sides ask for, the coarsest first.
     """
 
     names: tuple[str, str]
@@ -100,6 +143,7 @@ class Difference:
     high: Floats
     all_low: Floats
     all_high: Floats
+    coarser: tuple[DistrictDifference, ...] = ()
 
     @property
     def sure(self) -> list[int]:
@@ -122,23 +166,31 @@ class Difference:
         columns = (
             self.before.raw, self.after.raw, self.raw, self.se, self.low, self.high, self.all_low, self.all_high,
         )  # fmt: skip
-        names = ("from", "to", "difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
-        rows = zip(*(column.tolist() for column in columns), strict=True)
+        rows = _rows(map(self.after.label, range(len(self.raw))), columns)
         return {
             "from": self.names[0],
             "to": self.names[1],
             "confidence": self.level,
             "paired": self.paired,
-            "values": [
-                {
-                    "value": self.after.label(x),
-                    **{name: None if math.isnan(number) else number for name, number in zip(names, row, strict=True)},
-                }
-                for x, row in enumerate(rows)
-                if value in (None, x)
-            ],
+            "values": [row for x, row in enumerate(rows) if value in (None, x)],
             "differ": [self.after.label(x) for x in self.sure if value in (None, x)],
+            "resolutions": [each.as_json() for each in self.coarser],
         }
+
+
+_NAMES = ("from", "to", "difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
+
+
+def _rows(labels: Iterable[str], columns: Sequence[Floats]) -> list[dict[str, Any]]:
+    """A row for each value; columns in the order of ``_NAMES``."""
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [
+        {
+            "value": label,
+            **{name: None if math.isnan(number) else number for name, number in zip(_NAMES, row, strict=True)},
+        }
+        for label, row in zip(labels, rows, strict=True)
+    ]
 
 
 def difference(
@@ -168,14 +220,26 @@ def difference(
         side.estimate or estimate(side.campaign, side.tally, level=level, method=method, where=side.where)
         for side in (before, after)
     ]
-    a, b = map(_unbiased, (before, after))
+    *coarse_a, a = _unbiased(before)
+    *coarse_b, b = _unbiased(after)
     reported = Reported.of(after.terms.domain)
     alphas = 1 - level, (1 - level) / (simultaneous or reported.count)
     se, alone, together = _paired(a, b, *alphas) if paired else _independent(a, b, *alphas)
     raw, se, *ends = map(reported.shares, [b.raw - a.raw, se, *alone, *together])
     low, high, all_low, all_high = (np.clip(end, -1, 1) for end in ends)
     names = (before.name, after.name)
-    return Difference(names, found[0], found[1], level, paired, raw, se, low, high, all_low, all_high)
+    coarser: list[DistrictDifference] = []
+    if simultaneous is None or simultaneous >= reported.count:  # one value only was asked for
+        times = max(simultaneous or 1, reported.count) // reported.count
+        for one in coarse_a:
+            coarser += [
+                _of_districts(one, other, after.terms, level, paired, times)
+                for other in coarse_b
+                if isinstance(one, TreeShares) and isinstance(other, TreeShares) and one.map == other.map
+            ]
+    return Difference(
+        names, found[0], found[1], level, paired, raw, se, low, high, all_low, all_high, tuple(coarser)
+    )  # fmt: skip
 
 
 def require_same_values(before: Side, after: Side) -> None:
@@ -190,13 +254,26 @@ def require_same_values(before: Side, after: Side) -> None:
         )
 
 
-def _unbiased(side: Side) -> Linear | Finest:
+def _of_districts(
+    a: TreeShares, b: TreeShares, terms: Campaign, level: float, paired: bool, times: int
+) -> DistrictDifference:
+    """The difference at one resolution; ``times``: of how many differences the intervals hold together."""
+    size = len(a.raw)
+    alphas = 1 - level, (1 - level) / (size * times)
+    se, alone, together = _paired(a, b, *alphas) if paired else _independent(a, b, *alphas)
+    ends = (np.clip(end, -1, 1) for end in (*alone, *together))
+    labels = tuple(b.map.label(terms.domain, z) for z in range(size))
+    return DistrictDifference(name_of(b.map), labels, a.raw, b.raw, b.raw - a.raw, se, *ends)
+
+
+def _unbiased(side: Side) -> Sequence[Linear | TreeShares]:
+    """The unbiased estimates of a side at each resolution, the last of the values."""
     if not is_plain(side.terms.views):
-        return Finest.of(side.terms, side.tally)
-    return solve(reader_of(side.terms, side.tally)[0], side.tally)
+        return TreeShares.of(side.terms, side.tally)
+    return [solve(reader_of(side.terms, side.tally)[0], side.tally)]
 
 
-def _independent(a: Linear | Finest, b: Linear | Finest, *alphas: float) -> tuple[Floats, Interval, Interval]:
+def _independent(a: Linear | TreeShares, b: Linear | TreeShares, *alphas: float) -> tuple[Floats, Interval, Interval]:
     def ends(alpha: float) -> Interval:
         (a_low, a_high), (b_low, b_high) = a.intervals(alpha), b.intervals(alpha)
         return raw - np.hypot(b.raw - b_low, a_high - a.raw), raw + np.hypot(b_high - b.raw, a.raw - a_low)
@@ -206,7 +283,7 @@ def _independent(a: Linear | Finest, b: Linear | Finest, *alphas: float) -> tupl
     return np.hypot(a.se, b.se), alone, together
 
 
-def _paired(a: Linear | Finest, b: Linear | Finest, *alphas: float) -> tuple[Floats, Interval, Interval]:
+def _paired(a: Linear | TreeShares, b: Linear | TreeShares, *alphas: float) -> tuple[Floats, Interval, Interval]:
     between = spread((later - earlier for earlier, later in zip(a.adds(), b.adds(), strict=True)), a.filled | b.filled)
     furthest = np.maximum(a.furthest, b.furthest)
 

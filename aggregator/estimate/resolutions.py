@@ -34,6 +34,13 @@ FINEST = "1"
 """The name of the resolution of the answers as they are."""
 
 
+def name_of(map_: Map) -> str:
+    """What tables call a resolution: how many answers a district has on each side, or the name of the map."""
+    if isinstance(map_, Identity):
+        return FINEST
+    return str(map_.factor) if isinstance(map_, Coarse) else map_.name
+
+
 @dataclass(frozen=True)
 class Resolution:
     """The shares of the districts of one resolution.
@@ -70,10 +77,8 @@ class Resolution:
 
     @property
     def name(self) -> str:
-        """What tables call it: how many answers a district has on each side, or the name of the map."""
-        if isinstance(self.map, Identity):
-            return FINEST
-        return str(self.map.factor) if isinstance(self.map, Coarse) else self.map.name
+        """What tables call it."""
+        return name_of(self.map)
 
     @property
     def above_zero(self) -> NDArray[np.bool_]:
@@ -177,34 +182,42 @@ class Views:
 
 
 @dataclass(frozen=True)
-class Finest:
-    """The unbiased shares of the answers as they are, from all views of the tree together.
+class TreeShares:
+    """The unbiased shares of one resolution, from all views of the tree together.
 
     Attributes:
-        raw, se: (k,) the estimate and its standard error.
+        map: from an answer to its district.
+        raw, se: (k_j,) the estimate and its standard error.
     """
 
+    map: Map
     raw: Floats
     se: Floats
+    _level: int
     _asked: tuple[Asked, ...]
     _passes: Passes
 
     @classmethod
-    def of(cls, terms: Campaign, tally: Tally) -> Finest:
-        """Return the shares that the tally of a campaign with views speaks for.
+    def of(cls, terms: Campaign, tally: Tally) -> list[TreeShares]:
+        """Return the shares that the tally of a campaign with views speaks for, the coarsest resolution first.
 
         Raises:
-            NotInvertible: nobody has answered for anything as fine.
+            NotInvertible: nobody has answered for the answers as they are.
         """
         views = Views.of(terms, tally.by_view)
         asked = tuple(views.asked[place] for place in views.tree)
-        found = views.combined()[views.tree[-1]]
-        if found is None or asked[-1].view.map != Identity():
+        combined = views.combined()
+        found = [each for place in views.tree if (each := combined[place]) is not None]
+        if len(found) < len(asked) or asked[-1].view.map != Identity():
             raise NotInvertible(
                 "nobody has answered at the finest resolution, so no difference between shares of single values is "
                 "known: leave out what compares, and read the coarser resolutions of each estimate"
             )
-        return cls(found.raw, found.se, asked, views.passes())
+        passes = views.passes()
+        return [
+            cls(one.view.map, each.raw, each.se, level, asked, passes)
+            for level, (one, each) in enumerate(zip(asked, found, strict=True))
+        ]
 
     def intervals(self, alpha: float) -> tuple[Floats, Floats]:
         """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
@@ -215,7 +228,7 @@ class Finest:
         """(k,) a bound of how far one device can move the estimate; a device has one view."""
         reach = [None if one.linear is None else one.linear.furthest for one in self._asked]
         alone = [[each if at == place else None for at, each in enumerate(reach)] for place in range(len(reach))]
-        furthest: Floats = np.max([self._passes.furthest(one) for one in alone], axis=0)
+        furthest: Floats = np.max([self._passes.furthest(self._level, one) for one in alone], axis=0)
         return furthest
 
     @property
@@ -228,7 +241,7 @@ class Finest:
         """(k,) for each group, what its reports of all views add to the estimate, beyond their part of it."""
         nothing = repeat(None, GROUPS)
         for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._asked), strict=True):
-            yield self._passes.finest(adds, 0.0)
+            yield self._passes.estimate(self._level, adds, 0.0)
 
 
 def _is_nested(coarse: Integers, fine: Integers) -> bool:

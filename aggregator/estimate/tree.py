@@ -219,25 +219,26 @@ class Passes:
             found.insert(0, z if survey is None else z + w**power * survey)
         return found
 
-    def finest(self, numbers: Sequence[Floats | None], whole: float) -> Floats:
-        """Return the estimate of the finest resolution, which is linear in those of the surveys.
+    def estimate(self, level: int, numbers: Sequence[Floats | None], whole: float) -> Floats:
+        """Return the estimate of a resolution, which is linear in those of the surveys.
 
         Args:
+            level: the resolution.
             numbers: of each resolution, (k_j,) the estimate of its survey, or a part of it; None where nobody was
                 asked.
             whole: the share of everybody, or the same part of it.
         """
         above = np.array([whole])
-        for level, z in enumerate(self._up(numbers)):
-            above = z + self.part[level] * (above - self.tree.sums(level, z))[self.tree.parents[level]]
+        for at, z in enumerate(self._up(numbers)[: level + 1]):
+            above = z + self.part[at] * (above - self.tree.sums(at, z))[self.tree.parents[at]]
         return above
 
-    def furthest(self, numbers: Sequence[Floats | None]) -> Floats:
-        """Return a bound of what ``finest`` is, as a size, of a whole of 0 and numbers of at most these sizes."""
+    def furthest(self, level: int, numbers: Sequence[Floats | None]) -> Floats:
+        """Return a bound of what ``estimate`` is, as a size, of a whole of 0 and numbers of at most these sizes."""
         above = np.zeros(1)
-        for level, z in enumerate(self._up(numbers)):
-            parent = self.tree.parents[level]
-            above = z + self.part[level] * ((above + self.tree.sums(level, z))[parent] - 2 * z)
+        for at, z in enumerate(self._up(numbers)[: level + 1]):
+            parent = self.tree.parents[at]
+            above = z + self.part[at] * ((above + self.tree.sums(at, z))[parent] - 2 * z)
         return above
 
     def adjoint(self, level: int, v: Floats) -> tuple[float, list[Floats]]:

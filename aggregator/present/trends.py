@@ -19,13 +19,13 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.change import Difference
+from aggregator.estimate.change import Difference, DistrictDifference
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span
 from aggregator.estimate.trend import Trend
 from aggregator.families.decoder import Floats
 from aggregator.present.document import COLUMNS, csv_text
-from aggregator.present.table import FEW, ROWS, away, decimals, distance_name, percent
+from aggregator.present.table import FEW, HELD, ROWS, away, decimals, distance_name, district_name, percent
 from protocol.campaign import Campaign
 
 MINUS = "\N{MINUS SIGN}"
@@ -85,6 +85,8 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
     table.add_column("")
     places, sure = places_of(found, shown), set(found.sure)
     low, high = ends(found, len(shown))
+    for each in found.coarser:
+        _add_districts(table, found, each, trend is not None)
     for x in shown:
         cells = [found.after.label(x)]
         if trend is not None:
@@ -95,6 +97,21 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
             cells.append(points(float(truths[1][x] - truths[0][x]), places))
         table.add_row(*map(Text, [*cells, "*" if x in sure else ""]))
     return table
+
+
+def _add_districts(table: Table, found: Difference, each: DistrictDifference, in_course: bool) -> None:
+    """A section of the districts of one resolution that surely differ."""
+    name = district_name(found.after.terms.domain, each.resolution)
+    words = f"{len(each.labels):,} {name}: {len(each.sure):,} differ"
+    table.add_row(Text(words, style="bold"))
+    for z in each.sure[:HELD]:
+        places = max(1, 1 - math.floor(math.log10(100 * float(each.se[z])))) if each.se[z] > 0 else 1
+        cells = [each.labels[z], *([""] if in_course else [])]
+        cells += [percent(side[z], places) for side in (each.before, each.after)]
+        cells += [points(each.raw[z], places), between(each.all_low[z], each.all_high[z], places)]
+        cells += [""] * (len(table.columns) - len(cells) - 1)
+        table.add_row(*map(Text, [*cells, "*"]))
+    table.add_section()
 
 
 def steps_table(trend: Trend, rows: int = ROWS) -> Table:
@@ -294,6 +311,8 @@ def _caption(found: Difference, shown: int) -> Text:
         f" · {what} in percentage points, {interval_name(found, shown)}s",
         f"{basis(found)}; shares and {what} are the unbiased estimates",
     ]
+    if found.coarser:
+        lines.append("of districts those that surely differ; their intervals hold for all of a resolution together")
     if shown < len(found.raw):
         lines.append(f"{selection(found, shown)}; --json has all")
     count = len(found.sure)

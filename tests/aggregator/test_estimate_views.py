@@ -1,17 +1,19 @@
 """Laws of the estimate of a campaign with views: every resolution is unbiased, adds up, and says how sure it is."""
 
+import io
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from aggregator.estimate.change import Side, difference
 from aggregator.estimate.groups import GROUPS
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.query import weighted
-from aggregator.estimate.resolutions import Finest, Views
+from aggregator.estimate.resolutions import TreeShares, Views
 from aggregator.estimate.result import estimate
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
@@ -20,6 +22,7 @@ from aggregator.families.decoder import NotInvertible
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
+from aggregator.present.trends import change_table
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Buckets, Grid
 from protocol.exact import NANONATS
@@ -277,7 +280,7 @@ def panel(terms, rng, devices, moves, both=0.8):
 
 @pytest.mark.parametrize("moves", [0.01, 0.3])
 def test_intervals_of_a_change_hold_for_all_views_together(moves):
-    """95% intervals of the change of each cell cover, and so do those of all cells together.
+    """95% intervals of the change of each cell and of each square cover, and so do those of all together.
 
     S = 12 panels of 1,500 devices. Right intervals of all cells together hold in fewer than 8 panels once in 5,000
     such tests. They may cover more where hardly a device has changed. The seed is fixed.
@@ -287,10 +290,34 @@ def test_intervals_of_a_change_hold_for_all_views_together(moves):
     for _ in range(12):
         tallies, change = panel(terms, rng, 1500, moves)
         found = trend(SignedCampaign(terms, b"", b"", b""), SPANS, tallies).change
-        alone.append(((found.low <= change) & (change <= found.high)).mean())
-        together.append(((found.all_low <= change) & (change <= found.all_high)).all())
-    assert np.mean(alone) > 0.93
-    assert sum(together) >= 8
+        of_squares = np.bincount(district(terms, terms.views[0]), change)
+        sides = [(found, change), (found.coarser[0], of_squares)]
+        alone.append([((one.low <= truth) & (truth <= one.high)).mean() for one, truth in sides])
+        together.append([((one.all_low <= truth) & (truth <= one.all_high)).all() for one, truth in sides])
+    assert (np.mean(alone, axis=0) > 0.93).all()
+    assert (np.sum(together, axis=0) >= 8).all()
+
+
+def test_a_change_is_told_at_the_resolution_that_holds():
+    """Of 1,500 devices a move of 30% is sure for the square it went to, and JSON and the table name that square.
+
+    Changes of its cells sum to the square's. The seed is fixed.
+    """
+    terms, rng = block(), np.random.default_rng(45)
+    tallies, _ = panel(terms, rng, 1500, 0.3)
+    found = trend(SignedCampaign(terms, b"", b"", b""), SPANS, tallies).change
+    (squares,) = found.coarser
+    np.testing.assert_allclose(np.bincount(district(terms, terms.views[0]), found.raw), squares.raw, atol=1e-12)
+    np.testing.assert_allclose(squares.after - squares.before, squares.raw, atol=1e-12)
+    last = terms.views[0].map.label(terms.domain, 3)
+    told = found.as_json()["resolutions"]
+    assert [one["resolution"] for one in told] == ["3"]
+    assert last in told[0]["differ"]
+    console = Console(width=140, record=True, file=io.StringIO())
+    console.print(change_table(found))
+    text = console.export_text()
+    assert f"4 squares of 3x3: {len(squares.sure)} differ" in text
+    assert last in text
 
 
 def test_a_change_of_a_map_is_the_difference_of_its_estimates():
@@ -302,7 +329,7 @@ def test_a_change_of_a_map_is_the_difference_of_its_estimates():
     np.testing.assert_allclose(paired.raw, paired.after.raw - paired.before.raw, atol=1e-12)
     np.testing.assert_allclose(unpaired.se, np.hypot(paired.before.se, paired.after.se))
     assert (paired.high - paired.low < 0.7 * (unpaired.high - unpaired.low)).all()
-    sides = [Finest.of(terms, tally) for tally in tallies]
+    sides = [TreeShares.of(terms, tally)[-1] for tally in tallies]
     for one, tally in zip(sides, tallies, strict=True):
         passes, groups = Views.of(terms, tally.by_view).passes(), np.array(list(one.adds()))
         np.testing.assert_allclose(groups.sum(axis=0), 0, atol=1e-12)
@@ -310,7 +337,7 @@ def test_a_change_of_a_map_is_the_difference_of_its_estimates():
         for x in (0, 5, 23):
             _, factors = passes.adjoint(1, np.eye(len(LIVED))[x])
             np.testing.assert_allclose(groups[:, x], sum(adds @ by for adds, by in zip(own, factors, strict=True)))
-        np.testing.assert_allclose(passes.finest([part.linear.raw for part in one._asked], 1.0), one.raw)
+        np.testing.assert_allclose(passes.estimate(1, [part.linear.raw for part in one._asked], 1.0), one.raw)
     together = np.array(list(sides[1].adds())) - np.array(list(sides[0].adds()))
     np.testing.assert_allclose(paired.se**2, (together**2).sum(axis=0) * GROUPS / (GROUPS - 1))
 
@@ -319,12 +346,12 @@ def test_no_device_moves_a_map_further_than_is_said():
     """Each device's change to any other output moves each cell by ``furthest`` at most, whichever view it has."""
     terms, rng = block(), np.random.default_rng(43)
     tally = panel(terms, rng, 500, 0.0)[0][0]
-    bound, passes = Finest.of(terms, tally).furthest, Views.of(terms, tally.by_view).passes()
+    bound, passes = TreeShares.of(terms, tally)[-1].furthest, Views.of(terms, tally.by_view).passes()
     most = np.zeros_like(bound)
     for place, (view, part) in enumerate(zip(terms.views, tally.by_view, strict=True)):
         decoder = decoder_of(view.channel)
         outputs = [decoder.invert(unit) / part.reports for unit in np.eye(view.channel.outputs)]
-        cells = [passes.finest([one if at == place else None for at in (0, 1)], 0.0) for one in outputs]
+        cells = [passes.estimate(1, [one if at == place else None for at in (0, 1)], 0.0) for one in outputs]
         most = np.maximum(most, np.ptp(cells, axis=0))
     assert (most <= bound * (1 + 1e-9)).all()
     assert (bound < 3 * most).all()
