@@ -134,13 +134,13 @@ def goal_plans(
     """
     whole = replace(question, goal="", reports=reports)
     distances = distances or (usual_distance(question),)
-    weighed: dict[int, list[Candidate]] = {}
+    weighed: dict[bool, list[Candidate]] = {}  # of means, with the shares that rounding makes
     simulated = cache(lambda channel, people: simulated_error(channel, people, CROWDS))
     for goal in goals_of(question):
         asked = rounded_for_mean(replace(whole, goal=goal))
-        if goal == "mean" or asked.size not in weighed:
-            weighed[asked.size] = [one for _, one in candidates(asked) if isinstance(one, Candidate)]
-        choice, _ = best(asked, weighed[asked.size], most_bits_of(asked, most_bits))
+        if (goal == "mean") not in weighed:
+            weighed[goal == "mean"] = [one for _, one in candidates(asked) if isinstance(one, Candidate)]
+        choice, _ = best(asked, weighed[goal == "mean"], most_bits_of(asked, most_bits))
         yield _GoalPlanner(whole, asked, choice, simulated).plan(
             goal, reports, shares if goal == "ranges" else distances
         )

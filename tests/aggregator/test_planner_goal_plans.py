@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +13,7 @@ from aggregator.planner.choice import AUTO, chosen
 from aggregator.planner.goals import MOST_PEOPLE, goal_plans, goals_of, people_for, usual_distance
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.ordered_error import simulated_error
+from aggregator.planner.plan import plan
 from protocol.domain import Buckets, Dates, NumberRange, OrderedValues, Values
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
@@ -40,6 +42,15 @@ def test_each_goal_has_the_choice_of_auto(plans):
         assert (one.choice.mechanism.name, one.choice.channel, one.question.domain) == (name, channel, asked.domain)
     assert plans["mean"].question.size < SCORE.size
     assert plans["mean"].errors.decile is plans["mean"].errors.in_range is None
+
+
+def test_the_error_of_the_mean_is_that_of_the_plan():
+    """For each goal, also where edges round at random and the mean has other shares to expect than the shares have."""
+    question = Question(Buckets.of(range(5)), LEVEL)
+    for one in goal_plans(question, 300, distances=(1.0,), shares=(0.2,)):
+        rows = plan(rounded_for_mean(replace(question, goal=one.goal)), 300)
+        assert one.choice.mechanism.name == rows.chosen.mechanism
+        assert one.errors.mean == pytest.approx(rows.chosen.mean_se)
 
 
 def test_so_many_people_have_the_wanted_error(plans):
