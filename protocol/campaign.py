@@ -10,14 +10,14 @@ Immutable: the campaign id is a hash of the signed bytes, and parameters are nev
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
 from protocol import address, codec, domain, envelope, keys, notions, texts, views
 from protocol.channels import Channel
-from protocol.domain import Domain
+from protocol.domain import Domain, Form
 from protocol.envelope import Kind
 from protocol.errors import BadData, CampaignError, CodecError, EnvelopeError, NotOpen, OutsideSchedule
 from protocol.notions import Certificate, Information, Notion
@@ -104,6 +104,7 @@ class Campaign:
             raise CampaignError("a campaign has an organisation: the person is told it before consenting")
         texts.require_text(self.mechanism, "mechanism", MAX_TITLE)
         texts.require_translations(self.own_texts, self.translations)
+        _require_question_texts(self.domain, self.translations)
         _require_addresses(self.addresses)
         _require_classes(self.classes, self.notion)
         views.require_views(self.views)
@@ -155,6 +156,21 @@ class Campaign:
         own, translated = self.own_texts, {one.language: one for one in self.translations}
         tag = None if language is None else texts.best(language, [*translated, own.language])
         return own if tag is None or tag == own.language else translated[tag].over(own)
+
+    def question_texts(self, language: str | None = None) -> tuple[str, ...]:
+        """The texts of a form's questions, for a reader of ``language``.
+
+        Args:
+            language: as for ``texts``.
+        Returns:
+            A text for each question, in order; none where the domain is no form.
+        """
+        if not isinstance(self.domain, Form):
+            return ()
+        said = self.texts(language)
+        if said.language != self.language:
+            return tuple(said.question.split("\n"))
+        return tuple(question.text for question in self.domain.questions)
 
     @property
     def channel(self) -> Channel:
@@ -517,6 +533,18 @@ def _require_classes(names: tuple[str, ...], notion: Notion) -> None:
     claimed = len(notion.notions) if isinstance(notion, Classes) else 0
     if len(names) != claimed:
         raise CampaignError(f"the campaign names {len(names)} classes, its notion has {claimed}")
+
+
+def _require_question_texts(asked: Domain, translations: Sequence[Texts]) -> None:
+    if not isinstance(asked, Form):
+        return
+    for one in translations:
+        lines = one.question.split("\n")
+        if len(lines) != len(asked.questions) or not all(map(str.strip, lines)):
+            raise CampaignError(
+                f"the translation {one.language!r} has {len(lines)} lines of questions, the form has "
+                f"{len(asked.questions)} questions: give the text of each on a line of its own, in order"
+            )
 
 
 def _require_addresses(addresses: tuple[str, ...]) -> None:

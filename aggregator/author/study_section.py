@@ -35,7 +35,15 @@ def translations_of(tables: dict[str, Any]) -> tuple[Texts, ...]:
 
 
 def _translation(language: str, section: Section) -> Texts:
-    said = {name: section.take(name, str, f"the {name} in this language", other) for name, other in _SAID.items()}
+    said = {
+        name: section.take(name, str, f"the {name} in this language", other)
+        for name, other in _SAID.items()
+        if name != "question" or "questions" not in section
+    }
+    if "questions" in section:
+        said["question"] = "\n".join(
+            section.list_of("questions", str, "texts, one for each question of the form, in order")
+        )
     labels = _names(section, "values", "texts, one for each value in the domain's order")
     classes = _names(section, "classes", "names, one for each class in the draft's order")
     section.done()

@@ -277,7 +277,7 @@ class Terms:
             map_,
             tuple(campaign.domain.label(x) for x in listed),
             tuple(said.labels[x] if x < len(said.labels) else campaign.domain.label(x) for x in listed),
-            _questions(campaign.domain),
+            _questions(campaign.domain, campaign.question_texts(language)),
             _classes(campaign, said),
             None if place is None else campaign.classes[place],
             isinstance(campaign.notion, OwnPrior),
@@ -299,18 +299,18 @@ def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:
     )
 
 
-def _questions(domain: Domain) -> tuple[QuestionTerms, ...]:
+def _questions(domain: Domain, texts: tuple[str, ...]) -> tuple[QuestionTerms, ...]:
     if not isinstance(domain, Form):
         return ()
     return tuple(
         QuestionTerms(
             one.name,
-            one.text,
+            text,
             _answers(one.domain),
             tuple(map(one.label, range(one.size))) if one.size <= MOST_LISTED else (),
             one.skippable,
         )
-        for one in domain.questions
+        for one, text in zip(domain.questions, texts, strict=True)
     )
 
 

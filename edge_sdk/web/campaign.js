@@ -105,6 +105,7 @@ export class Campaign {
     });
     if (!trimmed(this.ownTexts.organisation)) throw new CampaignError("a campaign has an organisation");
     this.translations = translationsFrom(fields.translations, this.ownTexts);
+    requireQuestionTexts(this.domain, this.translations);
     requireFit(this.views, this.domain, this.classes.length);
     const certificates = certificatesOf(this.views, this.notion, this.domain);
     /** What each view proves, in their order. */
@@ -239,6 +240,16 @@ function claimedWeights(reader) {
     reader.skip();
   }
   return total;
+}
+
+/** Refuse a translation of a form without a line for each of its questions. @param {any} domain @param {any[]} told */
+function requireQuestionTexts(domain, told) {
+  if (domain.kind !== "form") return;
+  for (const { language, question } of told) {
+    const lines = question.split("\n");
+    if (lines.length !== domain.questions.length || !lines.every(trimmed))
+      throw new CampaignError(`the translation "${language}" has a line for each of the ${domain.questions.length} questions`);
+  }
 }
 
 /** Refuse a campaign of more bytes than it may have, before it is decoded. @param {Uint8Array} payload @param {number} size */

@@ -15,6 +15,7 @@ from aggregator.simulation import population, read_truth
 from aggregator.study import Study
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.domain import Form
+from protocol.errors import CampaignError
 from protocol.keys import SigningKey
 from protocol.views import Questions
 
@@ -74,6 +75,18 @@ def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[
 def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: str, more: str, said: str) -> None:
     with pytest.raises(Exception, match=said):
         read_draft(drafted(tmp_path, questions, more))
+
+
+def test_questions_are_translated_in_order(tmp_path: Path) -> None:
+    text = 'language = "en"\n[text.de]\ntitle = "Stadt"\nquestions = ["Alter?", "Gewählt?", "Arbeit?"]\n'
+    file = drafted(tmp_path)
+    file.write_text(text.split("\n", 1)[0] + "\n" + file.read_text() + text.split("\n", 1)[1])
+    terms = read_draft(file)
+    assert terms.question_texts("de") == ("Alter?", "Gewählt?", "Arbeit?")
+    assert terms.question_texts("fr") == terms.question_texts() == ("Age?", "Vote?", "Work?")
+    file.write_text(file.read_text().replace(', "Arbeit?"', ""))
+    with pytest.raises(CampaignError, match="2 lines of questions, the form has 3"):
+        read_draft(file)
 
 
 def test_a_number_of_many_values_is_asked_alone(tmp_path: Path) -> None:

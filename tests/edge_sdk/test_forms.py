@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -16,12 +17,13 @@ from edge_sdk.presentation import given, question
 from edge_sdk.unit.config import load
 from edge_sdk.unit.dry_run import plan
 from protocol import envelope
-from protocol.campaign import open_campaign
+from protocol.campaign import open_campaign, seal_campaign
 from protocol.channels import Table
 from protocol.domain import Form, FormQuestion, Grid, NumberRange, Values
 from protocol.errors import CampaignError, NotInDomain
 from protocol.keys import public_line
 from protocol.report import Report
+from protocol.texts import Texts
 from protocol.views import Questions
 from tests.edge_sdk.conftest import AUTHOR, campaign
 from tests.edge_sdk.test_views import dice_of
@@ -156,6 +158,22 @@ def test_exposure_is_of_the_asked_questions(member, clock, view):
     assert {name: level.nanonats for name, level in both.questions.items()} == {
         name: NAT * ((name in right) + (name in again)) for name in WHOLE
     }
+
+
+def test_questions_are_shown_in_the_language_of_the_reader(open_device):
+    """Texts are translated, names and answers stay as they are given; other readers see the campaign's own."""
+    german = Texts("de", "Stadt", "Haben Sie gewählt?\nWie alt sind Sie?\nWo wohnen Sie?")
+    own = open_campaign(asking(), [AUTHOR.public]).terms
+    device = open_device()
+    campaign_id = device.join(seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR)).campaign_id
+    told = device.terms(campaign_id, "de-AT").questions
+    assert [one.text for one in told] == ["Haben Sie gewählt?", "Wie alt sind Sie?", "Wo wohnen Sie?"]
+    others = device.terms(campaign_id, "fr").questions
+    assert [one.text for one in others] == [one.text for one in FORM.questions]
+    assert [(one.name, one.values) for one in told] == [(one.name, one.values) for one in others]
+    for wrong in ("Gewählt?\nAlt?", "Gewählt?\n \nWo?"):
+        with pytest.raises(CampaignError, match="each on a line of its own"):
+            replace(own, language="en", translations=(replace(german, question=wrong),))
 
 
 def test_a_form_of_32_questions_is_answered(open_device):

@@ -1327,6 +1327,14 @@ def campaign_cases() -> Iterator[Case]:
             )
         ),
         ("invisible character in a class", _payload(of_classes(), classes=["a", "b\u200e"]), "campaign"),
+        *(
+            (f"translation of a form: {name}", _payload(of_questions(), translations=[told]), "campaign")
+            for name, told in (
+                ("two lines for three questions", ["de", "S", "Gewählt?\nBezahlt?", "", "", "", "", "", [], []]),
+                ("four lines for three questions", ["de", "S", "A?\nB?\nC?\nD?", "", "", "", "", "", [], []]),
+                ("a blank line", ["de", "S", "A?\n \nC?", "", "", "", "", "", [], []]),
+            )
+        ),
         *((f"translation: {name}", _payload(informed(), **changes), "campaign") for name, changes in _mistranslated()),
         (
             "own priors with the channel of somebody's",
@@ -1535,7 +1543,10 @@ def of_questions() -> Campaign:
         FormQuestion("home", "Where do you live?", domain.Grid(0, 10**6, 0, 2 * 10**6, 10**6), skippable=True),
     )
     asked = (((0,), 2), ((0, 1), 6), ((0, 2), 6), ((1, 2), 9))
+    german = Texts("de", "Stadt", "Haben Sie gewählt?\nWas haben Sie bezahlt?\nWo wohnen Sie?")
     return terms(
+        language="en",
+        translations=(german,),
         domain=domain.Form(questions),
         views=tuple(
             View(weight, Questions(places), RandomizedResponse(k, (cover_of(NAT, k),)))
