@@ -59,7 +59,7 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 @click.option(
     "--within", "distances", type=options.Number(min=1e-9), multiple=True,
     help="An error of a number's deciles and mean to reach, in its unit; may be given several times. "
-    "[default: a hundredth of its range, at least a step]",
+    "[default: a hundredth of its range, at least a quarter of a step]",
 )  # fmt: skip
 @click.option("--all", "all_of_them", is_flag=True, help="List the mechanisms that do not serve too, and why not.")
 @options.plot("Draw the error of each mechanism against epsilon")

@@ -91,7 +91,7 @@ def test_goals_are_of_ordered_values_without_a_prior():
     ):
         assert goals_of(other) == ()
     assert usual_distance(Question(NumberRange.of(0, 1000), LEVEL)) == 10
-    assert usual_distance(Question(NumberRange.of(0, 5, "0.5"), LEVEL)) == 0.5
+    assert usual_distance(Question(NumberRange.of(0, 5, "0.5"), LEVEL)) == 0.125
 
 
 def test_the_command_says_how_many_people_first():
