@@ -72,15 +72,20 @@ def test_vector_holds(topic: str, place: int, faults: dict[str, list[str | None]
     assert faults[topic][place] is None, faults[topic][place]
 
 
-def test_wycheproof(faults: dict[str, list[str | None]]) -> None:
-    """WebCrypto after the byte checks of SPEC 2.1 gives Wycheproof's verdict on all its 151 Ed25519 cases."""
+def wycheproof() -> list[Case]:
+    """Wycheproof's cases of Ed25519 as cases of keys."""
     groups = json.loads((VECTORS / "wycheproof_ed25519.json").read_text(encoding="utf-8"))["testGroups"]
-    cases = [
+    return [
         {"public": group["publicKey"]["pk"], "message": test["msg"], "signature": test["sig"]}
         | ({} if test["result"] == "valid" else {"stage": "signature"})
         for group in groups
         for test in group["tests"]
     ]
+
+
+def test_wycheproof() -> None:
+    """WebCrypto after the byte checks of SPEC 2.1 gives Wycheproof's verdict on all its 151 Ed25519 cases."""
+    cases = wycheproof()
     assert len(cases) == 151
     assert [fault for fault in run("vectors.mjs", {"keys": cases})["keys"] if fault] == []
 

@@ -1,9 +1,6 @@
-// Reads the files of tests/vectors that it is told, does with every case what its fields ask for, and writes, as JSON,
-// what was wrong with each: {topic: [null | text, ...]}. A refusal must come at the stage that the case names.
-
-import { deepStrictEqual as equal, rejects } from "node:assert";
-import { readFileSync } from "node:fs";
-import { URL } from "node:url";
+// Does with every case of tests/vectors what its fields ask for, and says what was wrong with each:
+// {topic: [null | text, ...]}. A refusal must come at the stage that the case names. In a browser `faults` is called; node
+// is told the cases on its standard input.
 
 import { openCampaign } from "../../edge_sdk/web/campaign.js";
 import { openClosing } from "../../edge_sdk/web/closing.js";
@@ -18,7 +15,22 @@ import { certify } from "../../edge_sdk/web/notions/notion.js";
 import { openEnrolment, openReport, pack, sealEnrolment, sealReport, unpack } from "../../edge_sdk/web/report.js";
 import { campaignKey, importDeviceSecret, requireSignature, signerOf } from "../../edge_sdk/web/keys.js";
 
-const bytes = (text) => Uint8Array.from(Buffer.from(text, "hex"));
+const bytes = (text) => Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
+
+/** A value as text that tells types apart. */
+const shown = (value) =>
+  JSON.stringify(value, (_, one) =>
+    typeof one === "bigint" ? `${one}n` : one instanceof Uint8Array ? `bytes ${codec.hex(one)}` : one,
+  );
+
+/** What node:assert calls deepStrictEqual and rejects. */
+function equal(found, expected, where = "") {
+  if (shown(found) !== shown(expected)) throw new Error(`${where} ${shown(found)} is not ${shown(expected)}`);
+}
+async function rejects(promise, refusal) {
+  const error = await promise.then(() => null, (reason) => reason);
+  if (!(error instanceof refusal)) throw error ?? new Error(`no ${refusal.name}`);
+}
 const valueOf = (written) =>
   Array.isArray(written)
     ? written.map(valueOf)
@@ -47,7 +59,7 @@ const inputOf = async (domain, answer, dither) => {
 };
 
 // The author of all campaigns but those of the campaign vectors.
-const { author, ...TOPICS } = JSON.parse(readFileSync(0, "utf-8"));
+let author = "";
 const known = new Map();
 const opened = async (data) => {
   if (!known.has(data)) known.set(data, await openCampaign(bytes(data), { trusted: [bytes(author)] }));
@@ -233,9 +245,18 @@ async function fault(topic, it) {
   return it.stage ? `not refused at ${it.stage}` : null;
 }
 
-const found = {};
-for (const [topic, cases] of Object.entries(TOPICS)) {
-  found[topic] = [];
-  for (const it of cases) found[topic].push(await fault(topic, it));
+/** What was wrong with each case of each topic. */
+export async function faults({ author: whose, ...topics }) {
+  author = whose;
+  const found = {};
+  for (const [topic, cases] of Object.entries(topics)) {
+    found[topic] = [];
+    for (const it of cases) found[topic].push(await fault(topic, it));
+  }
+  return found;
 }
-console.log(JSON.stringify(found));
+
+if (globalThis.process?.argv) {
+  const { readFileSync } = await import("node:fs");
+  console.log(JSON.stringify(await faults(JSON.parse(readFileSync(0, "utf-8")))));
+}
