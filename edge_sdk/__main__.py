@@ -1,4 +1,4 @@
-"""``python -m edge_sdk``: the device on a command line, for cron jobs, daemons and the curious.
+"""``python -m edge_sdk``: the device's command line, for cron jobs and daemons.
 
 What is printed is for a person or, with ``--json``, for a script. An error is one line on stderr that never repeats a
 value.
@@ -98,8 +98,7 @@ def _fail(text: str, code: int) -> int:
 
 
 class _Unasked:
-    """Stands for a command that was not asked for: its arguments are not made, since making them all takes longer
-    than an answer."""
+    """Stand-in for a command that is not run: creating the arguments of all commands takes longer than an answer."""
 
     def add_argument(self, *names: str, **how: object) -> None:
         """Make nothing."""
@@ -133,14 +132,15 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     """
     parser = _Parser(
         prog="python -m edge_sdk",
-        description="Answer signed questions with half-truths: what leaves is noisy, and what it costs is counted.",
+        description="Answer the questions of signed campaigns: answers are perturbed before they are sent, and their "
+        "privacy cost is counted.",
         epilog="An ID is a campaign's id in hex, or the beginning of it. Exit codes: 0 done, 1 refused or failed, "
         "2 usage, 65 bad data, 75 not yet.",
     )
     parser.add_argument(
         "--store", metavar="DIR", help="the device's own folder, made if missing; run and audit FILE need none"
     )
-    parser.add_argument("--json", action="store_true", help="print for a script")
+    parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
     parser.add_argument(
         "--key-store",
         choices=["file", "keyring", "android"],
@@ -151,7 +151,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         help="where a file key store keeps a second checkpoint, outside DIR and its backups, "
-        "so that DIR restored is noticed",
+        "so that a restored DIR is noticed",
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND", prog=parser.prog)
     parents = [_json_anywhere()]
@@ -169,27 +169,29 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
 
     join = command("join", commands.join, "verify and audit a signed campaign, and show its terms")
     join.add_argument("file", metavar="FILE", type=Path)
-    join.add_argument(
-        "--address", metavar="URL", help="where its study takes reports; used where the signed campaign does not say so"
-    )
+    join.add_argument("--address", metavar="URL", help="address of the study; used if the signed campaign names none")
     join.add_argument("--trust", metavar="PUB", type=Path, action="append", default=[], help="the author's public key")
     told = campaign(command("terms", commands.terms, "show the terms of a joined campaign again"))
     for made in (join, told):
-        made.add_argument("--language", metavar="TAG", help="of the texts, where the campaign has it: de, pt-BR")
-    closed = command("close", commands.close, "obey the notice by which its author closes a campaign before its time")
+        made.add_argument(
+            "--language", metavar="TAG", help="language of the texts, such as de or pt-BR, if the campaign has it"
+        )
+    closed = command("close", commands.close, "close a campaign early, by its author's signed notice")
     closed.add_argument("file", metavar="FILE", type=Path, help="the signed notice, as the study hands it out")
     consent = campaign(command("consent", commands.consent, "agree to a campaign: reserve what it can cost at worst"))
     named = consent.add_mutually_exclusive_group()
-    named.add_argument("--class", dest="as_class", metavar="NAME", help="the class of people you belong to, openly")
     named.add_argument(
-        "--choose-class", type=float, metavar="NATS", help="have one chosen that fits you, charged so many nats"
+        "--class", dest="as_class", metavar="NAME", help="the class of people you belong to; it is public"
+    )
+    named.add_argument(
+        "--choose-class", type=float, metavar="NATS", help="choose a class that fits you, at random, for this many nats"
     )
     consent.add_argument(
         "--prior",
         type=Path,
         metavar="CSV",
-        help="value,count for each value: declared openly where the campaign asks for it; with --choose-class, what "
-        "your class is chosen by, which never leaves",
+        help="value,count for each value: declared publicly if the campaign asks for it; with --choose-class, used "
+        "to choose the class and never sent",
     )
     answer = campaign(command("answer", commands.answer, "draw, charge, sign and queue one answer"))
     answer.add_argument(
@@ -202,16 +204,17 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "--reading",
         type=int,
         metavar="N",
-        help="which of the period's answers it is, from 0; the same one with the same value again is the same report "
-        "again, and without it every call is another",
+        help="number of the answer in its period, from 0. Repeating it with the same value gives the same report "
+        "again; without it, every call is a new answer",
     )
     answer.add_argument("--collect", action="store_true", help="draw and charge now, and sign later: outbox bundle")
-    outbox = command("outbox", commands.outbox, "what waits to leave")
+    outbox = command("outbox", commands.outbox, "show, export, send or bundle what waits to be sent")
     outbox.add_argument(
         "verb",
         choices=["export", "send", "bundle"],
         nargs="?",
-        help="export: write one campaign's to a new file; send: upload what is due, each campaign to its own study; "
+        help="export: write one campaign's envelopes to a new file; send: upload what is due, each campaign to its "
+        "own study; "
         "bundle: sign what was collected",
     )
     outbox.add_argument(
@@ -221,31 +224,40 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         help="the new file; the only address to send to, or else each campaign's own; the campaign to bundle, or else "
         "all",
     )
-    outbox.add_argument("--campaign", metavar="ID", help="export or send what waits of this campaign only")
+    outbox.add_argument("--campaign", metavar="ID", help="export or send this campaign only")
     campaign(
         command(
             "follow",
             commands.follow,
-            "join and agree to its study's next campaign, if that asks the same and costs no more",
+            "join and agree to the study's next campaign, if it asks the same and costs no more",
         )
     )
     addressed = campaign(
-        command("address", commands.address, "show where a campaign's reports go, or say so where its author did not")
+        command(
+            "address",
+            commands.address,
+            "show where a campaign's reports are sent, or set it if its author named no address",
+        )
     )
     addressed.add_argument("url", metavar="URL", nargs="?", help="where the study takes reports: https://HOST")
-    command("ledger", commands.ledger, "what was reserved and spent, and what remains")
+    command("ledger", commands.ledger, "show what was reserved and spent, and what remains")
     preview = campaign(
-        command("preview", commands.preview, "what would leave, and what it could tell; nothing is drawn")
+        command("preview", commands.preview, "show what would be sent and what it could reveal; nothing is drawn")
     )
     preview.add_argument(
         "value", metavar="VALUE", nargs="*", help="an answer to preview; - reads it from standard input"
     )
     exposed = campaign(
-        command("exposure", commands.exposure, "what all reports about the same values told together, at most")
+        command("exposure", commands.exposure, "bound what all reports about the same values together reveal")
     )
-    exposed.add_argument("value", metavar="VALUE", nargs="*", help="one value, or where it is worst; - reads it")
-    audited = command("audit", commands.audit, "the levels of a campaign under every notion, from its own integers")
-    audited.add_argument("campaign", metavar="ID|FILE", help="a joined campaign's id, or a campaign file of anybody's")
+    exposed.add_argument(
+        "value",
+        metavar="VALUE",
+        nargs="*",
+        help="one value; - reads it from standard input [default: the value with the highest bound]",
+    )
+    audited = command("audit", commands.audit, "compute the levels of a campaign under every notion, from its integers")
+    audited.add_argument("campaign", metavar="ID|FILE", help="the id of a joined campaign, or any campaign file")
     forget = command(
         "forget", commands.forget, "delete a campaign, or all: answers, queue and consent; what was spent stays"
     )
@@ -255,29 +267,34 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     )
     enrolment.add_argument("file", metavar="FILE", type=Path)
     budget = command("budget", upkeep.budget, "show the caps, or tighten them; a cap is never raised")
-    budget.add_argument("--lifetime", type=float, metavar="NATS", help="for everything this device ever answers")
-    budget.add_argument("--per-campaign", type=float, metavar="NATS", help="for one campaign")
-    budget.add_argument("--window", nargs=2, metavar=("SECONDS", "NATS"), help="for any stretch of so many seconds")
-    command("adopt", upkeep.adopt, "go on with a store that was restored, copied or damaged; all joined is forgotten")
-    clocked = command("clock", upkeep.clock, "the latest time that each campaign knows to be past")
+    budget.add_argument("--lifetime", type=float, metavar="NATS", help="cap for all answers of this device")
+    budget.add_argument("--per-campaign", type=float, metavar="NATS", help="cap for one campaign")
+    budget.add_argument("--window", nargs=2, metavar=("SECONDS", "NATS"), help="cap for any interval of SECONDS")
+    command(
+        "adopt",
+        upkeep.adopt,
+        "continue with a store that was restored, copied or damaged; all joined campaigns are forgotten",
+    )
+    clocked = command("clock", upkeep.clock, "show the latest time that each campaign has seen")
     clocked.add_argument(
         "--set",
         action="store_true",
-        help="the clock is right now and ran ahead before: go on from here; nothing that was spent is given back",
+        help="the clock is correct now and was ahead before: continue from the current time; nothing that was spent "
+        "is refunded",
     )
-    command("doctor", upkeep.doctor, "where the secret is kept, and what this store can and cannot promise")
-    unit = command(
-        "run", upkeep.run, "answer by itself, as a configuration says, until the campaign is over; for IoT units"
-    )
+    command("doctor", upkeep.doctor, "show where the secret is kept, and what this store can and cannot guarantee")
+    unit = command("run", upkeep.run, "answer automatically, as configured, until the campaign is over; for IoT units")
     unit.add_argument("configuration", metavar="CONFIG", type=Path, help="a TOML file; edge_sdk/units has examples")
-    unit.add_argument("--check", action="store_true", help="show what it would do, try its source, and join nothing")
+    unit.add_argument(
+        "--check", action="store_true", help="show what the unit would do, test its source, and join nothing"
+    )
     return parser
 
 
 def _json_anywhere() -> _Parser:
     """``--json`` after the command as well as before it."""
     parent = _Parser(add_help=False)
-    parent.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print for a script")
+    parent.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for scripts")
     return parent
 
 

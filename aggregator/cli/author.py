@@ -25,7 +25,7 @@ from protocol.errors import HalftruthError
 @halftruth.command()
 @click.argument("draft", type=shell.existing)
 @click.option("--key", "key_file", type=shell.existing, required=True, help="The author's secret key, NAME.key.")
-@click.option("--out", type=shell.writable, required=True, help="Where the signed campaign goes.")
+@click.option("--out", type=shell.writable, required=True, help="File to write the signed campaign to.")
 @shell.as_json
 def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     """Turn DRAFT (TOML) into a signed campaign.
@@ -52,11 +52,11 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
 @halftruth.command()
 @click.argument("file", metavar="CAMPAIGN", type=shell.existing)
 @click.option("--key", "key_file", type=shell.existing, required=True, help="The author's secret key, NAME.key.")
-@click.option("--out", type=shell.writable, required=True, help="Where the signed notice goes.")
+@click.option("--out", type=shell.writable, required=True, help="File to write the signed notice to.")
 @click.option(
     "--at",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
-    help="Closed from this time on, UTC. [default: now]",
+    help="Time of the closing, UTC. [default: now]",
 )
 @shell.as_json
 def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, as_json: bool) -> None:
@@ -84,12 +84,22 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
 @halftruth.command()
 @click.argument("file", type=shell.existing)
 @click.option(
-    "--epsilon", type=options.Number(), multiple=True, help="Nats at which deltas are computed; may be repeated."
+    "--epsilon",
+    type=options.Number(),
+    multiple=True,
+    help="Level in nats for which delta is computed; may be repeated.",
 )
-@click.option("--prior", help="CSV value,count, or uniform. [default: the campaign's for LIP, else uniform]")
-@click.option("--ball", type=options.Number(0, 1), help="Also LIP for priors this far away, in total variation.")
-@click.option("--pufferfish", type=shell.existing, help="JSON with secrets, pairs and scenarios.")
-@click.option("--metric", help="Of geo-indistinguishability: steps or degrees; numbers or steps.")
+@click.option(
+    "--prior",
+    help="The prior: a CSV file value,count, or uniform. [default: the campaign's prior for LIP, else uniform]",
+)
+@click.option(
+    "--ball", type=options.Number(0, 1), help="Also report LIP for every prior within this total-variation distance."
+)
+@click.option("--pufferfish", type=shell.existing, help="Pufferfish file: secrets, pairs and scenarios as JSON.")
+@click.option(
+    "--metric", help="Distance for geo-indistinguishability: steps or degrees for a grid; numbers or steps for numbers."
+)
 @shell.as_json
 def audit(
     file: Path,

@@ -121,14 +121,16 @@ def _warn(found: Trend) -> None:
 
 @halftruth.command()
 @click.argument("campaigns", nargs=-1, required=True, metavar="A [B]", type=CampaignName())
-@click.option("--classes", help="Two classes of campaign A, as x,y.", metavar="X,Y")
+@click.option("--classes", help="Two classes of campaign A.", metavar="X,Y")
 @options.form
 @options.as_json
 @options.plot("Draw both sides and their differences; of numbers their distribution functions")
-@click.option("--quantiles", metavar="P,...", help="Of ordered values: the difference of these quantiles, as .1,.5,.9.")
-@click.option("--cdf", is_flag=True, help="Of ordered values: the shift of the share of people up to some values.")
-@click.option("--bins", metavar="V,...", help="Of ordered values: the difference of the shares between these.")
-@click.option("--mean", is_flag=True, help="The difference of the means, of numbers.")
+@click.option(
+    "--quantiles", metavar="P,...", help="Ordered values: the differences of these quantiles, for example .1,.5,.9."
+)
+@click.option("--cdf", is_flag=True, help="Ordered values: the difference of the cumulative distribution functions.")
+@click.option("--bins", metavar="V,...", help="Ordered values: the differences of the shares between these values.")
+@click.option("--mean", is_flag=True, help="Numbers: the difference of the means.")
 @options.method
 @options.confidence
 @options.engine
@@ -148,13 +150,14 @@ def compare(
     confidence: float,
     engine_name: str,
 ) -> Difference | OrderedCourse:
-    """What differs between the shares of campaigns A and B, or between two classes of people of campaign A.
+    """Compare the shares of campaigns A and B, or of two classes of people in campaign A.
 
-    Both have the same values. Every difference (the second less the first) comes with an interval of its own and one
-    that holds for all values together. Of waves, and with --quantiles, --cdf, --bins or --mean of numbers, dates and
-    ordered values, quantiles, means and shares of ranges are compared, each with an interval of its own. Nobody can
-    tell whether one person answered both campaigns, since keys are made for each anew; so the two are taken to be
-    independent.
+    Both sides must have the same values. Each difference (second minus first) has a confidence interval, and a
+    simultaneous interval for all values together. For waves, and with --quantiles, --cdf, --bins or --mean, the command
+    compares quantiles, means and shares of ranges instead, each with a confidence interval.
+
+    The two campaigns are treated as independent samples: a device has a new key in each campaign, so nobody can tell
+    whether one person answered both.
     """
     study = Study.open(shell.study_folder(ctx))
     form = "json" if as_json else form

@@ -25,7 +25,9 @@ class CommandEntry(NamedTuple):
 COMMANDS = {
     "keygen": CommandEntry("keygen", "Make an author's key pair.", "keygen analyst"),
     "plan": CommandEntry(
-        "plan", "Which mechanism, how sure, how many people.", "plan --values 43750 --epsilon 1 --reports 1000000"
+        "plan",
+        "Compare mechanisms: expected error, and people needed.",
+        "plan --values 43750 --epsilon 1 --reports 1000000",
     ),
     "campaign": CommandEntry(
         "author",
@@ -47,24 +49,24 @@ COMMANDS = {
     ),
     "import": CommandEntry(
         "desk",
-        "Take a signed campaign, or the notice that closes it, into the study.",
+        "Add a signed campaign, or its closing notice, to the study.",
         "--study lib import education.campaign --trust analyst.pub",
     ),
     "enrol": CommandEntry("desk", "Register device keys.", "--study lib enrol devices.pub"),
     "revoke": CommandEntry(
-        "desk", "Refuse reports under device keys from now on.", "--study lib revoke stolen.pub --from-period 3"
+        "desk", "Refuse all further reports of some device keys.", "--study lib revoke stolen.pub --from-period 3"
     ),
-    "receive": CommandEntry("receive", "Take uploads over HTTP.", "--study lib receive --listen 127.0.0.1:8700"),
-    "ingest": CommandEntry("desk", "Verify reports and count each once.", "--study lib ingest uploads/ --json"),
-    "status": CommandEntry("status", "What the study holds.", "--study lib status"),
+    "receive": CommandEntry("receive", "Receive uploads over HTTP.", "--study lib receive --listen 127.0.0.1:8700"),
+    "ingest": CommandEntry("desk", "Verify reports and count each one once.", "--study lib ingest uploads/ --json"),
+    "status": CommandEntry("status", "Show the study's campaigns, keys, reports and refusals.", "--study lib status"),
     "estimate": CommandEntry(
         "estimate",
-        "The distribution behind a campaign's reports.",
+        "Estimate the distribution of answers from a campaign's reports.",
         "--study lib estimate education --by period --plot trend.png",
     ),
     "compare": CommandEntry(
         "changes",
-        "What differs between two campaigns, or two classes of people.",
+        "Compare two campaigns, or two classes of people.",
         "--study lib compare education education-2027 --plot difference.png",
     ),
     "export": CommandEntry(
@@ -72,17 +74,21 @@ COMMANDS = {
         "Tallies or estimates by period, as Parquet, CSV or GeoJSON.",
         "--study lib export education --to tallies.parquet",
     ),
-    "compact": CommandEntry("upkeep", "Put the study into fewer files.", "--study lib compact"),
-    "rebuild": CommandEntry("upkeep", "Make a damaged study anew.", "--study lib rebuild --out lib-new"),
+    "compact": CommandEntry("upkeep", "Merge the study's files.", "--study lib compact"),
+    "rebuild": CommandEntry("upkeep", "Rebuild a damaged study in a new folder.", "--study lib rebuild --out lib-new"),
     "simulate": CommandEntry(
         "simulate",
         "Simulate devices for a file of true counts.",
         "simulate education.campaign --truth counts.csv --out batch.htr --keys devices.pub",
     ),
-    "inspect": CommandEntry("inspect", "What a campaign, a notice or a batch claims to be.", "inspect batch.htr"),
-    "doctor": CommandEntry("doctor", "Whether this machine can do the work.", "doctor"),
+    "inspect": CommandEntry(
+        "inspect", "Show the content of a campaign, notice or batch, unverified.", "inspect batch.htr"
+    ),
+    "doctor": CommandEntry("doctor", "Check whether this machine has all that halftruth needs.", "doctor"),
     "completion": CommandEntry("completion", "Complete commands, options and campaigns in a shell.", "completion bash"),
-    "demo": CommandEntry("demo", "The whole session, on the answers of 48,842 people.", "demo --out session"),
-    "reproduce": CommandEntry("reproduce", "The experiments of a paper, beside what it says.", "reproduce lip --quick"),
+    "demo": CommandEntry("demo", "Run a complete session on the answers of 48,842 people.", "demo --out session"),
+    "reproduce": CommandEntry(
+        "reproduce", "Repeat the experiments of a paper and compare the results.", "reproduce lip --quick"
+    ),
 }
 """All commands, in the order in which a session needs them."""

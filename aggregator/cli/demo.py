@@ -27,10 +27,10 @@ from protocol.domain import Line
     type=click.Path(file_okay=False, path_type=Path),
     default="demo-output",
     show_default=True,
-    help="Where the session's files are kept, in a new folder.",
+    help="New folder for the session's files.",
 )
 def demo(out: Path) -> None:
-    """The whole session on real answers: 48,842 people of the UCI Adult data set, and an attacker."""
+    """Run a complete session on real answers: 48,842 people of the UCI Adult data set, and an attacker."""
     folder = out / time.strftime("%Y%m%d-%H%M%S")
     today = datetime.datetime.now(datetime.UTC).date()
     month = datetime.timedelta(days=30)

@@ -34,12 +34,14 @@ NAMED = 5
 
 @halftruth.command("import")
 @click.argument("file", type=shell.existing)
-@click.option("--trust", type=shell.existing, multiple=True, help="The author's public key, NAME.pub; of a campaign.")
-@click.option("--name", help="What the study calls it. [default: the file's name without its ending]")
+@click.option(
+    "--trust", type=shell.existing, multiple=True, help="The author's public key, NAME.pub; needed for a campaign."
+)
+@click.option("--name", help="Name of the campaign in the study. [default: the file's name without its ending]")
 @shell.as_json
 @shell.in_study
 def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], name: str | None, as_json: bool) -> None:
-    """Take a signed campaign into the study; a new folder becomes a study.
+    """Add a signed campaign to the study; a new folder becomes a study.
 
     The signature is verified under a key named by --trust, and the channel audited again. A notice that closes a
     campaign early (`halftruth close`) needs no --trust: it is verified under the key of the campaign's author.
@@ -98,7 +100,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     "since",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Refuse reports of period N and later ones only. [default: of all periods]",
+    help="Refuse only reports of period N and later periods. [default: all periods]",
 )
 @shell.as_json
 @shell.in_study
@@ -128,7 +130,9 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
 
 @halftruth.command()
 @click.argument("paths", type=shell.batches, nargs=-1)
-@click.option("--threads", type=click.IntRange(min=1), help="Threads or processes that verify. [default: one a core]")
+@click.option(
+    "--threads", type=click.IntRange(min=1), help="Number of verifying threads or processes. [default: one per core]"
+)
 @options.engine
 @shell.as_json
 @shell.in_study
@@ -137,8 +141,8 @@ def ingest(
 ) -> IngestResult:
     """Verify the reports in PATHS (files, folders, or s3:// places) and count each once, however often it comes.
 
-    Without PATHS, the uploads in the study's inbox, which are then put away. Nothing stops for a bad report: each is
-    counted under the first check it fails.
+    Without PATHS, the uploads in the study's inbox, which are then put away. A bad report does not stop the ingest: it
+    is refused, and counted under the first check that it fails.
     """
     study = Study.open(shell.study_folder(ctx))
     uploads = [] if paths else inbox.waiting(study.path)

@@ -1,4 +1,4 @@
-"""The command doctor: whether this machine can do the work."""
+"""The command doctor: check what halftruth needs on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aggregator.present.listing import checkup_table
 @halftruth.command()
 @shell.as_json
 def doctor(as_json: bool) -> None:
-    """Whether this machine can do the work: libraries, signatures, storage, randomness."""
+    """Check what halftruth needs on this machine: libraries, signatures, storage, randomness."""
     findings = check_up()
     if as_json:
         shell.print_json([{"check": found.name, "ok": found.ok, "found": found.text} for found in findings])

@@ -1,4 +1,4 @@
-"""The command estimate: the distribution behind a campaign's reports, or one number of it.
+"""The command estimate: estimate the distribution of a campaign's answers, or one number of it.
 
 What does not go together is refused before anything is counted; then one tally is made, by whatever engine,
 and every form of the result is of that tally.
@@ -51,27 +51,32 @@ FILES = ("parquet", "geojson")
     type=click.Choice((*options.FORMS, *FILES)),
     default=options.FORMS[0],
     show_default=True,
-    help="How it is printed. parquet is binary, so send it to a file; geojson is of grids.",
+    help="Output format. parquet is binary, so redirect it to a file; geojson is for grids only.",
 )
 @options.as_json
 @options.plot("Draw the shares with their intervals (a map for grids and for tables of two questions)")
-@click.option("--report", type=shell.writable, help="Write the page to hand on: one HTML file that stands alone.")
-@click.option("--period", type=click.IntRange(min=0), help="One period. [default: everybody's latest answer]")
+@click.option("--report", type=shell.writable, help="Write the report page: one self-contained HTML file.")
+@click.option(
+    "--period", type=click.IntRange(min=0), help="Estimate one period. [default: the latest report of each device]"
+)
 @click.option(
     "--by",
     type=click.Choice(["period", "class"]),
-    help="An estimate of each period, and what has changed. Of quantiles and ranges also of each class.",
+    help="Estimate each period and the change between periods. With quantiles and ranges also: each class.",
 )
 @click.option(
-    "--periods", type=options.SpanList(), help="With --by period: take periods together, as 0-3,4-7.", metavar="SPANS"
+    "--periods",
+    type=options.SpanList(),
+    help="With --by period: combine periods, for example 0-3,4-7.",
+    metavar="SPANS",
 )
 @click.option(
     "--between",
     metavar="A,B",
-    help="The share of people from value A to value B. With --by period: the two periods between which the change is.",
+    help="The share of people from value A to value B. With --by period: the two periods to compare.",
 )
-@click.option("--steps", is_flag=True, help="With --by period: also the change from each to the next.")
-@click.option("--where", help="One class of people only, as class=NAME.", metavar="class=NAME")
+@click.option("--steps", is_flag=True, help="With --by period: also the change from each period to the next.")
+@click.option("--where", help="Only this class of people.", metavar="class=NAME")
 @options.method
 @options.confidence
 @click.option(
@@ -79,35 +84,42 @@ FILES = ("parquet", "geojson")
     "truth_files",
     type=shell.existing,
     multiple=True,
-    help="CSV as of simulate, to set beside it in rehearsals. With --by period: once for each, or once for all.",
+    help="True counts for comparison, a CSV file as for simulate. With --by period: one file for all periods, or one "
+    "for each.",
 )
 @click.option(
     "--pool",
     type=click.Choice(POOLS),
     default=POOLS[0],
     show_default=True,
-    help="How classes are put together: every report alike, or by precision, where classes have the same shares "
+    help="How classes are pooled: all reports with equal weight, or by precision if classes have the same shares "
     "(tested; refused if they differ).",
 )
-@click.option("--question", metavar="NAME", help="Of a form: the shares of one question, from all who were asked it.")
-@click.option("--cross", "pair", metavar="NAME,NAME", help="Of a form: the table of two questions.")
-@click.option("--value", help="Only this value: its share, and people with --population.")
+@click.option(
+    "--question", metavar="NAME", help="Form: the shares of one question, from all devices that were asked it."
+)
+@click.option("--cross", "pair", metavar="NAME,NAME", help="Form: the table of two questions.")
+@click.option("--value", help="Only this value: its share; with --population also the number of people.")
 @click.option("--mean", is_flag=True, help="The mean of a campaign that asks for a number.")
-@click.option("--quantiles", metavar="P,...", help="The values below which these parts of the people are, as .1,.5,.9.")
-@click.option("--cdf", is_flag=True, help="The shares of people up to each of some values, with a band.")
-@click.option("--bins", metavar="V,...", help="The shares of people between these values; an edge is in the upper bin.")
+@click.option("--quantiles", metavar="P,...", help="Quantiles of ordered values, for example .1,.5,.9.")
+@click.option("--cdf", is_flag=True, help="Cumulative distribution function with a confidence band.")
+@click.option(
+    "--bins", metavar="V,...", help="The shares of people between these values; an edge belongs to the upper bin."
+)
 @click.option("--above", metavar="V", help="The share of people above this value.")
-@click.option("--sum", "total", is_flag=True, help="Its sum, over the reports or --population.")
-@click.option("--weights", type=shell.existing, help="CSV value,weight: the sum of everybody's weight.")
+@click.option("--sum", "total", is_flag=True, help="The sum of a number over the reports, or over --population.")
+@click.option("--weights", type=shell.existing, help="CSV value,weight: the sum of the weights of all people.")
 @click.option(
     "--margins",
     "margins_file",
     type=shell.existing,
-    help="TOML: known shares of the population by class, or by questions of a form. Weights the reports to them.",
+    help="TOML: known shares of the population by class or by questions of a form; the estimate is weighted to them.",
 )
-@click.option("--offset", type=options.Number(-1e15, 1e15), default=0.0, help="Added to every weight.")
-@click.option("--population", type=click.IntRange(1, options.MOST), help="How many people the reports stand for.")
-@click.option("--forged", type=click.IntRange(1, options.MOST), help="State the influence of this many forged reports.")
+@click.option("--offset", type=options.Number(-1e15, 1e15), default=0.0, help="Constant added to every weight.")
+@click.option(
+    "--population", type=click.IntRange(1, options.MOST), help="Size of the population that the reports represent."
+)
+@click.option("--forged", type=click.IntRange(1, options.MOST), help="Print the influence of this many forged reports.")
 @options.engine
 @shell.in_study
 def estimate(
@@ -143,17 +155,21 @@ def estimate(
     forged: int | None,
     engine_name: str,
 ) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse | FormEstimate:
-    """The distribution behind the reports of CAMPAIGN (its name in the study, or its id).
+    """Estimate the distribution of answers from the reports of CAMPAIGN (its name in the study, or its id).
 
-    Shares come with intervals for each value by itself, and for all values together. With --value, --mean, --sum or
-    --weights, one number instead. Of numbers, dates and ordered values, --quantiles, --cdf, --bins, --above and
-    --between give values and shares of ranges instead, --mean beside them, and --plot draws the distribution function.
-    With --by period or --by class, these of each, and the difference from the first to the last, or of each class from
-    the first.
-    With --by period, the course over the periods, and the change from the first to the last, or --between two of them;
-    with --steps also from each to the next; with --value, of that value alone. A form is estimated by --question, or by
-    --cross for the table of two questions. Where fewer devices have answered than the campaign waits for, it ends with
-    exit code 75.
+    Each share has a confidence interval, and a simultaneous interval for all values together. --value, --mean, --sum
+    and --weights print one number instead.
+
+    For numbers, dates and ordered values, --quantiles, --cdf, --bins, --above and --between print quantiles and shares
+    of ranges. They can be combined with --mean, with --plot, which draws the distribution function, and with --by
+    period or --by class, which print these numbers for each period or class, and the differences.
+
+    --by period alone prints the estimate of each period and the change from the first to the last. --between A,B
+    compares two other periods, --steps adds the change from each period to the next, and --value prints one value only.
+
+    A form needs --question for one question, or --cross for the table of two questions.
+
+    If fewer devices have answered than the campaign's minimum, the command ends with exit code 75.
     """
     form = "json" if as_json else form
     questions = asked_of_form(question, pair)

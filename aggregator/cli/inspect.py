@@ -1,4 +1,4 @@
-"""The command inspect: what a file claims to be."""
+"""The command inspect: show the content of a file, unverified."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from aggregator.present.listing import batch_table, certificate_table
 @click.argument("file", type=shell.existing)
 @shell.as_json
 def inspect(file: Path, as_json: bool) -> None:
-    """What a campaign, a closing notice or a batch claims to be. No signature is verified.
+    """Show the content of a campaign, a closing notice or a batch. No signature is verified.
 
-    Of a campaign also its certificate, computed from its own integers; `halftruth audit` adds the errors to expect.
+    For a campaign, also show its certificate, computed from its integers; `halftruth audit` adds the expected errors.
     """
     found = look_into(file.read_bytes())
     if isinstance(found, CampaignFile):

@@ -69,19 +69,19 @@ engine = click.option(
     show_default=True,
     callback=_engine_name,
     metavar="ENGINE",
-    help="Where the work is done: local (threads), dask (processes on this machine), or a scheduler, dask://HOST:PORT.",
+    help="Where to compute: local (threads), dask (processes on this machine), or a scheduler, dask://HOST:PORT.",
 )
 
 form = click.option(
-    "--format", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True, help="How it is printed."
+    "--format", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True, help="Output format."
 )
 
 as_json = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 
-method = click.option("--method", type=click.Choice(METHODS), help="The estimator. [default: what suits the campaign]")
+method = click.option("--method", type=click.Choice(METHODS), help="The estimator. [default: chosen for the campaign]")
 
 confidence = click.option(
-    "--confidence", type=Number(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals."
+    "--confidence", type=Number(0.5, 0.9999), default=0.95, show_default=True, help="Confidence of the intervals."
 )
 
 

@@ -1,4 +1,4 @@
-"""The author's command ``plan``: which mechanism, how sure, how many people."""
+"""The author's command ``plan``: compare mechanisms by expected error and people needed."""
 
 from __future__ import annotations
 
@@ -36,32 +36,33 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 
 @halftruth.command()
 @click.argument("draft", type=shell.existing, required=False)
-@click.option("--values", "size", type=click.IntRange(2, MAX_VALUES), help="How many values the question has.")
+@click.option("--values", "size", type=click.IntRange(2, MAX_VALUES), help="Number of values of the question.")
 @click.option("--number", "ends", metavar="LOW,HIGH[,STEP]", help="The question asks for a number between these.")
 @click.option("--epsilon", type=Epsilon, help="The privacy level, nats.")
 @click.option(
     "--reports",
     type=click.IntRange(1, options.MOST),
-    help=f"Reports to expect. [default: as the draft says, else {REPORTS:,}]",
+    help=f"Expected number of reports. [default: from the draft, else {REPORTS:,}]",
 )
-@click.option("--sensitive", type=click.IntRange(min=1), help="So many of the values are sensitive.")
-@click.option("--blocks", type=click.IntRange(min=2), help="The values fall into blocks of so many.")
-@click.option("--prior", type=shell.existing, help="CSV value,count: what is known beforehand; asks for LIP.")
+@click.option("--sensitive", type=click.IntRange(min=1), help="Number of sensitive values.")
+@click.option("--blocks", type=click.IntRange(min=2), help="Number of values in a block.")
+@click.option("--prior", type=shell.existing, help="CSV value,count: the prior. The notion is then LIP.")
 @click.option(
     "--bits",
     type=click.IntRange(min=1),
-    help="Most bits of an output. [default: log2 of the values + 8; 62 where a device answers once a period]",
+    help="Maximum size of an output in bits. [default: log2 of the values + 8; 62 where a device answers once a "
+    "period]",
 )
 @click.option(
     "--error", "wanted", type=options.Number(min=1e-9), multiple=True, default=(0.01,), show_default=True,
-    help="A standard error of one share to reach, or of the share of a range; may be given several times.",
+    help="Target standard error of one share, or of the share of a range; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--within", "distances", type=options.Number(min=1e-9), multiple=True,
-    help="An error of a number's deciles and mean to reach, in its unit; may be given several times. "
+    help="Target error of a number's deciles and mean, in its unit; may be repeated. "
     "[default: a hundredth of its range, at least a quarter of a step]",
 )  # fmt: skip
-@click.option("--all", "all_of_them", is_flag=True, help="List the mechanisms that do not serve too, and why not.")
+@click.option("--all", "all_of_them", is_flag=True, help="Also list the mechanisms that cannot be used, and why.")
 @options.plot("Draw the error of each mechanism against epsilon")
 @shell.as_json
 def plan(
@@ -80,14 +81,16 @@ def plan(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Set every mechanism for a question side by side: exact expected error, bits, people needed, and the choice.
+    """Compare all mechanisms for a question: exact expected error, bits, people needed, and which one is chosen.
 
-    The question is a DRAFT (its mechanism is not looked at), or --values or --number and --epsilon with one of
-    --sensitive, --blocks and --prior. What is chosen is what `name = "auto"` takes. Of numbers, dates and ordered
-    values the first table says what each goal of [analysis] takes: how many people, what `auto` asks them by, and how
-    sure deciles, mean and ranges are then. Of a form: how sure each question is, and which associations can be found.
-    Where a draft's [views] leave the shares to the planner and say no number of devices, they are made for as many as
-    --reports.
+    Describe the question by a DRAFT (its [mechanism] is ignored), or by --values or --number together with --epsilon
+    and at most one of --sensitive, --blocks and --prior. The chosen mechanism is the one that `name = "auto"` takes.
+
+    For numbers, dates and ordered values, the first table lists each goal of [analysis]: the people needed, the
+    mechanism that `auto` takes, and the expected error of deciles, mean and ranges. For a form, the table lists the
+    expected error of each question, and which associations can be found.
+
+    If a draft has [views] with neither shares nor a number of devices, the planner chooses the shares for --reports.
     """
     if [draft is None, size is None, ends is None].count(False) != 1:
         raise click.UsageError("name a draft, or give --values or --number, and --epsilon")

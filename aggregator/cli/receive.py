@@ -17,16 +17,26 @@ from aggregator.study import Study
 
 
 @halftruth.command()
-@click.option("--listen", default="127.0.0.1:8700", show_default=True, metavar="HOST:PORT", help="Where to listen.")
 @click.option(
-    "--max-bytes", type=click.IntRange(1024, 2**26), default=MAX_BYTES, show_default=True, help="Of an upload."
+    "--listen", default="127.0.0.1:8700", show_default=True, metavar="HOST:PORT", help="Address and port to listen on."
 )
 @click.option(
-    "--per-minute", type=click.IntRange(min=1), default=PER_MINUTE, show_default=True, help="Requests of one client."
+    "--max-bytes",
+    type=click.IntRange(1024, 2**26),
+    default=MAX_BYTES,
+    show_default=True,
+    help="Maximum upload size in bytes.",
+)
+@click.option(
+    "--per-minute",
+    type=click.IntRange(min=1),
+    default=PER_MINUTE,
+    show_default=True,
+    help="Maximum number of requests per client and minute.",
 )
 @click.option("--tls-cert", type=shell.existing, help="Certificate chain, PEM.")
-@click.option("--tls-key", type=shell.existing, help="Its secret key, PEM.")
-@click.option("--forwarded-for", metavar="ADDRESS", help="A proxy that is believed about whom it forwards for.")
+@click.option("--tls-key", type=shell.existing, help="Secret key of the certificate, PEM.")
+@click.option("--forwarded-for", metavar="ADDRESS", help="Trust X-Forwarded-For from this proxy.")
 @shell.as_json
 @shell.in_study
 def receive(

@@ -1,4 +1,4 @@
-"""The command anonymity: how rare the rarest rows of a release are."""
+"""The command anonymity: compute k-anonymity and l-diversity of a release."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from aggregator.study import Study
 
 @halftruth.command()
 @click.argument("what", metavar="FILE|CAMPAIGN")
-@click.option("--known", multiple=True, help="A column that others may know of a person; may be repeated.")
-@click.option("--sensitive", help="The column that nobody should learn of a person.")
+@click.option(
+    "--known", multiple=True, help="A column whose value an observer may know about a person; may be repeated."
+)
+@click.option("--sensitive", help="The column whose value must not become known.")
 @click.option("--at-least-k", type=click.IntRange(min=1), help="End with exit code 1 where k is below this.")
 @click.option("--at-least-l", type=click.IntRange(min=1), help="End with exit code 1 where l is below this.")
 @shell.as_json
@@ -30,7 +32,7 @@ def anonymity(
     at_least_l: int | None,
     as_json: bool,
 ) -> None:
-    """k-anonymity and l-diversity of FILE (CSV or Parquet), or of the reports of CAMPAIGN in the study.
+    """Compute k-anonymity and l-diversity of FILE (CSV or Parquet), or of the reports of CAMPAIGN in the study.
 
     Rows alike in all --known columns are a class: k is the size of the smallest, l the fewest --sensitive values in
     one. Reports with the same output are a class, and its sensitive values are the answers that could have given it.

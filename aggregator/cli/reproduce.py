@@ -33,20 +33,20 @@ if TYPE_CHECKING:
     show_default=True,
     help="The folder for figures, tables and numbers. Files of an earlier run are replaced.",
 )
-@click.option("--only", multiple=True, metavar="NAME", help="Run this experiment alone; may be given several times.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of everything random.")
-@click.option("--quick", is_flag=True, help="Fewer points and repeats: a minute instead of many.")
+@click.option("--only", multiple=True, metavar="NAME", help="Run only this experiment; may be repeated.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of all random numbers.")
+@click.option("--quick", is_flag=True, help="Use fewer points and repeats; takes about a minute.")
 @shell.as_json
 def reproduce(
     paper: str, data: Path | None, out: Path, only: tuple[str, ...], seed: int, quick: bool, as_json: bool
 ) -> None:
-    """Run the experiments of a PAPER again, and set what it says beside what we get.
+    """Repeat the experiments of a PAPER and compare its results with ours.
 
-    For each experiment a figure in the paper's axes, with the best legal mechanism drawn in, and a table: what the
-    paper says, what we get, why they differ. Written to --out: PAPER.md, PAPER.json and a PNG for each figure.
+    Each experiment gives a figure with the paper's axes and the best valid mechanism added, and a table of the paper's
+    result, our result, and why they differ. Written to --out: PAPER.md, PAPER.json and a PNG for each figure.
 
-    Some experiments are about public data sets, which do not come with halftruth: without --data they are left out,
-    the command says where each is described, and ends with code 75. What is computed from a part of a data set says so.
+    Some experiments need public data sets that are not part of halftruth. Without --data they are skipped; the command
+    then names the source of each data set and ends with exit code 75. A result from a part of a data set is marked.
     """
     from aggregator.reproduce.data import DataFolder
     from aggregator.reproduce.document import run

@@ -155,10 +155,10 @@ new_folder = _NewFolder(path_type=Path)
 )
 @click.pass_context
 def halftruth(ctx: click.Context, study: Place | None) -> None:
-    """Surveys without anybody's answer.
+    """Surveys on sensitive questions, with local differential privacy.
 
-    An author writes a question and signs it as a campaign; devices answer with half-truths; the study verifies their
-    reports and turns them into a distribution with honest error bars.
+    An author writes a question and signs it as a campaign. Devices perturb their answers and send signed reports. The
+    study verifies the reports and estimates the distribution of answers, with error bars.
 
     A first session: keygen, campaign, audit, then --study DIR import, ingest, estimate. `halftruth demo` shows all
     of it on real data.

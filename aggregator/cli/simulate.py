@@ -26,16 +26,18 @@ from protocol.errors import OutsideSchedule
     required=True,
     help="CSV with the header value,count; in a campaign with classes also value,count,class.",
 )
-@click.option("--out", type=shell.writable, required=True, help="Where the batch of reports goes.")
-@click.option("--keys", "keys_file", type=shell.writable, help="Where the devices' enrolments go.")
-@click.option("--seed", type=click.IntRange(min=0), help="Repeatable randomness. For experiments only.")
-@click.option("--period", type=click.IntRange(min=0), help="The period they answer in. [default: the current one]")
+@click.option("--out", type=shell.writable, required=True, help="File to write the batch of reports to.")
+@click.option("--keys", "keys_file", type=shell.writable, help="File to write the devices' enrolments to.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed for repeatable random numbers; for experiments only.")
+@click.option(
+    "--period", type=click.IntRange(min=0), help="The period that the devices answer in. [default: the current one]"
+)
 @click.option("--panel", is_flag=True, help="Let the same devices answer in several periods.")
 @click.option(
     "--periods",
     type=options.SpanList(),
     metavar="FIRST-LAST",
-    help="With --panel: its periods, as 0-3. [default: all up to the current one]",
+    help="With --panel: the periods, for example 0-3. [default: all up to the current one]",
 )
 @click.option(
     "--change",
@@ -58,9 +60,9 @@ def simulate(
 ) -> None:
     """Simulate a device for each person in a file of true counts.
 
-    Every simulated device has its own key and dice, and signs its report as a real one does. For a campaign that
-    takes any key, the batch carries the devices' enrolments too; for one that takes enrolled keys only, hand the file
-    of --keys to `halftruth enrol`. Where classes are not stated, each person's class is drawn evenly.
+    Every simulated device has its own key and random numbers, and signs its report as a real device does. For a
+    campaign that takes any key, the batch carries the devices' enrolments too; for one that takes enrolled keys only,
+    hand the file of --keys to `halftruth enrol`. Where classes are not stated, each person's class is drawn evenly.
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
     probability 1 - CHANGE, and otherwise draws one from the truth (of their class), perhaps the same. A device draws

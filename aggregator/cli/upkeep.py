@@ -26,15 +26,15 @@ from aggregator.study import Study
     type=click.IntRange(0, 10**6),
     default=RETENTION // HOUR,
     show_default=True,
-    help="How long files are kept that nobody reads any more.",
+    help="Hours for which unused files are kept.",
 )
-@click.option("--alone", is_flag=True, help="No other process has the study open: allows any retention, 0 too.")
+@click.option("--alone", is_flag=True, help="No other process uses the study; allows any retention, also 0.")
 @shell.as_json
 @shell.in_study
 def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool) -> list[Compacted]:
-    """Put the study's tables into fewer files, and remove files that nobody reads any more.
+    """Merge the files of the study's tables, and delete unused files.
 
-    Tallies stay what they are, and others may ingest and estimate meanwhile.
+    Tallies do not change. Other processes may ingest and estimate at the same time.
     """
     study = Study.open(shell.study_folder(ctx))
     now = compaction.clock_of(study)
@@ -65,7 +65,7 @@ def _text(size: Size) -> str:
     "batches",
     type=shell.batches,
     multiple=True,
-    help="Reports, a file or a folder. [default: what the study's inbox kept]",
+    help="File or folder of reports. [default: the batches in the study's inbox]",
 )
 @click.option("--campaign", "campaigns", type=shell.existing, multiple=True, help="A signed campaign.")
 @click.option("--trust", type=shell.existing, multiple=True, help="The public key of the author of a --campaign.")
@@ -73,10 +73,11 @@ def _text(size: Size) -> str:
 @click.option(
     "--afresh",
     is_flag=True,
-    help="Take no report from the old tables: count the signed ones anew, but those of keys since revoked.",
+    help="Copy no rows from the old tables: count the signed reports again, except those of keys that were revoked "
+    "since.",
 )
-@click.option("--count-revoked", is_flag=True, help="Count reports of revoked keys too, whenever they came.")
-@click.option("--threads", type=click.IntRange(min=1), help="Threads that verify. [default: one a core]")
+@click.option("--count-revoked", is_flag=True, help="Count reports of revoked keys too, whenever they arrived.")
+@click.option("--threads", type=click.IntRange(min=1), help="Number of verifying threads. [default: one per core]")
 @shell.as_json
 @shell.in_study
 def rebuild(
@@ -91,9 +92,9 @@ def rebuild(
     threads: int | None,
     as_json: bool,
 ) -> Rebuilt:
-    """Make a damaged study anew, in a folder of its own; the damaged one is only read.
+    """Rebuild a damaged study in a new folder; the damaged study is not changed.
 
-    What can be read of its tables is taken over, and the rest made up from the batches that it kept and from the files
+    Readable rows of its tables are copied. The rest is counted again from the batches in its inbox and from the files
     named here.
     """
     old = shell.study_folder(ctx)
