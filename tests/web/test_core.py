@@ -6,6 +6,7 @@ One node process reads all cases of all topics and says what was wrong with each
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import random
 import re
@@ -16,7 +17,9 @@ from typing import Any
 
 import pytest
 
-from protocol import channels, codec, domain, notions
+from protocol import channels, codec, domain, exact, notions
+from protocol.channels import Noise, Table, Windows
+from protocol.channels.windows.arrangement import Type
 from protocol.errors import BadData, NotInDomain
 from tests.protocol.test_effort import SMALL
 from tests.vectors import generate
@@ -167,6 +170,53 @@ def test_answers_become_the_inputs_of_python() -> None:
         assert sum(answer["input"] is not None for answer in answers) > 30
         cases.append({"wire": codec.encode(one.encode()).hex(), "answers": answers})
     assert [fault for fault in run("vectors.mjs", {"input": cases})["input"] if fault] == []
+
+
+def test_keys_of_one_upper_half_are_in_order() -> None:
+    """In order 126 of 4,000 arcs two keys differ in their lower halves only, and the later input's comes first."""
+    keys = hashlib.shake_128(b"halftruth windows order" + (126).to_bytes(4, "big")).digest(8 * 4000)
+    early, late = (int.from_bytes(keys[8 * x : 8 * x + 8], "big") for x in (934, 3083))
+    assert late < early
+    assert late >> 32 == early >> 32
+    weight = 2**48
+    channel = Windows((1,) * 4000, 8000, 128, (), (), (Type(1, weight, weight // 2, 0, ()),))
+    rand = bytes(16) + bytes([126])
+    draws = [{"input": x, "rand": rand.hex(), "output": str(channel.sample(x, rand))} for x in (934, 3083)]
+    assert run("vectors.mjs", {"draw": [{"wire": codec.encode(channel.encode()).hex(), "draws": draws}]})["draw"] == [
+        None
+    ]
+
+
+def nearly_alike(total: int) -> tuple[int, int, int]:
+    """Weights with a + 2 b + 2 c = ``total``, where a / b keeps 1 nat and (b + c) / c, a hair more, does not."""
+    bound, one, low, high = exact.exp_lower(exact.NANONATS), 1 << exact.EXP_BITS, 1, total // 2
+
+    def weights(least: int) -> tuple[int, int, int]:
+        middle = least * (bound - one) // one + 1
+        return total - 2 * middle - 2 * least, middle, least
+
+    while high - low > 1:
+        half = (low + high) // 2
+        kept = exact.keeps(*weights(half)[:2], exact.NANONATS)
+        low, high = (low, half) if kept else (half, high)
+    a, b, c = weights(high)
+    assert exact.level_of(a, b) == exact.NANONATS
+    assert exact.level_of(b + c, c) == exact.NANONATS + 1
+    return a, b, c
+
+
+def test_a_float_decides_nothing() -> None:
+    """Of two ratios that are one to a float, the second found decides: of steps on a line, and of cells of a table."""
+    a, b, c = nearly_alike(2**60)
+    table = Table(((a, b + c, 2**62 - a - b - c), (b, c, 2**62 - b - c)))
+    cases = []
+    for channel, points in ((Noise(1, 3, nearly_alike(2**62)), 3), (table, 2)):
+        notion = notions.Geo.between(2 * exact.NANONATS, 1, [0], range(points))
+        found = notions.certify(channel, notion)
+        assert found.audited == exact.NANONATS + 1
+        case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
+        cases.append(case | {name: getattr(found, name) for name in ("declared", "audited", "ldp", "cost", "ball")})
+    assert run("vectors.mjs", {"certificate": cases})["certificate"] == [None, None]
 
 
 def test_the_types_are_checked(tmp_path: Path) -> None:
