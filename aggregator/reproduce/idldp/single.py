@@ -16,6 +16,7 @@ from aggregator.estimate.error import expected_mse
 from aggregator.reproduce import crowd
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.idldp.points import GRADED, LABEL, OfPoints, in_few_bits, of_points
 from aggregator.reproduce.idldp.surveys import (
     EPSILON,
     FULL,
@@ -44,7 +45,10 @@ from protocol.notions import Ldp
 ROLES = {"RAPPOR": "free", "OUE": "ldp", "IDUE": "published", "IDUE opt1": "other", "IDUE opt2": "other"}
 """What the mechanisms are drawn as."""
 
-RECIPES = {"RAPPOR": "rappor", "OUE": "oue", "IDUE": "idue", "IDUE opt1": "idue-opt1", "IDUE opt2": "idue-opt2"}
+RECIPES = {
+    "RAPPOR": "rappor", "OUE": "oue", "IDUE": "idue", "IDUE opt1": "idue-opt1", "IDUE opt2": "idue-opt2", LABEL: GRADED,
+}  # fmt: skip
+UNARY = tuple(ROLES)
 COMPARED = ("RAPPOR", "OUE", "IDUE")
 
 BAYES = "IDUE, empirical Bayes"
@@ -103,11 +107,19 @@ def figure_2(setting: Setting) -> ExperimentResult:
         "uniform": synthetic(EVEN, np.full(EVEN, 1 / EVEN), "uniform", setting),
     }
     errors: dict[tuple[str, str], list[float]] = {}
+    points: dict[str, list[OfPoints]] = {}
+    exactly_idue: dict[str, list[Exact]] = {}
     off: list[float] = []
     for label, eps in setting.track([(label, eps) for label in crowds for eps in levels]):
         people = crowds[label]
-        for name in RECIPES:
+        points.setdefault(label, []).append(of_points(people, eps, setting.generator))
+        errors.setdefault((label, LABEL), []).append(points[label][-1].mse)
+        short = [squared(each.raw, people) for each in repeated(people, 0, eps, LABEL, setting)]
+        errors.setdefault((label, LABEL + SIMULATED), []).append(mean(short))
+        for name in UNARY:
             true = exactly(people, 0, eps, name)
+            if name == "IDUE":
+                exactly_idue.setdefault(label, []).append(true)
             errors.setdefault((label, name), []).append(true.mse)
             found = repeated(people, 0, eps, name, setting)
             simulated = mean([squared(each.raw, people) for each in found])
@@ -127,6 +139,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
                 ),
                 shown(PLAIN_BAYES, levels, errors[label, PLAIN_BAYES], "server"),
                 shown(BAYES, levels, errors[label, BAYES], "ours"),
+                shown(LABEL, levels, errors[label, LABEL], "ours"),
+                shown(LABEL + SIMULATED, levels, errors[label, LABEL + SIMULATED], "ours", marks=True),
                 shown(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound"),
             ),
             log_y=True,
@@ -147,7 +161,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
         min(at(label, "IDUE opt1", place), at(label, "IDUE opt2", place)) / at(label, "IDUE", place) - 1
         for label in crowds for place in range(len(levels))
     )  # fmt: skip
-    short = _projective(EVEN, 2.0)
+    plain = _projective(EVEN, 2.0)
     findings = (
         Finding(
             "what is simulated is very close to eq. 7",
@@ -196,14 +210,18 @@ def figure_2(setting: Setting) -> ExperimentResult:
         Finding(
             "(the size of a report is not counted)",
             f"a word of IDUE or OUE has {EVEN:,} bits here; projective geometry at the least budget, plain LDP, has "
-            f"{short[0]:.2f} times OUE's error at 2 nats in {short[1]} bits",
+            f"{plain[0]:.2f} times OUE's error at 2 nats in {plain[1]} bits",
             "a unary encoding pays with a bit for each item",
         ),
+        in_few_bits(points["uniform"], exactly_idue["uniform"], EVEN, levels),
     )
     verdict = (
         "Budgets by item pay where few items are sensitive: with 5% of them at eps, 5% at 1.2 eps and the rest at "
         f"2 eps, IDUE has {at('uniform', 'IDUE', one) / at('uniform', 'OUE', one):.0%} of OUE's squared error at 1 nat "
-        f"and {at('uniform', 'IDUE', two) / at('uniform', 'OUE', two):.0%} at 2."
+        f"and {at('uniform', 'IDUE', two) / at('uniform', 'OUE', two):.0%} at 2; our graded projective response "
+        f"has {at('uniform', LABEL, one) / at('uniform', 'IDUE', one):.2f} and "
+        f"{at('uniform', LABEL, two) / at('uniform', 'IDUE', two):.2f} times IDUE's, "
+        f"in {points['uniform'][one].bits} bits instead of {EVEN:,}."
     )
     return ExperimentResult(panels, findings, verdict)
 
@@ -245,9 +263,16 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
     def keep(what: str, name: str, number: float) -> None:
         found.setdefault((what, name), []).append(number)
 
+    points: list[OfPoints] = []
+    exactly_idue: list[Exact] = []
     for eps in setting.track(levels):
+        points.append(of_points(people, eps, setting.generator))
+        keep("mse", LABEL, points[-1].mse)
+        keep("re", LABEL, points[-1].relative(most))
         for name in COMPARED:
             true = exactly(people, 0, eps, name)
+            if name == "IDUE":
+                exactly_idue.append(true)
             keep("mse", name, true.mse)
             keep("re", name, true.relative(most))
         for name in ("OUE", "IDUE"):
@@ -268,6 +293,7 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
             shown("IDUE" + SIMULATED, levels, found[what, "IDUE" + SIMULATED], "published", marks=True),
             shown(PLAIN_BAYES, levels, found[what, PLAIN_BAYES], "server"),
             shown(BAYES, levels, found[what, BAYES], "ours"),
+            shown(LABEL, levels, found[what, LABEL], "ours"),
         ]
         if what == "mse":
             curves.append(shown(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound"))
@@ -310,6 +336,7 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
             "both are what halftruth offers beside the unbiased estimate; for so many values and so much noise it "
             "takes empirical Bayes by itself",
         ),
+        in_few_bits(points, exactly_idue, people.size, levels),
     )
     verdict = (
         f"On first items of {label} ({people.size:,} items{'' if not _partly(people) else ', a part of the data'}), "
@@ -326,6 +353,8 @@ def figure_4(setting: Setting) -> ExperimentResult:
     found: dict[tuple[str, str], list[float]] = {}
     for label in setting.track(crowds):
         people = crowds[label]
+        points = of_points(people, eps, setting.generator)
+        found[label, LABEL] = [points.relative(most) for most in BY_K]
         for name in COMPARED:
             true = exactly(people, 0, eps, name)
             found[label, name] = [true.relative(most) for most in BY_K]
@@ -343,11 +372,15 @@ def figure_4(setting: Setting) -> ExperimentResult:
                 shown("IDUE" + SIMULATED, BY_K, found[label, "IDUE" + SIMULATED], "published", marks=True),
                 shown(PLAIN_BAYES, BY_K, found[label, PLAIN_BAYES], "server"),
                 shown(BAYES, BY_K, found[label, BAYES], "ours"),
+                shown(LABEL, BY_K, found[label, LABEL], "ours"),
             ),
         )
         for label, people in crowds.items()
     )  # fmt: skip
     parts = {label: [a / b for a, b in zip(found[label, "IDUE"], found[label, "OUE"], strict=True)] for label in crowds}
+    short = {
+        label: max(a / b for a, b in zip(found[label, LABEL], found[label, "IDUE"], strict=True)) for label in crowds
+    }
     crossing = {
         label: next((k for k, a, b in zip(BY_K, found[label, BAYES], found[label, "IDUE"], strict=True) if a < b), None)
         for label in crowds
@@ -370,6 +403,12 @@ def figure_4(setting: Setting) -> ExperimentResult:
             "an item drawn to zero has a relative error of one, however noisy its count; unbiased counts of rarer "
             "items are off by more than that",
         ),
+        Finding(
+            "(budgets by item take a bit for each item)",
+            "our graded projective response has of IDUE's RE, over all k, "
+            + ", ".join(f"{most:.2f} times at most ({label})" for label, most in short.items()),
+            "a point of a projective geometry instead of a word of bits",
+        ),
     )
     best = parts["Retail"]
     verdict = (
@@ -388,6 +427,9 @@ def figure_5(setting: Setting) -> ExperimentResult:
     measures: dict[str, Callable[[Exact], float]] = {"mse": lambda one: one.mse, "re": lambda one: one.relative(most)}
     found: dict[tuple[str, str], list[float]] = {}
     for share in setting.track(shares):
+        points = of_points(people, eps, setting.generator, ((share, 1.0), (1 - share, 2.0)))
+        for what, number in (("mse", points.mse), ("re", points.relative(most))):
+            found.setdefault((what, LABEL), []).append(number)
         for of, times, _ in cases:
             parts: Parts = ((share, 1.0), (1 - share, times))
             for name in COMPARED if times == 2 else ("IDUE",):
@@ -401,6 +443,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
         found.setdefault(("re", BAYES), []).append(mean([relative(each.shrunk, people, most) for each in simulated]))
     percent = [100 * share for share in shares]
     names = {"RAPPOR": "free", "OUE": "ldp", **{f"IDUE, others at {of}": role for of, _, role in cases}, BAYES: "ours"}
+    names[LABEL] = "ours"
     panels = []
     for what, y_label in (("mse", MSE), ("re", f"mean relative error, top {most}")):
         curves = [shown(name, percent, found[what, name], role) for name, role in names.items()]
@@ -439,6 +482,16 @@ def figure_5(setting: Setting) -> ExperimentResult:
             "and seldom so much: where the others have 1.2 eps in place of 2 eps, IDUE has, of OUE's total error, "
             + ", ".join(f"{little[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.2)),
             "what the least budget does not let them use, a larger one does not add",
+        ),
+        Finding(
+            "(budgets by item take a bit for each item)",
+            "our graded projective response has of IDUE's total error "
+            + ", ".join(
+                f"{found['mse', LABEL][at[share]] / found['mse', main][at[share]]:.2f} times with {share:.0%}"
+                for share in (0.01, 0.05, 0.2, 0.6)
+            )
+            + f" sensitive items, the others at 2 eps, in {points.bits} bits instead of {people.size:,}",
+            "a point of a projective geometry instead of a word of bits",
         ),
         Finding(
             "(the estimate is the unbiased one)",
