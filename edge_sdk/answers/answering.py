@@ -1,4 +1,4 @@
-"""How a value becomes a charge, an output and a report.
+"""Turns a value into a charge, an output and a report.
 
 An answer is one transaction. Charge, draw, memo, signature, queued envelope and prior are on the disk together before
 anything is handed out, so a crash may cost one report and never hides one. An answer may also be collected: all but
@@ -130,8 +130,7 @@ def bundle(records: Records, campaign_id: bytes) -> int:
 
 
 def known_past(records: Records, campaign_id: bytes) -> int:
-    """A time that is past, unless the clock once ran ahead: that of the consent, or the beginning of the latest
-    reading's period.
+    """Return the latest time known to be past: the consent's, or the start of the latest reading's period.
 
     Raises:
         UnknownCampaign
@@ -169,8 +168,7 @@ def set_clock(records: Records, now: int) -> list[bytes]:
 def _again(
     records: Records, joined: Joined, campaign: int, period: int, place: int, x: int, collects: bool
 ) -> tuple[int, bytes] | None:
-    """The slot of a reading that was given with this very input before, and the report that carries it; None where it
-    was not, or is not remembered."""
+    """Return slot and report of an earlier reading with the same input; None if there is none or it was forgotten."""
     filled = records.readings.find(campaign, period, place)
     if filled is None:
         # Transcripts need no rows, and a clock that went back finds none: where a period takes one answer, the memo
@@ -189,7 +187,7 @@ def _again(
 
 
 def _quota_reached(terms: Campaign, period: int, place: int, free: int, now: int) -> QuotaReached:
-    """Why a reading is not taken, for every value in the same words."""
+    """Return the error for a reading beyond the quota; the message does not depend on the value."""
     if free < terms.answers_per_period:
         return QuotaReached(
             f"reading {place} of this period is given already or was passed over: the next one is {free}"

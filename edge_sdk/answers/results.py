@@ -1,4 +1,4 @@
-"""What a device hands back for an answer that was given or collected.
+"""The return values of ``Device.answer`` and ``Device.collect``.
 
 Levels are exact in nanonats, and in nats for print. How an answer is given: answering. What one could tell before it is
 given: disclosure/preview.
@@ -13,7 +13,7 @@ from protocol import exact
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of an answer. Its repr does not tell what the answer was.
+    """The result of an answer. Its repr does not reveal the answer.
 
     Attributes:
         campaign_id, period, slot: the place of the output.
@@ -31,13 +31,13 @@ class Receipt:
 
     @property
     def cost(self) -> float:
-        """Nats that were charged now."""
+        """Nats charged by this call."""
         return exact.nats(self.cost_nanonats)
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What became of an answer that waits to be bundled. Its repr does not tell what the answer was.
+    """The result of an answer that waits to be bundled. Its repr does not reveal the answer.
 
     Attributes:
         campaign_id, period, slot: the place that its output takes.
@@ -53,5 +53,5 @@ class Collected:
 
     @property
     def cost(self) -> float:
-        """Nats that were charged now."""
+        """Nats charged by this call."""
         return exact.nats(self.cost_nanonats)

@@ -1,8 +1,8 @@
-"""Which of a period's slots are filled, and which outputs wait to be sealed together.
+"""The slots of each period that are filled, and the outputs that wait to be bundled.
 
-A reading fills one slot. A slot is filled once and never given back, so the number of reports of a device tells how
-often it was asked, and nothing of the values. What filled the slots of the latest period is remembered, for a retry to
-get the same bytes; earlier ones are forgotten once they are sealed, so a year of hourly readings stays small.
+A reading fills one slot. A slot is filled once and never given back, so the number of reports of a device reveals how
+often it was asked, and nothing about the values. What filled the slots of the latest period is remembered, for a retry
+to get the same bytes; earlier ones are forgotten once they are sealed, so a year of hourly readings stays small.
 
 What was drawn for a value: memo. When a reading may be filled and what it costs: answering.
 """
@@ -22,7 +22,7 @@ _WAITS = 0
 
 @dataclass(frozen=True)
 class Filled:
-    """What fills a slot. Its repr tells the input: it is a secret of the store.
+    """The content of a slot. Its repr shows the input: it is a secret of the store.
 
     Attributes:
         x: the input.
@@ -35,7 +35,7 @@ class Filled:
 
 @dataclass(frozen=True)
 class Run:
-    """Outputs that wait in neighbouring slots of one period.
+    """A run of outputs that wait in neighbouring slots of one period.
 
     Attributes:
         period, slot: of the first.
@@ -55,31 +55,30 @@ class Readings:
         self.store = store
 
     def following(self, campaign: int, period: int) -> int:
-        """The next free slot of a period; those below it are filled or were passed over, even if forgotten since."""
+        """Return the next free slot of a period; all lower slots are used."""
         row = self.store.row("SELECT slots FROM used WHERE campaign = ? AND period = ?", campaign, period)
         return 0 if row is None else int(row[0])
 
     def used(self, campaign: int, after: int = -1) -> int:
-        """How many slots of the periods after one are filled or were passed over; public, whatever filled them."""
+        """Return the number of used slots in the periods after a given one; it is public."""
         query = "SELECT coalesce(sum(slots), 0) FROM used WHERE campaign = ? AND period > ?"
         row = self.store.row(query, campaign, after)
         return 0 if row is None else int(row[0])
 
     def latest(self, campaign: int, most: int) -> tuple[int, int]:
-        """(period, slot) of the latest slot that is filled or was passed over, in period ``most`` or before it; (0, -1)
-        before the first."""
+        """Return (period, slot) of the latest used slot up to period ``most``; (0, -1) before the first."""
         query = "SELECT period, slots FROM used WHERE campaign = ? AND period <= ? ORDER BY period DESC LIMIT 1"
         row = self.store.row(query, campaign, most)
         return (0, -1) if row is None else (int(row[0]), int(row[1]) - 1)
 
     def find(self, campaign: int, period: int, slot: int) -> Filled | None:
-        """What fills a slot, where it is still remembered."""
+        """Return the content of a slot; None if it was forgotten."""
         query = "SELECT x, sealed FROM reading WHERE campaign = ? AND period = ? AND slot = ?"
         row = self.store.row(query, campaign, period, slot)
         return None if row is None else Filled(int(row[0]), None if row[1] == _WAITS else int(row[1]) - 1)
 
     def pass_to(self, campaign: int, period: int, slot: int) -> None:
-        """Use a slot up for good, and all below it."""
+        """Mark a slot and all lower ones as used."""
         self.store.execute(
             "INSERT INTO used VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET slots = excluded.slots",
             campaign,
@@ -88,7 +87,7 @@ class Readings:
         )
 
     def fill(self, campaign: int, period: int, slot: int, x: int, *, waits: bool) -> None:
-        """Fill a slot, and forget what filled those of earlier periods, but for what waits."""
+        """Fill a slot, and delete the content of earlier periods except for outputs that wait."""
         self.pass_to(campaign, period, slot)
         sealed = _WAITS if waits else slot + 1
         self.store.execute("INSERT INTO reading VALUES (?, ?, ?, ?, ?)", campaign, period, slot, x, sealed)
@@ -97,7 +96,7 @@ class Readings:
         )
 
     def packed(self, campaign: int, period: int, first: int) -> tuple[bytes, ...]:
-        """The outputs of the report whose first slot is ``first``, in order."""
+        """Return the outputs of the report that begins at slot ``first``, in order."""
         rows = self.store.rows(
             "SELECT y FROM reading JOIN memo USING (campaign, x) "
             "WHERE campaign = ? AND reading.period = ? AND sealed = ? ORDER BY reading.slot",
@@ -110,13 +109,13 @@ class Readings:
     # Waiting
 
     def waiting(self, campaign: int | None = None) -> int:
-        """How many outputs wait to be sealed, of one campaign or of all."""
+        """Return the number of outputs that wait to be sealed, of one campaign or of all."""
         query = "SELECT count(*) FROM reading WHERE sealed = ? AND campaign = coalesce(?, campaign)"
         [[count]] = self.store.rows(query, _WAITS, campaign)
         return int(count)
 
     def require_room(self) -> None:
-        """Refuse one more that would wait; nothing that waits is ever dropped to make room.
+        """Refuse another output if the limit is reached; waiting outputs are never dropped.
 
         Raises:
             OutboxFull
@@ -128,7 +127,7 @@ class Readings:
             )
 
     def runs(self, campaign: int, most: int) -> list[Run]:
-        """What waits, in order, as runs of neighbouring slots.
+        """Return the waiting outputs, in order, as runs of neighbouring slots.
 
         Args:
             most: the longest run; a longer one comes as several.
@@ -150,7 +149,7 @@ class Readings:
         return [Run(period, slot, tuple(outputs)) for period, slot, outputs in begun]
 
     def sealed(self, campaign: int, run: Run) -> None:
-        """A run waits no longer: one report carries it."""
+        """Mark a run as sealed into one report."""
         self.store.execute(
             "UPDATE reading SET sealed = ? WHERE campaign = ? AND period = ? AND slot BETWEEN ? AND ?",
             run.slot + 1,
@@ -161,5 +160,5 @@ class Readings:
         )
 
     def forget(self, campaign: int) -> None:
-        """Delete what filled a campaign's slots and what waits; the slots stay used."""
+        """Delete the content of a campaign's slots and its waiting outputs; the slots stay used."""
         self.store.execute("DELETE FROM reading WHERE campaign = ?", campaign)

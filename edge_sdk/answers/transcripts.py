@@ -1,4 +1,4 @@
-"""The transcripts of one store: what was reported in campaigns where each report is designed for the earlier ones.
+"""The transcripts of one store: the earlier reports of campaigns whose next channel depends on them.
 
 A transcript is public, since its reports are, and the device keeps it only because the next report is drawn by it. It
 goes forward: a report of a period that is not later than the latest one's could not be decoded.
@@ -24,21 +24,21 @@ class Transcripts:
         self.store = store
 
     def of(self, campaign: int) -> list[tuple[int, bytes]]:
-        """(period, packed output) of each report, in order."""
+        """Return (period, packed output) of each report, in order."""
         query = "SELECT period, y FROM transcript WHERE campaign = ? ORDER BY period"
         return [(int(period), bytes(packed)) for period, packed in self.store.rows(query, campaign)]
 
     def add(self, campaign: int, period: int, packed: bytes) -> None:
-        """Write down one more report."""
+        """Append one report."""
         self.store.execute("INSERT INTO transcript VALUES (?, ?, ?)", campaign, period, packed)
 
     def forget(self, campaign: int) -> None:
-        """Delete all of a campaign."""
+        """Delete a campaign's transcript."""
         self.store.execute("DELETE FROM transcript WHERE campaign = ?", campaign)
 
 
 def following(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> Joined:
-    """The campaign as it stands before a report in ``period``.
+    """Return the campaign with the channel for a report in ``period``.
 
     Raises:
         OutsideSchedule: the latest report is of this period or of a later one.
@@ -49,5 +49,5 @@ def following(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> 
 
 
 def as_drawn(joined: Joined, earlier: list[tuple[int, bytes]]) -> list[Joined]:
-    """The campaign as it stood before each of the reports that were made."""
+    """Return, for each report, the campaign with the channel that it was drawn from."""
     return [joined.following(earlier[:place], period) for place, (period, _) in enumerate(earlier)]

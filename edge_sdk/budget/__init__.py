@@ -1,1 +1,1 @@
-"""What the owner allows, what was agreed to and what was spent."""
+"""The owner's caps, the person's consents, and the ledger."""

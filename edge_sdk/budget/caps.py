@@ -1,4 +1,4 @@
-"""The owner's caps in one store, and whether a campaign fits under them beside all that was agreed to.
+"""The owner's caps in one store, and the check that a campaign fits under them.
 
 A cap is only ever tightened. It is compared with what the ledger and the consents commit to, never with what the
 answers were.
@@ -51,18 +51,18 @@ class Caps:
             )
 
     def in_force(self) -> tuple[Cap, ...]:
-        """Those that were named, and a lifetime cap in any case."""
+        """Return the named caps and the lifetime cap."""
         caps = tuple(Cap(*row) for row in self.store.rows("SELECT kind, seconds, nanonats FROM cap"))
         named = any(cap.kind == LIFETIME for cap in caps)
         return caps if named else (Cap(LIFETIME, 0, DEFAULT_LIFETIME), *caps)
 
     def budget(self) -> Budget:
-        """The caps in force, what was spent, and what is reserved."""
+        """Return the caps in force, the amount spent and the amount reserved."""
         spent = self._ledger.spent()
         return Budget(self.in_force(), spent, self._ledger.committed() - spent)
 
     def require_room(self, campaign: int, asked: Iterable[Commitment], now: int, choice: int = 0) -> None:
-        """Return if any one of several worst cases of a campaign fits, beside a choice of a class at so many nanonats.
+        """Return if one of a campaign's worst cases fits under the caps, with the cost of choosing a class added.
 
         Raises:
             BudgetRefused

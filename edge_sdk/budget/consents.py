@@ -1,4 +1,4 @@
-"""The consents of one store: what the person agreed to, in which role, and what it can cost.
+"""The consents of one store: the campaign, the person's role, and the worst case of each.
 
 What agreeing does: campaigns/consent. What the costs are compared with: budget/caps.
 """
@@ -16,7 +16,7 @@ from protocol.errors import CampaignError
 
 @dataclass(frozen=True)
 class Consent:
-    """What the person agreed to.
+    """One consent.
 
     Attributes:
         time: when, UTC seconds.
@@ -46,7 +46,7 @@ class Consents:
         self.store = store
 
     def find(self, campaign: int) -> Consent | None:
-        """What the person agreed to in a campaign."""
+        """Return the consent to a campaign; None if there is none."""
         row = self.store.row(
             "SELECT cost, inputs, answers, period_seconds, periods, time, dither, place, choice, latest, "
             "floor, prior FROM consent LEFT JOIN declared USING (campaign) WHERE campaign = ?",
@@ -59,13 +59,13 @@ class Consents:
         return Consent(int(time), bytes(dither), role, Commitment(*terms), int(choice), int(latest), int(floor))
 
     def commitments(self) -> list[Commitment]:
-        """What all consents can cost; the choice of a class is one draw of its own."""
+        """Return the commitment of each consent; the choice of a class counts as one draw."""
         rows = self.store.rows("SELECT cost, inputs, answers, period_seconds, periods, choice FROM consent")
         chosen = [Commitment.once(choice) for *_, choice in rows if choice]
         return [Commitment(*terms) for *terms, _ in rows] + chosen
 
     def add(self, campaign: int, consent: Consent) -> None:
-        """Write down what the person agreed to."""
+        """Store a consent."""
         terms = consent.commitment
         self.store.execute(
             "INSERT INTO consent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -84,20 +84,20 @@ class Consents:
         )
 
     def answered(self, campaign: int, now: int, began: int) -> None:
-        """An answer is given at ``now``, in a period that began at ``began``."""
+        """Record that an answer is given at ``now``, in a period that began at ``began``."""
         self.store.execute(
             "UPDATE consent SET latest = max(latest, ?), floor = max(floor, ?) WHERE campaign = ?", now, began, campaign
         )
 
     def set_clock(self, campaign: int, now: int) -> None:
-        """Nothing is known to be later than ``now``; what was answered and spent stays."""
+        """Forget all recorded times after ``now``; answers and spending stay."""
         self.store.execute(
             "UPDATE consent SET time = min(time, ?), floor = min(floor, ?) WHERE campaign = ?", now, now, campaign
         )
 
     def told_at_most(self, campaign: int, answers: int) -> tuple[int, int]:
-        """(the time of the latest answer, the nanonats that so many answers would have cost had each been another one);
-        (0, 0) where nobody agreed."""
+        """Return (time of the latest answer, nanonats that this many answers cost if all differ);
+        (0, 0) without a consent."""
         row = self.store.row("SELECT latest, choice, cost, inputs FROM consent WHERE campaign = ?", campaign)
         if row is None:
             return 0, 0
@@ -105,18 +105,18 @@ class Consents:
         return latest, choice + cost * min(inputs, answers)
 
     def forget(self, campaign: int) -> None:
-        """Delete a consent; what was declared stays."""
+        """Delete a consent; a declared prior stays."""
         self.store.execute("DELETE FROM consent WHERE campaign = ?", campaign)
 
     def declared(self, campaign: int) -> tuple[int, ...] | None:
-        """The prior that was declared in a campaign, whether it was forgotten since or not."""
+        """Return the prior declared in a campaign, even if the campaign was forgotten."""
         row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
         return None if row is None else _weights(row[0])
 
     def declare(self, campaign: int, prior: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        """Keep a declared prior for good, and return the one that holds.
+        """Store a declared prior unless there is one already; return the one that holds.
 
-        The study holds to the first one it was told, so another one could never be decoded.
+        The study keeps the first declared prior, so reports under another one could not be decoded.
 
         Raises:
             CampaignError: another one was declared before.

@@ -1,12 +1,12 @@
-"""The ledger: what was reserved, spent, released and carried.
+"""The ledger: append-only rows of what was reserved, charged, released and carried.
 
-Rows are only ever added, and everything that is known about the budget is a sum of them.
+Rows are only added, and all facts about the budget are sums of rows.
 
     committed = sum of reserve - sum of release
     spent     = sum of charge + sum of carry
 
-Forgetting is the one exception: the charges of a forgotten campaign, whose times would tell when an answer
-changed, become one ``carry`` row, of what they would have been had every answer been another one.
+Forgetting is the one exception. The times of a campaign's charges show when an answer changed. So its charges are
+replaced by one ``carry`` row, with the cost that they have if all answers differ.
 
 Whether something may be spent: policy. How an old copy of the ledger is noticed: rollback/checkpointing.
 """
@@ -21,7 +21,7 @@ from protocol import exact
 
 
 class EntryKind(IntEnum):
-    """What a row says; the numbers are the store's."""
+    """The kind of a row; the numbers are those in the database."""
 
     RESERVE = 1
     CHARGE = 2
@@ -40,7 +40,7 @@ class LedgerEntry:
 
     @property
     def nats(self) -> float:
-        """The level for print."""
+        """The level in nats, for print."""
         return exact.nats(self.nanonats)
 
 
@@ -62,17 +62,16 @@ class Ledger:
         return [LedgerEntry(time, campaign_id, EntryKind(kind), nanonats) for time, campaign_id, kind, nanonats in rows]
 
     def spent(self, campaign: int | None = None) -> int:
-        """Nanonats that reports have cost."""
+        """Return the nanonats charged or carried."""
         return self._sum("SELECT sum(nanonats) FROM ledger WHERE kind IN (2, 4)", campaign)
 
     def committed(self, campaign: int | None = None) -> int:
-        """Nanonats spent or reserved."""
+        """Return the nanonats spent or reserved."""
         signed = "SELECT sum(CASE kind WHEN 1 THEN nanonats ELSE -nanonats END) FROM ledger WHERE kind IN (1, 3)"
         return self._sum(signed, campaign)
 
     def committed_here(self, campaign: int) -> tuple[int, int]:
-        """Nanonats spent or reserved by all campaigns, and the part of it that belongs to one; looked up at every
-        answer, so the store keeps an index of just these rows."""
+        """Return the nanonats spent or reserved by all campaigns, and by one. The store has an index for this sum."""
         query = (
             "WITH signed AS (SELECT campaign, CASE kind WHEN 1 THEN nanonats ELSE -nanonats END AS level "
             "FROM ledger WHERE kind IN (1, 3)) "
@@ -82,19 +81,19 @@ class Ledger:
         return total or 0, here or 0
 
     def carried(self) -> list[tuple[int, int]]:
-        """(time, nanonats) of what forgotten campaigns spent."""
+        """Return (time, nanonats) of the carried rows of forgotten campaigns."""
         return [
             (time, nanonats)
             for time, nanonats in self.store.rows("SELECT time, nanonats FROM ledger WHERE kind = ?", EntryKind.CARRY)
         ]
 
     def forgotten(self) -> dict[int, int]:
-        """Nanonats that each campaign spent at most before it was forgotten, by its number."""
+        """Return the most nanonats that each forgotten campaign can have spent, by its number."""
         query = "SELECT campaign, sum(nanonats) FROM ledger WHERE kind = ? GROUP BY campaign"
         return {int(campaign): int(spent) for campaign, spent in self.store.rows(query, EntryKind.CARRY)}
 
     def fold(self, campaign: int, time: int, told: int) -> None:
-        """Release what the campaign cannot have spent, and carry what it may have; part of the caller's transaction.
+        """Replace a campaign's charges by one carry row and release its reserve; part of the caller's transaction.
 
         Args:
             time: of the latest answer, or later.

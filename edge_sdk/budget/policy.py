@@ -1,11 +1,11 @@
-"""The owner's caps, and the decision whether a campaign fits under them.
+"""Decides whether a campaign fits under the owner's caps.
 
-The decision looks at what a campaign could cost at worst, never at what it did cost. The whole worst case is committed
+The decision depends on a campaign's worst case, never on its actual cost. The whole worst case is committed
 when the person consents, so whether a device answers later cannot depend on what it answered before.
 
     committed = reserved at consents - released by forgetting = spent + still reserved
 
-Pure: integers in nanonats in, a decision out. Where the numbers are kept: caps, consents, ledger.
+The functions are pure and take integers in nanonats. The numbers are kept in: caps, consents, ledger.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LIFETIME, PER_CAMPAIGN, WINDOW = "lifetime", "campaign", "window"
 
 @dataclass(frozen=True)
 class BudgetPolicy:
-    """What the device's owner allows, in nats. None says nothing about that cap.
+    """The caps of the device's owner, in nats; None sets no cap.
 
     Attributes:
         lifetime: for everything this device ever answers; 8 nats until the owner names another.
@@ -43,7 +43,7 @@ class BudgetPolicy:
         self.caps()  # whatever cannot be a cap is refused here
 
     def caps(self) -> tuple[Cap, ...]:
-        """The caps this policy names, in nanonats, rounded down.
+        """Return the caps of this policy in nanonats, rounded down.
 
         Returns:
             One cap for each that the policy names; empty if it names none.
@@ -62,7 +62,7 @@ class BudgetPolicy:
 
 
 def factor(nanonats: int, point: str = ".", group: str = ",") -> str:
-    """e^level as people are told it: of few digits, rounded up.
+    """Return e^level as text for people, with few digits, rounded up.
 
     Args:
         nanonats: the level.
@@ -99,7 +99,7 @@ class Cap:
 
 @dataclass(frozen=True)
 class Commitment:
-    """What a campaign can cost, from its terms alone; levels in nanonats.
+    """The cost of a campaign, computed from its terms; levels in nanonats.
 
     Attributes:
         cost: of one fresh draw.
@@ -115,16 +115,16 @@ class Commitment:
 
     @classmethod
     def once(cls, cost: int) -> Commitment:
-        """What a single draw commits to."""
+        """The commitment of a single draw."""
         return cls(cost, 1, 1, 1, 1)
 
     @property
     def worst_case(self) -> int:
-        """All draws the campaign can ever ask for."""
+        """Nanonats of all draws that the campaign can ask for."""
         return self.cost * min(self.inputs, self.periods * self.answers_per_period)
 
     def worst_within(self, seconds: int) -> int:
-        """The most that any stretch of ``seconds`` can contain.
+        """Return the highest cost within any interval of ``seconds``.
 
         ``seconds`` consecutive seconds touch at most (seconds - 2) // period_seconds + 2 periods.
         """
@@ -134,7 +134,7 @@ class Commitment:
 
 @dataclass(frozen=True)
 class Commitments:
-    """What the ledger and the consents say at one moment; levels in nanonats.
+    """The sums of ledger and consents at one moment; levels in nanonats.
 
     Attributes:
         committed: spent or reserved, by all campaigns.
@@ -150,7 +150,7 @@ class Commitments:
 def require_room(
     caps: Iterable[Cap], standing: Commitments, carried: Sequence[tuple[int, int]], asked: Commitment, now: int
 ) -> None:
-    """Return if ``asked`` fits under every cap beside what is committed already.
+    """Return if ``asked`` fits under every cap together with all existing commitments; else raise.
 
     What forgotten campaigns spent counts in a window as if it had been spent when they were forgotten, which errs
     towards privacy; a draw is never made before its consent (see ``Device.answer``), so what was spent a whole
@@ -178,7 +178,7 @@ def require_room(
 
 
 def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
-    """Return if what is committed keeps the caps, which fails only where the owner lowered one afterwards.
+    """Return if the existing commitments keep the caps; else raise. This fails only if the owner lowered a cap later.
 
     Looks at consents and never at answers, so it stops a device at the same moment whatever was answered.
 
@@ -199,7 +199,7 @@ def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
 
 @dataclass(frozen=True)
 class Budget:
-    """What was spent and what remains. Secrets of the person; ``nanonats`` are exact, nats are for print."""
+    """The amounts spent, reserved and remaining: secrets of the person. ``nanonats`` are exact, nats for print."""
 
     caps: tuple[Cap, ...]
     spent_nanonats: int
@@ -207,7 +207,7 @@ class Budget:
 
     @property
     def remaining_nanonats(self) -> int:
-        """What the lifetime cap leaves for campaigns not yet agreed to."""
+        """Nanonats of the lifetime cap that are neither spent nor reserved."""
         lifetime = next(cap.nanonats for cap in self.caps if cap.kind == LIFETIME)
         return max(0, lifetime - self.spent_nanonats - self.reserved_nanonats)
 
@@ -218,12 +218,12 @@ class Budget:
 
     @property
     def reserved(self) -> float:
-        """Nats set aside for answers that campaigns agreed to may still ask for."""
+        """Nats reserved for further answers in campaigns with consent."""
         return exact.nats(self.reserved_nanonats)
 
     @property
     def remaining(self) -> float:
-        """Nats left for campaigns not yet agreed to."""
+        """Nats left for further campaigns."""
         return exact.nats(self.remaining_nanonats)
 
 

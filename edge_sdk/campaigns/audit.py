@@ -1,8 +1,7 @@
 """The device's own audit: the levels of a campaign under every notion, by the same functions as on the desk.
 
-Nobody need be believed. From the campaign's integers, and the person's own history where there is one, the device
-computes what an author's audit says; with the own history it says more than the author can know. Nothing of it leaves
-the device.
+The device trusts nobody here. It computes the author's audit again from the campaign's integers. With the person's
+history as prior, the audit also states levels that the author cannot know. The result never leaves the device.
 
 How a level is computed: protocol.levels. What an answer would tell: disclosure/posterior.
 """
@@ -25,7 +24,7 @@ MOST_STEPS = 2**20
 
 @dataclass(frozen=True)
 class OwnAudit:
-    """What the device found.
+    """The findings of the device's audit.
 
     Attributes:
         campaign: whose channel.
@@ -52,7 +51,7 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     channel, coarsening = campaign.views[view].channel, campaign.views[view].map
     size = coarsening.inputs(domain)
     counts = {x: times for x in range(size) if history and (times := history.get(coarsening.label(domain, x)))}
-    # Which class the person is of is not known here, so each has the same prior, and the worst of them is told.
+    # The person's class is not known here, so each class gets the same prior and the worst level is reported.
     prior = counted(size, counts) * max(1, len(campaign.classes))
     channels = class_channels(channel, len(campaign.classes)) if campaign.classes else (channel,)
     # A view of districts has inputs without a distance.

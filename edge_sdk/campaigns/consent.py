@@ -1,8 +1,7 @@
-"""What consenting to a campaign does: reserve its worst case, settle the role, introduce the device.
+"""Consent to a campaign: reserve its worst case, fix the role, queue the enrolment.
 
-Everything that may cost the person is settled when they agree. The role holds from then on, and no answer, no earlier
-value and no draw decides whether consent is granted. A class may be chosen by what only the device knows, once, at
-random, and charged.
+All costs are fixed at consent, and so is the role. Answers, earlier values and draws never decide whether consent is
+granted. A class may be chosen from the person's history, once, at random, and the choice is charged.
 
 What a role is: campaigns/role. The rows of a consent: budget/consents. What fits under the caps: budget/caps. Answers
 under a consent: answers/answering.
@@ -90,7 +89,7 @@ def choose(
 
 
 def no_consent(joined: Joined) -> ConsentMissing:
-    """Why nothing is done in a campaign that nobody agreed to."""
+    """Return the error for a campaign without consent."""
     return ConsentMissing(f"nobody agreed to {joined.campaign.title!r} yet: consent first")
 
 
@@ -113,13 +112,13 @@ def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: by
 
 
 def _require_introduction(records: Records, joined: Joined) -> None:
-    """Room for the enrolment, which is equally long in every class."""
+    """Refuse if the queue has no room for the enrolment, which is equally long in every class."""
     if joined.campaign.enrolment == "open":
         records.outbox.require_room(joined.longest_enrolment)
 
 
 def _history(records: Records, joined: Joined) -> list[int]:
-    """How often each value was answered in all campaigns of this device that ask for the same, as it is."""
+    """Return how often each value was answered, in all of the device's campaigns that ask for it as it is."""
     from protocol.views import Identity
 
     counts = [0] * joined.campaign.domain.size

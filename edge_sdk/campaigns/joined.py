@@ -59,11 +59,11 @@ class Joined:
         return self.signed.terms
 
     def of(self, role: Role) -> Joined:
-        """The same campaign in another role."""
+        """Return the same campaign in another role."""
         return self if role == self.role else replace(self, role=role)
 
     def following(self, earlier: Sequence[tuple[int, bytes]], period: int) -> Joined:
-        """The same campaign as it stands before a report in ``period``, where each is designed for the earlier ones.
+        """Return the campaign with the channel for a report in ``period``, which depends on the earlier reports.
 
         Args:
             earlier: (period, packed output) of these.
@@ -77,16 +77,16 @@ class Joined:
 
     @cached_property
     def view(self) -> int:
-        """The place of this device's view: a function of its key for the campaign alone."""
+        """The index of this device's view; it depends only on the device's key for the campaign."""
         return self.signed.view_of(self.key.public)
 
     @property
     def map(self) -> Map:
-        """What this device's view makes of an answer before anything is drawn."""
+        """The map from an answer to the input of this device's view."""
         return self.campaign.views[self.view].map
 
     def input(self, value: Answer, dither: bytes) -> int:
-        """What an answer is drawn for and kept under: the view's input, which is all that the view asks for.
+        """Return the input of this device's view for an answer; it is drawn for and stored in place of the answer.
 
         Raises:
             NotInDomain
@@ -95,12 +95,12 @@ class Joined:
         return self.map.input(domain, self.map.index(domain, value, dither))
 
     def label(self, x: int) -> str:
-        """The name of the view's input ``x``; that of the answer itself where the view is of the answer as it is."""
+        """Return the name of the view's input ``x``; if the view does not coarsen, this is the answer's name."""
         return self.map.label(self.campaign.domain, x)
 
     @property
     def _derived(self) -> tuple[OwnPrior | TranscriptPrior, tuple[int, ...]] | None:
-        """The rule and the prior that make this person's channel, where the campaign's own is not theirs."""
+        """The rule and the prior from which this person's channel is derived; None if it is the campaign's channel."""
         notion = self.campaign.notion
         if isinstance(notion, OwnPrior) and self.role.prior is not None:
             return notion, self.role.prior
@@ -110,19 +110,19 @@ class Joined:
 
     @property
     def complete(self) -> bool:
-        """Whether the role is all that the campaign asks for."""
+        """Whether the role has everything that the campaign asks for."""
         own = isinstance(self.campaign.notion, OwnPrior)
         return (self.role.place is None) == (not self.campaign.classes) and (self.role.prior is None) == (not own)
 
     @property
     def _place(self) -> int:
-        """The class; before one is named, the one where an answer costs most."""
+        """The index of the class; before one is named, of the class with the highest cost."""
         costs = [certificate.cost for certificate in self.campaign.certificate.classes]
         return costs.index(max(costs)) if self.role.place is None else self.role.place
 
     @cached_property
     def channel(self) -> Channel:
-        """The law that this person's answers are drawn from, over the inputs of this device's view."""
+        """The channel of this person's answers, over the inputs of this device's view."""
         campaign = self.campaign
         if self._derived:
             notion, prior = self._derived
@@ -135,12 +135,12 @@ class Joined:
 
     @property
     def rand_bytes(self) -> int:
-        """Random bytes that are drawn for an answer, whatever the role and the answer."""
+        """Number of random bytes drawn for an answer; it does not depend on role or answer."""
         return self.campaign.views[self.view].channel.rand_bytes
 
     @cached_property
     def certificate(self) -> Certificate:
-        """What that law's integers prove."""
+        """The certificate of that channel."""
         campaign = self.campaign
         if self._derived:
             notion, prior = self._derived
@@ -151,21 +151,21 @@ class Joined:
 
     @cached_property
     def terms(self) -> Terms:
-        """What the person is told, in the language the campaign was written in."""
+        """The terms in the campaign's original language."""
         return self.terms_in(None)
 
     def terms_in(self, language: str | None) -> Terms:
-        """What the person is told, in their language where the campaign has it."""
+        """Return the terms in the person's language if the campaign has it."""
         return Terms.of(self.signed, self.certificate, self.role.place, self.view, language)
 
     @property
     def commitment(self) -> Commitment:
-        """What it can cost this device, in its role and for its view."""
+        """The commitment of this device, in its role and for its view."""
         return self._commitment(self.certificate.cost, self.view)
 
     @property
     def commitments(self) -> list[Commitment]:
-        """What it can cost a device of each view, the costliest first; in a plain campaign that is one.
+        """The commitments of the views, the costliest first; a plain campaign has one.
 
         There is to be room for each, whichever view the device has: whether it takes part must not hint at its view.
         """
@@ -204,7 +204,7 @@ class Joined:
 
     @property
     def most_outputs(self) -> int:
-        """Outputs that one report carries at most, in whatever period and slots."""
+        """The maximum number of outputs in one report."""
         emptiest = len(Report(self.signed.id, MAX_PERIOD, MAX_SLOT, MAX_ANSWERS_PER_PERIOD, b"").encode())
         # The length of up to 2^16 bytes takes one more than that of none.
         room = MAX_PAYLOAD[Kind.REPORT] - emptiest - 1
@@ -212,7 +212,7 @@ class Joined:
 
     @cached_property
     def longest_report(self) -> int:
-        """Bytes of the longest report of one output; none is made for it."""
+        """Return the length in bytes of the longest report of one output, without making one."""
         campaign = self.campaign
         last = campaign.periods - 1
         empty = bytes(packed_bytes(1, campaign.output_bits))

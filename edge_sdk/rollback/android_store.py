@@ -1,7 +1,8 @@
 """The Android key store: the secret in a file that only a key in this phone's Keystore can open.
 
 The key that wraps the secret cannot leave the phone and is in no backup, so a restored folder has a file that nothing
-opens. And it is replaced as the checkpoint moves on, so a folder put back on the same phone has one too.
+opens. The key is also replaced when the checkpoint advances, so a folder restored on the same phone cannot be opened
+either.
 
 The key is replaced once in each opening that counts something, with the first thing it counts, and not with every
 answer: a new key can take the Keystore's chip a tenth of a second and more, and a signature and a commit take a
@@ -45,7 +46,7 @@ class AndroidKeyStore(FileKeyStore):
     name = "android"
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """Keep them in ``folder``, whether the phone's backups take it or not."""
+        """Keep secret and checkpoint in ``folder``, which may be part of the phone's backups."""
         super().__init__(folder)
         self.elsewhere = "the Keystore's key, once something was counted in an opening after the copy was made"
         self._path = self.folder / WRAPPED_FILE
@@ -53,7 +54,7 @@ class AndroidKeyStore(FileKeyStore):
         self._renewed = False
 
     def secret(self) -> bytes | None:
-        """What the Keystore unwraps."""
+        """Return the secret, unwrapped by the Keystore."""
         if not self._path.exists():
             return None
         stem, number, vector, wrapped = self._parts()
@@ -67,26 +68,26 @@ class AndroidKeyStore(FileKeyStore):
         return self._secret
 
     def keep_secret(self, secret: bytes) -> None:
-        """Wrap it with a new key."""
+        """Wrap the secret with a new key and write the file."""
         self._wrap(secret)
         self._secret, self._renewed = secret, True
 
     def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
-        """Move the checkpoint on; for the first time in an opening, replace the key too."""
+        """Write the checkpoint; the first call after opening also replaces the key."""
         super().keep_checkpoint(checkpoint, alone)
         if self._secret is not None and not self._renewed:
             self._wrap(self._secret)
             self._renewed = True
 
     def say(self) -> str:
-        """Wrapped, and by what."""
+        """One line that says how the secret is protected."""
         return (
             f"{self._path}: encrypted with a key that this phone's Keystore does not hand out and no backup has; "
             "readable by this app while it runs"
         )
 
     def _wrap(self, secret: bytes) -> None:
-        """New key, new file, and then the old keys away: a crash leaves a file and the key that opens it.
+        """Create a key, write the file, then delete the old keys: after a crash, the file and its key both exist.
 
         Raises:
             StoreError: the Keystore refuses; the file is as it was.
@@ -108,14 +109,14 @@ class AndroidKeyStore(FileKeyStore):
             raise StoreError(f"this phone's Keystore refuses to make a key: {error.classname}") from None
 
     def _number(self) -> int:
-        """Of the key in use; 0 before the first, and where nobody can tell."""
+        """Return the number of the key in use; 0 before the first key, and if the number is unknown."""
         try:
             return self._parts()[1]
         except (FileNotFoundError, StoreRestored):
             return 0
 
     def _parts(self) -> tuple[bytes, int, bytes, bytes]:
-        """The key's name and number, the vector, and the wrapped secret."""
+        """Return the key's name and number, the initialisation vector, and the wrapped secret."""
         data = self._path.read_bytes()
         if len(data) <= _HEADER.size or not data.startswith(_MAGIC):
             raise self._restored("it is damaged")
@@ -164,7 +165,7 @@ def _make_key(alias: str) -> None:
 
 
 def _cipher(mode: int, key: Any, vector: bytes | None = None) -> tuple[bytes, Any]:
-    """(the vector, what encrypts or decrypts bytes). The Keystore chooses the vector it encrypts with."""
+    """Return (initialisation vector, cipher). The Keystore chooses the vector for encryption."""
     java = _jnius()
     cipher = java.autoclass("javax.crypto.Cipher").getInstance(TRANSFORMATION)
     key = java.cast("java.security.Key", key)

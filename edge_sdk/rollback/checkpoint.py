@@ -1,11 +1,11 @@
-"""The checkpoint: how far a store's ledger has come, in one small record that is kept beside the store.
+"""The checkpoint: a small record of the ledger's length and sums, kept beside the store.
 
-A copy of a database is a good database, so nothing inside it can tell that it is an old one. What can is a record
-outside it that only ever moves on, and that is compared whenever the store is opened.
+An old copy of a database is a valid database, so nothing inside it shows that it is old. Therefore a record outside the
+database, which only advances, is compared with it whenever the store is opened.
 
-    sequence     how many things the ledger has counted: rows added, rows folded, caps changed; it never falls
+    sequence     number of changes so far: rows added, rows folded, caps changed; it never decreases
     head         head[i] = SHA-256(head[i-1] || row[i]) over the current rows, beginning with 32 zero bytes
-    committed, spent, caps      what must not be lost with the database
+    committed, spent, caps      sums that must survive the loss of the database
 
 Where it is kept: key_store. When it moves on: checkpointing.
 """
@@ -48,7 +48,7 @@ _SIGNS: dict[int, tuple[int, int]] = {  # what a row adds to (committed, spent)
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How far one store's ledger has come; levels in nanonats.
+    """Length, hash and sums of one store's ledger; levels in nanonats.
 
     Attributes:
         store: a fingerprint of the device's secret, 32 bytes: tells the checkpoints of two stores apart.
@@ -78,7 +78,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, store: bytes, sequence: int, rows: Iterable[Row], caps: Iterable[Cap] = ()) -> Checkpoint:
-        """The checkpoint of a whole ledger.
+        """Return the checkpoint computed from all rows of a ledger.
 
         Raises:
             ValueError: these are not rows of a ledger.
@@ -86,12 +86,12 @@ class Checkpoint:
         return cls(store, sequence, *_chained(bytes(HEAD_BYTES), 0, 0, rows), tuple(caps))
 
     def after(self, row: Row) -> Checkpoint:
-        """The checkpoint once ``row`` is added."""
+        """Return the checkpoint after ``row`` is added."""
         counted = _chained(self.head, self.committed, self.spent, [row])
         return Checkpoint(self.store, self.sequence + 1, *counted, self.caps)
 
     def follows(self, earlier: Checkpoint) -> bool:
-        """Whether a store that is here may once have been at ``earlier``."""
+        """Whether a store with this checkpoint may have had the checkpoint ``earlier`` before."""
         return earlier.sequence < self.sequence or earlier == self
 
     def encode(self) -> bytes:
@@ -103,7 +103,7 @@ class Checkpoint:
 
     @classmethod
     def decode(cls, data: bytes) -> Checkpoint | None:
-        """The checkpoint that ``data`` begins with; None where it is not a whole one."""
+        """Return the checkpoint at the start of ``data``; None if it is incomplete or damaged."""
         if len(data) < _HEADER.size or not data.startswith(MAGIC):
             return None
         caps = data[_HEADER.size - 1]
@@ -125,7 +125,7 @@ def _decoded(data: bytes) -> Checkpoint | None:
 
 
 def lowest(caps: Iterable[Iterable[Cap]]) -> tuple[Cap, ...]:
-    """Of caps that were named in several places, the lowest of each kind, in order."""
+    """Return the lowest cap of each kind, in order."""
     found: dict[tuple[str, int], int] = {}
     for cap in chain.from_iterable(caps):
         key = (cap.kind, cap.seconds)

@@ -1,10 +1,10 @@
-"""Keeps a store's checkpoint, inside it and beside it, up to its ledger.
+"""Updates a store's checkpoint, in the database and in the key store, whenever the ledger changes.
 
-The checkpoint in the store is part of each transaction that changed a row of the ledger or a cap. The key store's
-checkpoint moves on after the commit, before anybody is told of it. So a store may be ahead of its checkpoint by what a
-crash cut off, and a store that is behind its checkpoint is an old one. A checkpoint that cannot be written undoes
-nothing, since the charge is on the disk and the report belongs to it: the checkpoint is brought up with the next one,
-or when the store is opened again, and until then ``doctor`` says so.
+Each transaction that changes a ledger row or a cap also writes the checkpoint in the database. The key store's
+checkpoint is written after the commit, before the call returns. So a crash can leave the store ahead of the key store's
+checkpoint; a store that is behind it is an old copy. A checkpoint that cannot be written undoes nothing, since the
+charge is on the disk and the report belongs to it: the checkpoint is brought up with the next one, or when the store is
+opened again, and until then ``doctor`` says so.
 
 What a checkpoint is: checkpoint. Who keeps it: key_store. What it is compared with when a store is opened:
 store_identity. When the store calls: store/hooks.

@@ -65,7 +65,7 @@ class FileKeyStore(KeyStore):
         write_durably(self.folder / SECRET_FILE, secret)
 
     def checkpoints(self) -> dict[str, Checkpoint | None]:
-        """By path; of the two slots, the one that came later.
+        """Return the later of the two slots' checkpoints, by path.
 
         Returns:
             By path, the later of its two slots; None where neither can be read.
@@ -73,7 +73,7 @@ class FileKeyStore(KeyStore):
         return {str(path): _kept(path) for path in self._paths}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
-        """Write the slot that is older, or both.
+        """Write the checkpoint into the older slot, or into both.
 
         Args:
             checkpoint: the latest state of the ledger.
@@ -89,7 +89,7 @@ class FileKeyStore(KeyStore):
             raise first
 
     def say(self) -> str:
-        """A plain file, and what it is protected by.
+        """One line that says how the file is protected.
 
         Returns:
             One line for the owner.
@@ -102,7 +102,7 @@ class FileKeyStore(KeyStore):
 
 
 def _slots(descriptor: int) -> list[Checkpoint | None]:
-    """What the two slots hold, of a file that was opened just now."""
+    """Return the contents of the two slots of an open file."""
     data = os.read(descriptor, SLOT_BYTES + MOST_BYTES)
     return [Checkpoint.decode(data), Checkpoint.decode(data[SLOT_BYTES:])]
 

@@ -1,8 +1,8 @@
-"""The instance: which machine a store lives on, and which copy of the store it is.
+"""Identifies the machine that a store is on, and detects copies of the store's files.
 
-A machine has a number that its copies do not have, and so has a file: the inode, with the generation that says which of
-its lives the inode is in. Both are only compared with what they were, under a hash that the device's secret keys, so
-that they name nobody's machine. What a machine does not tell is left out and said, never guessed.
+A machine has a number that its copies do not have. So has a file: its inode number and the inode's generation. Both are
+stored only as hashes keyed with the device's secret, so they do not identify the machine to others. An identifier that
+the machine does not have is left out and reported, never guessed.
 
 When a store is refused for it: store_identity.
 """
@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 
 Machine = Callable[[], bytes]
-"""What tells this machine from any other; no bytes where nothing does."""
+"""Bytes that identify this machine; empty if nothing does."""
 
 Mounts = list[tuple[str, str]]
 """(mount point, type), in the order they were mounted."""
@@ -35,14 +35,14 @@ _UNKNOWN = bytes(PART_BYTES)
 
 @dataclass(frozen=True)
 class HostIdentity:
-    """Where a store lives: two fingerprints of 16 bytes, each zero where it cannot be known."""
+    """Location of a store: two fingerprints of 16 bytes, each zero if it is unknown."""
 
     machine: bytes = _UNKNOWN
     copy: bytes = _UNKNOWN
 
     @classmethod
     def of(cls, secret: bytes, database: Path, files: Iterable[Path], machine: Machine) -> HostIdentity:
-        """Of the store that has this secret, this database, and these files beside it.
+        """Return the identity of a store with this secret, this database, and these files beside it.
 
         The database is not opened for it: closing a file gives up all locks that the process has on it, SQLite's too.
 
@@ -57,7 +57,7 @@ class HostIdentity:
 
     @classmethod
     def decode(cls, data: bytes) -> HostIdentity:
-        """From ``bytes(instance)``."""
+        """Return the identity that ``bytes(identity)`` encodes."""
         return cls(data[:PART_BYTES], data[PART_BYTES:])
 
     def __bytes__(self) -> bytes:
@@ -65,21 +65,21 @@ class HostIdentity:
 
     @property
     def knows_machine(self) -> bool:
-        """Whether the machine tells who it is."""
+        """Whether the machine has an identifier."""
         return self.machine != _UNKNOWN
 
     @property
     def knows_copy(self) -> bool:
-        """Whether the file system tells a file from its copy."""
+        """Whether the file system distinguishes a file from a copy of it."""
         return self.copy != _UNKNOWN
 
     def moved_to(self, now: HostIdentity) -> bool:
-        """Whether the store that lived here and is at ``now`` is a copy. What was unknown here cannot be missed."""
+        """Whether a store that had this identity and now has ``now`` is a copy. Unknown parts are not compared."""
         return (self.knows_machine and self.machine != now.machine) or (self.knows_copy and self.copy != now.copy)
 
 
 def this_machine() -> bytes:
-    """The number that the system was given when it was installed, and the board's; no bytes where there is neither."""
+    """Return the system's installation id and the board's serial number; empty if neither exists."""
     if "ANDROID_ARGUMENT" in os.environ:
         return b""  # apps are told no number that outlasts them, and a wrapping key in the Keystore serves better
     if os.name == "nt":
@@ -104,7 +104,7 @@ def _text(path: str) -> bytes:
 
 
 def _inode(path: Path, mounts: Mounts) -> bytes:
-    """The file's number, where it keeps it for life; no bytes where it does not."""
+    """Return the file's inode number; empty if the file system does not keep it for the life of the file."""
     if os.name == "nt":
         lasting = _windows_file_system(path) == "NTFS"
     else:
@@ -115,7 +115,7 @@ def _inode(path: Path, mounts: Mounts) -> bytes:
 
 
 def _generation(path: Path) -> bytes:
-    """A number that an inode is given whenever it becomes another file; no bytes where the file system has none.
+    """Return the inode's generation number, which changes when the inode is reused; empty if the file system has none.
 
     An inode is soon used again: what replaces a file that was deleted often has its number.
     """
@@ -134,7 +134,7 @@ def _generation(path: Path) -> bytes:
 
 
 def _file_system(path: Path, mounts: Mounts) -> str:
-    """The type of the file system that ``path`` is in; empty where the system does not say."""
+    """Return the type of the file system that holds ``path``; empty if it is unknown."""
     above = {str(folder) for folder in path.parents}
     found, longest = "", -1
     for point, kind in mounts:
@@ -144,7 +144,7 @@ def _file_system(path: Path, mounts: Mounts) -> str:
 
 
 def _mounts() -> Mounts:
-    """What is mounted; see proc(5), mountinfo."""
+    """Return the mounted file systems; see proc(5), mountinfo."""
     mounts = []
     for line in _text(MOUNTS).decode("utf-8", "surrogateescape").splitlines():
         fields, _, rest = line.partition(" - ")

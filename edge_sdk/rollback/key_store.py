@@ -1,7 +1,8 @@
-"""What every key store of a device's secret and its checkpoint does.
+"""The interface of key stores, which keep a device's secret and its checkpoint.
 
-What makes a device one device, its secret, and what makes its past one past, its checkpoint, are kept outside the
-database, by the best that the machine has. Every key store says in one line what it does not protect from.
+The secret identifies the device, and the checkpoint identifies the latest state of its ledger. Both are kept outside
+the database, by the best protection that the machine offers. Every key store says in one line what it does not protect
+from.
 
 The key stores: file_store, keyring_store, android_store; which one a store has: known_key_stores. When a secret is
 made: store_identity. When a checkpoint moves on: checkpointing.
@@ -21,7 +22,7 @@ SECRET_FILE, CHECKPOINT_FILE, WRAPPED_FILE = "device.secret", "device.checkpoint
 
 
 class KeyStore(ABC):
-    """Keeps one device's secret and checkpoint. An app may bring its own: a name of its own, and these methods.
+    """Keeps one device's secret and checkpoint. An app may provide its own class with its own name and these methods.
 
     Attributes:
         name: the kind of key store.
@@ -36,12 +37,12 @@ class KeyStore(ABC):
 
     @property
     def address(self) -> str:
-        """The name, and after a blank what else finds it again."""
+        """Return the key store's name and, after a blank, its location."""
         return self.name
 
     @abstractmethod
     def secret(self) -> bytes | None:
-        """The secret; None where there is none.
+        """Return the secret; None if there is none.
 
         Raises:
             StoreRestored: there is one, and it cannot be read on this machine any more.
@@ -50,7 +51,7 @@ class KeyStore(ABC):
 
     @abstractmethod
     def keep_secret(self, secret: bytes) -> None:
-        """Keep the secret, whole or not at all.
+        """Store the secret, completely or not at all.
 
         Raises:
             StoreError, OSError: it is not kept.
@@ -58,7 +59,7 @@ class KeyStore(ABC):
 
     @abstractmethod
     def checkpoints(self) -> dict[str, Checkpoint | None]:
-        """The checkpoint, by each place it is kept in; None where there is none that can be read.
+        """Return the checkpoint of each place that keeps one; None if it is missing or unreadable.
 
         Raises:
             StoreError, OSError: a place cannot be read now.
@@ -66,10 +67,10 @@ class KeyStore(ABC):
 
     @abstractmethod
     def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
-        """Keep ``checkpoint`` in every place, on the disk when this returns; a crash leaves it or the one before.
+        """Store ``checkpoint`` durably in every place; after a crash, each place has the new or the previous one.
 
         Args:
-            alone: leave no byte of an earlier checkpoint, nor another store's, and make the place where there is none.
+            alone: leave no byte of an earlier checkpoint or of another store's, and create missing places.
         Raises:
             StoreRestored: it would go back, or take another store's place (``require_later``); nothing is kept.
             StoreError, OSError: it may not be in every place.
@@ -77,7 +78,7 @@ class KeyStore(ABC):
 
     @abstractmethod
     def say(self) -> str:
-        """One line: where the secret is, what protects it, and what it is not protected from."""
+        """Return one line: where the secret is, what protects it, and what it is not protected from."""
 
 
 def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, alone: bool = False) -> None:

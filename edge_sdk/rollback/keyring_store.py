@@ -1,9 +1,9 @@
 """The keyring key store: the secret and the checkpoint in the desktop's keyring, encrypted under their login.
 
-The keyring is not in the store's folder, so a folder that is restored from a backup meets a checkpoint that went on
-without it. It needs the ``keyring`` package: ``pip install halftruth[keyring]``.
+The keyring is not in the store's folder, so the keyring's checkpoint is ahead of a folder that is restored from a
+backup. It needs the ``keyring`` package: ``pip install halftruth[keyring]``.
 
-Which key store is taken when none is named: known_key_stores.
+Which key store is the default: known_key_stores.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ class KeyringKeyStore(KeyStore):
 
     @property
     def address(self) -> str:
-        """With the entry's name."""
+        """Return the key store's name and the entry's name."""
         return f"{self.name} {self.entry}"
 
     def secret(self) -> bytes | None:
-        """The bytes of the entry."""
+        """Return the bytes of the keyring entry."""
         return self._read(self.entry)
 
     def keep_secret(self, secret: bytes) -> None:
-        """Set the entry."""
+        """Write the keyring entry."""
         self._write(self.entry, secret)
 
     def checkpoints(self) -> dict[str, Checkpoint | None]:
-        """The one in the second entry."""
+        """Return the checkpoint in the second entry."""
         found = self._read(self._checkpoint)
         return {f"the keyring's entry {self._checkpoint}": None if found is None else Checkpoint.decode(found)}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
-        """Set the second entry; a keyring keeps nothing of the one before that it could be asked for."""
+        """Write the second entry. A keyring offers no access to earlier values."""
         for where, kept in self.checkpoints().items():
             require_later(checkpoint, kept, where, alone)
         self._write(self._checkpoint, checkpoint.encode())
 
     def say(self) -> str:
-        """Which keyring, and from whom it does not protect."""
+        """One line: the keyring in use, and what it does not protect from."""
         return (
             f"the entry {self.entry} of the keyring ({_backend().name}): encrypted under the person's login, and "
             "readable by every program of an unlocked session"
@@ -98,7 +98,7 @@ class KeyringKeyStore(KeyStore):
 
 
 def _backend() -> KeyringBackend:
-    """The keyring in use, if it keeps a secret secret.
+    """Return the keyring in use; refuse one that does not encrypt.
 
     Raises:
         StoreError

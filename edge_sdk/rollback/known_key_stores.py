@@ -1,4 +1,4 @@
-"""Which key store a store has: by the address that the store remembers, or by what is in its folder.
+"""Finds the key store of a store, by the address in the database or by the files in its folder.
 
 What every key store does: key_store.
 """
@@ -14,7 +14,7 @@ from edge_sdk.rollback.key_store import SECRET_FILE, WRAPPED_FILE, KeyStore
 
 
 def key_store_of(address: str, folder: Path) -> KeyStore:
-    """The key store of a store in ``folder`` that was made with one of this address.
+    """Return the key store with this address, for a store in ``folder``.
 
     Raises:
         StoreError: a key store that this package does not bring.
@@ -34,8 +34,7 @@ def key_store_of(address: str, folder: Path) -> KeyStore:
 
 
 def usual_key_store(folder: Path) -> KeyStore:
-    """The key store of a store that does not say: by what is left in the folder; of a new one, the Keystore on Android,
-    elsewhere a file.
+    """Return the key store whose files are in the folder; for a new store, the Keystore on Android and files elsewhere.
 
     A keyring is used only when it is asked for, even where there is one: it is locked until somebody logs in, a cron
     job has none, and whether the ``keyring`` package happens to be installed must not decide where a secret is.

@@ -1,8 +1,8 @@
-"""Adoption: going on with a store that was restored, copied or damaged.
+"""Adoption: continue with a store that was restored, copied or damaged.
 
-Whatever is not known counts against the person's budget and not against the person. All that was reserved, by the
-database or by its checkpoint, whichever says more, counts as spent; everything joined is forgotten; and a store from
-which nothing can be told is not adopted. So adopting never lowers what was spent, however often it is done or killed.
+Spending that is unknown is assumed to have happened. The larger of the amounts reserved in the database and in the
+checkpoint counts as spent, and all joined campaigns are forgotten. A store with neither a readable database nor a
+checkpoint is not adopted. So adopting never lowers the amount spent, even if it is interrupted or repeated.
 
 When a store is refused: store_identity. What a checkpoint is: checkpoint.
 """
@@ -40,7 +40,7 @@ def adopt(
     key_store: KeyStore | None = None,
     machine: Machine | None = None,
 ) -> None:
-    """Make a restored, copied or damaged store one that opens.
+    """Make a restored, copied or damaged store usable again.
 
     A crash leaves a store that opens, or one that is to be adopted again and loses nothing by it.
 
@@ -62,7 +62,7 @@ def adopt(
 def _adopt(
     folder: Path, urandom: Callable[[int], bytes], now: int, given: KeyStore | None, machine: Machine | None
 ) -> None:
-    """Adopt a store whose database is whole, or is not there."""
+    """Adopt a store whose database is intact or missing."""
     store = Store.connect(folder)
     try:
         with store.transaction():
@@ -84,7 +84,7 @@ def _adopt(
 
 
 def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | None, now: int) -> Checkpoint:
-    """Empty all but what outlasts a campaign, and count as spent what was reserved here or by the checkpoint.
+    """Delete all campaign data, and count as spent what was reserved in the database or in the checkpoint.
 
     Raises:
         StoreError: neither a database nor a checkpoint says how much that is. StoreDamaged: the database does not.
@@ -134,7 +134,7 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
 
 
 def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> bytes | None:
-    """The secret, where it is not lost with the machine that could read it.
+    """Return the secret if this machine can still read it.
 
     Raises:
         StoreError: it is another store's.
@@ -151,7 +151,7 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
 
 
 def _set_aside(folder: Path, given: KeyStore | None) -> None:
-    """Move a damaged database away, once the checkpoint says all that can be read in it.
+    """Move a damaged database away, after the checkpoint has been updated from its readable rows.
 
     Raises:
         StoreError: what was spent cannot be read anywhere; nothing was moved.
@@ -183,7 +183,7 @@ def _set_aside(folder: Path, given: KeyStore | None) -> None:
 
 
 def _salvaged(folder: Path) -> tuple[Checkpoint | None, str | None]:
-    """The checkpoint, and the key store's address, as far as a damaged database can be read."""
+    """Return the checkpoint and the key store's address, as far as a damaged database is readable."""
     checkpoint = address = None
     connection = sqlite3.connect(folder / DATABASE_FILE)
     with contextlib.closing(connection), contextlib.suppress(sqlite3.Error, ValueError, TypeError):

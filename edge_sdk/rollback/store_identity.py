@@ -1,8 +1,8 @@
-"""Opens a store's folder, if it is the store that was made here, as far as it had come.
+"""Opens a store's folder, and refuses an old state, a copy, or another device's store.
 
-A store is its secret, its checkpoint and its place, and each of the three is compared with what was written down of it.
-All that is written outside the database is written last, so that a store that is refused is as it was; and before the
-database's commit, so that no store expects a checkpoint that a crash kept from being written.
+A store is identified by its secret, its checkpoint and its location. Each of the three is compared with its recorded
+value. All that is written outside the database is written last, so that a store that is refused is as it was; and
+before the database's commit, so that no store expects a checkpoint that a crash kept from being written.
 
 How the checkpoint follows from then on: checkpointing. What a place is: host_identity. Going on with a store that is
 refused: recovery.
@@ -28,13 +28,13 @@ from edge_sdk.store.sqlite_errors import not_the_secret, not_written
 def open_store(
     folder: Path, urandom: Callable[[int], bytes], key_store: KeyStore | None = None, machine: Machine | None = None
 ) -> Store:
-    """The store in a folder, made if there is none.
+    """Open the store in a folder, or create it.
 
     Args:
         key_store: of its secret and its checkpoint; None takes the one that the store was made with, and for a new
         store the
             usual one.
-        machine: what tells this machine from another; None asks the system.
+        machine: bytes that identify this machine; None asks the system.
     Raises:
         StoreRestored: its checkpoint went on without it, or it is not where it was made.
         StoreDamaged, StoreError
@@ -57,7 +57,7 @@ def _identify(
     given: KeyStore | None,
     machine: Machine | None,
 ) -> None:
-    """Read or make the secret of a store, and begin its watch; part of the caller's transaction.
+    """Read or create the secret of a store, and start following its ledger; part of the caller's transaction.
 
     Args:
         made: whether its tables were made just now.
@@ -97,7 +97,7 @@ def _identify(
 
 
 def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeyStore, instance: HostIdentity) -> None:
-    """Write down whose store this is, where it is and how far it is, where that changed; and watch it from here on."""
+    """Record the store's owner, location and checkpoint if they changed, and follow its ledger from now on."""
     settled: dict[str, bytes | str] = {
         "secret": checkpoint.store,
         "key_store": key_store.address,
@@ -111,7 +111,7 @@ def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeySt
 
 
 def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeyStore:
-    """The key store the store was made with; a new store's is the given one, or the usual one.
+    """Return the key store that the store was made with; for a new store, the given one or the default.
 
     A second place for the checkpoint may be named later.
 
@@ -132,12 +132,12 @@ def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeySt
 
 
 def instance_of(folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None) -> HostIdentity:
-    """Where the store is now."""
+    """Return the store's present location."""
     return HostIdentity.of(secret, folder / DATABASE_FILE, key_store.files, machine or this_machine)
 
 
 def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
-    """The checkpoint written with the ledger, which its rows must lead to; of a new store, the first checkpoint.
+    """Return the database's checkpoint, after checking it against the ledger rows; for a new store, the first one.
 
     Args:
         known: the fingerprint of the store's secret.
@@ -154,12 +154,12 @@ def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
 
 
 def fingerprint(secret: bytes) -> bytes:
-    """Tells one secret from another, and nothing else about it."""
+    """Return a fingerprint of a secret, which reveals nothing else about it."""
     return sha256(b"halftruth/1/secret-fingerprint" + secret).digest()
 
 
 def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret: bytes | None) -> None:
-    """A folder without a database must not be what is left of a store that counted something.
+    """Refuse a folder without a database if a key store has a checkpoint of it: the database was lost.
 
     Raises:
         StoreRestored: its checkpoint is there. StoreDamaged: only its secret is.
@@ -180,7 +180,7 @@ def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret
 def _require_marked(
     folder: Path, checkpoint: Checkpoint, checkpoints: dict[str, Checkpoint | None], expected: set[str]
 ) -> None:
-    """A store that is at ``checkpoint`` must not be an older state of itself, nor another's.
+    """Refuse a store whose ``checkpoint`` is older than the key store's, or belongs to another store.
 
     Args:
         expected: the places that had its checkpoint before.
@@ -199,7 +199,7 @@ def _require_marked(
 def _require_here(
     store: Store, folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None
 ) -> HostIdentity:
-    """Where the store lives, which must be where it lived.
+    """Refuse a store that was moved to another machine or copied; return its location.
 
     Raises:
         StoreRestored

@@ -1,4 +1,4 @@
-"""Files that are on the disk whole, or not at all."""
+"""Writes files atomically and durably."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Write a file that is there whole or not at all, readable by its owner only.
+    """Write a file atomically, readable by its owner only.
 
     Raises:
         OSError
@@ -27,7 +27,7 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def sync(folder: Path) -> None:
-    """Make what was renamed in a folder last."""
+    """Make renamed files of a folder durable."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -1,6 +1,6 @@
-"""What a store calls in whoever follows its rows from outside the database.
+"""The callbacks by which other modules follow changes of a store's rows.
 
-The store calls these in its transactions and knows nothing of who answers. Who does: rollback/checkpointing.
+The store calls them in its transactions and does not know who listens. The listener: rollback/checkpointing.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ from typing import Protocol
 
 
 class Hooks(Protocol):
-    """Follows one open store."""
+    """Callbacks of one open store."""
 
     def before_commit(self) -> None:
-        """The transaction is complete; what is written now is part of it, and what is raised undoes it."""
+        """Called before the commit: rows written here are part of the transaction, and an exception undoes it."""
 
     def committed(self) -> None:
-        """The transaction is on the disk.
+        """Called after the transaction is on the disk.
 
         Raises:
             StoreRestored
         """
 
     def undone(self) -> None:
-        """The transaction was rolled back."""
+        """Called after the transaction was rolled back."""
 
     def compacted(self) -> None:
-        """The database has no deleted byte any more: leave none outside it either.
+        """Called after deleted bytes were erased from the database: erase them outside of it too.
 
         Raises:
             StoreError: old bytes may be there still.
         """
 
     def say(self) -> dict[str, str]:
-        """Lines for ``doctor``, by name.
+        """Return lines for ``doctor``, by name.
 
         Raises:
             StoreError

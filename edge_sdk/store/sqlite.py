@@ -1,11 +1,10 @@
-"""The store: one folder with a SQLite file. What belongs together is written in one transaction, or not at all.
+"""The store: one folder with a SQLite file, changed by transactions only.
 
-A transaction is on the disk before it is over. Many processes may use a store; one writes at a time, and the others
-wait.
+A transaction is on the disk when it ends. Several processes may use a store; one writes at a time, the others wait.
 
     folder/store.db          with its -wal and -shm files while in use
-    folder/device.secret     32 bytes, from which the keys of all campaigns are derived; or where the key store keeps it
-    folder/device.checkpoint       how far the ledger has come; or where the key store keeps it
+    folder/device.secret     32 bytes, from which the keys of all campaigns are derived, unless the key store keeps it
+    elsewhere folder/device.checkpoint       the checkpoint of the ledger, unless the key store keeps it elsewhere
     folder/quarantine-1      what ``adopt`` moved aside, until everything is forgotten
 
 Its tables: schema. What the rows mean: records. Who follows them from outside: hooks. How a folder is opened, and
@@ -65,7 +64,7 @@ class Store:
 
     @classmethod
     def in_memory(cls, urandom: Callable[[int], bytes]) -> Store:
-        """A store that ends with its process.
+        """Return a store in memory, for this process only.
 
         Raises:
             StoreError
@@ -77,14 +76,14 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Close it. Nothing is pending: a transaction is over, or never was."""
+        """Close the store. No transaction can be pending."""
         with self._lock:
             self._closed = True
             self._connection.close()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is executed inside, on the disk when this ends; or nothing, if anything is raised.
+        """Context manager: commit all statements at its end, or undo all of them if an exception is raised.
 
         Raises:
             StoreRestored: it is on the disk, in a store that another copy went on without.
@@ -141,16 +140,16 @@ class Store:
         return rows[0] if rows else None
 
     def setting(self, name: str) -> Any:
-        """What was set under a name; None where nothing was."""
+        """Return the setting of this name; None if it was never set."""
         row = self.row("SELECT value FROM setting WHERE name = ?", name)
         return None if row is None else row[0]
 
     def set(self, name: str, value: bytes | str) -> None:
-        """Set it; part of the caller's transaction."""
+        """Write the setting of this name; part of the caller's transaction."""
         self.execute("INSERT INTO setting VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", name, value)
 
     def drawn(self, name: str, count: int, urandom: Callable[[int], bytes]) -> bytes:
-        """``count`` random bytes under a name, drawn once in the life of the store."""
+        """Return ``count`` random bytes of this name, drawn at the first call and kept for the life of the store."""
         if self.setting(name) is None:
             with self.transaction():
                 self.execute("INSERT OR IGNORE INTO setting VALUES (?, ?)", name, urandom(count))
@@ -158,7 +157,7 @@ class Store:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock that whoever writes needs, and write nothing.
+        """Hold the write lock without writing.
 
         Raises:
             sqlite3.Error
@@ -170,7 +169,7 @@ class Store:
             self._connection.execute("ROLLBACK")
 
     def compact(self) -> None:
-        """Leave no deleted byte in any file of the store, nor anything that was moved aside.
+        """Erase deleted bytes from all files of the store, and delete quarantined files.
 
         Raises:
             StoreError: not possible now; what was deleted stays deleted, but its bytes may be there still.
@@ -191,7 +190,7 @@ class Store:
             raise not_cleared(str(error)) from None
 
     def vacuum(self) -> None:
-        """Leave no deleted byte in the database.
+        """Erase deleted bytes from the database.
 
         Raises:
             StoreError
@@ -204,7 +203,7 @@ class Store:
             raise StoreError("another process is reading, and old bytes may still be in the store's log")
 
     def doctor(self) -> dict[str, str | int]:
-        """What the database says of itself, and what keeps an older state or a copy of it from being taken for it.
+        """Return facts about the database, and how old states and copies of it are detected.
 
         Raises:
             StoreDamaged: the database does not hold what was written into it.
@@ -223,7 +222,7 @@ class Store:
 
     @classmethod
     def connect(cls, folder: Path | None) -> Store:
-        """The database, made if there is none; neither its tables nor its identity are looked at yet.
+        """Open or create the database; tables and identity are not checked yet.
 
         Raises:
             StoreError
@@ -280,7 +279,7 @@ class Store:
         run(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
 
     def make_tables(self) -> bool:
-        """Make the tables where there are none; return whether they were made now.
+        """Create missing tables; return whether they were created now.
 
         Raises:
             StoreDamaged
@@ -297,7 +296,7 @@ class Store:
         return not version
 
     def require_whole(self, check: str) -> None:
-        """Return if the database's pages fit together.
+        """Check the consistency of the database's pages; return if it holds.
 
         Args:
             check: one of SQLite's, "quick_check(1)" or "integrity_check".

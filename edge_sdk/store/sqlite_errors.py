@@ -1,4 +1,4 @@
-"""What SQLite and the file system refuse, in words that say what the owner can do about it.
+"""Turns errors of SQLite and the file system into messages that say what the owner can do.
 
 Whatever goes wrong underneath becomes a ``StoreError`` here, once; the error's code decides whether it is damage.
 SQLite's own text is never repeated, because it may quote what is stored.
@@ -25,7 +25,7 @@ REFUSALS = (sqlite3.Error, OSError, UnicodeDecodeError)
 
 @contextlib.contextmanager
 def explained(folder: Path | None) -> Iterator[None]:
-    """Turn what SQLite and the file system refuse about the store in ``folder`` into what the owner can do.
+    """Context manager: raise errors of SQLite and the file system as ``StoreError`` with advice for the owner.
 
     Raises:
         StoreDamaged, StoreError
@@ -37,7 +37,7 @@ def explained(folder: Path | None) -> Iterator[None]:
 
 
 def explanation(error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Path | None) -> StoreError:
-    """The error that tells the owner what SQLite or the file system refused about the store in ``folder``."""
+    """Return the ``StoreError`` for an error of SQLite or the file system on the store in ``folder``."""
     if isinstance(error, UnicodeDecodeError):  # SQLite quotes what it cannot read
         return damaged(folder)
     if isinstance(error, sqlite3.Error):
@@ -49,7 +49,7 @@ def explanation(error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Pat
 
 
 def advice(error: sqlite3.Error, folder: Path | None) -> str:
-    """What the owner can do about an error that is no damage."""
+    """Return advice for an error that does not mean damage."""
     where = f"the store in {folder}"
     if is_code(error, "SQLITE_FULL") or is_code(error, "SQLITE_IOERR"):
         return f"{where} cannot be written, and nothing was changed: the disk is full or failing; free some space"
@@ -66,7 +66,7 @@ def is_code(error: sqlite3.Error, name: str) -> bool:
 
 
 def damaged(folder: Path | None, how: str = "") -> StoreDamaged:
-    """The database's pages or rows are not what was written."""
+    """Return the error for a database whose pages or rows are damaged."""
     return StoreDamaged(
         f"the store in {folder} is damaged, and nothing is answered from it: adopt it, to go on with the same keys "
         "and what its checkpoint says was spent" + (f" ({how})" if how else "")
@@ -74,12 +74,12 @@ def damaged(folder: Path | None, how: str = "") -> StoreDamaged:
 
 
 def not_written(folder: Path | None) -> StoreDamaged:
-    """The ledger's rows do not lead to the checkpoint that was written with them."""
+    """Return the error for a ledger that does not match its checkpoint."""
     return damaged(folder, "its ledger is not the one that was written")
 
 
 def not_the_secret(folder: Path | None) -> StoreError:
-    """The secret is another device's."""
+    """Return the error for a secret of another device."""
     return StoreError(
         f"the secret of the store in {folder} is not the one it was made with: put that one back, or delete the "
         "folder to begin as a new device"
@@ -87,5 +87,5 @@ def not_the_secret(folder: Path | None) -> StoreError:
 
 
 def not_cleared(why: str) -> StoreError:
-    """Deleted, and not yet overwritten."""
+    """Return the error for data that is deleted but not yet overwritten."""
     return StoreError(f"forgotten, but old bytes may still be in the store's files; forget again: {why}")
