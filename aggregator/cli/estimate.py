@@ -19,7 +19,7 @@ import click
 from aggregator.author.value_table import read_sheet, stranger
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.forms import asked_of_form, print_form, require_form
+from aggregator.cli.forms import asked_of_form, print_form, print_form_course, require_form
 from aggregator.cli.ranges import Over, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
@@ -31,7 +31,7 @@ from protocol.errors import NotInDomain
 
 if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.estimate import query
-    from aggregator.estimate.form_result import FormEstimate
+    from aggregator.estimate.form_result import FormCourse, FormEstimate
     from aggregator.estimate.ordered import Ordered
     from aggregator.estimate.ordered_course import OrderedCourse
     from aggregator.estimate.result import Estimate
@@ -154,7 +154,7 @@ def estimate(
     population: int | None,
     forged: int | None,
     engine_name: str,
-) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse | FormEstimate:
+) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse | FormEstimate | FormCourse:
     """Estimate the distribution of answers from the reports of CAMPAIGN (its name in the study, or its id).
 
     Each share has a confidence interval, and a simultaneous interval for all values together. --value, --mean, --sum
@@ -174,9 +174,18 @@ def estimate(
     form = "json" if as_json else form
     questions = asked_of_form(question, pair)
     if questions:
-        conflicts: list[tuple[str, object]] = [("by", by), ("where", where), ("method", method), ("value", value)]
+        over_time = by == "period"
+        conflicts: list[tuple[str, object]] = [
+            ("by", by == "class"),
+            ("where", where),
+            ("method", method),
+            ("value", value),
+        ]
         conflicts += [("mean", mean), ("sum", total), ("weights", weights)]
         conflicts += [("report", report), ("forged", forged), ("population", population), ("format", form in FILES)]
+        conflicts += [
+            (name, over_time and given) for name, given in (("plot", plot), ("truth", truth_files), ("steps", steps))
+        ]
         conflicts += [(name, True) for name in Ranges(quantiles, cdf, bins, above, between).named]
         if given := [name for name, asked in conflicts if asked]:
             raise click.UsageError(f"--question and --cross give shares with intervals, and take no --{given[0]} here")
@@ -193,7 +202,7 @@ def estimate(
     if form in FILES and (by is not None or mean or total or weights is not None or value is not None):
         raise click.UsageError(f"--format {form} is of one whole distribution: leave out --by, --value, --mean, ...")
     unweighted = [ranges.named, mean, total, weights, value is not None, by, where]
-    if margins_file is not None and any(unweighted):
+    if margins_file is not None and any(unweighted) and not questions:
         raise click.UsageError("--margins is of one whole distribution of everybody, or of --question or --cross")
     if pool != POOLS[0] and (by is not None or where is not None or mean or total or weights or value is not None):
         raise click.UsageError(f"--pool {pool} is of one whole distribution of everybody")
@@ -226,7 +235,7 @@ def estimate(
     course: Trend | None = None
     sides: OrderedCourse | None = None
     in_order = bool(ranges.named) or mean
-    if by is not None and not in_order and value is None and has_summary(signed.terms):
+    if by is not None and not questions and not in_order and value is None and has_summary(signed.terms):
         if truth_files:
             raise click.UsageError("--truth is set beside one estimate of a number: leave out --by, or name a --period")
         ranges, mean, in_order = Ranges.usual(signed.terms), has_mean(signed.terms), True
@@ -236,6 +245,9 @@ def estimate(
             "those of --where class=NAME, and `compare` has the differences of two"
         )
     with engine_of(engine_name) as engine:
+        margins = () if margins_file is None else read_population(margins_file, signed.terms)
+        if by is not None and questions:
+            return print_form_course(study, engine, signed, questions, periods, confidence, form, margins)
         if by is not None and in_order:
             over = Over(by, period, periods, spans, steps)
             ranges = replace(ranges, cdf=cdf or plot is not None)  # which is what is drawn
@@ -250,7 +262,6 @@ def estimate(
             course = show_trend(engine, study, signed, asked, name, method, confidence, ChangeOutput(form, plot))
             if report is None:
                 return course
-        margins = () if margins_file is None else read_population(margins_file, signed.terms)
         tally = engine.tally(study, signed, period)
     if questions:
         truth_file = truth_files[-1] if truth_files else None

@@ -16,9 +16,12 @@ from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain.form import Form
 
 if TYPE_CHECKING:  # loaded when an estimate is made
-    from aggregator.estimate.form_result import FormEstimate
+    from aggregator.engines import Engine
+    from aggregator.estimate.form_result import FormCourse, FormEstimate
+    from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.weighting import KnownMargin
+    from aggregator.study import Study
 
 
 def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
@@ -84,4 +87,39 @@ def print_form(
 
         draw_form(found, plot, truth)
         shell.warn(f"{plot}  drawn")
+    return found
+
+
+def print_form_course(
+    study: Study,
+    engine: Engine,
+    signed: SignedCampaign,
+    names: tuple[str, ...],
+    spans: list[Span] | None,
+    level: float,
+    form: str,
+    margins: tuple[KnownMargin, ...],
+) -> FormCourse:
+    """Estimate what is asked in each span of periods, of every period if none is named, and print it."""
+    from aggregator.cli.spans import spans_of
+    from aggregator.estimate.form_result import estimate_form, form_course
+    from aggregator.present.forms import form_course_csv, form_course_table
+
+    chosen = spans_of(study, signed, spans)
+    tallies = engine.spans(study, signed, [(span.first, span.last) for span in chosen])
+    found = form_course(
+        chosen, tallies, lambda tally: estimate_form(signed, tally, names, level=level, margins=margins)
+    )
+    if form == "json":
+        shell.print_json(found.as_json())
+    elif form == "csv":
+        shell.say(form_course_csv(found).rstrip())
+    else:
+        shell.console().print(form_course_table(found))
+    if found.few:
+        few = ", ".join(span.name for span in found.few[:5])
+        shell.warn(f"Warning: too few devices in {few}: left out")
+    for span, one in found.sides:
+        for warning in one.warnings:
+            shell.warn(f"Warning: {span.words}: {warning}")
     return found

@@ -8,13 +8,13 @@ How questions are pooled: form. Tables: form_table.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from aggregator.estimate.form import Shares, margin, part_of, question_shares, shares_of
+from aggregator.estimate.form import NotAsked, Shares, margin, part_of, question_shares, shares_of
 from aggregator.estimate.form_table import Association, cross
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.form_weights import (
@@ -24,8 +24,9 @@ from aggregator.estimate.form_weights import (
     weighted_question,
     weighted_table,
 )
-from aggregator.estimate.minimum import require_enough
+from aggregator.estimate.minimum import NotEnough, require_enough
 from aggregator.estimate.screen import screen
+from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, Weighting
 from aggregator.families.decoder import Floats
@@ -125,6 +126,45 @@ class FormEstimate:
                 for place, shares in enumerate(self.within)
             ]
         return found | {"rejected": dict(self.rejected), "warnings": list(self.warnings)}
+
+
+@dataclass(frozen=True)
+class FormCourse:
+    """The same shares in several spans of periods.
+
+    Attributes:
+        sides: each span that has enough devices, with its estimate; one at least.
+        few: the spans that have too few.
+    """
+
+    sides: tuple[tuple[Span, FormEstimate], ...]
+    few: tuple[Span, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form; its keys are a contract."""
+        return {"spans": [{"first": span.first, "last": span.last} | found.as_json() for span, found in self.sides]}
+
+
+def form_course(spans: Sequence[Span], tallies: Iterable[Tally], ask: Callable[[Tally], FormEstimate]) -> FormCourse:
+    """Return the shares of each span of periods.
+
+    Args:
+        spans: of which the tallies are.
+        tallies: of each span.
+        ask: the estimate of a tally.
+    Raises:
+        NotEnough: every span has fewer devices than the campaign waits for.
+    """
+    sides, few, refused = [], [], None
+    for span, tally in zip(spans, tallies, strict=True):
+        try:
+            sides.append((span, ask(tally)))
+        except (NotEnough, NotAsked) as reason:  # nobody may have been asked in a short period
+            few.append(span)
+            refused = reason
+    if not sides and refused is not None:
+        raise refused
+    return FormCourse(tuple(sides), tuple(few))
 
 
 def _numbers(shares: Shares) -> list[dict[str, float | None]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.form_result import COLUMNS, FormEstimate
+from aggregator.estimate.form_result import COLUMNS, FormCourse, FormEstimate
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
 
@@ -54,15 +56,46 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
     return table
 
 
+def form_course_table(course: FormCourse) -> Table:
+    """A row for each value or cell, a column for each span of periods."""
+    _, first = course.sides[0]
+    note = (
+        f"{100 * first.level:.4g}% intervals. Devices repeat an output for as long as their answer stays, so two spans "
+        "share noise: their intervals say nothing of how sure a change is."
+    )
+    table = Table(title=Text(first.terms.title), caption=Text(note), box=box.SIMPLE_HEAD)
+    table.title_justify = table.caption_justify = "left"
+    for name in first.questions:
+        table.add_column(Text(name))
+    for span, found in course.sides:
+        table.add_column(f"{span.words}\n{found.reports:,} reports", justify="right")
+    rows = zip(*(found.rows for _, found in course.sides), strict=True)
+    for label, row in zip(first.labels, rows, strict=True):
+        ends = (f"{_percent(one['estimate'])}\n{_percent(one['low'])} to {_percent(one['high'])}" for one in row)
+        table.add_row(*map(Text, label), *ends)
+    return table
+
+
+def form_course_csv(course: FormCourse) -> str:
+    """A header and a row for each value or cell of each span of periods."""
+    found = [(span, line) for span, one in course.sides for line in _lines(one)]
+    names = ["first_period", "last_period", *found[0][1]]
+    return csv_text(names, [{"first_period": span.first, "last_period": span.last} | line for span, line in found])
+
+
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}%"
 
 
 def form_csv(found: FormEstimate) -> str:
     """A header and a row for each value, or for each cell."""
+    lines = _lines(found)
+    return csv_text(list(lines[0]), lines)
+
+
+def _lines(found: FormEstimate) -> list[dict[str, Any]]:
     names = [f"{question}_value" for question in found.questions]
-    rows = [
+    return [
         dict(zip(names, label, strict=True)) | {column: row[column] for column in COLUMNS}
         for label, row in zip(found.labels, found.rows, strict=True)
     ]
-    return csv_text([*names, *COLUMNS], rows)

@@ -181,6 +181,15 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     assert "in another place than in truth" in run(*words, "--question", "vote", "--truth", truth, "--plot", drawn)
     assert drawn.exists()
     run(*words, "--question", "vote", "--truth", truth, "--truth", truth, code=2)
+    (only,) = json.loads(run(*words, "--question", "town", "--by", "period", "--json"))["spans"]
+    assert (only["first"], only["last"]) == (0, 0)
+    assert only["values"] == json.loads(run(*words, "--question", "town", "--json"))["values"], "there is one period"
+    assert "share noise" in run(*words, "--cross", "town,pet", "--by", "period").replace("\n", " ")
+    lines = run(*words, "--question", "town", "--by", "period", "--format", "csv").splitlines()
+    assert lines[0].startswith("first_period,last_period,town_value,estimate,")
+    assert len(lines) == 4
+    run(*words, "--question", "town", "--by", "period", "--plot", tmp_path / "no.png", code=2)
+    run(*words, "--question", "town", "--by", "class", code=2)
     assert "--question NAME" in run(*words, code=65)
     assert "towns" in run(*words, "--question", "towns", code=65)
     for wrong in (["--cross", "town"], ["--question", "town", "--cross", "town,pet"], ["--question", "town", "--mean"]):
