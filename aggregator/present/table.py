@@ -230,7 +230,8 @@ def subtitle(found: Estimate, shown: int) -> str:
     devices = "" if found.devices in (None, found.reports) else f" of {found.devices:,} devices"
     numbered = numbering(found.terms.domain)
     items = f" · items {numbered}" if numbered else ""
-    return f"{found.reports:,} reports{devices} · {promise} · {interval_name(found, shown)}s{items}"
+    weighted = "" if found.weighting is None else f" · weighted by {found.weighting.by}"
+    return f"{found.reports:,} reports{devices} · {promise} · {interval_name(found, shown)}s{items}{weighted}"
 
 
 def what_was_added(found: Estimate) -> str:

@@ -477,6 +477,7 @@ def test_classes_are_weighted_to_known_shares(desk, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Known shares of the population by class (Census 2021)" in page
     assert "weighted to known shares" in page
+    assert "intervals · weighted by class</p>" in page, "and so its picture, which has the same line"
     for others in (["--by", "period"], ["--mean"], ["--value", "none"], ["--where", "class=village"]):
         in_study(desk, *words, *others, code=2)
     assert "weight all classes" in in_study(desk, *words, "--pool", "precision", code=65).stderr
