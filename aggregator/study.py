@@ -235,7 +235,7 @@ class Study(Holdings):
             there = next(one for one in listed_in(table) if one.id == asked)
             if there.closes is not None and there.closes < closes:
                 raise CampaignError(
-                    f"{there.name!r} was closed from an earlier time on: a later notice opens nothing again"
+                    f"{there.name!r} is closed from an earlier time on: a later notice cannot open it again"
                 )
             if there.closes == closes:
                 return SCHEMAS[CAMPAIGNS].empty_table()

@@ -354,7 +354,7 @@ class Model:
                 return replace(answers, counted=tuple(download.counted(url, reports, self._opener)))
             except download.NoAnswer as error:
                 silent = silent or error
-        raise silent or download.NoAnswer("nobody said where this study is: name its address in the outbox")
+        raise silent or download.NoAnswer("this study has no address: set one in the outbox")
 
     def queue(self) -> OutboxContent:
         """What waits to leave."""

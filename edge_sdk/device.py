@@ -70,7 +70,7 @@ class Device:
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
     ) -> Self:
-        """The device whose store is the folder ``place``, made if there is none.
+        """Open the device whose store is the folder ``place``; create the folder if it is missing.
 
         Args:
             place: a folder of its own, or ":memory:" for a device that ends with the process.
@@ -112,7 +112,7 @@ class Device:
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
     ) -> Self:
-        """Go on with a store that was restored, copied or damaged; a store that opens is opened, and not changed.
+        """Continue with a store that was restored, copied or damaged; a store that can be opened is not changed.
 
         Everything joined is forgotten: answers, prior, memo, queue and consents. All that was reserved counts as spent,
         by the store or by its checkpoint, whichever is more; the caps stay, and so do the keys, unless the secret is
@@ -158,7 +158,7 @@ class Device:
             policy: the caps to add, in nats; rounded down to nanonats.
         """
         if not isinstance(policy, BudgetPolicy):
-            raise TypeError(f"caps are a BudgetPolicy, not {type(policy).__name__}")
+            raise TypeError(f"caps must be a BudgetPolicy, not {type(policy).__name__}")
         with self._store.transaction():
             self.records.caps.tighten(policy)
 
@@ -204,7 +204,7 @@ class Device:
         except UnknownCampaign:
             if not self._trust:
                 raise CampaignError(
-                    "this session trusts no author: name the public key of the campaign's author (trust)"
+                    "no author is trusted in this session: pass the public key of the campaign's author as trust"
                 ) from None
             joined = Joined.open(data, self._trust, self._store.secret)
         _require_not_over(joined, now)
@@ -225,7 +225,7 @@ class Device:
         return self.records.campaigns.ids()
 
     def addresses(self, campaign_id: bytes) -> tuple[str, ...]:
-        """Where the reports of a joined campaign go, in the order in which they are tried; empty where nobody said.
+        """Return the addresses for a joined campaign's reports, in the order in which they are tried; may be empty.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
@@ -268,12 +268,12 @@ class Device:
         """
         known = self.records.campaigns.addresses(campaign)
         if known and known != (given,):
-            raise AddressRefused(f"its reports go to {known[0]}, as was said before: to change that, set its address")
+            raise AddressRefused(f"its reports are sent to {known[0]} already: use set_address to change that")
         if not known:
             self.records.campaigns.set_address(campaign, given)
 
     def terms(self, campaign_id: bytes, language: str | None = None) -> Terms:
-        """What the person is told about a joined campaign.
+        """Return the terms of a joined campaign.
 
         Args:
             language: of the person, as their system names it: "de", "de_AT". Where the campaign has no such texts, and
@@ -292,7 +292,7 @@ class Device:
         return replace(terms, addresses=addresses, closed_early=closed)
 
     def close_early(self, data: bytes) -> Terms:
-        """Obey the notice by which its author closes a joined campaign before its time; the terms then.
+        """Close a joined campaign early, by its author's signed notice; return its terms.
 
         From the notice's time on nothing is agreed to or answered (``ClosedEarly``); what was collected before is still
         bundled and sent. It holds for good, also after forgetting. The same notice again changes nothing.
@@ -315,7 +315,7 @@ class Device:
             known = campaigns.closed_early(campaign_id)
             if known is not None and known < closing.closes:
                 raise CampaignError(
-                    f"{joined.campaign.title!r} was closed from an earlier time on: a later notice opens nothing again"
+                    f"{joined.campaign.title!r} is closed from an earlier time on: a later notice cannot open it again"
                 )
             campaigns.close_early(campaigns.require_joined(campaign_id), closing.closes)
         return self.terms(campaign_id)
@@ -331,7 +331,7 @@ class Device:
         return self.records.campaigns.find(campaign_id).campaign
 
     def parse(self, campaign_id: bytes, text: str) -> Answer:
-        """The answer that ``text`` spells in a joined campaign.
+        """Parse ``text`` as an answer to a joined campaign.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
@@ -356,7 +356,7 @@ class Device:
     def consent(
         self, campaign_id: bytes, *, as_class: str | None = None, prior: Mapping[str, int] | None = None
     ) -> None:
-        """The person agrees: reserve the campaign's worst case, and introduce the device where anyone may answer.
+        """Record the person's consent: reserve the campaign's worst case; in an open campaign, queue the enrolment.
 
         Agreeing again changes nothing.
 
@@ -377,7 +377,7 @@ class Device:
         agree(self.records, joined, now, self._urandom, as_class, prior)
 
     def choose_class(self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None) -> str:
-        """The person agrees, as a class chosen at random: most likely the one whose prior is nearest to their own.
+        """Record the consent under a class chosen at random, most likely the one with the prior nearest to their own.
 
             the nearest class with probability e^level / (e^level + C - 1), each other with 1 / (e^level + C - 1)
 
@@ -402,7 +402,7 @@ class Device:
         return choose(self.records, joined, now, self._urandom, level, history)
 
     def enrolment(self, campaign_id: bytes) -> bytes:
-        """The sealed enrolment of a campaign agreed to, to be handed to the organisation.
+        """Return the sealed enrolment for a campaign with consent, to be handed to the organisation.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
@@ -465,7 +465,7 @@ class Device:
         return Collected(given.campaign_id, given.period, given.slot, given.cost_nanonats, given.repeated)
 
     def collected(self, campaign_id: bytes) -> int:
-        """How many readings wait to be bundled.
+        """Return the number of readings that wait to be bundled.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
@@ -475,8 +475,7 @@ class Device:
         return self.records.readings.waiting(self.records.campaigns.number(campaign_id))
 
     def bundle(self, campaign_id: bytes) -> int:
-        """Seal and queue all that waits of a campaign, in one transaction: neighbouring readings of a period share a
-        signature.
+        """Seal and queue a campaign's waiting readings in one transaction; neighbouring ones share a signature.
 
         A bundle has at most 4,096 outputs, and fewer where an envelope holds no more. How many there are and how long
         they are depends on which readings were collected, and not on the values. A campaign that closed meanwhile is
@@ -492,10 +491,10 @@ class Device:
         """
         return bundle(self.records, campaign_id)
 
-    # What was told, and would be
+    # What reports reveal
 
     def preview(self, campaign_id: bytes, value: Answer | None = None) -> Preview:
-        """What would leave and what it could tell; nothing is drawn, charged or kept.
+        """Return what an answer would send and what it could reveal; nothing is drawn, charged or stored.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
@@ -510,26 +509,26 @@ class Device:
         return preview(self.records, campaign_id, value, self._now())
 
     def exposure(self, campaign_id: bytes) -> Exposure:
-        """What the reports of all joined campaigns about the same values as this one told together.
+        """Return a bound on what all reports about the same values reveal together, over all joined campaigns.
 
-        For the person alone: it tells how many different values they gave.
+        For the person only: the result depends on how many different values they gave.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
-            By campaign, what its reports told; levels rounded up.
+            The exposure by campaign; levels are rounded up.
         """
         from edge_sdk.disclosure.preview import exposure
 
         return exposure(self.records, campaign_id)
 
     def transcript(self, campaign_id: bytes) -> Transcript:
-        """What the reports of this device told in a campaign where each is designed for the earlier ones; public.
+        """Return what this device's reports reveal in a campaign whose channels depend on earlier reports; public.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
-            The periods of the reports, and the two bounds of what they told, in nanonats.
+            The periods of the reports, and two bounds on what they reveal, in nanonats.
         Raises:
             CampaignError: the campaign has no transcripts.
         """
@@ -538,7 +537,7 @@ class Device:
         return transcript(self.records, campaign_id)
 
     def prior(self, campaign_id: bytes) -> dict[str, int]:
-        """How many reports were of each value: the person's own history, which never leaves the device.
+        """Return the number of reports of each value: the person's history, which never leaves the device.
 
         Where this device's view is of districts, it is of these: more was never kept.
 
@@ -582,7 +581,7 @@ class Device:
         self._store.compact()
 
     def set_clock(self) -> list[bytes]:
-        """The clock is right now, and ran ahead before: go on from the time that it shows.
+        """Accept the clock's present time, if it was ahead before.
 
         A device takes the latest time it answered at for past, and a unit is silent until the clock shows a later one.
         This takes that back and nothing else: what was spent and the slots that were used stay so. With caps for a
@@ -596,7 +595,7 @@ class Device:
         return set_clock(self.records, self._now())
 
     def doctor(self) -> dict[str, str | int | float]:
-        """What the owner should know about this store, by name.
+        """Return facts about this store for its owner, by name.
 
         Returns:
             By a short description, what was found; for people to read, and not a contract.
@@ -618,7 +617,7 @@ class Device:
         return found | self._kept_here() | self._clock_behind() | self._store.doctor()
 
     def _kept_here(self) -> dict[str, str]:
-        """Why envelopes wait, for each campaign whose latest attempt failed or that has no address."""
+        """Return the reason why envelopes wait, for each campaign with a failed upload or without an address."""
         from edge_sdk.transport.waiting import waiting
 
         return {
@@ -628,7 +627,7 @@ class Device:
         }
 
     def _clock_behind(self) -> dict[str, str]:
-        """Until when a unit is silent, where the clock shows less than it did at an answer."""
+        """Return until when a unit accepts no answers, if the clock shows an earlier time than at a past answer."""
         records, now, found = self.records, self._now(), {}
         for campaign_id in records.campaigns.ids():
             consent = records.consents.find(records.campaigns.number(campaign_id))
@@ -644,7 +643,7 @@ class Device:
         return int(self._clock())
 
     def _open_now(self, campaign_id: bytes) -> tuple[Joined, int]:
-        """A joined campaign, and the time, at which it is not over."""
+        """Return a joined campaign and the time; refuse a campaign that is over."""
         joined, now = self.records.campaigns.find(campaign_id), self._now()
         _require_not_over(joined, now)
         self.records.campaigns.require_open(joined, now)

@@ -1,4 +1,4 @@
-"""What only a device refuses.
+"""The errors that only a device raises.
 
 Each error is one decision of the device's owner, of the campaign's terms, or of the machine underneath, so that an app
 can act on the class and show the text. No text contains a person's value, prior or key.
@@ -32,11 +32,11 @@ class NothingQueued(HalftruthError):
 
 
 class OutboxFull(NotYet):
-    """Too much waits to leave. Nothing was drawn or charged, and nothing that waits was dropped."""
+    """The queue is full. Nothing was drawn or charged, and no waiting envelope was dropped."""
 
 
 class AddressRefused(HalftruthError):
-    """An address that nothing is sent to: not https, not an address, or not the one that a campaign has."""
+    """An address that cannot be used: not https, not an address, or not the campaign's address."""
 
 
 class StoreError(HalftruthError):
@@ -48,8 +48,8 @@ class StoreClosed(StoreError):
 
 
 class StoreRestored(StoreError):
-    """The store is an older state or a copy of itself: what was spent since then is not in it. ``Device.adopt`` it."""
+    """The store is an old state or a copy, so spending since then is missing. ``Device.adopt`` continues with it."""
 
 
 class StoreDamaged(StoreError):
-    """The store's database does not hold what was written into it. ``Device.adopt`` goes on without it."""
+    """The store's database is damaged. ``Device.adopt`` continues without it."""

@@ -1,4 +1,4 @@
-"""What an app draws of a device: the question in its parts, and the reports that were given.
+"""Data for an app's screens: the parts of the question, and the answers given.
 
 An app with a face needs data where the command line needs sentences, so that it can draw a map. Only
 reads; nothing here decides anything.
@@ -30,7 +30,7 @@ FEW_DAYS = 12
 
 @dataclass(frozen=True)
 class AnswerChoices:
-    """What can be answered, in parts.
+    """The possible answers of a question, in parts.
 
     Attributes:
         kind: "values", "ordered", "grid", "buckets", "number", "date" or "items".
@@ -41,7 +41,7 @@ class AnswerChoices:
         south, north, west, east, step: of a grid, microdegrees; 0 for the others.
         low, high: the lowest and the highest number, or day, that can be answered, as text; "" for what is neither,
             and where days are listed.
-        spacing: the distance between two numbers that are told apart, as text; "" where there is none.
+        spacing: the distance between neighbouring numbers of the question, as text; "" if it has none.
         places: decimal places of the numbers.
         unit: what the numbers count; "" where the campaign does not say.
         line: the numbers or days themselves; None for everything else.
@@ -64,7 +64,7 @@ class AnswerChoices:
     line: Line | None = field(default=None, repr=False)
 
     def counts_as(self, text: str) -> str:
-        """What a number or day is told as; "" where that is ``text`` itself or, rounded at random, nobody can say.
+        """Return the value that a number or day is rounded to; "" if it is ``text`` itself or rounded at random.
 
         Raises:
             NotInDomain: no number or day, or one outside the range of a campaign that refuses such.
@@ -86,7 +86,7 @@ class AnswerChoices:
 
 @dataclass(frozen=True)
 class Given:
-    """A value that was answered. True answers are the person's own: its repr shows neither value nor report.
+    """An answered value. True answers are secret: its repr shows neither value nor report.
 
     Attributes:
         label: the value, or what this device's view made of it; empty for an item that stands for none.
@@ -105,7 +105,7 @@ class Given:
 
 
 def question(device: Device, campaign_id: bytes, language: str | None = None) -> AnswerChoices:
-    """What a joined campaign can be answered with.
+    """Return the possible answers to a joined campaign.
 
     Args:
         language: of the person, as of ``Device.terms``.
@@ -153,7 +153,7 @@ def fits_classes(device: Device, campaign_id: bytes) -> bool:
 
 
 def given(device: Device, campaign_id: bytes) -> list[Given]:
-    """The values that were answered in a joined campaign, the latest first. They never leave the device."""
+    """Return the values answered in a joined campaign, the latest first. They never leave the device."""
     records = device.records
     joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
     queued = set(records.outbox.waiting(campaign))
@@ -169,7 +169,7 @@ def _given(joined: Joined, queued: set[bytes], x: int, kept: Kept, times: int) -
 
 
 def left(device: Device, campaign_id: bytes, period: int) -> int:
-    """How many answers a period of a joined campaign still takes from this device."""
+    """Return how many more answers this device may give in a period of a joined campaign."""
     campaign = device.records.campaigns.number(campaign_id)
     return device.campaign(campaign_id).answers_per_period - device.records.readings.following(campaign, period)
 
@@ -180,7 +180,7 @@ def author_of(device: Device, campaign_id: bytes) -> bytes:
 
 
 def even_prior(device: Device, campaign_id: bytes) -> dict[str, int]:
-    """The prior that tells nothing of a person: each answer of a joined campaign is equally likely."""
+    """Return the uniform prior of a joined campaign, which says nothing about the person."""
     domain = device.campaign(campaign_id).domain
     return {domain.label(x): 1 for x in range(domain.size)}
 

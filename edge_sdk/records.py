@@ -1,4 +1,4 @@
-"""The records: all that one store holds, by what it is about.
+"""The records: the tables of one store, each with its owner class.
 
 Each kind of rows has one owner, which alone reads and writes them and knows their rules. What is to be on the disk
 together is done by several of them inside one transaction of the store.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # loaded with the first campaign
 
 
 class Records:
-    """What one store holds. Campaigns go by their number in it, ``campaigns.number``."""
+    """The contents of one store. Campaigns are identified by their number in it, ``campaigns.number``."""
 
     def __init__(self, store: Store, outbox: UploadQueue) -> None:
         self.store = store
@@ -39,7 +39,7 @@ class Records:
         self.transcripts = Transcripts(store)
 
     def member(self, campaign_id: bytes) -> Joined:
-        """A joined campaign, in the role that the person agreed to.
+        """Return a joined campaign in the role of the person's consent.
 
         Raises:
             UnknownCampaign, StoreError

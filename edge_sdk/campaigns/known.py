@@ -1,4 +1,4 @@
-"""The campaigns of one store: those that are joined, and the numbers of all that ever were.
+"""The campaigns of one store: the joined ones, and the numbers of all that were ever joined.
 
 A campaign keeps its number in the store for good, since what it spent and the slots it used outlast it. One that is
 joined is verified and audited once in each process, from its signed bytes, before anything is drawn.
@@ -26,12 +26,12 @@ class Campaigns:
         self._opened: dict[bytes, Joined] = {}
 
     def ids(self) -> list[bytes]:
-        """Of the joined ones, in the order they were first joined."""
+        """Return the ids of the joined campaigns, in the order they were first joined."""
         rows = self.store.rows("SELECT id FROM joined JOIN known ON campaign = number ORDER BY number")
         return [campaign_id for (campaign_id,) in rows]
 
     def number(self, campaign_id: bytes) -> int:
-        """Of a campaign that is, or once was, joined.
+        """Return the number of a campaign that is or was joined.
 
         Raises:
             UnknownCampaign
@@ -42,11 +42,11 @@ class Campaigns:
         return int(row[0])
 
     def is_joined(self, campaign: int) -> bool:
-        """Whether it is joined now."""
+        """Whether a campaign is joined now."""
         return self.store.row("SELECT 1 FROM joined WHERE campaign = ?", campaign) is not None
 
     def require_joined(self, campaign_id: bytes) -> int:
-        """The number of a campaign that is joined now; another process may have forgotten it.
+        """Return the number of a campaign that is joined now; refuse one that another process has forgotten.
 
         Raises:
             UnknownCampaign
@@ -57,7 +57,7 @@ class Campaigns:
         return campaign
 
     def require_answerable(self, joined: Joined, now: int) -> int:
-        """The number of a campaign that is joined now, and that its author has not closed.
+        """Return the number of a campaign that is joined now; refuse one that its author has closed.
 
         Raises:
             UnknownCampaign, ClosedEarly
@@ -74,7 +74,7 @@ class Campaigns:
         return int(campaign)
 
     def find(self, campaign_id: bytes) -> Joined:
-        """A joined campaign, verified and audited once in each process.
+        """Return a joined campaign, which is verified and audited once in each process.
 
         Raises:
             UnknownCampaign
@@ -98,12 +98,12 @@ class Campaigns:
         return joined
 
     def numbered(self, campaign_id: bytes) -> int:
-        """The number of a campaign, which is given one if it has none."""
+        """Return the number of a campaign; assign one if it has none."""
         self.store.execute("INSERT OR IGNORE INTO known (id) VALUES (?)", campaign_id)
         return self.number(campaign_id)
 
     def add(self, campaign: int, joined: Joined, given: str | None) -> None:
-        """Keep one that is not joined yet.
+        """Store a campaign that is not joined yet.
 
         Args:
             given: the address of its study, as whoever joins it says; used where the signed campaign names none.
@@ -119,7 +119,7 @@ class Campaigns:
         )
 
     def addresses(self, campaign: int) -> tuple[str, ...]:
-        """Where a joined campaign's reports go, in the order in which they are tried; empty where nobody named any."""
+        """Return the addresses for a joined campaign's reports, in the order in which they are tried; may be empty."""
         row = self.store.row("SELECT addresses FROM joined WHERE campaign = ?", campaign)
         return () if row is None else tuple(row[0].split())
 
@@ -133,7 +133,7 @@ class Campaigns:
         self.store.execute("UPDATE joined SET addresses = ? WHERE campaign = ?", given, campaign)
 
     def closed_early(self, campaign_id: bytes) -> int | None:
-        """Since when a campaign's author closed it, UTC seconds, as far as the device knows; forgotten or not."""
+        """Return the time of a campaign's early closing, UTC seconds; None if the device knows of none."""
         row = self.store.row("SELECT closes FROM closing JOIN known ON campaign = number WHERE id = ?", campaign_id)
         return None if row is None else int(row[0])
 
@@ -142,7 +142,7 @@ class Campaigns:
         self.store.execute("INSERT OR REPLACE INTO closing VALUES (?, ?)", campaign, closes)
 
     def require_open(self, joined: Joined, now: int) -> None:
-        """Refuse what comes at or after an early closing.
+        """Refuse answers at or after an early closing.
 
         Raises:
             ClosedEarly
@@ -150,17 +150,17 @@ class Campaigns:
         _require_open(joined, self.closed_early(joined.signed.id), now)
 
     def keep_open(self, joined: Joined) -> None:
-        """Use one that is joined, as it was verified and audited, for the rest of the process."""
+        """Keep a verified and audited campaign in memory for the rest of the process."""
         self._opened[joined.signed.id] = joined
 
     def forget(self, campaign_id: bytes) -> None:
-        """Delete all but its number."""
+        """Delete everything about a campaign except its number."""
         self.store.execute("DELETE FROM joined WHERE campaign = ?", self.number(campaign_id))
         self._opened.pop(campaign_id, None)
 
 
 def require_id(campaign_id: object) -> bytes:
-    """The same, if it can be a campaign's id.
+    """Return ``campaign_id``; refuse what cannot be a campaign's id.
 
     Raises:
         TypeError

@@ -1,4 +1,4 @@
-"""The role: what a person answers as, in a campaign that does not treat all people alike.
+"""The role: the class or the declared prior under which a person answers.
 
 A role is public, and the answer may not decide it. It is a class that the campaign names, or a prior that the device
 declares for good; the law of a person's answers follows from it and from the signed campaign alone.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # loaded with the first campaign
 
 @dataclass(frozen=True)
 class Role:
-    """What a person answers as.
+    """The class or the declared prior of a person.
 
     Attributes:
         place: of their class, in a campaign that has classes.
@@ -37,7 +37,7 @@ NOBODY = Role()
 
 
 def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
-    """Counts by label as counts by input.
+    """Return counts by label as counts by input.
 
     Raises:
         NotInDomain
@@ -55,7 +55,7 @@ def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
 
 
 def declared_of(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]:
-    """What a person's weights declare.
+    """Return the prior that a person's weights declare.
 
     Raises:
         CampaignError: the campaign asks for no prior.
@@ -70,7 +70,7 @@ def declared_of(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]
 
 
 def priors_of(campaign: Campaign) -> list[Sequence[int]]:
-    """The prior of each class.
+    """Return the prior of each class.
 
     Raises:
         CampaignError: there are no classes, or some have none.
@@ -86,7 +86,7 @@ def priors_of(campaign: Campaign) -> list[Sequence[int]]:
 
 
 def incomplete(campaign: Campaign) -> ConsentMissing:
-    """What a person must say before they can agree."""
+    """Return the error that says what the person must declare before they can consent."""
     if campaign.classes:
         return ConsentMissing(
             f"{campaign.title!r} has classes of people: consent as one of {', '.join(campaign.classes)}"

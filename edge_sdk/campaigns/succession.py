@@ -1,4 +1,4 @@
-"""The next campaign of a study, which a unit goes on with when its owner allowed that once.
+"""Following: a unit continues with the study's next campaign, if its owner permitted that.
 
 The owner agreed to one campaign. The permission to follow covers a later one by the same author that differs in nothing
 but its title, dates, languages and schedule, promises the same, and costs no more, an answer as well as the worst case.
@@ -28,7 +28,7 @@ SAME = (
 
 
 def followed(store: Store, campaign_id: bytes) -> bytes:
-    """The id of the campaign that a unit of this one answers now: the last that was followed to, or the same."""
+    """Return the id of the campaign that a unit answers now: the last one followed, or the original one."""
     while (following := store.setting(_name(campaign_id))) is not None:
         campaign_id = bytes(following)
     return campaign_id
@@ -44,7 +44,7 @@ def continues(before: Joined, after: Joined) -> bool:
 
 
 def _coarsenings(joined: Joined) -> list[tuple[int, Map]]:
-    """What devices are asked for, and what share of them."""
+    """Return the map and the share of each view."""
     return [(view.weight, view.map) for view in joined.campaign.views]
 
 

@@ -1,4 +1,4 @@
-"""The terms: what a person is told before they agree.
+"""The terms of a campaign, shown to the person before consent.
 
 Everything here is computed from the signed campaign, in words and nats; nothing here decides anything.
 """
@@ -28,7 +28,7 @@ WITHDRAWAL = (
 
 @dataclass(frozen=True)
 class ClassTerms:
-    """What one class of people is asked for.
+    """The terms of one class of people.
 
     Attributes:
         name: of the class, as one agrees by it.
@@ -76,11 +76,11 @@ class Terms:
         closed_early: since when its author closed it before its time, UTC seconds; None where they did not.
         addresses: where the reports go, the first that answers; empty where neither the campaign nor whoever joined it
             says.
-        contact: how the organisation is reached; "" where it is not said.
-        retention: how long reports and results are kept; "" where it is not said.
+        contact: how the organisation is reached; "" if not given.
+        retention: how long reports and results are kept; "" if not given.
         notice: a link to the legal notice; "" where there is none.
         opens, closes, period_seconds, answers_per_period: when and how often, in UTC seconds.
-        enrolment: "open" or "enrolled" (keys the study was told of).
+        enrolment: "open" or "enrolled" (only keys that the study has registered).
         level: what the campaign declares, nats; to the person's class, once they have named it.
         cost, cost_nanonats: of one fresh answer, for the view where it costs most.
         worst_case, worst_case_nanonats: of all answers together, for the view where they cost most; what this device's
@@ -136,7 +136,7 @@ class Terms:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts of ``addresses``, in order: whom the device connects to."""
+        """The hosts of ``addresses``, in order; the device connects to these only."""
         return tuple(host_of(address) for address in self.addresses)
 
     @property
@@ -146,12 +146,12 @@ class Terms:
 
     @property
     def notion(self) -> str:
-        """What is promised, in plain English."""
+        """The privacy promise, in plain English."""
         return self.promise.told()
 
     @property
     def asked(self) -> str:
-        """What this device is asked for, in plain English; empty where all are asked for the answer as it is."""
+        """What this device's view asks for, in plain English; empty if no view coarsens the answer."""
         return self.asked_in("en")
 
     def asked_in(self, language: str) -> str:
@@ -171,11 +171,11 @@ class Terms:
 
     @property
     def worst_case(self) -> float:
-        """Nats of all answers together, at worst."""
+        """Nats of all answers together, in the worst case."""
         return exact.nats(self.worst_case_nanonats)
 
     def as_json(self) -> dict[str, object]:
-        """All of it by name, for a script; nanonats as nats.
+        """The machine-readable form; levels in nats.
 
         Returns:
             A mapping of names to text, numbers, lists and mappings.
@@ -233,7 +233,7 @@ class Terms:
         view: int,
         language: str | None = None,
     ) -> Terms:
-        """The terms of a verified campaign.
+        """Return the terms of a verified campaign.
 
         Args:
             certificate: of what the person's answers are drawn from.

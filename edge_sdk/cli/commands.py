@@ -1,6 +1,6 @@
 """The commands about campaigns: from joining one to forgetting it.
 
-Each is one call of ``Device``, and gives what came of it by name. No error repeats a value.
+Each calls one method of ``Device`` and returns the result by name. No error repeats a value.
 
 The words on the command line: __main__. Commands about the store and the unit: upkeep.
 """
@@ -70,7 +70,7 @@ def follow(options: argparse.Namespace) -> Printed:
     """``follow ID``: the campaign that its study goes on with, joined and agreed to.
 
     Raises:
-        Undone: there is none to show (yet).
+        Undone: there is no such campaign (yet).
     """
     from edge_sdk.campaigns import succession
 
@@ -151,7 +151,7 @@ def answer(options: argparse.Namespace) -> Printed:
 
 
 def outbox(options: argparse.Namespace) -> Printed:
-    """``outbox [export|send|bundle]``: what waits, or what left."""
+    """``outbox [export|send|bundle]``: the waiting envelopes, or those that were sent."""
     with Device.open(options.store) as device:
         if options.verb is None:
             return {
@@ -181,7 +181,7 @@ def outbox(options: argparse.Namespace) -> Printed:
 
 
 def _learn(device: Device, sent: Sent) -> None:
-    """Obey the notices that close early what something was sent for just now: asking then shows nothing more."""
+    """Fetch closing notices for the campaigns just sent for: the study learns nothing new by that."""
     from edge_sdk.transport import download
     from edge_sdk.transport.upload import Outcome
 
@@ -189,7 +189,7 @@ def _learn(device: Device, sent: Sent) -> None:
 
 
 def _waiting(device: Device) -> list[dict[str, object]]:
-    """What waits to leave, campaign by campaign, and what keeps it here."""
+    """Return the waiting envelopes by campaign, and the reason why they wait."""
     from edge_sdk.transport.waiting import waiting
 
     rows = []
@@ -209,7 +209,7 @@ def _waiting(device: Device) -> list[dict[str, object]]:
 
 
 def _envelopes(device: Device) -> list[Printed]:
-    """Each envelope that waits: what it is, and what its bytes are for."""
+    """Return each waiting envelope: its kind, and the meaning of its bytes."""
     from edge_sdk.disclosure.envelopes import outgoing, said
 
     rows = []
@@ -227,7 +227,7 @@ def _envelopes(device: Device) -> list[Printed]:
 
 
 def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
-    """What was sent; where anything was not, one line that says why and when again.
+    """Return what was sent; if anything was not, raise an error with the reason and the time of the next attempt.
 
     Args:
         named: whether an address was named; what belongs elsewhere then stays as it should, unless nothing belongs
@@ -301,7 +301,7 @@ def ledger(options: argparse.Namespace) -> Printed:
 
 
 def preview(options: argparse.Namespace) -> Printed:
-    """``preview ID [VALUE...]``: what would leave, and what it could tell."""
+    """``preview ID [VALUE...]``: what would be sent, and what it could reveal."""
     with Device.open(options.store) as device:
         campaign_id = _find(device, options.id)
         value = _answer(device, campaign_id, options.value) if options.value else None
@@ -322,7 +322,7 @@ def preview(options: argparse.Namespace) -> Printed:
 
 
 def exposure(options: argparse.Namespace) -> Printed:
-    """``exposure ID [VALUE...]``: what all reports about the same values told together."""
+    """``exposure ID [VALUE...]``: the bound on what all reports about the same values together reveal."""
     with Device.open(options.store) as device:
         campaign_id = _find(device, options.id)
         value = _answer(device, campaign_id, options.value) if options.value else None
@@ -453,7 +453,7 @@ def _answer(device: Device, campaign_id: bytes, words: list[str]) -> Answer:
         NotInDomain
     """
     if len(words) > 1 and not device.terms(campaign_id).questions:
-        raise Usage("the answers given do not fit: the campaign takes one; quote it where it has blanks")
+        raise Usage("too many values: the campaign takes one answer; put it in quotes if it contains blanks")
     return device.parse(campaign_id, ";".join(map(_value, words)))
 
 

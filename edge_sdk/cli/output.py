@@ -1,4 +1,4 @@
-"""What comes out of a command: names and values, or one line that says why not.
+"""Prints the result of a command: names and values, or a one-line error.
 
 A script gets the names and values as they are. For people, this file knows which of them are nats, times or shares, and
 how they are written.
@@ -25,17 +25,17 @@ NATS = {
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "again", "known_past"}
 SHARES = {"truth", "belief_before", "belief_after"}
-"""Shares that are rounded up, so that no disclosure is told as less than it is."""
+"""Shares that are rounded up, so that no disclosure is understated."""
 LOW_SHARES = {"wrong"}
 """Shares that are rounded down, for the same reason: what else a report fits, hides."""
 
 
 class Usage(HalftruthError):
-    """Arguments that are well-formed and mean nothing."""
+    """Arguments with correct syntax that do not make sense."""
 
 
 class Undone(HalftruthError):
-    """Not everything was done; what was is printed for a script all the same."""
+    """The command was done only in part; with ``--json`` the completed part is printed."""
 
     def __init__(self, text: str, printed: Printed, code: int) -> None:
         super().__init__(text)
@@ -44,7 +44,7 @@ class Undone(HalftruthError):
 
 
 def lines(printed: Printed) -> list[str]:
-    """For people: a name and what it is on each line, rows of a list indented."""
+    """Return the lines for people: a name and its value on each line, rows of a list indented."""
     made = []
     for name, value in printed.items():
         if isinstance(value, list):

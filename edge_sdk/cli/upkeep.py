@@ -1,4 +1,4 @@
-"""The commands about the store and the unit: caps, adopting, what can be promised, and running by itself.
+"""The commands about the store and the unit: budget, adopt, doctor, clock, run.
 
 These are for the device's owner; the commands for a person are in commands. The words on the command line: __main__.
 """
@@ -21,11 +21,11 @@ if TYPE_CHECKING:  # loaded when needed
 
 
 def budget(options: argparse.Namespace) -> Printed:
-    """``budget``: the caps in force, and what became of them."""
+    """``budget``: the caps in force, and the amounts spent, reserved and remaining."""
     try:
         window = (int(options.window[0]), float(options.window[1])) if options.window else None
     except ValueError:
-        raise Usage("no such cap: --window takes whole seconds and nats, as in --window 86400 1.5") from None
+        raise Usage("--window takes whole seconds and nats, for example --window 86400 1.5") from None
     try:
         policy = BudgetPolicy(options.lifetime, options.per_campaign, window)
     except ValueError as error:
@@ -43,7 +43,7 @@ def budget(options: argparse.Namespace) -> Printed:
 
 
 def adopt(options: argparse.Namespace) -> Printed:
-    """``adopt``: whether the store was adopted, and what is spent then."""
+    """``adopt``: whether the store was adopted, and the amount spent after it."""
     from edge_sdk.errors import StoreDamaged, StoreRestored
 
     place, kept = store(options), key_store(options)
@@ -59,13 +59,13 @@ def adopt(options: argparse.Namespace) -> Printed:
 
 
 def doctor(options: argparse.Namespace) -> Printed:
-    """``doctor``: what this store can and cannot promise."""
+    """``doctor``: what this store can and cannot guarantee."""
     with Device.open(options.store) as device:
         return {**device.doctor()}
 
 
 def clock(options: argparse.Namespace) -> Printed:
-    """``clock [--set]``: until when each campaign is silent because the clock once showed more."""
+    """``clock [--set]``: until when each campaign accepts no answers because the clock was ahead before."""
     from edge_sdk.answers.answering import known_past
 
     with Device.open(options.store) as device:
@@ -95,18 +95,18 @@ def run(options: argparse.Namespace) -> Printed:
 
 
 def store(options: argparse.Namespace) -> str:
-    """The folder that was named.
+    """Return the named folder.
 
     Raises:
         Usage
     """
     if options.store is None:
-        raise Usage("--key-store and --checkpoint are of a store: name it with --store")
+        raise Usage("--key-store and --checkpoint need a store: name it with --store")
     return str(options.store)
 
 
 def key_store(options: argparse.Namespace) -> KeyStore | None:
-    """The key store that was named; None where none was.
+    """Return the named key store; None without one.
 
     Raises:
         Usage: one that does not go with what else was named.
@@ -117,7 +117,7 @@ def key_store(options: argparse.Namespace) -> KeyStore | None:
     folder = Path(store(options))
     if options.checkpoint and options.key_store not in (None, "file"):
         raise Usage(
-            "--checkpoint is a file key store's: the keyring and the Keystore are outside the folder themselves"
+            "--checkpoint is only for a file key store: the keyring and the Keystore are outside the folder already"
         )
     if options.key_store in ("keyring", "android"):
         return key_store_of(f"{options.key_store} {folder.absolute()}", folder)

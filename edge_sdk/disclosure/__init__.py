@@ -1,1 +1,1 @@
-"""What an observer of the reports could learn: previews, exposure, posterior beliefs."""
+"""What an observer of the reports could learn: preview, exposure, posterior."""

@@ -1,4 +1,4 @@
-"""What waits to leave, envelope by envelope: its bytes by what they are for, and what a report says in words.
+"""Explains waiting envelopes: the meaning of their bytes, and the answers that a report fits.
 
 Everything here is read off the bytes that will leave; nothing is drawn or decided. The queue itself: transport/queue.
 What an answer would add to it: preview.
@@ -17,10 +17,10 @@ from protocol.levels import TooLarge, structure_of
 from protocol.report import Enrolment, Report
 
 MOST_NAMED = 6
-"""Answers that a report fits are named where they are at most so many."""
+"""The answers that a report fits are named if there are at most this many."""
 
 MOST_STEPS = 2**18
-"""A small part of a second; a report of a larger channel is not put into words."""
+"""A small part of a second; the answers that fit are not computed for a larger channel."""
 
 _SIGNATURE_HEAD = bytes([0xC4, SIGNATURE_BYTES])
 
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Said:
-    """What an output says in words: the answers that it fits, which are those that make it as likely as any.
+    """The answers that an output fits: those under which it is as likely as any output.
 
     Attributes:
         fits: how many of the answers these are.
@@ -74,7 +74,7 @@ class Outgoing:
 
 
 def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing, ...]:
-    """Every envelope that waits to leave: of one joined campaign, or of all, the one that waits longest first.
+    """Return the waiting envelopes of one joined campaign or of all, the one that waits longest first.
 
     Their bytes, one after another, are what ``outbox.export`` writes of a campaign.
 
@@ -121,7 +121,7 @@ def parts(data: bytes) -> tuple[Part, ...]:
 
 
 def said(device: Device, envelope: Outgoing) -> tuple[Said, ...]:
-    """What each output of a report of this device says.
+    """Return, for each output of one of this device's reports, the answers that it fits.
 
     Args:
         device: that joined the report's campaign.

@@ -1,4 +1,4 @@
-"""What a person's reports of all campaigns about the same values told together.
+"""Bounds what a person's reports to all campaigns about the same values reveal together.
 
 The levels of two inputs add over everything that was drawn, whatever an observer knew before and whichever campaign
 came first, so the matrices of levels of all draws make one for the person:
@@ -38,7 +38,7 @@ MOST_STEPS = 2**20
 
 @dataclass(frozen=True)
 class Law:
-    """What an output was drawn from: a channel, behind what the device's view makes of an answer."""
+    """A channel together with the map of the device's view, which is applied to the answer first."""
 
     map: Map
     channel: Channel
@@ -73,14 +73,14 @@ class Law:
 
 @dataclass(frozen=True)
 class CampaignExposure:
-    """What the draws of one campaign told.
+    """The draws of one campaign, and a bound on what they reveal.
 
     Attributes:
         campaign_id, title: which one.
         domain: of the values.
         draws: how many outputs were drawn from each law.
-        beside: nanonats that any two values are told apart by besides: by the choice of a class, and by what was drawn
-            before the campaign was forgotten and joined again. None where nothing bounds it.
+        beside: nanonats from other sources: the choice of a class, and draws before the campaign was forgotten and
+        joined again. None if there is no bound.
         budgets: the budgets of the values, where the campaign's notion has some and bounds all pairs.
     """
 
@@ -98,12 +98,12 @@ class CampaignExposure:
 
     @property
     def nanonats(self) -> int | None:
-        """What tells any two values apart at most; None where nothing bounds it."""
+        """Level between any two values, nanonats; None if there is no bound."""
         everything = range(self.domain.size)
         return _sum([self.beside, *_losses(self.domain, self.draws, everything, everything)])
 
     def budget(self, x: int) -> int | None:
-        """What tells value ``x`` from any other at most, by its budget where there is one, else as any value."""
+        """Return the level between value ``x`` and any other value, by the budget of ``x`` if it has one."""
         if self.budgets is None:
             return self.nanonats
         return _sum([self.beside, self.drawn * self.budgets.budgets[self.budgets.class_of(x)]])
@@ -111,14 +111,14 @@ class CampaignExposure:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What all campaigns about the same values told together. Secret, like the number of draws.
+    """A bound on what all campaigns about the same values reveal together. Secret, like the number of draws.
 
     Attributes:
         domain: of these values.
         dither: of the person's numbers, in the campaign that was asked about.
         told: by campaign.
-        forgotten_nanonats: what campaigns that were forgotten were charged. What these were about is not known any
-            more, and none of it is in the other numbers.
+        forgotten_nanonats: the charges of forgotten campaigns. Their values are not known any more, so they are not
+        part of the other numbers.
         map: what this device's view makes of an answer, in the campaign that was asked about.
     """
 
@@ -129,7 +129,7 @@ class Exposure:
     map: Map = field(default_factory=Identity)
 
     def about(self, answer: Answer) -> Level:
-        """How many times as likely all that was told is with this answer as with any other, at most.
+        """Return a bound on how many times as likely the reports are with this answer as with any other.
 
         Args:
             answer: of a form, to the questions that this device is asked.
@@ -143,26 +143,23 @@ class Exposure:
         return self.value(x)
 
     def pair(self, x: int, other: int) -> Level:
-        """How many times as likely all that was told is with input ``x`` as with ``other``, at most."""
+        """Return a bound on how many times as likely the reports are with input ``x`` as with ``other``."""
         return Level(0 if x == other else self._sum([x], [other]), x, other)
 
     def value(self, x: int) -> Level:
-        """How many times as likely it is with input ``x`` as with any other, at most; ``other`` is None where it is a
-        bound from above."""
+        """Return the same bound for input ``x`` and any other input; ``other`` is None if the bound is not exact."""
         return self._worst([x])
 
     @cached_property
     def worst(self) -> Level:
-        """How many times as likely it is with one value as with another, at most; no pair is named where it is a bound
-        from above."""
+        """The same bound for the worst pair of values; no pair is named if the bound is not exact."""
         return self._worst(range(self.domain.size))
 
     @cached_property
     def questions(self) -> Mapping[str, Level]:
-        """Of a form, by name of each question: how many times as likely all that was told is with one answer to it as
-        with another, everything else alike, at most. Only what was drawn for a view that asks it tells them apart.
+        """For a form, by name of the question: the same bound for two answers to it, if all other answers are equal.
 
-        Empty where the domain is no form.
+        Empty if the domain is not a form.
         """
         if not isinstance(self.domain, Form):
             return {}
@@ -177,15 +174,15 @@ class Exposure:
 
     @property
     def sure(self) -> Fraction:
-        """How sure of one of two values anybody can be at most who held both for equally likely; rounded up."""
+        """The highest posterior probability of one of two values with equal prior probability; rounded up."""
         level = self.worst.nanonats
         return Fraction(1) if level is None else exact.sure_above(level)
 
     @cached_property
     def budgets(self) -> tuple[int, ...] | None:
-        """[x]: nanonats; of two values, the smaller one bounds what tells them apart   (Gu et al. 2020, Theorem 2).
+        """[x]: nanonats; the level of two values is at most the smaller of their budgets (Gu et al. 2020, Theorem 2).
 
-        None where no campaign grades its values, or where nothing bounds one that does not.
+        None if no campaign has budgets for its values, or if a campaign without them has no bound.
         """
         if all(told.budgets is None for told in self.told):
             return None
@@ -231,7 +228,7 @@ class Exposure:
 
 
 def _losses(domain: Domain, draws: Mapping[Law, int], first: Sequence[int], second: Sequence[int]) -> list[int | None]:
-    """What each law's draws tell one of ``first`` from one of ``second`` by."""
+    """Return the level of each law's draws between inputs of ``first`` and ``second``."""
     levels = [(law.level(domain, first, second), times) for law, times in draws.items() if times]
     return [None if level is None else level * times for level, times in levels]
 

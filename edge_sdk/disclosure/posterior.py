@@ -1,4 +1,4 @@
-"""The local prior: what a person's own history says about their next answer, and what a report adds to it.
+"""The person's prior from their history, and the posterior after a report.
 
 An observer who knew this person's history could believe no more after a report than Bayes' rule says, so the device
 computes it for the person before they answer. Counts in, a bound out; neither ever leaves.
@@ -24,7 +24,7 @@ MOST_OUTPUTS = 2**24
 
 @dataclass(frozen=True)
 class Posterior:
-    """The most an observer could believe that the answer is one certain value, as a probability.
+    """The highest posterior probability that an observer can have for one value.
 
     Attributes:
         before: from the history alone.
@@ -36,7 +36,7 @@ class Posterior:
 
 
 def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: int | None = None) -> Posterior:
-    """What could be believed about value ``x``, or about the value where it is worst.
+    """Return the highest posterior of value ``x``, or of the worst value.
 
         P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x'),  the largest over y
 
@@ -58,7 +58,7 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
 
 
 def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
-    """How often a report fits input ``x``: where x is the answer, and at least, where it is another, whichever.
+    """Return the probability that a report fits input ``x``: if x is the answer, and at least, if it is another.
 
     A report fits the inputs that make its output as likely as any; a word of independent bits those whose bit is set.
     """
@@ -67,7 +67,7 @@ def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
 
 
 def counted(size: int, counts: Mapping[int, int]) -> list[int]:
-    """The prior of a history over ``size`` values: the counts plus one for each."""
+    """Return the prior of a history over ``size`` values: the counts, plus one for each value."""
     weights = [1] * size
     for value, times in counts.items():
         weights[value] += times

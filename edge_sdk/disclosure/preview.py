@@ -1,4 +1,4 @@
-"""What a person's reports told, and what one more would tell.
+"""What a person's reports reveal, and what one more would reveal.
 
 A person may know as much about what leaks as an observer does. Everything here is computed on the device, from what was
 drawn and from the person's own history, for them alone; nothing is drawn, charged or kept.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Preview:
-    """What would leave, and what it could tell. Computed on the device, for the person alone.
+    """What an answer would send and could reveal. Computed on the device, for the person only.
 
     Attributes:
         report_bytes: length of the report, whatever the answer; the early ones are a few bytes shorter.
@@ -62,7 +62,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class Transcript:
-    """What the reports of one device told in a campaign where each is designed for the earlier ones.
+    """What one device's reports reveal in a campaign whose channels depend on earlier reports.
 
     Attributes:
         periods: of the reports, in order.
@@ -135,7 +135,7 @@ def transcript(records: Records, campaign_id: bytes) -> Transcript:
 
 
 def _told(records: Records, campaign_id: bytes, carried: int) -> CampaignExposure:
-    """What a campaign's draws told.
+    """Return the exposure by one campaign's draws.
 
     Args:
         carried: what was charged for draws before it was forgotten and joined again.
@@ -157,11 +157,11 @@ def _told(records: Records, campaign_id: bytes, carried: int) -> CampaignExposur
 
 
 def _dither(records: Records, campaign: int) -> bytes:
-    """The person's own; before they agreed any will do, for nothing is remembered of them."""
+    """Return the person's dither; before consent any will do, since nothing is stored."""
     consent = records.consents.find(campaign)
     return bytes(DITHER_BYTES) if consent is None else consent.dither
 
 
 def _period_near(terms: Campaign, now: int) -> int:
-    """The period that it is; before the opening the first, after the closing the last."""
+    """Return the current period; before the opening the first, after the closing the last."""
     return min(max(0, (now - terms.opens) // terms.period_seconds), terms.periods - 1)

@@ -1,4 +1,4 @@
-"""Fetches what a study asks, a campaign's signed bytes, and whether reports were counted.
+"""Fetches a study's list of campaigns, a campaign's signed bytes, and whether reports were counted.
 
 Nothing that comes is believed for where it came from. A list is what a stranger says, and is shown as that; a campaign
 is bytes whose hash was asked for, and ``Device.join`` verifies who signed them; "counted" is a courtesy.
@@ -41,7 +41,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class NoAnswer(NotYet):
-    """The study gave no answer, or none that can be understood; another time it may."""
+    """The study gave no answer or an invalid one; a later attempt may succeed."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Offer:
 
 
 def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
-    """What a study asks.
+    """Return a study's list of open campaigns.
 
     Args:
         url: the study's address; ``/v1/campaigns`` is added. https, or http to this very machine.
@@ -137,7 +137,7 @@ def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener
 
 
 def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) -> list[bool]:
-    """Whether a study has counted each of these reports. Whoever sees the question learns what seeing them sent tells.
+    """Return whether a study has counted each report. An observer of the request learns what the upload showed.
 
     Args:
         envelopes: sealed reports, as they were sent.
@@ -162,7 +162,7 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
 
 
 def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[bool]:
-    """What a study says to one question.
+    """Return a study's answer to one request.
 
     Raises:
         NoAnswer
@@ -182,7 +182,7 @@ def _at(url: str, path: str) -> Address:
 
 
 def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None) -> bytes:
-    """Ask once; what a 200 says. No redirect is followed.
+    """Send one request; return the body of a 200 response. No redirect is followed.
 
     Raises:
         NoAnswer

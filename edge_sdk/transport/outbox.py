@@ -1,8 +1,8 @@
-"""The outbox: the queue of what waits to leave, and its two ways out, a file and the network.
+"""The outbox: sends or exports the envelopes in the queue.
 
 An envelope leaves the queue only once the file that carries it is on the disk, or a receipt of the upload that carried
-it has come. A crash in between lets it leave twice, and the study counts it once. A file and an upload carry one
-campaign each, so that what is one study's never comes to another.
+it has come. After a crash in between it is sent twice, and the study counts it once. A file or an upload carries one
+campaign only, so that no study receives another one's reports.
 
 The rows: queue. What goes over the network, and when again: upload. Carrying a file to the study: whoever holds it.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # loaded with the first upload: an app that only answers need
 
 
 class Outbox(UploadQueue):
-    """The queue of one store, and the ways out of it."""
+    """The outbox of one store."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time, urandom: Randomness = os.urandom) -> None:
         super().__init__(store)
@@ -34,7 +34,7 @@ class Outbox(UploadQueue):
         self._urandom = urandom
 
     def export(self, path: str | os.PathLike[str], campaign_id: CampaignId | None = None) -> int:
-        """Write what waits of a campaign to a new file, one envelope after another, and take it off the queue.
+        """Write a campaign's waiting envelopes to a new file, and remove them from the queue.
 
         Args:
             campaign_id: whose envelopes; None where only one campaign has any.
@@ -49,7 +49,7 @@ class Outbox(UploadQueue):
         with self.store.transaction():
             waiting = [one for one in self.destinations() if campaign_id in (None, one.campaign_id)]
             if not waiting:
-                raise NothingQueued("nothing waits to leave: answer a campaign first")
+                raise NothingQueued("the outbox is empty: answer a campaign first")
             if len(waiting) > 1:
                 raise UnknownCampaign(
                     f"envelopes of {len(waiting)} campaigns wait, and a file goes to one study: name the campaign, one "
@@ -77,7 +77,7 @@ class Outbox(UploadQueue):
         urandom: Randomness | None = None,
         opener: Opener | None = None,
     ) -> Sent:
-        """Upload what waits and is due, each campaign to its own study, and take off the queue what that acknowledges.
+        """Upload the envelopes that are due, each campaign to its own study; remove acknowledged ones from the queue.
 
         A campaign's addresses are tried in order, and the first receipt ends it. May be called as often as wanted:
         before the time of the next attempt nothing is sent.

@@ -1,7 +1,7 @@
-"""The queue of sealed envelopes that wait to leave, in order, and how far each campaign's upload has come.
+"""The queue of sealed envelopes, in order, and the state of each campaign's upload.
 
-An attempt is written down as failed before it is made, and a receipt strikes it off: so neither a crash nor a second
-process makes a device try again too early.
+An attempt is recorded as failed before it is made, and the record is removed when a receipt comes. So neither a crash
+nor a second process makes a device try again too early.
 
 How envelopes leave the queue: outbox (a file, and the call an app makes), upload (the network). What an envelope says:
 answers/answering.
@@ -33,7 +33,7 @@ Randomness: TypeAlias = Callable[[int], bytes]
 
 
 class Trouble(IntEnum):
-    """What keeps an upload here, as the latest attempt found it; the numbers are the store's."""
+    """The reason why the latest attempt of an upload failed; the numbers are those in the database."""
 
     NONE = 0
     """No attempt was made, or it was not acknowledged."""
@@ -45,7 +45,7 @@ class Trouble(IntEnum):
 
 @dataclass(frozen=True)
 class Upload:
-    """What is to be sent of one campaign: the same bytes until they are acknowledged.
+    """One campaign's upload: the same bytes until they are acknowledged.
 
     Attributes:
         campaign: the store's number of it.
@@ -111,7 +111,7 @@ class UploadQueue:
         return int(count), int(total)
 
     def require_room(self, size: int) -> None:
-        """Refuse what would not fit; nothing that waits is ever dropped to make room.
+        """Refuse envelopes that do not fit; waiting envelopes are never dropped.
 
         Args:
             size: bytes of one more envelope, or above it.
@@ -121,8 +121,9 @@ class UploadQueue:
         count, total = self._size()
         if count + 1 > MOST_ENVELOPES or total + size > MOST_BYTES:
             raise OutboxFull(
-                f"{count} envelopes of {total} bytes wait to leave, and at most {MOST_ENVELOPES} of {MOST_BYTES} may: "
-                "nothing was drawn or charged; send or export what waits first"
+                f"{count} envelopes of {total} bytes wait to be sent, and the limit is {MOST_ENVELOPES} of "
+                "{MOST_BYTES} bytes: "
+                "nothing was drawn or charged; send or export them first"
             )
 
     def enqueue(self, campaign: int, envelope: Sealed) -> None:
@@ -131,12 +132,12 @@ class UploadQueue:
         self.store.execute("INSERT INTO outbox VALUES (NULL, ?, ?)", campaign, envelope)
 
     def forget(self, campaign: int) -> None:
-        """Delete what waits of a campaign; part of the caller's transaction."""
+        """Delete a campaign's waiting envelopes; part of the caller's transaction."""
         self.store.execute("DELETE FROM outbox WHERE campaign = ?", campaign)
         self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
 
     def waiting(self, campaign: int, most: int = MOST_ENVELOPES) -> list[Sealed]:
-        """What waits of a campaign, in order; the first ``most`` of it."""
+        """Return the first ``most`` waiting envelopes of a campaign, in order."""
         query = "SELECT envelope FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
         rows = self.store.rows(query, campaign, most)
         return [Sealed(envelope) for (envelope,) in rows]
@@ -144,7 +145,7 @@ class UploadQueue:
     # Uploads
 
     def destinations(self) -> list[UploadAddress]:
-        """Where what waits is to go, by campaign; the one that waits longest is first."""
+        """Return the addresses of all campaigns with waiting envelopes, the one that waits longest first."""
         rows = self.store.rows(
             "SELECT outbox.campaign, id, addresses, count(*) FROM outbox JOIN joined USING (campaign) "
             "JOIN known ON known.number = outbox.campaign GROUP BY outbox.campaign ORDER BY min(outbox.number)"
@@ -155,7 +156,7 @@ class UploadQueue:
         ]
 
     def begin(self, campaign: int, judge: Callable[[Upload], int | None]) -> tuple[Upload, bool] | None:
-        """The upload of a campaign as it stands, and whether it is to be sent now; None where nothing waits.
+        """Return a campaign's upload and whether it is due; None if nothing waits.
 
         Args:
             judge: the time of the attempt after this one, should it fail; None for no attempt now.
@@ -178,7 +179,7 @@ class UploadQueue:
         return upload, True
 
     def acknowledged(self, sent: Upload, refused: Sequence[int] = ()) -> Upload:
-        """Take what the study took off the queue, if it is there still.
+        """Remove the envelopes that the study accepted from the queue, if they are still there.
 
         Args:
             refused: positions in the upload of what it did not take.
@@ -200,7 +201,7 @@ class UploadQueue:
         return left
 
     def postpone(self, sent: Upload, until: int, foreign: bool) -> int:
-        """Do not try again before ``until``; the time of the next attempt.
+        """Set the time of the next attempt to ``until`` or later; return it.
 
         Args:
             foreign: whether a study said that it does not have the campaign.
@@ -217,25 +218,24 @@ class UploadQueue:
         return until if row is None else int(row[0])
 
     def begin_anew(self, campaign: int) -> None:
-        """Forget what became of earlier attempts: its study is at another address now; part of the caller's
-        transaction."""
+        """Forget earlier failures, since the study's address has changed; part of the caller's transaction."""
         self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
 
     def refuse(self, sent: Upload) -> None:
-        """Keep what was sent and never send it again."""
+        """Mark an upload as refused: keep its envelopes and never send them again."""
         with self._unchanged(sent) as same:
             if same:
                 self.store.execute("UPDATE upload SET trouble = ? WHERE campaign = ?", Trouble.HOPELESS, sent.campaign)
 
     @contextlib.contextmanager
     def _unchanged(self, sent: Upload) -> Iterator[bool]:
-        """Whether an upload is as it was when it was sent; numbers and counts alone may be others' by now."""
+        """Whether the queue still has an upload's envelopes; equal numbers are not enough, since numbers are reused."""
         with self.store.transaction():
             standing = self.upload(sent.campaign)
             yield standing is not None and standing.failures > 0 and standing.body == sent.body
 
     def upload(self, campaign: int) -> Upload | None:
-        """The upload in flight; without one, the one that would be made of all that waits."""
+        """Return the upload in flight; without one, an upload of all waiting envelopes."""
         row = self.store.row("SELECT envelopes, failures, not_before, trouble FROM upload WHERE campaign = ?", campaign)
         count, failures, not_before, trouble = row or (MOST_ENVELOPES, 0, 0, Trouble.NONE)
         waiting = self.waiting(campaign, count)

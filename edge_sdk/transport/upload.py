@@ -46,7 +46,7 @@ Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
 
 
 class Outcome(Enum):
-    """What became of an upload."""
+    """The result of an upload."""
 
     SENT = "sent"
     """Acknowledged, and off the queue."""
@@ -83,18 +83,18 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Sent:
-    """What one call did, upload by upload."""
+    """The results of one call, upload by upload."""
 
     attempts: tuple[Attempt, ...]
 
     @property
     def envelopes(self) -> int:
-        """How many were acknowledged."""
+        """Number of acknowledged envelopes."""
         return sum(attempt.envelopes for attempt in self.of(Outcome.SENT))
 
     @property
     def again(self) -> int | None:
-        """The earliest time at which there is something to send again."""
+        """The earliest time of the next attempt."""
         return min((attempt.again for attempt in self.attempts if attempt.again is not None), default=None)
 
     def of(self, outcome: Outcome) -> list[Attempt]:
@@ -122,7 +122,7 @@ def send(
     urandom: Randomness,
     opener: Opener | None = None,
 ) -> Sent:
-    """Upload what waits and is due. See ``Outbox.send``."""
+    """Upload the envelopes that are due. See ``Outbox.send``."""
     only = None if url is None else address(url)
     attempts: list[Attempt] = []
     for waiting in queue.destinations():
@@ -134,7 +134,7 @@ def send(
 def _send_campaign(
     queue: UploadQueue, waiting: UploadAddress, only: Address | None, now: float, urandom: Randomness, opener: Opener
 ) -> Iterator[Attempt]:
-    """Uploads of one campaign until nothing waits or something stays."""
+    """Upload one campaign's envelopes until none waits or one must stay."""
     addresses = [address(text) for text in waiting.addresses]
     to = [one for one in addresses if only is None or _same(one, only)]
     if not to:
@@ -160,7 +160,7 @@ def _send_campaign(
 def _offer(
     queue: UploadQueue, upload: Upload, to: Iterable[Address], opener: Opener, now: float
 ) -> tuple[int, Attempt | None]:
-    """Offer an upload to each address in turn until nothing is left of it.
+    """Send an upload to each address in turn until all its envelopes are acknowledged.
 
     Returns:
         how many envelopes are left, and what became of them; None where none is.
@@ -196,7 +196,7 @@ def _same(one: Address, other: Address) -> bool:
 
 
 def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
-    """Why nothing of a campaign is sent."""
+    """Return the reason why a campaign's envelopes are not sent."""
     if not addresses:
         return "the campaign has no address, and none was given: give it one, or export its envelopes to a file"
     where = " or ".join(one.text for one in addresses)
@@ -204,7 +204,7 @@ def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
 
 
 def _due(upload: Upload, now: float) -> bool:
-    """Whether it is time. A moment further away than any delay was set by a clock that has gone back since."""
+    """Whether an upload is due. A time further away than the longest delay was set while the clock was ahead."""
     return upload.trouble is not Trouble.HOPELESS and not now < upload.not_before <= now + MOST_SECONDS + 1
 
 
@@ -273,7 +273,7 @@ def _refused(stated: dict[str, object], upload: Upload) -> tuple[int, ...] | Non
 
 
 def _why(error: Exception) -> str:
-    """What went wrong in the network, in words that quote nothing of what the other side sent."""
+    """Return a description of a network error that quotes nothing the other side sent."""
     reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None)
     return str(reason or type(error).__name__)
 

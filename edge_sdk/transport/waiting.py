@@ -1,4 +1,4 @@
-"""What waits to leave, campaign by campaign, and what keeps it here. Only reads.
+"""Lists waiting envelopes by campaign, with the reason why they wait. Reads only.
 
 The envelopes themselves: queue. What is in them: disclosure/envelopes.
 """
@@ -13,12 +13,12 @@ from edge_sdk.transport.queue import Trouble, UploadQueue
 
 @dataclass(frozen=True)
 class Waiting:
-    """What waits to leave of one campaign.
+    """The waiting envelopes of one campaign.
 
     Attributes:
         envelopes, size: how many, and their bytes.
-        addresses: where they go, in the order in which they are tried; empty where nobody said.
-        addressable: whether the owner may say where, because the campaign's author did not.
+        addresses: their addresses, in the order in which they are tried; may be empty.
+        addressable: whether the owner may set the address, because the campaign names none.
         failures: attempts that were not acknowledged.
         not_before: no attempt before this time, UTC seconds; 0 where none was made.
         refused: whether the study said that it can never take these bytes.
@@ -37,9 +37,9 @@ class Waiting:
 
     @property
     def state(self) -> str:
-        """What keeps them here, in English."""
+        """The reason why they wait, in English."""
         if not self.addresses:
-            return "no address: nobody said where they go"
+            return "no address: set one with `address`"
         if self.refused:
             return "refused: the study can never take these bytes"
         if self.foreign:
@@ -48,7 +48,7 @@ class Waiting:
 
 
 def waiting(queue: UploadQueue) -> list[Waiting]:
-    """What waits to leave, campaign by campaign; the one that waits longest is first. Nothing is attempted."""
+    """Return the waiting envelopes by campaign, the one that waits longest first. Nothing is sent."""
     campaigns, found = Campaigns(queue.store), []
     for one in queue.destinations():
         sealed, upload = queue.waiting(one.campaign), queue.upload(one.campaign)

@@ -1,1 +1,1 @@
-"""A unit without a person in front of it: configuration, sensor, dry run, daemon."""
+"""A unit that answers automatically: configuration, sensor, dry run, daemon."""

@@ -1,9 +1,9 @@
-"""The unit that answers by itself: reads a source when it is time, collects, bundles, and lets it leave on a schedule.
+"""The unit that answers automatically: reads its source, collects, bundles and sends on a schedule.
 
 Everything has its moment, and no moment depends on a reading. A reading is numbered by the clock,
-floor((now - start of the period) / every); a bundle is made when its period is full or over; what is sealed leaves
-every so many seconds from a phase that is drawn once. A moment that was missed is missed: nothing is made up for, so an
-outage is not followed by a burst. What a reading decides is only what the device draws.
+floor((now - start of the period) / every); a bundle is made when its period is full or over; sealed envelopes are sent
+at fixed intervals from a phase that is drawn once. A missed moment is not made up for, so an outage is not followed by
+a burst. What a reading decides is only what the device draws.
 
 A clock that shows a time which is known to be past is not set yet, or ran ahead before: nothing is answered until it
 shows a later one. Each step ends with everything on the disk, so a unit may be killed at any moment and goes on where
@@ -12,7 +12,7 @@ it was.
 What leaves is sent by a child process, so that what TLS needs in memory does not stay. Logs never say a value, a
 spend or a prior.
 
-How a source is read: sensor. What the owner wrote down: config, dry_run. What an answer costs: answers/answering. The
+How a source is read: sensor. The configuration: config, dry_run. What an answer costs: answers/answering. The
 process that a unit lives in: daemon.
 """
 
@@ -45,7 +45,7 @@ CLOCK_SECONDS = 5
 OPENING_SECONDS = 60
 """Between two looks before the campaign opens."""
 MOST_PAUSE = 3600
-"""A clock that is set while the unit sleeps is noticed after so many seconds, if no moment comes before."""
+"""Longest sleep in seconds, so that a change of the clock is noticed."""
 SEND_SECONDS = 600
 """After which an upload is given up."""
 EXIT_SECONDS = 5
@@ -59,7 +59,7 @@ Say = Callable[[int, str], None]
 
 
 class Unit:
-    """One configuration at work. ``close`` it.
+    """A running unit. ``close`` it.
 
     Attributes:
         campaign_id: of the campaign it answers.
@@ -130,7 +130,7 @@ class Unit:
         return [] if self._sending is None else [self._sending.fileno()]
 
     def step(self) -> float | None:
-        """Do what is due now.
+        """Do everything that is due now.
 
         Returns:
             seconds until something is due again, at most ``MOST_PAUSE``; None when the campaign is over and all has
@@ -170,7 +170,7 @@ class Unit:
     # Agreeing
 
     def _agree(self) -> Campaign:
-        """Join and consent, where this was not done before; the campaign."""
+        """Join and consent if that was not done before; return the campaign."""
         device, campaign_id = self._device, self.campaign_id
         try:
             device.join(self._data)
@@ -190,7 +190,7 @@ class Unit:
         return terms
 
     def _go_on(self) -> bool:
-        """Answer the campaign that was followed to from here on; whether there is one."""
+        """Switch to the next campaign if one was followed; return whether there was one."""
         following = followed(self._device.records.store, self.campaign_id)
         if following == self.campaign_id:
             return False
@@ -215,7 +215,7 @@ class Unit:
         return max(0.0, min(self._now + MOST_PAUSE, due) - self._clock())
 
     def _direct(self, signed: Sequence[str]) -> None:
-        """Keep where the configuration says that the campaign's reports go, where the campaign does not.
+        """Store the configured address, if the campaign names none.
 
         Raises:
             ConfigurationRefused: the campaign does.
@@ -232,7 +232,7 @@ class Unit:
     # Readings
 
     def _latest(self, terms: Campaign) -> tuple[int, int]:
-        """(period, reading) of the latest reading that is used up; (0, -1) before the first.
+        """Return (period, reading) of the latest used reading; (0, -1) before the first.
 
         What was read while a clock ran ahead does not count before its time has come.
         """
@@ -245,7 +245,7 @@ class Unit:
         return terms.closes if early is None else min(early, terms.closes)
 
     def _place(self, terms: Campaign) -> tuple[int, int] | None:
-        """(period, reading) that it is time for; None where the period takes no more, or the campaign is over."""
+        """Return (period, reading) that is due; None if the period is full or the campaign is over."""
         if self._now >= self._closes(terms):
             return None
         period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
@@ -281,7 +281,7 @@ class Unit:
             self._well("store", "the store takes readings again")
 
     def _bundle(self, terms: Campaign) -> None:
-        """Seal what was collected, once its period is over, or has had its last reading."""
+        """Seal the collected readings, once their period is over or full."""
         if not self._device.collected(self.campaign_id):
             return
         period, reading = self._latest(terms)
@@ -300,7 +300,7 @@ class Unit:
     # Leaving
 
     def _leave(self) -> None:
-        """Send or export what is sealed, if its moment has come since the last step."""
+        """Send or export sealed envelopes, if that has become due since the last step."""
         if self._begun <= self._now < self._settled:
             return
         to, turn = self._configuration, (int(self._now) - self._phase) // self._configuration.send_every
@@ -326,7 +326,7 @@ class Unit:
             self._warn("leaving", f"nothing left: {error.strerror or type(error).__name__}")
 
     def _finish_sending(self) -> None:
-        """Say what became of an upload, if it has ended or takes too long."""
+        """Log the result of an upload, if it has ended or takes too long."""
         child = self._sending
         if child is None:
             return
@@ -387,12 +387,12 @@ class Unit:
     # The log
 
     def _warn(self, about: str, text: str, level: int = WARNING) -> None:
-        """Say what keeps something from going on; once, until it goes on or another thing does."""
+        """Log a problem once, until it is solved or another one occurs."""
         if self._said.get(about) != text:
             self._said[about] = text
             self._say(level, text)
 
     def _well(self, about: str, text: str) -> None:
-        """Something goes on; said where it did not before."""
+        """Log that a problem is solved, if one was logged before."""
         if self._said.pop(about, None) is not None and text:
             self._say(NOTICE, text)

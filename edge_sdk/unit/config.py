@@ -1,4 +1,4 @@
-"""The configuration of a unit that answers by itself: one TOML file, written by the unit's owner.
+"""The configuration of a unit: one TOML file, written by the unit's owner.
 
     store = "/var/lib/halftruth"            # the device's own folder, made if missing
     trust = ["analyst.pub"]                 # public keys of the authors that the owner trusts
@@ -9,7 +9,7 @@
     [budget]                                # caps; they are kept in the store, and only ever tightened
     lifetime = 8.0                          # nats
     per_campaign = 4.0                      # nats
-    window = [86400, 1.0]                   # for any stretch of so many seconds, nats
+    window = [86400, 1.0]                   # cap for any interval: seconds, nats
 
     [source]                                # see ``Source``
     command = ["cat", "/proc/loadavg"]
@@ -48,7 +48,7 @@ CLAMP, SKIP = "clamp", "skip"
 
 
 class ConfigurationRefused(HalftruthError):
-    """A configuration that is not understood. The text names the key and what was expected."""
+    """An invalid configuration. The text names the key and what was expected."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Source:
         separator: between the words; None for blanks.
         scale: what a number is multiplied by, in a campaign that asks for one.
         outside: what becomes of a number, day or position outside of the question: "clamp" takes the nearest inside,
-            "skip" reports nothing, which tells whoever sees the reports that it was outside.
+            "skip" reports nothing, which reveals to an observer that the reading was outside.
         instead: what is answered where the source gives nothing that the question allows; None reports nothing.
     """
 
@@ -84,7 +84,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What the owner wrote down.
+    """A unit's configuration.
 
     Attributes:
         file: the configuration's own path.
@@ -184,7 +184,7 @@ class _Table:
         return value
 
     def pick(self, key: str) -> object:
-        """Whatever stands there, for a caller that looks at it itself."""
+        """Return the value without checks, for a caller that checks it."""
         return self._keys.pop(key, None)
 
     def table(self, key: str) -> _Table:

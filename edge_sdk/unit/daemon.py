@@ -1,7 +1,7 @@
 """``python -m edge_sdk.unit.daemon CONFIG``: the process that a unit lives in.
 
-A process that stays for months loads nothing but what it needs, ends at once when it is told to, and leaves one line
-for whatever went wrong. One process answers a campaign with a store.
+A process that stays for months loads nothing but what it needs, ends at once on a signal, and logs one line for each
+problem. One process answers a campaign with a store.
 
 What the unit does: agent.
 """
@@ -23,7 +23,7 @@ from protocol.errors import BadData, HalftruthError
 
 
 def run(configuration: Configuration, say: Say) -> None:
-    """Be the unit of a configuration until its campaign is over, standard input ends, or SIGTERM or SIGINT comes.
+    """Run the unit until its campaign is over, standard input ends, or SIGTERM or SIGINT comes.
 
     Raises:
         HalftruthError, OSError: it cannot begin, or the store is lost.
@@ -74,7 +74,7 @@ def _alone(configuration: Configuration, campaign_id: bytes) -> Iterator[None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Be the unit of the configuration that is named.
+    """Run the unit of the configuration named on the command line.
 
     Returns:
         the exit code: 0 done or stopped, 1 refused or failed, 2 usage, 65 bad data.

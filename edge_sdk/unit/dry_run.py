@@ -1,7 +1,7 @@
-"""What a unit would do, from its configuration and its campaign, before it does any of it.
+"""The dry run: what a unit would do, from its configuration and its campaign.
 
-Whatever cannot work is refused while the owner is there. Nothing here joins, keeps or sends; a source is tried only
-when that is asked for, and what it gives is not said.
+A configuration that cannot work is refused while the owner is present. Nothing here joins, stores or sends; the source
+is read only on request, and its reading is not printed.
 
 What the keys mean: config. What a unit does then: agent.
 """
@@ -49,7 +49,7 @@ def trusted(configuration: Configuration) -> list[bytes]:
 
 
 def campaign_file(configuration: Configuration) -> bytes:
-    """The bytes of the campaign's file.
+    """Return the bytes of the campaign's file.
 
     Raises:
         OSError
@@ -61,7 +61,7 @@ def campaign_file(configuration: Configuration) -> bytes:
 
 
 def fit(configuration: Configuration, terms: Campaign) -> tuple[int, float, Answer | None]:
-    """Seconds between two readings, seconds that one may take, and what is answered in place of none.
+    """Return the seconds between two readings, the timeout of one, and the answer in place of a failed reading.
 
     Raises:
         ConfigurationRefused: a key that means nothing in this campaign; or the campaign is a form.
@@ -90,7 +90,7 @@ def fit(configuration: Configuration, terms: Campaign) -> tuple[int, float, Answ
 
 
 def require_own_address(configuration: Configuration, signed: Sequence[str]) -> None:
-    """Return if the configuration sends where the campaign's author signed that its reports go, or nothing is signed.
+    """Refuse a configured address that differs from the campaign's signed addresses.
 
     Raises:
         ConfigurationRefused
@@ -103,7 +103,7 @@ def require_own_address(configuration: Configuration, signed: Sequence[str]) -> 
 
 
 def plan(configuration: Configuration) -> dict[str, object]:
-    """What a unit would do; nothing is joined, opened or read.
+    """Return what a unit would do; nothing is joined, opened or read.
 
     Raises:
         ConfigurationRefused, BadData, AddressRefused, OSError
@@ -138,7 +138,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
 
 
 def tried(configuration: Configuration) -> str:
-    """What the source gives right now, without saying what it is; standard input is not read.
+    """Read the source once and return whether that works, without the reading; standard input is not read.
 
     Raises:
         BadData, OSError

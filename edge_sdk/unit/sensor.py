@@ -1,8 +1,8 @@
 """Where a unit's readings come from: a program that is run, the last line of a file, the next line of standard input.
 
-Whether a unit reports must not depend on what it read. So a source never raises and never says what it saw: it gives a
-text or says why there is none, and ``answer_of`` takes a number or a position outside of the question to the nearest
-one inside. What a program writes to standard error is dropped, because it may repeat a reading.
+Whether a unit reports must not depend on what it read. So a source never raises and never reveals a reading in an
+error: it returns a text or a reason, and ``answer_of`` takes a number or a position outside of the question to the
+nearest one inside. What a program writes to standard error is dropped, because it may repeat a reading.
 
 When a source is read, and what becomes of the answer: agent. What the keys mean: config.
 """
@@ -39,7 +39,7 @@ class Stopped(Exception):
 
 
 class Child:
-    """A program that was started, and what it printed so far. ``fileno`` can be waited for with ``select``."""
+    """A started program and its output so far. ``fileno`` works with ``select``."""
 
     def __init__(self, words: Sequence[str], *, errors: bool = False) -> None:
         """Start a program in a process group of its own; its standard input is empty.
@@ -78,7 +78,7 @@ class Child:
         return self._reading
 
     def read(self) -> bool:
-        """Take what it printed meanwhile; whether more may come."""
+        """Read the available output; return whether more may come."""
         try:
             while len(self.printed) < MOST_BYTES:
                 chunk = os.read(self._reading, MOST_BYTES)
@@ -90,7 +90,7 @@ class Child:
         return False
 
     def end(self, patience: float = 0) -> int:
-        """Kill what is left of it, and of what it started; its exit code, negative for the signal that ended it.
+        """Kill the process group; return the exit code, negative for a signal.
 
         Args:
             patience: until when it may end by itself, on ``time.monotonic``.
@@ -118,7 +118,7 @@ class Reader:
         """Whether standard input has ended: nothing more will come."""
 
     def read(self, timeout: float) -> tuple[str, str]:
-        """A reading as text, and why it failed; one of the two is empty. Ends after ``timeout`` seconds.
+        """Return (reading, reason of failure), one of which is empty, within ``timeout`` seconds.
 
         Raises:
             Stopped
@@ -158,7 +158,7 @@ class Reader:
         return child.printed.decode(errors="replace"), ""
 
     def _line(self, timeout: float) -> tuple[str, str]:
-        """The next line of standard input."""
+        """Return the next line of standard input."""
         over = time.monotonic() + timeout
         while b"\n" not in self._held and not self.ended:
             left = max(0.0, over - time.monotonic())
@@ -190,7 +190,7 @@ def _end_of(path: Path) -> str:
 
 
 def field_of(text: str, field: int | str | None, separator: str | None = None) -> str:
-    """The part of ``text`` that a configuration names; empty where there is none."""
+    """Return the field of ``text`` that the configuration names; empty if it is missing."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return ""
@@ -215,7 +215,7 @@ def _json(text: str, names: str) -> str:
 
 
 def answer_of(domain: Domain, text: str, source: Source) -> Answer | None:
-    """The answer that a reading spells; None where the question allows none such."""
+    """Return the answer for a reading; None if the question does not allow it."""
     from protocol.domain import DITHER_BYTES, Dates, Grid, Line
 
     try:
@@ -235,7 +235,7 @@ def answer_of(domain: Domain, text: str, source: Source) -> Answer | None:
 
 
 def _inside(domain: Grid, position: tuple[Number, ...]) -> tuple[Number, ...]:
-    """The nearest position in the box, in degrees."""
+    """Return the nearest position in the box, in degrees."""
     from protocol.domain import MICRODEGREES
 
     sides = ((domain.south, domain.north), (domain.west, domain.east))

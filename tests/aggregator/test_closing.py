@@ -126,7 +126,7 @@ def test_a_notice_cannot_be_rolled_back(study):
     other = Study.open(str(study.path))
     study.close_early(notice(OPENS + 2 * WEEK))
     assert study.close_early(notice(OPENS + 2 * WEEK)).closes == OPENS + 2 * WEEK
-    with pytest.raises(CampaignError, match="opens nothing again"):
+    with pytest.raises(CampaignError, match="cannot open it again"):
         other.close_early(notice(OPENS + 3 * WEEK))
     assert other.close_early(notice(OPENS + WEEK)).closes == OPENS + WEEK
     assert counted(study, report(0, PLAIN, period=1), now=NOW + WEEK) == (0, {"late": 1})

@@ -95,13 +95,13 @@ def test_a_notice_cannot_be_rolled_back_or_swapped(device, clock):
     """After a notice a later one is refused, also after forgetting; the same changes nothing, an earlier one holds; one
     for a campaign that is not joined is refused."""
     device.close_early(notice(SOON))
-    with pytest.raises(CampaignError, match="opens nothing again"):
+    with pytest.raises(CampaignError, match="cannot open it again"):
         device.close_early(notice(SOON + 1))
     assert device.close_early(notice(SOON)).closed_early == SOON
     assert device.close_early(notice(SOON - 1)).closed_early == SOON - 1
     device.forget()
     device.join(DATA)
-    with pytest.raises(CampaignError, match="opens nothing again"):
+    with pytest.raises(CampaignError, match="cannot open it again"):
         device.close_early(notice(SOON))
     with pytest.raises(UnknownCampaign):
         device.close_early(notice(SOON, campaign_id=bytes(16)))

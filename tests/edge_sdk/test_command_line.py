@@ -141,7 +141,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (1, "beginning of its id", ("consent", "")),
         (1, "beginning of its id", ("forget", "")),
         (1, "not overwritten", ("enrolment", ident, "c.campaign")),
-        (2, "do not fit", ("answer", ident, "SECRETVALUE", "SECRETVALUE")),
+        (2, "one answer", ("answer", ident, "SECRETVALUE", "SECRETVALUE")),
         (2, "do not fit", ("answer", ident, "-SECRETVALUE")),
         (2, "do not fit", ("preview", ident, "SECRETVALUE", "-SECRETVALUE")),
         (65, "not one of", ("answer", ident, "--", "-SECRETVALUE")),
