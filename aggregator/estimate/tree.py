@@ -30,9 +30,6 @@ import numpy as np
 from aggregator.estimate.concentration import Children
 from aggregator.families.decoder import Decoder, Floats, Integers
 
-CENTRED = 1e-9
-"""A survey whose estimates sum to one with a variance below this part of all variances has estimates that do."""
-
 ROUNDS = 60
 """How often ``independent`` repeats its step, which leaves an error of a part in 10^9 or less."""
 
@@ -142,25 +139,29 @@ class Combined:
 
 
 def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
-    """Return variances of independent numbers that have these variances once their sum is known.
+    """Return variances of independent numbers that have these variances once a part of their sum is known.
 
     The estimates of one survey usually sum to one, so their errors are related: of k districts that are alike, each two
-    have the correlation -1 / (k - 1). Numbers with variances v that are independent, given their sum, have the
-    variances v - v^2 / sum(v), and relate in the same way. The tree knows the sum, so it can take them for independent.
+    have the correlation -1 / (k - 1). A channel that has a few more inputs than there are districts leaves a sum that
+    varies a little. Numbers of variances v that are independent until the variance of their sum falls to s have the
+    variances v - c v^2 with c = (sum(v) - s) / sum(v)^2, and relate in the same way. The tree knows the sum, so it can
+    take them for independent.
 
     Args:
         decoder: of the survey's channel.
         law: (m,) mean features at which ``variances`` were taken.
         variances: (k,) of the survey's estimates.
     Returns:
-        (k,) v; ``variances`` where the survey's estimates do not sum to one.
+        (k,) v; ``variances`` where the sum varies as that of independent numbers does, or more.
     """
-    total = variances.sum()
-    if len(variances) == 1 or decoder.variance(np.ones(decoder.inputs), law) > CENTRED * decoder.variances(law).sum():
+    total, alone = float(variances.sum()), float(decoder.variances(law).sum())
+    if len(variances) == 1 or total <= 0 or alone <= 0:
         return variances
+    of_sum = total * min(decoder.variance(np.ones(decoder.inputs), law) / alone, 1.0)
     v = variances
-    for _ in range(ROUNDS if total > 0 else 0):
-        v = variances / np.maximum(1 - v / v.sum(), 0.5)
+    for _ in range(ROUNDS):
+        whole = float(v.sum())
+        v = variances / np.maximum(1 - v * (whole - of_sum) / whole**2, 0.5)
     return v
 
 

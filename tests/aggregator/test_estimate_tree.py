@@ -255,6 +255,32 @@ def test_a_sum_that_is_known_is_used_once():
         assert found.variances == pytest.approx(one / 2)
 
 
+@pytest.mark.parametrize("size", [12, 16, 60])
+def test_errors_of_sums_are_as_large_as_claimed(size):
+    """Where the channel has a few more inputs than there are districts, errors are claimed as the channel makes them.
+
+    Even people, two resolutions of two and of ``size`` districts. Projective response has 13, 21 and 73 inputs for 12,
+    16 and 60 districts. Taken for independent, twelve had variances 8% too small. The exact variance is that of what
+    one report of each survey adds.
+    """
+    maps = [np.arange(size) % 2, np.arange(size)]
+    tree = Tree.of(maps)
+    decoders = [decoder_of(projective(each, NANONATS)) for each in tree.sizes]
+    laws = [decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs)) for decoder in decoders]
+    surveys = []
+    for decoder, law in zip(decoders, laws, strict=True):
+        v = independent(decoder, law, decoder.variances(law))
+        surveys.append(Survey(decoder.invert(law), v, v))
+    passes = Passes.of(tree, surveys)
+    for level, found in enumerate(combine(tree, surveys)):
+        exact = [
+            sum(decoder.variance(part, law) for decoder, part, law in zip(decoders, parts, laws, strict=True))
+            for _, parts in (passes.adjoint(level, unit) for unit in np.eye(tree.sizes[level]))
+        ]
+        assert found.variances.sum() == pytest.approx(sum(exact), rel=0.01)
+        assert found.variances == pytest.approx(exact, rel=0.03)
+
+
 def test_weights_are_never_taken_from_the_reports():
     """The estimate of a district is linear in the reports: it does not depend on the variances that they show."""
     rng = np.random.default_rng(8)

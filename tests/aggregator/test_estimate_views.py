@@ -224,15 +224,16 @@ def test_intervals_hold_in_a_few_crowds():
 def test_intervals_hold(name):
     """Over 200 crowds of 1,000 and of 50,000 people, 95% intervals of each value hold in 93% and more everywhere.
 
-    Those of all values of a resolution together hold in 89% of the crowds and more; right ones hold in fewer about once
-    in 5,000 tests. The seeds are fixed. Of 1,500 other crowds each, 94.4% and 93.1% were the least.
+    Of four districts 200 crowds say no more: one standard error is about 1.1%. Intervals of all values of a resolution
+    together hold in more than 91% of the crowds. If they hold in 95% of all crowds, each of the 18 checks fails for
+    1.2% of the seeds. The seeds are fixed.
     """
     domain, *maps = CAMPAIGNS.get(name, (NUMBERS, Coarse(16), Coarse(4), Identity()))
     people = np.random.default_rng(6).dirichlet(np.full(domain.size, 0.3))
     for n in (1000, 50_000):
         held = covered(campaign(domain, *maps), people, [n // 4, n // 4, n // 2], 200, n)
         assert (held[:, 0] > 0.93).all(), held
-        assert (held[:, 1] > 0.89).all(), held
+        assert (held[:, 1] > 0.91).all(), held
 
 
 # Two periods
