@@ -13,6 +13,7 @@ from aggregator.author.audit import audit as audit_of
 from aggregator.author.draft import read_draft
 from aggregator.author.lint import lint
 from aggregator.author.pufferfish_file import read_scenarios
+from aggregator.author.trade_off import trade_offs
 from aggregator.cli import options, shell
 from aggregator.cli.shell import Failure, halftruth
 from aggregator.present.listing import audit_table
@@ -100,6 +101,9 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
 @click.option(
     "--metric", help="Distance for geo-indistinguishability: steps or degrees for a grid; numbers or steps for numbers."
 )
+@options.plot(
+    "Draw which errors tests of one report can have, for the worst pair of answers and one of each other bound"
+)
 @shell.as_json
 def audit(
     file: Path,
@@ -108,6 +112,7 @@ def audit(
     ball: float | None,
     pufferfish: Path | None,
     metric: str | None,
+    plot: Path | None,
     as_json: bool,
 ) -> None:
     """Recompute every privacy claim of a campaign from its own integers, and its level under every other notion.
@@ -140,6 +145,11 @@ def audit(
         shell.print_json(found.as_json())
     else:
         shell.console().print(audit_table(found))
+    if plot:
+        from aggregator.present.trade_off_plot import draw_trade_offs  # matplotlib takes a second to load
+
+        draw_trade_offs(trade_offs(terms), terms.title, plot)
+        shell.warn(f"{plot}  drawn")
 
 
 def _text(path: Path) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from matplotlib.image import imread
 from pyarrow import parquet
 from rich.console import Console
 
@@ -20,6 +21,7 @@ from aggregator.author.audit import ask, audit, read_prior
 from aggregator.author.privacy_section import notion_of
 from aggregator.author.pufferfish_file import ScenarioError, read_scenarios
 from aggregator.author.toml_section import DraftError, Section
+from aggregator.author.trade_off import trade_offs
 from aggregator.author.value_table import SheetError
 from aggregator.cli.release import anonymity
 from aggregator.cli.shell import halftruth
@@ -35,10 +37,11 @@ from protocol.domain import Buckets, Domain, Grid, Items, Values
 from protocol.errors import DomainError, Uncertified
 from protocol.keys import SigningKey
 from protocol.levels import Metric, SurveyRequest, structure_of
-from protocol.notions import Classes, HighLow, Information, Ldp, Notion, Promise
+from protocol.notions import Classes, Graded, HighLow, Information, Ldp, Notion, Promise
 from protocol.views import plain_views
 from tests.edge_sdk.test_black_box import QUESTIONS
 from tests.edge_sdk.test_black_box import campaign as mechanism_campaign
+from tests.vectors.channels import graded
 
 NAT = exact.NANONATS
 ONE = 1 << 64
@@ -483,3 +486,52 @@ def test_a_bits_channel_of_any_size_is_refused_in_words():
     """A refusal that names an output of tens of thousands of bits can be printed."""
     with pytest.raises(Uncertified, match=r"output [0-9a-f]{4118}"):
         campaign(oue(16_471, NAT), Ldp(NAT // 2), Items(1, 16_470))
+
+
+def every_test(channel: Channel, x: int, other: int) -> list[tuple[Fraction, Fraction]]:
+    """(false alarm, missed detection) of every test without chance, one for each set of outputs."""
+    one, outputs = 1 << channel.scale, range(channel.outputs)
+    found = []
+    for chosen in range(1 << channel.outputs):
+        said = [y for y in outputs if chosen >> y & 1]
+        false = Fraction(sum(channel.weight(other, y) for y in said), one)
+        found.append((false, 1 - Fraction(sum(channel.weight(x, y) for y in said), one)))
+    return found
+
+
+@pytest.mark.parametrize("notion", [Ldp(3 * NAT), Graded.over([2 * NAT] * 2 + [3 * NAT] * 4)])
+def test_no_test_is_below_the_curve_of_the_best_ones(notion):
+    """Of a graded channel: the curve falls from (0, 1) to (1, 0) and is convex, its corners are tests, no test of any
+    set of outputs is below it, and it is nowhere below what the levels and the notion promise."""
+    channel = graded(2, 3, [NAT, NAT, *[2 * NAT] * 4])
+    found = trade_offs(campaign(channel, notion, Values(tuple("abcdef"))))
+    assert len(found) == (1 if isinstance(notion, Ldp) else 2)
+    for one in found:
+        x, other = (ord(label) - ord("a") for label in (one.answer, one.other))
+        false, missed = (np.array(axis) for axis in zip(*one.points, strict=True))
+        assert one.points[0] == (0, 1)
+        assert one.points[-1] == pytest.approx((1, 0))
+        tests = every_test(channel, x, other)
+        for alarm, miss in tests:
+            assert float(miss) >= np.interp(float(alarm), false, missed) - 1e-12
+        known = {(round(float(alarm), 12), round(float(miss), 12)) for alarm, miss in tests}
+        assert {(round(alarm, 12), round(miss, 12)) for alarm, miss in one.points} <= known
+        for forth, back in (one.levels, one.bounds):
+            assert forth is not None
+            assert back is not None
+            assert (missed >= np.maximum(1 - np.exp(forth) * false, np.exp(-back) * (1 - false)) - 1e-8).all()
+
+
+def test_the_tests_are_drawn(tmp_path):
+    """audit --plot writes a picture, of channels for priors too; of classes of people it says why there is none."""
+    run(campaign(response(4)), tmp_path, "--plot", tmp_path / "tests.png")
+    assert imread(tmp_path / "tests.png").shape[0] > 100
+    lip = campaign(response(4), Information(2 * NAT, (4, 3, 2, 1)))
+    assert trade_offs(lip)[0].bounds == (None, None)
+    both = Classes.of((Ldp(NAT), Ldp(NAT)))
+    terms = Campaign(
+        "T", "Q?", "", "Library", LABELS, both, "by hand",
+        plain_views(Blocks(0, ((1, 4), (2, 4)), (response(4), response(4)))), 0, 10**6, 10**6, 1, 10, "open",
+        classes=("a", "b"),
+    )  # fmt: skip
+    assert "one for each class" in run(terms, tmp_path, "--plot", tmp_path / "none.png", code=1)

@@ -73,6 +73,12 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     assert (decoder.words.most >= inverse.max(axis=0) - 1e-9).all()
     assert (decoder.words.least <= inverse.min(axis=0) + 1e-9).all()
     assert (decoder.ceiling >= law.max(axis=0)).all()
+    # Whoever the people are, the base of the steps is off by the slack at most, and for somebody by all of it.
+    units = np.eye(channel.outputs, dtype=np.int64)
+    stairs = decoder.staircase(units[0], 1)
+    reached = np.array([decoder.staircase(unit, 1).counts[0] for unit in units])
+    off = np.abs(np.eye(k) - stairs.base - stairs.heights[0] * (law @ reached))
+    np.testing.assert_allclose(off.max(axis=0), stairs.slack, atol=1e-12)
     # The least variance of all unbiased estimates at even shares (Aitken 1935).
     even = np.full(k, 1 / k)
     least = np.trace(np.linalg.inv(law / (even @ law) @ law.T)) - 1 / k

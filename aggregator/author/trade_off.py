@@ -1,0 +1,133 @@
+"""What a report lets somebody test: false alarms against missed detections, for pairs of answers of a campaign.
+
+Somebody sees one report of a person and asks whether the answer is x rather than x'. A test says "x" for some outputs:
+a false alarm is to say so where the answer is x', a missed detection not to say so where it is x. The best tests say
+"x" for the outputs of the largest ratio Q(y|x) / Q(y|x'), so their errors follow from the weights of the pair alone
+(Neyman, Pearson 1933). A level E of x against x', and E' of x' against x, means that no test has less than
+
+    missed >= max(1 - e^E false, e^-E' (1 - false)),
+
+which is what context-aware LDP promises in the language of tests (Acharya et al. 2020, Theorem 1 and Fig. 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from protocol import exact
+from protocol.campaign import Campaign
+from protocol.channels import Channel, structure_of
+from protocol.errors import HalftruthError
+from protocol.notions import Ldp, Notion, Pairwise
+from protocol.views import is_plain
+
+MOST_PAIRS = 4
+"""Pairs that are shown: the worst one, and one of each other bound."""
+
+
+class NoTradeOff(HalftruthError):
+    """The campaign has no one channel whose pairs are tested."""
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """The best tests of one pair of answers.
+
+    Attributes:
+        answer, other: their labels.
+        levels: nats, that of the answer against the other and the reverse, as audited, rounded up; None: infinite.
+        bounds: nats, what the notion promises of them; None where it promises nothing.
+        points: (false alarm, missed detection) of the best tests, from (0, 1) to (1, 0); tests between them by chance.
+    """
+
+    answer: str
+    other: str
+    levels: tuple[float | None, float | None]
+    bounds: tuple[float | None, float | None]
+    points: tuple[tuple[float, float], ...]
+
+
+def trade_off(channel: Channel, x: int, other: int) -> tuple[tuple[float, float], ...]:
+    """Return (false alarm, missed detection) of the best tests of input ``x`` against ``other``, from (0, 1) on.
+
+    Raises:
+        TooLarge: the channel has too many outputs to be looked at, and its family knows no classes of them.
+    """
+    outputs = [
+        (mine, theirs, count) for mine, theirs, count in structure_of(channel).profile(x, other) if mine + theirs
+    ]
+    outputs.sort(key=lambda output: Fraction(output[0], output[0] + output[1]), reverse=True)
+    whole, false, missed = sum(mine * count for mine, _, count in outputs), 0, 0
+    points = [(0.0, 1.0)]
+    for mine, theirs, count in outputs:
+        false, missed = false + theirs * count, missed + mine * count
+        points.append((false / whole, 1 - missed / whole))
+    return tuple(points)
+
+
+def trade_offs(terms: Campaign) -> list[TradeOff]:
+    """Return the best tests of a campaign's worst pair of answers, and of a pair of each other bound of its notion.
+
+    Of several views these are pairs of the view that the certificate's witness is of.
+
+    Raises:
+        NoTradeOff: the campaign has classes of people, each with a channel of its own.
+        TooLarge
+    """
+    if terms.classes:
+        raise NoTradeOff("a picture of tests shows one channel, and this campaign has one for each class of people")
+    view, witness = terms.views[terms.certificate.view], terms.certificate.witness
+    channel = view.channel
+    if witness.other is None:  # the witness is compared with a prior
+        everything = channel.apart(range(channel.inputs))
+        witness = channel.loss(everything, everything)
+    promised = _Promised(terms.notion if is_plain(terms.views) or isinstance(terms.notion, Ldp) else None)
+    pairs = [(witness.x, witness.other or 0)]
+    shown = {promised.between(*pairs[0])}
+    for pair in promised.pairs(channel.inputs):
+        if promised.between(*pair) not in shown and len(pairs) < MOST_PAIRS:
+            shown.add(promised.between(*pair))
+            pairs.append(pair)
+    return [
+        TradeOff(
+            view.map.label(terms.domain, x),
+            view.map.label(terms.domain, other),
+            (_nats(channel.loss([x], [other]).level), _nats(channel.loss([other], [x]).level)),
+            (_nats(promised.between(x, other)), _nats(promised.between(other, x))),
+            trade_off(channel, x, other),
+        )
+        for x, other in pairs
+    ]
+
+
+class _Promised:
+    """The bounds of a notion, pair by pair."""
+
+    def __init__(self, notion: Notion | None) -> None:
+        self._bounds: dict[tuple[int, int], int] = {}
+        self._classes: Sequence[Sequence[int]] | None = None
+        if isinstance(notion, Pairwise):
+            self._bounds = {(c, d): level for c, d, level in notion.bounds()}
+            self._classes = notion.classes
+
+    def _class_of(self, x: int) -> int:
+        return 0 if self._classes is None else next(c for c, members in enumerate(self._classes) if x in members)
+
+    def between(self, x: int, other: int) -> int | None:
+        """Nanonats of ``x`` against another input; None where there is no bound."""
+        return self._bounds.get((self._class_of(x), self._class_of(other)))
+
+    def pairs(self, inputs: int) -> Iterator[tuple[int, int]]:
+        """A pair of different inputs of each pair of classes that is bounded, the least bounds first."""
+        classes = [range(inputs)] if self._classes is None else self._classes
+        for (c, d), _ in sorted(self._bounds.items(), key=lambda item: item[1]):
+            x = classes[c][0]
+            other = next((y for y in classes[d] if y != x), None)
+            if other is not None:
+                yield x, other
+
+
+def _nats(level: int | None) -> float | None:
+    return None if level is None else exact.nats(level)

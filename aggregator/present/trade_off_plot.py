@@ -1,0 +1,61 @@
+"""The picture of an audit: false alarms against missed detections of the best tests of pairs of answers.
+
+Above a solid line lie the errors that a test of one report can have; below the dashed line of the same colour the
+campaign promises that no test lies. The nearer a line is to the straight one between the corners, the less is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import shorten
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from aggregator.author.trade_off import TradeOff
+from aggregator.present.picture import DOTS_PER_INCH, save
+
+LONGEST = 40
+"""Characters of a label."""
+
+
+def draw_trade_offs(found: Sequence[TradeOff], title: str, path: Path) -> None:
+    """Draw the tests of pairs of answers to a PNG file.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    figure = Figure(figsize=(8.5, 5.5), dpi=DOTS_PER_INCH, layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot((0, 1), (1, 0), color="0.7", linewidth=1, label="nothing is told")
+    for place, one in enumerate(found):
+        colour = f"C{place}"
+        name = f"{_short(one.answer)} or {_short(one.other)}"
+        axes.plot(*zip(*one.points, strict=True), color=colour, linewidth=2, label=f"{name}: {_levels(one.levels)}")
+        if None not in one.bounds:
+            false = np.linspace(0, 1, 401)
+            forth, back = (float(bound or 0) for bound in one.bounds)
+            least = np.maximum(1 - np.exp(forth) * false, np.exp(-back) * (1 - false))
+            axes.plot(false, least, color=colour, linewidth=1, linestyle="--", label=f"promised: {_levels(one.bounds)}")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_aspect("equal")
+    axes.set_xlabel("false alarm: the first is said where the answer is the second")
+    axes.set_ylabel("missed detection: the first is not said where it is the answer")
+    axes.set_title(f"What tests of one report can tell: {_short(title)}", loc="left", fontsize="medium")
+    axes.grid(visible=True, alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1))
+    save(figure, path)
+
+
+def _levels(levels: tuple[float | None, float | None]) -> str:
+    """Two levels, or the one that both are."""
+    forth, back = ("infinite" if level is None else f"{level:.4g}" for level in levels)
+    unit = "nat" if forth == "1" else "nats"
+    return f"{forth} {unit}" if forth == back else f"{forth} {unit}, reverse {back}"
+
+
+def _short(label: str) -> str:
+    return shorten(label, LONGEST, placeholder="...") if len(label) > LONGEST else label
