@@ -131,7 +131,8 @@ export class Reach {
     this.before = before;
     const holds = (/** @type {number} */ place) => members === null || members.has(sequence[place]);
     this.inside = Array.from(cut, holds);
-    const chosen = Array.from(ends.keys()).filter(holds);
+    const chosen = [];
+    for (let place = 0; place < ends.length; place++) if (holds(place)) chosen.push(place);
     this.size = chosen.length;
     this.widest = 0;
     // The first border at or after the end of each arc of the set; beyond the last arc, the first one once more.

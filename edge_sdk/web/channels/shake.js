@@ -19,7 +19,7 @@ for (let round = 0, bits = 1; round < 24; round++)
 
 /** @param {Int32Array} s 25 lanes, each its low and its high half */
 function permute(s) {
-  const c = new Int32Array(10);
+  const c = new Int32Array(14);
   for (let round = 0; round < 24; round++) {
     for (let i = 0; i < 10; i++) c[i] = s[i] ^ s[i + 10] ^ s[i + 20] ^ s[i + 30] ^ s[i + 40];
     for (let x = 0; x < 10; x += 2) {
@@ -46,7 +46,8 @@ function permute(s) {
     }
     for (let y = 0; y < 50; y += 10) {
       for (let i = 0; i < 10; i++) c[i] = s[y + i];
-      for (let i = 0; i < 10; i++) s[y + i] ^= ~c[(i + 2) % 10] & c[(i + 4) % 10];
+      for (let i = 0; i < 4; i++) c[10 + i] = c[i];
+      for (let i = 0; i < 10; i++) s[y + i] ^= ~c[i + 2] & c[i + 4];
     }
     s[0] ^= ROUNDS[2 * round];
     s[1] ^= ROUNDS[2 * round + 1];

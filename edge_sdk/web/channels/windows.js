@@ -222,6 +222,9 @@ export class Windows extends Channel {
     for (let order = 0; this.types.length && order < this.orders; order++) {
       const masses = this.circle.masses(order, prior);
       const reach = new Reach(this.circle, order, null);
+      // A float passes over what can be neither least nor most, and the bigints decide.
+      const rough = Float64Array.from(masses, Number);
+      const near = rough[2 * this.cells] * 2 ** -50;
       for (const type of this.types) {
         const { span, inside, outside } = type;
         const slope = inside - outside;
@@ -232,10 +235,13 @@ export class Windows extends Channel {
         const [rarest, likeliest] = [new Map(), new Map()];
         const [whole, bare] = [reach.widest <= span, reach.widest <= this.cells - span];
         let [least, most] = [masses[span] - masses[0], 0n];
+        let [low, high] = [Number(least) + near, -near];
         for (let j = 0; j < this.cells; j++) {
+          const about = rough[j + span] - rough[j];
+          if (whole && bare && about > low && about < high) continue;
           const held = masses[j + span] - masses[j];
-          if (held < least) least = held;
-          if (held > most) most = held;
+          if (held < least) [least, low] = [held, about + near];
+          if (held > most) [most, high] = [held, about - near];
           const covered = whole ? POINTS : reach.most(j, span);
           const missed = bare ? POINTS : reach.most((j + span) % this.cells, this.cells - span);
           if (!whole && !(rarest.get(covered) <= held)) rarest.set(covered, held);
