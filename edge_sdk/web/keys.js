@@ -106,8 +106,10 @@ export async function verify(publicKey, message, signature) {
  */
 export async function signerOf(secret) {
   if (secret.length !== 32) throw new RangeError("a secret key is 32 bytes");
-  const key = await supported(subtle().importKey("pkcs8", concat(PKCS8, secret), ED25519, true, ["sign"]));
-  const { x } = await subtle().exportKey("jwk", key);
+  const load = (/** @type {boolean} */ readable) =>
+    supported(subtle().importKey("pkcs8", concat(PKCS8, secret), ED25519, readable, ["sign"]));
+  const { x } = await subtle().exportKey("jwk", await load(true)); // the only way to the public key
+  const key = await load(false);
   const binary = atob(String(x).replace(/-/g, "+").replace(/_/g, "/"));
   const publicKey = Uint8Array.from(binary, (character) => character.charCodeAt(0));
   const sign = async (/** @type {Uint8Array} */ message) =>

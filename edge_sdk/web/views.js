@@ -101,7 +101,7 @@ function districts(wire) {
 
 /** @param {any[]} wire @returns {Map_} */
 function questions(wire) {
-  const places = integers(array(wire, "a map of questions", ViewError, 2)[1], "a question", ViewError, 0, 2 ** 32);
+  const places = integers(array(wire, "a map of questions", ViewError, 2)[1], "a question", ViewError, 0, 2 ** 64);
   const [first, second] = places;
   if (places.length < 1 || places.length > 2 || second <= first)
     throw new ViewError("a map of questions names one or two, increasing");

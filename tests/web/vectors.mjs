@@ -79,6 +79,13 @@ const CHECKS = {
     equal(campaign.worstCharge, BigInt(it.worst_case));
   },
 
+  /** What Python makes of a campaign. */
+  async judged(it) {
+    const { audited, ldp, worstCharge, outputBits } = await opened(it.campaign);
+    equal([audited, ldp, worstCharge].map(String), [it.audited, it.ldp, it.worst_case].map(String));
+    equal(outputBits, it.bits);
+  },
+
   async view(it) {
     const campaign = await opened(it.campaign);
     const { domain } = campaign;

@@ -1,0 +1,86 @@
+"""Campaigns with one thing changed: the browser judges each as Python does, and finds the same levels."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from protocol import codec, envelope
+from protocol.campaign import open_campaign
+from protocol.envelope import Kind
+from protocol.errors import BadData
+from tests.vectors import generate
+from tests.web.test_core import CASES, NODE, run
+
+pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+
+TOLD = (0, 1, 2, 3, 6, 16, 17, 18, 21)
+"""Fields that are one text each: they are changed less often than the numbers."""
+
+
+def parts(value: Any, *path: int) -> list[tuple[int, ...]]:
+    """Where everything in a value stands."""
+    below = enumerate(value) if isinstance(value, list) else ()
+    return [path, *(found for place, part in below for found in parts(part, *path, place))]
+
+
+def edited(payload: bytes, chance: random.Random) -> bytes:
+    """The payload of a campaign with one part changed, left out or repeated."""
+    value: Any = codec.decode(payload, limit=2**20)
+    *path, last = chance.choice(
+        [path for path in parts(value) if path and (path[0] not in TOLD or chance.random() < 0.1)]
+    )
+    holder = value
+    for place in path:
+        holder = holder[place]
+    part = holder[last]
+    if chance.random() < 0.1:
+        del holder[last]
+    elif chance.random() < 0.1:
+        holder.insert(last, part)
+    elif isinstance(part, int):
+        near = chance.choice((part + 1, part - 1, 2 * part, part // 2, 0, -1, part + 2**32, 2**64 - 1, part ^ 1))
+        holder[last] = min(max(near, -(2**63)), 2**64 - 1)
+    elif isinstance(part, str):
+        holder[last] = chance.choice((part + " ", part[:-1], part.upper(), part + "\u200b", "", 3 * part, part + ";"))
+    elif isinstance(part, bytes):
+        holder[last] = chance.choice((part[:-1], part + b"\0", bytes(len(part)), part[:-1] + bytes([part[-1] ^ 1])))
+    elif len(part) > 1:
+        chance.choice((part.reverse, part.pop))()
+    return codec.encode(value)
+
+
+def judged(count: int, seed: int) -> None:
+    chance = random.Random(seed)
+    topics = (*CASES["campaign"], *CASES["view"], *CASES["answer"])
+    bases = dict.fromkeys(case["campaign"] for case in topics if "stage" not in case)
+    payloads = [envelope.decode(bytes.fromhex(data)).unverified for data in bases if len(data) < 10_000]
+    cases = []
+    for _ in range(count):
+        data = envelope.seal(Kind.CAMPAIGN, generate.ANALYST, edited(chance.choice(payloads), chance))
+        case: dict[str, Any] = {"campaign": data.hex()}
+        try:
+            terms = open_campaign(data, [generate.ANALYST.public]).terms
+            found = terms.certificate
+            case |= {"audited": found.audited, "ldp": found.ldp, "worst_case": str(terms.worst_case)}
+            case["bits"] = terms.output_bits
+        except BadData as error:
+            case["stage"] = error.stage
+        cases.append(case)
+    refused = sum("stage" in case for case in cases)
+    assert count // 10 < refused < count - count // 10
+    told = {"author": generate.ANALYST.public.hex(), "judged": cases}
+    assert [fault for fault in run("vectors.mjs", told)["judged"] if fault] == []
+
+
+def test_edited_campaigns_are_judged_alike() -> None:
+    """200 of them."""
+    judged(200, seed=1)
+
+
+@pytest.mark.long
+def test_many_edited_campaigns_are_judged_alike() -> None:
+    """5,000 others."""
+    judged(5000, seed=2)
