@@ -1,6 +1,6 @@
 """The analyst's desk: author campaigns, verify uploads, turn reports into distributions.
 
-    from aggregator import Study
+    from aggregator import Study as Study
 
     Study.open("lib").estimate("education")
 
@@ -15,29 +15,19 @@ import importlib
 TYPE_CHECKING = False  # type checkers take it for true; the one in typing costs an import
 
 if TYPE_CHECKING:
-    from aggregator.author.audit import Audit, audit
-    from aggregator.author.draft import read_draft, read_question
-    from aggregator.estimate.result import Estimate
-    from aggregator.intake.ingest import IngestResult, ingest
-    from aggregator.planner.plan import Plan, plan
-    from aggregator.simulation import Truth, read_truth, simulate
-    from aggregator.study import Study
-
-__all__ = [
-    "Audit",
-    "Estimate",
-    "IngestResult",
-    "Plan",
-    "Study",
-    "Truth",
-    "audit",
-    "ingest",
-    "plan",
-    "read_draft",
-    "read_question",
-    "read_truth",
-    "simulate",
-]
+    from aggregator.author.audit import Audit as Audit
+    from aggregator.author.audit import audit as audit
+    from aggregator.author.draft import read_draft as read_draft
+    from aggregator.author.draft import read_question as read_question
+    from aggregator.estimate.result import Estimate as Estimate
+    from aggregator.intake.ingest import IngestResult as IngestResult
+    from aggregator.intake.ingest import ingest as ingest
+    from aggregator.planner.plan import Plan as Plan
+    from aggregator.planner.plan import plan as plan
+    from aggregator.simulation import Truth as Truth
+    from aggregator.simulation import read_truth as read_truth
+    from aggregator.simulation import simulate as simulate
+    from aggregator.study import Study as Study
 
 _HOME = {
     "Audit": "aggregator.author.audit",
@@ -55,6 +45,8 @@ _HOME = {
     "simulate": "aggregator.simulation",
 }
 """The module that each name is loaded from, when it is first used."""
+
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> object:

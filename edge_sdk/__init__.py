@@ -1,6 +1,7 @@
 """The public entry point of the part that runs on the device: it pays, draws, signs and queues.
 
-    from edge_sdk import BudgetPolicy, Device
+    from edge_sdk import BudgetPolicy as BudgetPolicy
+    from edge_sdk import Device as Device
 
 The names in ``__all__`` are loaded when they are first used, so that an app pays nothing at its start for what it may
 use much later. Errors: ``edge_sdk.errors``. What a channel, a campaign and a report are: ``protocol``. What is made of
@@ -14,28 +15,17 @@ import importlib
 TYPE_CHECKING = False  # type checkers take it for true; the one in typing costs an import
 
 if TYPE_CHECKING:
-    from edge_sdk.answers.results import Receipt
-    from edge_sdk.budget.policy import BudgetPolicy
-    from edge_sdk.campaigns.terms import Terms
-    from edge_sdk.device import Device
-    from edge_sdk.disclosure.envelopes import outgoing, said
-    from edge_sdk.disclosure.preview import Preview
-    from edge_sdk.rollback.file_store import FileKeyStore
-    from edge_sdk.transport.download import fetch_campaign, fetch_offers, learn_closings
-
-__all__ = [
-    "BudgetPolicy",
-    "Device",
-    "FileKeyStore",
-    "Preview",
-    "Receipt",
-    "Terms",
-    "fetch_campaign",
-    "fetch_offers",
-    "learn_closings",
-    "outgoing",
-    "said",
-]
+    from edge_sdk.answers.results import Receipt as Receipt
+    from edge_sdk.budget.policy import BudgetPolicy as BudgetPolicy
+    from edge_sdk.campaigns.terms import Terms as Terms
+    from edge_sdk.device import Device as Device
+    from edge_sdk.disclosure.envelopes import outgoing as outgoing
+    from edge_sdk.disclosure.envelopes import said as said
+    from edge_sdk.disclosure.preview import Preview as Preview
+    from edge_sdk.rollback.file_store import FileKeyStore as FileKeyStore
+    from edge_sdk.transport.download import fetch_campaign as fetch_campaign
+    from edge_sdk.transport.download import fetch_offers as fetch_offers
+    from edge_sdk.transport.download import learn_closings as learn_closings
 
 _HOME = {
     "BudgetPolicy": "edge_sdk.budget.policy",
@@ -51,6 +41,8 @@ _HOME = {
     "said": "edge_sdk.disclosure.envelopes",
 }
 """The module that each name is loaded from, when it is first used."""
+
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> object:

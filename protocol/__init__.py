@@ -1,6 +1,8 @@
 """What device and aggregator share: channels, certificates, campaigns, reports and the wire format.
 
-    from protocol import SigningKey, open_campaign, seal_campaign
+    from protocol import SigningKey as SigningKey
+    from protocol import open_campaign as open_campaign
+    from protocol import seal_campaign as seal_campaign
 
 The package is pure: no files, no network, no clock, no numpy; randomness and time are arguments. ``SPEC.md`` beside
 this file is normative; where code and SPEC differ, the code is wrong. The names in ``__all__`` are loaded when they are
@@ -14,25 +16,18 @@ import importlib
 TYPE_CHECKING = False  # type checkers take it for true; the one in typing costs an import
 
 if TYPE_CHECKING:
-    from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign, unverified_campaign
-    from protocol.closing import seal_closing
-    from protocol.errors import HalftruthError, NotInDomain, OutsideSchedule
-    from protocol.keys import SigningKey, public_from_line, public_line
-
-__all__ = [
-    "Campaign",
-    "HalftruthError",
-    "NotInDomain",
-    "OutsideSchedule",
-    "SignedCampaign",
-    "SigningKey",
-    "open_campaign",
-    "public_from_line",
-    "public_line",
-    "seal_campaign",
-    "seal_closing",
-    "unverified_campaign",
-]
+    from protocol.campaign import Campaign as Campaign
+    from protocol.campaign import SignedCampaign as SignedCampaign
+    from protocol.campaign import open_campaign as open_campaign
+    from protocol.campaign import seal_campaign as seal_campaign
+    from protocol.campaign import unverified_campaign as unverified_campaign
+    from protocol.closing import seal_closing as seal_closing
+    from protocol.errors import HalftruthError as HalftruthError
+    from protocol.errors import NotInDomain as NotInDomain
+    from protocol.errors import OutsideSchedule as OutsideSchedule
+    from protocol.keys import SigningKey as SigningKey
+    from protocol.keys import public_from_line as public_from_line
+    from protocol.keys import public_line as public_line
 
 _HOME = {
     "Campaign": "protocol.campaign",
@@ -49,6 +44,8 @@ _HOME = {
     "unverified_campaign": "protocol.campaign",
 }
 """The module that each name is loaded from, when it is first used."""
+
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> object:
