@@ -10,11 +10,20 @@ so the recipes of projective geometry, subset selection and triples compute it f
 least. Where other values hide among the sensitive ones, how often they do is a part of the error. These comparisons are
 in floats and decide nothing about privacy: the integers are then made of the rational lower bound of e^eps, rounding
 the weight of the outputs that tell less up.
+
+The decoders of projective geometry and of triples have the same formulas. They differ only in how they sum over sets.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
+import numpy as np
+
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.rounding import D, ceil
+from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.sets.triples import Triples
 from protocol.exact import exp_lower
 
 
@@ -33,3 +42,68 @@ def outside_weight(one: int, having: int, lacking: int, level: int) -> int:
     """The least outside weight that keeps the level and makes a row sum to ``one``, where lacking = 1 modulo having."""
     ideal = ceil(D * one, exp_lower(level) * having + D * lacking)
     return ideal + (one - ideal) % having
+
+
+class SupportDecoder(Decoder):
+    """L[y, x] = ([y in S_x] - q*) / (p* - q*),   p* = cs inside,   q* = ci inside + (cs - ci) outside    (MATH 4.1)."""
+
+    def __init__(self, channel: ProjectiveGeometry | Triples, shared: int) -> None:
+        """Take the numbers of a channel, of whose sets any two have ``shared`` outputs in common."""
+        self.inputs, self.features = channel.inputs, channel.outputs
+        one, far = 1 << channel.scale, channel.support - shared  # far: outputs of S_x that are not of S_x'
+        self._likely, self._unlikely = channel.inside / one, channel.outside / one
+        self._outside = (shared * channel.inside + far * channel.outside) / one  # q*
+        self._gap = far * (channel.inside - channel.outside) / one  # p* - q*
+
+    @abstractmethod
+    def _over_outputs(self, w: Floats) -> Floats:
+        """(K,) -> (k,): sum of w[y] over the outputs y of each S_x."""
+
+    @abstractmethod
+    def _over_inputs(self, v: Floats) -> Floats:
+        """(k,) -> (K,): sum of v[x] over the inputs x whose S_x has each output."""
+
+    @abstractmethod
+    def _count(self, counts: Integers) -> Integers:
+        """(K,) -> (k,): ``_over_outputs`` of integers, exactly."""
+
+    def forward(self, p: Floats) -> Floats:
+        law: Floats = self._unlikely * p.sum() + (self._likely - self._unlikely) * self._over_inputs(p)
+        return law
+
+    def forward_squares(self, p: Floats) -> Floats:
+        few, many = self._unlikely**2, self._likely**2
+        law: Floats = few * p.sum() + (many - few) * self._over_inputs(p)
+        return law
+
+    def backward(self, w: Floats) -> Floats:
+        mean: Floats = self._unlikely * w.sum() + (self._likely - self._unlikely) * self._over_outputs(w)
+        return mean
+
+    def invert(self, share: Floats) -> Floats:
+        raw: Floats = (self._over_outputs(share) - self._outside * share.sum()) / self._gap
+        return raw
+
+    def adjoint(self, v: Floats) -> Floats:
+        adds: Floats = (self._over_inputs(v) - self._outside * v.sum()) / self._gap
+        return adds
+
+    def variances(self, share: Floats) -> Floats:
+        reached, total = self._over_outputs(share), share.sum()
+        moment = reached * (1 - self._outside) ** 2 + (total - reached) * self._outside**2
+        raw = reached - self._outside * total
+        variances: Floats = (moment - raw**2) / self._gap**2
+        return variances
+
+    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+        base = np.full(self.inputs, -self._outside / self._gap)
+        height = np.full((1, self.inputs), 1 / self._gap)
+        return BinomialSteps(base, height, self._count(counts)[np.newaxis], reports)
+
+    @property
+    def ceiling(self) -> Floats:
+        return np.full(self.features, self._likely)
+
+    @property
+    def weight(self) -> float:
+        return max(1 - self._outside, self._outside) / self._gap

@@ -18,24 +18,27 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
+from aggregator.families.decoder import Floats, Integers
+from aggregator.families.support import SupportDecoder
 from protocol.channels.sets.triples import Triples
 
 Number = TypeVar("Number", np.float64, np.int64)
 
 
-class TriplesDecoder(Decoder):
-    """L[y, x] = ([x in triple y] - q*) / (p* - q*)."""
+class TriplesDecoder(SupportDecoder):
+    """S_x is the triples with x."""
 
     def __init__(self, channel: Triples) -> None:
-        self.inputs, self.features = channel.inputs, channel.outputs
+        super().__init__(channel, 1)
         self._ring, self._reach = channel.ring, channel.reach
-        one, far = 1 << channel.scale, channel.support - 1
-        self._likely, self._unlikely = channel.inside / one, channel.outside / one
-        self._outside = (channel.inside + far * channel.outside) / one  # q*
-        self._gap = far * (channel.inside - channel.outside) / one  # p* - q*
 
-    def _over_outputs(self, w: NDArray[Number]) -> NDArray[Number]:
+    def _over_outputs(self, w: Floats) -> Floats:
+        return self._turned(w)
+
+    def _count(self, counts: Integers) -> Integers:
+        return self._turned(counts)
+
+    def _turned(self, w: NDArray[Number]) -> NDArray[Number]:
         """(K,) -> (k,): sum of w[y] over the triples y with each input, of integers exactly."""
         columns, rings = w[: self._ring], w[self._ring :].reshape(3, self._reach, self._ring)
         sums: NDArray[Number] = columns + np.roll(rings.sum(axis=1), 1, axis=0)
@@ -46,7 +49,6 @@ class TriplesDecoder(Decoder):
         return sums.ravel()[: self.inputs]
 
     def _over_inputs(self, v: Floats) -> Floats:
-        """(k,) -> (K,): sum of v[x] over the inputs x of each triple."""
         points = np.zeros((3, self._ring))
         points.ravel()[: self.inputs] = v
         sums: Floats = np.empty(self.features)
@@ -57,44 +59,3 @@ class TriplesDecoder(Decoder):
             rings[:, distance - 1] += np.roll(points, distance, axis=1)
             rings[:, distance - 1] += np.roll(points, -distance, axis=1)
         return sums
-
-    def forward(self, p: Floats) -> Floats:
-        law: Floats = self._unlikely * p.sum() + (self._likely - self._unlikely) * self._over_inputs(p)
-        return law
-
-    def forward_squares(self, p: Floats) -> Floats:
-        few, many = self._unlikely**2, self._likely**2
-        law: Floats = few * p.sum() + (many - few) * self._over_inputs(p)
-        return law
-
-    def backward(self, w: Floats) -> Floats:
-        mean: Floats = self._unlikely * w.sum() + (self._likely - self._unlikely) * self._over_outputs(w)
-        return mean
-
-    def invert(self, share: Floats) -> Floats:
-        raw: Floats = (self._over_outputs(share) - self._outside * share.sum()) / self._gap
-        return raw
-
-    def adjoint(self, v: Floats) -> Floats:
-        adds: Floats = (self._over_inputs(v) - self._outside * v.sum()) / self._gap
-        return adds
-
-    def variances(self, share: Floats) -> Floats:
-        reached, total = self._over_outputs(share), share.sum()
-        moment = reached * (1 - self._outside) ** 2 + (total - reached) * self._outside**2
-        raw = reached - self._outside * total
-        variances: Floats = (moment - raw**2) / self._gap**2
-        return variances
-
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        base = np.full(self.inputs, -self._outside / self._gap)
-        height = np.full((1, self.inputs), 1 / self._gap)
-        return BinomialSteps(base, height, self._over_outputs(counts)[np.newaxis], reports)
-
-    @property
-    def ceiling(self) -> Floats:
-        return np.full(self.features, self._likely)
-
-    @property
-    def weight(self) -> float:
-        return max(1 - self._outside, self._outside) / self._gap
