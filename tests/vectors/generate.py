@@ -161,6 +161,11 @@ def keys_cases() -> Iterator[Case]:
     message = b"message"
     good = ANALYST.sign(message)
     small = sorted(SMALL_ORDER_Y)
+
+    def refused(name: str, public: bytes, signature: bytes, stage: str) -> Case:
+        return {"name": name, "public": public.hex(), "message": message.hex(), "signature": signature.hex(),
+                "stage": stage}  # fmt: skip
+
     refused_keys = {
         "key of 31 bytes": ANALYST.public[:31],
         "key of 33 bytes": ANALYST.public + b"\0",
@@ -172,13 +177,7 @@ def keys_cases() -> Iterator[Case]:
         "key of small order, its top bit set": (1 + 2**255).to_bytes(32, "little"),
     }
     for name, public in refused_keys.items():
-        yield {
-            "name": name,
-            "public": public.hex(),
-            "message": message.hex(),
-            "signature": good.hex(),
-            "stage": "key",
-        }
+        yield refused(name, public, good, "key")
     scalar = int.from_bytes(good[32:], "little")
     refused_signatures = {
         "signature of 63 bytes": good[:63],
@@ -194,20 +193,8 @@ def keys_cases() -> Iterator[Case]:
         "of another message": ANALYST.sign(b"massage"),
     }
     for name, signature in refused_signatures.items():
-        yield {
-            "name": name,
-            "public": ANALYST.public.hex(),
-            "message": message.hex(),
-            "signature": signature.hex(),
-            "stage": "signature",
-        }
-    yield {
-        "name": "key that is no point of the curve",
-        "public": (2).to_bytes(32, "little").hex(),
-        "message": message.hex(),
-        "signature": good.hex(),
-        "stage": "signature",
-    }
+        yield refused(name, ANALYST.public, signature, "signature")
+    yield refused("key that is no point of the curve", (2).to_bytes(32, "little"), good, "signature")
     line = keys.public_line(ANALYST.public)
     refused_files = {
         "public key file with a secret key": ANALYST.line(),
@@ -232,9 +219,10 @@ PAYLOADS = {
 
 
 def envelope_cases() -> Iterator[Case]:
-    for kind, payload in PAYLOADS.items():
+    named = [(f"envelope of kind {int(kind)}", kind, payload) for kind, payload in PAYLOADS.items()]
+    for name, kind, payload in (*named, ("enrolment of the greatest length", Kind.ENROLMENT, bytes(1024))):
         yield {
-            "name": f"envelope of kind {int(kind)}",
+            "name": name,
             "envelope": envelope.seal(kind, ANALYST, payload).hex(),
             "public": ANALYST.public.hex(),
             "kind": int(kind),
@@ -242,16 +230,6 @@ def envelope_cases() -> Iterator[Case]:
             "signed_message": envelope.signed_message(kind, ANALYST.id, payload).hex(),
             "payload": payload.hex(),
         }
-    longest = bytes(1024)
-    yield {
-        "name": "enrolment of the greatest length",
-        "envelope": envelope.seal(Kind.ENROLMENT, ANALYST, longest).hex(),
-        "public": ANALYST.public.hex(),
-        "kind": 2,
-        "key_id": ANALYST.id.hex(),
-        "signed_message": envelope.signed_message(Kind.ENROLMENT, ANALYST.id, longest).hex(),
-        "payload": longest.hex(),
-    }
     good = envelope.seal(Kind.REPORT, ANALYST, b"payload")
     body = [1, 3, ANALYST.id, b"payload", good[-64:]]
 
@@ -1761,64 +1739,45 @@ def report_cases() -> Iterator[Case]:
     data = seal_campaign(terms(), ANALYST)
     campaign, made = campaign_id(data), terms()
     key = SigningKey.for_campaign(DEVICE_SECRET, campaign)
+
+    def sent(name: str, terms_: bytes, by: SigningKey, report: Report, outputs: list[int]) -> Case:
+        return {
+            "name": name,
+            "campaign": terms_.hex(),
+            "report": report.seal(by).hex(),
+            "public": by.public.hex(),
+            "period": report.period,
+            "slot": report.slot,
+            "outputs": outputs,
+        }
+
+    def refused(name: str, terms_: bytes, by: SigningKey, payload: bytes, stage: str = "report") -> Case:
+        sealed = envelope.seal(Kind.REPORT, by, payload)
+        return {"name": name, "campaign": terms_.hex(), "report": sealed.hex(), "public": by.public.hex(),
+                "stage": stage}  # fmt: skip
+
     for name, period, slot, outputs in (
         ("one output", 0, 0, [5]),
         ("both outputs of the last period", 4, 0, [7, 0]),
         ("the second slot", 2, 1, [3]),
     ):
-        report = Report.of(campaign, made, period, slot, outputs)
-        yield {
-            "name": name,
-            "campaign": data.hex(),
-            "report": report.seal(key).hex(),
-            "public": key.public.hex(),
-            "period": period,
-            "slot": slot,
-            "outputs": outputs,
-        }
+        yield sent(name, data, key, Report.of(campaign, made, period, slot, outputs), outputs)
     sets = seal_campaign(of_sets(), ANALYST)
     for name, outputs in (("a word of two ones", [0b01010]), ("two words", [0b11000, 0b00011])):
-        yield {
-            "name": name,
-            "campaign": sets.hex(),
-            "report": Report.of(campaign_id(sets), of_sets(), 0, 0, outputs).seal(key).hex(),
-            "public": key.public.hex(),
-            "period": 0,
-            "slot": 0,
-            "outputs": outputs,
-        }
+        yield sent(name, sets, key, Report.of(campaign_id(sets), of_sets(), 0, 0, outputs), outputs)
     coarse = seal_campaign(at_resolutions(), ANALYST)
     views, devices = open_campaign(coarse, [ANALYST.public]), {}
     for number_ in range(20):
         device = SigningKey(bytes([number_] * 32))
         devices.setdefault(views.view_of(device.public), device)
     for view, outputs in ((0, [15]), (1, [3]), (2, [2, 0])):
-        report = Report.of(views.id, views.terms, 0, 0, outputs, view)
-        yield {
-            "name": f"{len(outputs)} outputs of the view of {views.terms.views[view].channel.inputs} inputs",
-            "campaign": coarse.hex(),
-            "report": report.seal(devices[view]).hex(),
-            "public": devices[view].public.hex(),
-            "period": 0,
-            "slot": 0,
-            "outputs": outputs,
-        }
+        name = f"{len(outputs)} outputs of the view of {views.terms.views[view].channel.inputs} inputs"
+        yield sent(name, coarse, devices[view], Report.of(views.id, views.terms, 0, 0, outputs, view), outputs)
     for view, output in ((1, 4), (2, 3)):
-        payload = codec.encode([views.id, 0, 0, 1, pack([output], 4)])
-        yield {
-            "name": f"an output of a wider view than that of {views.terms.views[view].channel.inputs} inputs",
-            "campaign": coarse.hex(),
-            "report": envelope.seal(Kind.REPORT, devices[view], payload).hex(),
-            "public": devices[view].public.hex(),
-            "stage": "report",
-        }
-    yield {
-        "name": "an output as narrow as its own view",
-        "campaign": coarse.hex(),
-        "report": envelope.seal(Kind.REPORT, devices[1], codec.encode([views.id, 0, 0, 3, pack([3, 3, 3], 2)])).hex(),
-        "public": devices[1].public.hex(),
-        "stage": "report",
-    }
+        name = f"an output of a wider view than that of {views.terms.views[view].channel.inputs} inputs"
+        yield refused(name, coarse, devices[view], codec.encode([views.id, 0, 0, 1, pack([output], 4)]))
+    narrow = codec.encode([views.id, 0, 0, 3, pack([3, 3, 3], 2)])
+    yield refused("an output as narrow as its own view", coarse, devices[1], narrow)
     for bits, outputs in (
         (1, [1, 0, 1]), (3, [1, 2, 3, 4, 5]), (8, [255, 0]), (16, [43_749]), (21, [2**20, 1, 2]), (50, [2**49 + 1, 3]),
     ):  # fmt: skip
@@ -1851,17 +1810,10 @@ def report_cases() -> Iterator[Case]:
         ("count as true", [campaign, 0, 0, True, one], "codec"),
     ]
     for name, value, stage in payloads:
-        sealed = envelope.seal(Kind.REPORT, key, bytes.fromhex(wire(value)))
-        yield {"name": name, "campaign": data.hex(), "report": sealed.hex(), "public": key.public.hex(), "stage": stage}
+        yield refused(name, data, key, bytes.fromhex(wire(value)), stage)
     wide = seal_campaign(replace(made, views=plain_views(RandomizedResponse(5, (cover_of(NAT, 5),)))), ANALYST)
-    foreign = envelope.seal(Kind.REPORT, key, codec.encode([campaign_id(wide), 0, 0, 1, pack([5], 3)]))
-    yield {
-        "name": "an output the channel does not have",
-        "campaign": wide.hex(),
-        "report": foreign.hex(),
-        "public": key.public.hex(),
-        "stage": "report",
-    }
+    foreign = codec.encode([campaign_id(wide), 0, 0, 1, pack([5], 3)])
+    yield refused("an output the channel does not have", wide, key, foreign)
     for name, outputs, bits in (
         ("a word of a one too few", [0b01000], 5),
         ("a word of a one too many", [0b01110], 5),
@@ -1870,14 +1822,7 @@ def report_cases() -> Iterator[Case]:
         ("a word of six bits", [0b000011], 6),
         ("a word as the number of its set", [8], 4),
     ):
-        payload = codec.encode([campaign_id(sets), 0, 0, len(outputs), pack(outputs, bits)])
-        yield {
-            "name": name,
-            "campaign": sets.hex(),
-            "report": envelope.seal(Kind.REPORT, key, payload).hex(),
-            "public": key.public.hex(),
-            "stage": "report",
-        }
+        yield refused(name, sets, key, codec.encode([campaign_id(sets), 0, 0, len(outputs), pack(outputs, bits)]))
 
 
 def _own_channel(made: Campaign, prior: tuple[int, ...]) -> Channel:
