@@ -7,13 +7,18 @@ const NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0
 /** @param {string} host @returns {boolean} */
 function isHost(host) {
   // Addresses of numbers are in the one form that a browser writes them in.
-  if (/^\[.*\]$|^\d+(\.\d+)*$/.test(host)) return URL.canParse(`http://${host}`) && new URL(`http://${host}`).hostname === host;
+  if (/^\[.*\]$|^\d+(\.\d+)*$/.test(host))
+    return URL.canParse(`http://${host}`) && new URL(`http://${host}`).hostname === host;
   return host.length <= 253 && NAME.test(host) && !/(^|\.)\d+$/.test(host);
 }
 
-/** Scheme, host and what comes after of an address or link. @param {string} written @param {string} what @param {number} most */
+/**
+ * Scheme, host and what comes after of an address or link.
+ * @param {string} written @param {string} what @param {number} most
+ */
 function split(written, what, most) {
-  if (written.length > most || !/^[!-~]*$/.test(written)) throw new CampaignError(`${what} has at most ${most} ASCII characters`);
+  if (written.length > most || !/^[!-~]*$/.test(written))
+    throw new CampaignError(`${what} has at most ${most} ASCII characters`);
   const match = /^(https?):\/\/([^/?#]*?)(?::([1-9]\d{0,4}))?([/?#].*)?$/.exec(written);
   if (!match || Number(match[3] ?? 1) > 65535 || !isHost(match[2]))
     throw new CampaignError(`${what} is https://HOST, perhaps with a port: a name in lower case, or an IP address`);
@@ -30,7 +35,9 @@ export function requireAddress(written) {
   if (scheme === "http" && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(host))
     throw new CampaignError(`plain http is for this machine only: http://${host} can be read on the way`);
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(rest) || /\/\.\.?(\/|$)/.test(rest))
-    throw new CampaignError("the path of an address is /NAME/NAME..., without query and fragment, and no NAME is . or ..");
+    throw new CampaignError(
+      "the path of an address is /NAME/NAME..., without query and fragment, and no NAME is . or ..",
+    );
 }
 
 /**

@@ -28,8 +28,8 @@ import { certificatesOf, placeOf, requireFit, viewsFrom } from "./views.js";
  * @property {bigint} worstCharge what all of them cost
  * @property {number} randomBytes that are drawn for an answer, whatever it is
  * @property {(role?: Role) => Law} lawFor what one answer is drawn from
- * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for an
- *   answer, given the 8 bytes of the consent's dither and, where there are classes, the place of the person's class
+ * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for
+ *   an answer, given the 8 bytes of the consent's dither and, where there are classes, the place of the person's class
  * @property {(z: number) => string} label the name of an input of the view
  */
 
@@ -52,9 +52,28 @@ import { certificatesOf, placeOf, requireFit, viewsFrom } from "./views.js";
 
 /** The fields of a campaign, by their names in SPEC 7. */
 const NAMES = [
-  "title", "question", "purpose", "organisation", "domain", "notion", "mechanism", "channel", "opens", "closes",
-  "period_seconds", "answers_per_period", "minimum_reports", "enrolment", "classes", "addresses", "contact", "retention",
-  "notice", "language", "translations", "goal",
+  "title",
+  "question",
+  "purpose",
+  "organisation",
+  "domain",
+  "notion",
+  "mechanism",
+  "channel",
+  "opens",
+  "closes",
+  "period_seconds",
+  "answers_per_period",
+  "minimum_reports",
+  "enrolment",
+  "classes",
+  "addresses",
+  "contact",
+  "retention",
+  "notice",
+  "language",
+  "translations",
+  "goal",
 ];
 
 /** @param {any} value @param {string} what */
@@ -62,7 +81,9 @@ const textFrom = (value, what) => text(value, `the ${what}`, CampaignError);
 
 /** A campaign whose author was verified and whose certificate holds. */
 export class Campaign {
-  /** @param {Uint8Array} payload @param {Uint8Array} id @param {Uint8Array} author @param {Uint8Array} data the envelope */
+  /**
+   * @param {Uint8Array} payload @param {Uint8Array} id @param {Uint8Array} author @param {Uint8Array} data the envelope
+   */
   constructor(payload, id, author, data) {
     const wire = array(decode(payload), "a campaign", CampaignError, NAMES.length);
     /** @type {Record<string, any>} */
@@ -173,7 +194,10 @@ export class Campaign {
     return period < this.periods && count <= this.answersPerPeriod && slot + count <= slots;
   }
 
-  /** What an answer of a person with a view is drawn from. @param {number} view its place @param {Role} role @returns {Law} */
+  /**
+   * What an answer of a person with a view is drawn from.
+   * @param {number} view its place @param {Role} role @returns {Law}
+   */
   lawOf(view, { memberOf = 0, prior = [], earlier = [], period = 0 }) {
     const [{ channel: campaigns }, proved] = [this.views[view], this.viewCertificates[view]];
     let [channel, charge] = [campaigns, (proved.classes[memberOf] ?? proved).cost];
@@ -214,7 +238,9 @@ export class Campaign {
       label: (z) => map.label(domain, z),
       async toInput(answer, dither, memberOf = 0) {
         // Form.indexOf takes the questions that are asked as well; other domains pass over them.
-        const indexOf = /** @type {(answer: any, dither: Uint8Array, asked?: number[]) => Promise<any>} */ (domain.indexOf);
+        const indexOf = /** @type {(answer: any, dither: Uint8Array, asked?: number[]) => Promise<any>} */ (
+          domain.indexOf
+        );
         const x = await indexOf.call(domain, answer, dither, asked);
         return (memberOf && memberOf * domain.size) + map.input(domain, x);
       },
@@ -222,7 +248,10 @@ export class Campaign {
   }
 }
 
-/** How many prior weights the notion written where a reader stands claims to have. @param {Reader} reader @returns {number} */
+/**
+ * How many prior weights the notion written where a reader stands claims to have.
+ * @param {Reader} reader @returns {number}
+ */
 function claimedWeights(reader) {
   reader.array();
   const name = reader.value(0);
@@ -248,11 +277,16 @@ function requireQuestionTexts(domain, told) {
   for (const { language, question } of told) {
     const lines = question.split("\n");
     if (lines.length !== domain.questions.length || !lines.every(trimmed))
-      throw new CampaignError(`the translation "${language}" has a line for each of the ${domain.questions.length} questions`);
+      throw new CampaignError(
+        `the translation "${language}" has a line for each of the ${domain.questions.length} questions`,
+      );
   }
 }
 
-/** Refuse a campaign of more bytes than it may have, before it is decoded. @param {Uint8Array} payload @param {number} size */
+/**
+ * Refuse a campaign of more bytes than it may have, before it is decoded.
+ * @param {Uint8Array} payload @param {number} size
+ */
 function requireSize(payload, size) {
   if (size <= 2 ** 16) return;
   let weights = 0;

@@ -35,7 +35,8 @@ export function signedMessage(kind, id, payload) {
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
 export async function seal(kind, key, payload) {
-  if (payload.length > MAX_PAYLOAD[kind]) throw new RangeError(`a ${KINDS[kind]} has at most ${MAX_PAYLOAD[kind]} bytes`);
+  if (payload.length > MAX_PAYLOAD[kind])
+    throw new RangeError(`a ${KINDS[kind]} has at most ${MAX_PAYLOAD[kind]} bytes`);
   return encode([1, kind, key.keyId, payload, await key.sign(signedMessage(kind, key.keyId, payload))]);
 }
 

@@ -17,7 +17,8 @@ import { requireDeclared } from "./notions/information.js";
 export function pack(outputs, bits) {
   let number = 0n;
   for (const output of outputs) {
-    if (output < 0 || output >= 2n ** BigInt(bits)) throw new ReportError(`an output of this campaign has ${bits} bits`);
+    if (output < 0 || output >= 2n ** BigInt(bits))
+      throw new ReportError(`an output of this campaign has ${bits} bits`);
     number = (number << BigInt(bits)) | BigInt(output);
   }
   const length = Math.ceil((outputs.length * bits) / 8);
@@ -34,14 +35,21 @@ export function unpack(packed, count, bits) {
   const number = toBig(packed);
   if (padding < 0 || padding > 7 || BigInt.asUintN(padding, number))
     throw new ReportError(`${count} outputs of ${bits} bits fill whole bytes, the rest of the last one with zeros`);
-  return Array.from({ length: count }, (_, i) => BigInt.asUintN(bits, number >> BigInt(padding + bits * (count - 1 - i))));
+  return Array.from({ length: count }, (_, i) =>
+    BigInt.asUintN(bits, number >> BigInt(padding + bits * (count - 1 - i))),
+  );
 }
 
-/** Refuse outputs or places that a device's report does not have. @param {Campaign} campaign @param {Answers} answers @param {number} view */
+/**
+ * Refuse outputs or places that a device's report does not have.
+ * @param {Campaign} campaign @param {Answers} answers @param {number} view
+ */
 function requireFit(campaign, { period, slot, outputs }, view) {
-  if (!campaign.takes(period, slot, outputs.length)) throw new ReportError("the report lies outside the periods or the quota");
+  if (!campaign.takes(period, slot, outputs.length))
+    throw new ReportError("the report lies outside the periods or the quota");
   const { channel } = campaign.views[view];
-  if (!outputs.every((y) => channel.emits(y))) throw new ReportError("the outputs are those of the channel of the device's view");
+  if (!outputs.every((y) => channel.emits(y)))
+    throw new ReportError("the outputs are those of the channel of the device's view");
 }
 
 /**
@@ -79,10 +87,14 @@ export async function openReport(campaign, data, publicKey) {
   return { period, slot, outputs };
 }
 
-/** Refuse a prior where none is declared, and none where one is. @param {Campaign} campaign @param {number[] | null} prior */
+/**
+ * Refuse a prior where none is declared, and none where one is.
+ * @param {Campaign} campaign @param {number[] | null} prior
+ */
 function requirePrior(campaign, prior) {
   const asked = campaign.ownPrior?.size ?? 0;
-  if ((prior?.length ?? 0) !== asked) throw new ReportError(`an enrolment in this campaign declares a prior of ${asked} values`);
+  if ((prior?.length ?? 0) !== asked)
+    throw new ReportError(`an enrolment in this campaign declares a prior of ${asked} values`);
 }
 
 /**

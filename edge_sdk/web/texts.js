@@ -22,7 +22,10 @@ import { CampaignError } from "./errors.js";
 /** The texts that are one string each, in the order of a translation. */
 export const TEXTS = ["language", "title", "question", "purpose", "organisation", "contact", "retention", "notice"];
 
-/** Refuse a text that is too long, or not readable on one line. @param {string} value @param {string} what @param {number} most */
+/**
+ * Refuse a text that is too long, or not readable on one line.
+ * @param {string} value @param {string} what @param {number} most
+ */
 export function requireText(value, what, most) {
   if ([...value].length > most) throw new CampaignError(`the ${what} has at most ${most} characters`);
   if (!readable(value)) throw new CampaignError(`the ${what} has characters that cannot be seen, or line breaks`);
@@ -42,7 +45,8 @@ export function namesFrom(value, what) {
 export function checked(texts) {
   if (texts.language && !/^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/.test(texts.language))
     throw new CampaignError("a language is a tag in lower case, such as de, pt-br or zh-hant");
-  if (!trimmed(texts.title) || !trimmed(texts.question)) throw new CampaignError("a campaign has a title and a question");
+  if (!trimmed(texts.title) || !trimmed(texts.question))
+    throw new CampaignError("a campaign has a title and a question");
   for (const name of /** @type {const} */ (["title", "organisation", "contact"])) requireText(texts[name], name, 200);
   for (const name of /** @type {const} */ (["question", "purpose", "retention"]))
     requireText(texts[name].replaceAll("\n", " "), name, 2000);
@@ -62,11 +66,15 @@ function translationFrom(wire) {
 export function translationsFrom(wire, own) {
   const found = array(wire, "the translations", CampaignError).map(translationFrom);
   if (found.length > 32) throw new CampaignError("a campaign has at most 32 translations");
-  if (found.length && !own.language) throw new CampaignError("a campaign with translations says which language it is in");
+  if (found.length && !own.language)
+    throw new CampaignError("a campaign with translations says which language it is in");
   found.forEach(({ language, labels, classes }, i) => {
     if (!language || language === own.language || (i && language <= found[i - 1].language))
       throw new CampaignError("translations are in order of their languages, and none is the campaign's own");
-    if ((labels.length && labels.length !== own.labels.length) || (classes.length && classes.length !== own.classes.length))
+    if (
+      (labels.length && labels.length !== own.labels.length) ||
+      (classes.length && classes.length !== own.classes.length)
+    )
       throw new CampaignError(`the translation "${language}" names each value and class, in order, or none`);
   });
   return found;
@@ -85,7 +93,12 @@ export function textsFor(own, translations, language) {
     const there = translations.find((one) => one.language === tag);
     if (there)
       return /** @type {Texts} */ (
-        Object.fromEntries(Object.entries(there).map(([name, said]) => [name, said.length ? said : own[/** @type {keyof Texts} */ (name)]]))
+        Object.fromEntries(
+          Object.entries(there).map(([name, said]) => [
+            name,
+            said.length ? said : own[/** @type {keyof Texts} */ (name)],
+          ]),
+        )
       );
   }
   return own;

@@ -73,7 +73,10 @@ function coarse(wire) {
     label(domain, z) {
       const [cells, squares] = columns(domain);
       const [row, column] = [Math.floor(z / squares) * factor, (z % squares) * factor];
-      const [lastRow, lastColumn] = [Math.min(row + factor, domain.size / cells) - 1, Math.min(column + factor, cells) - 1];
+      const [lastRow, lastColumn] = [
+        Math.min(row + factor, domain.size / cells) - 1,
+        Math.min(column + factor, cells) - 1,
+      ];
       const ends = [row * cells + column, lastRow * cells + lastColumn].map((x) => domain.label(x));
       return ends[0] === ends[1] ? ends[0] : ends.join(" .. ");
     },
@@ -96,7 +99,14 @@ function districts(wire) {
       throw new CampaignError(`the districts divide ${of.length} inputs, the domain has ${domain.size}`);
     return count;
   };
-  return { name: "districts", wire, questions: [], inputs, input: (_, x) => of[x], label: (_, z) => names[z] ?? `district ${z + 1}` };
+  return {
+    name: "districts",
+    wire,
+    questions: [],
+    inputs,
+    input: (_, x) => of[x],
+    label: (_, z) => names[z] ?? `district ${z + 1}`,
+  };
 }
 
 /** @param {any[]} wire @returns {Map_} */
@@ -107,7 +117,8 @@ function questions(wire) {
     throw new ViewError("a map of questions names one or two, increasing");
   const form = (/** @type {Domain} */ domain) => {
     if (!(domain instanceof Form)) throw new CampaignError(`a map of questions needs a form, not ${domain.kind}`);
-    if (places.some((place) => place >= domain.questions.length)) throw new CampaignError("a view asks a question that is not there");
+    if (places.some((place) => place >= domain.questions.length))
+      throw new CampaignError("a view asks a question that is not there");
     return domain;
   };
   const sizes = (/** @type {Domain} */ domain) => places.map((place) => form(domain).questions[place].size);
@@ -117,7 +128,8 @@ function questions(wire) {
     questions: places,
     inputs(domain) {
       const found = sizes(domain).reduce((one, other) => one * other);
-      if (found > MAX_VALUES) throw new CampaignError(`a view of two questions has at most ${MAX_VALUES} pairs of answers`);
+      if (found > MAX_VALUES)
+        throw new CampaignError(`a view of two questions has at most ${MAX_VALUES} pairs of answers`);
       return found;
     },
     input: (domain, x) => sizes(domain).reduce((z, size, i) => z * size + x[places[i]], 0),
@@ -149,7 +161,8 @@ const isPlain = (views) => views.length === 1 && views[0].map.name === "identity
  * @returns {View[]}
  */
 export function viewsFrom(wire) {
-  if (!Array.isArray(wire) || wire[0] !== "views") return [{ weight: 1, map: identity(["identity"]), channel: channelFrom(wire) }];
+  if (!Array.isArray(wire) || wire[0] !== "views")
+    return [{ weight: 1, map: identity(["identity"]), channel: channelFrom(wire) }];
   const parts = array(wire, "the views", ViewError, 3);
   const rows = array(parts[1], "the views", ViewError).map((row) => array(row, "a view", ViewError, 3));
   if (rows.length < 1 || rows.length > 4096) throw new ViewError(`a campaign has 1 to 4096 views, not ${rows.length}`);
@@ -159,7 +172,8 @@ export function viewsFrom(wire) {
   if (first.length !== laws.length || first.some((place, i) => place !== i))
     throw new ViewError("the channels of views are not in their one form");
   const channels = laws.map(channelFrom);
-  if (new Set(laws.map(keyOf)).size < laws.length) throw new ViewError("the channels of views are not in their one form");
+  if (new Set(laws.map(keyOf)).size < laws.length)
+    throw new ViewError("the channels of views are not in their one form");
   const views = rows.map((row, j) => ({
     weight: integer(row[0], "a view's weight", ViewError, 1, 2 ** 32),
     map: mapFrom(row[1]),
@@ -178,7 +192,9 @@ export function viewsFrom(wire) {
 export function requireFit(views, domain, classes) {
   for (const { map, channel } of views)
     if (channel.inputs !== Math.max(1, classes) * map.inputs(domain))
-      throw new CampaignError(`the channel of a view has ${channel.inputs} inputs, the view ${map.inputs(domain)} values`);
+      throw new CampaignError(
+        `the channel of a view has ${channel.inputs} inputs, the view ${map.inputs(domain)} values`,
+      );
   const asked = new Set(views.flatMap(({ map }) => map.questions));
   if (domain instanceof Form && domain.questions.some((_, place) => !asked.has(place)))
     throw new CampaignError("no view asks one of the form's questions");
@@ -211,7 +227,10 @@ export function certificatesOf(views, notion, domain) {
     requireInputs(pair.notion, pair.channel);
     steps += pair.notion.steps(pair.channel);
   }
-  requireAffordable(steps, views.reduce((most, { channel }) => Math.max(most, channel.held), 0));
+  requireAffordable(
+    steps,
+    views.reduce((most, { channel }) => Math.max(most, channel.held), 0),
+  );
   const found = new Map([...different].map(([key, pair]) => [key, pair.notion.certificate(pair.channel)]));
   return pairs.map(({ key }) => found.get(key));
 }

@@ -1,6 +1,6 @@
 // Does with every case of tests/vectors what its fields ask for, and says what was wrong with each:
-// {topic: [null | text, ...]}. A refusal must come at the stage that the case names. In a browser `faults` is called; node
-// is told the cases on its standard input.
+// {topic: [null | text, ...]}. A refusal must come at the stage that the case names. In a browser `faults` is called;
+// node is told the cases on its standard input.
 
 import { openCampaign } from "../../edge_sdk/web/campaign.js";
 import { openClosing } from "../../edge_sdk/web/closing.js";
@@ -28,7 +28,10 @@ function equal(found, expected, where = "") {
   if (shown(found) !== shown(expected)) throw new Error(`${where} ${shown(found)} is not ${shown(expected)}`);
 }
 async function rejects(promise, refusal) {
-  const error = await promise.then(() => null, (reason) => reason);
+  const error = await promise.then(
+    () => null,
+    (reason) => reason,
+  );
   if (!(error instanceof refusal)) throw error ?? new Error(`no ${refusal.name}`);
 }
 const valueOf = (written) =>
@@ -71,11 +74,17 @@ const CHECKS = {
     const campaign = await openCampaign(bytes(it.campaign), { trusted: it.trusted.map(bytes) });
     equal([codec.hex(campaign.id), codec.hex(campaign.data)], [it.id, it.campaign]);
     equal([campaign.fields.title, campaign.periods, campaign.classes], [it.title, it.periods, it.classes]);
-    equal(campaign.views.map(({ channel }) => channel.inputs), [it.inputs]);
+    equal(
+      campaign.views.map(({ channel }) => channel.inputs),
+      [it.inputs],
+    );
     equal([campaign.audited, campaign.addresses], [BigInt(it.audited), it.addresses]);
     for (const [language, shown] of Object.entries(it.shown))
       equal(Object.values(campaign.texts(language)), shown, language);
-    equal(campaign.certificates.map(({ cost }) => cost), it.costs.map(BigInt));
+    equal(
+      campaign.certificates.map(({ cost }) => cost),
+      it.costs.map(BigInt),
+    );
     equal(campaign.worstCharge, BigInt(it.worst_case));
   },
 
@@ -94,7 +103,10 @@ const CHECKS = {
     equal(campaign.views.length, it.views.length);
     for (const [place, said] of it.views.entries()) {
       const { map, weight } = campaign.views[place];
-      equal(said.inputs.map((_, x) => map.input(domain, domain.questions ? split(domain, x) : x)), said.inputs);
+      equal(
+        said.inputs.map((_, x) => map.input(domain, domain.questions ? split(domain, x) : x)),
+        said.inputs,
+      );
       equal([weight, campaign.drawsOf(place)], [said.weight, BigInt(said.draws)]);
       for (const name of ["declared", "audited", "ldp", "cost"])
         equal(campaign.viewCertificates[place][name], said[name] === null ? null : BigInt(said[name]), name);
@@ -141,7 +153,10 @@ const CHECKS = {
   async enrolment(it) {
     const campaign = it.campaign && (await opened(it.campaign));
     const found = await openEnrolment(bytes(it.enrolment), campaign);
-    equal([codec.hex(found.campaignId), codec.hex(found.publicKey), found.prior], [it.campaign_id, it.public, it.prior]);
+    equal(
+      [codec.hex(found.campaignId), codec.hex(found.publicKey), found.prior],
+      [it.campaign_id, it.public, it.prior],
+    );
     if (campaign && found.prior) {
       const own = campaign.ownPrior.channelOf(found.prior, campaign.views[0].channel);
       equal(codec.hex(codec.encode(own.wire)), it.channel);
@@ -161,15 +176,18 @@ const CHECKS = {
     equal(size, it.size);
     const labels = Array.from({ length: size }, (_, x) =>
       domain.questions
-        ? split(domain, x).map((one, place) => `${domain.questions[place].name}=${domain.labelOf(place, one)}`).join("; ")
+        ? split(domain, x)
+            .map((one, place) => `${domain.questions[place].name}=${domain.labelOf(place, one)}`)
+            .join("; ")
         : domain.label(x),
     );
     equal(labels, it.labels);
     for (const { answer, dither, input } of it.inside) equal(await inputOf(domain, answer, bytes(dither)), input);
     for (const answer of it.outside) await rejects(domain.indexOf(answer, new Uint8Array(8)), NotInDomain);
-    if (domain.kind !== "items") for (const [x, label] of labels.entries())
-      for (const dither of ["0000000000000000", "ffffffffffffffff"])
-        equal(await inputOf(domain, label, bytes(dither)), x, `a label leads elsewhere`);
+    if (domain.kind !== "items")
+      for (const [x, label] of labels.entries())
+        for (const dither of ["0000000000000000", "ffffffffffffffff"])
+          equal(await inputOf(domain, label, bytes(dither)), x, `a label leads elsewhere`);
   },
 
   codec(it) {
@@ -186,7 +204,10 @@ const CHECKS = {
     equal(BigInt(it.outputs), channel.unary ? 1n << BigInt(it.inputs) : BigInt(channel.outputs));
     const output = (y) => (channel.unary ? BigInt(y) : Number(y));
     for (const [x, row] of (it.weights ?? []).entries())
-      equal(row.map((_, y) => String(channel.weight(x, output(y)))), row);
+      equal(
+        row.map((_, y) => String(channel.weight(x, output(y)))),
+        row,
+      );
     for (const cell of it.some_weights ?? [])
       equal(String(channel.weight(cell.input, output(cell.output))), cell.weight);
     for (const { input, rand, output: y } of it.draws) {
@@ -199,7 +220,10 @@ const CHECKS = {
   draw(it) {
     const channel = channelFrom(wire(it.wire));
     const found = it.draws.map(({ input, rand }) => String(channel.draw(input, bytes(rand))));
-    equal(found, it.draws.map(({ output }) => output));
+    equal(
+      found,
+      it.draws.map(({ output }) => output),
+    );
   },
 
   /** What Python makes of answers; null where it refuses one. */

@@ -86,7 +86,10 @@ export class Bits extends Channel {
     return worst;
   }
 
-  /** For each class the mass of its inputs, and the least of one. @param {number[]} prior @returns {[number, number][]} */
+  /**
+   * For each class the mass of its inputs, and the least of one.
+   * @param {number[]} prior @returns {[number, number][]}
+   */
   masses(prior) {
     /** @type {[number, number][]} */
     const found = this.own.map(() => [0, Infinity]);
@@ -144,7 +147,9 @@ export class Bits extends Channel {
         const scale = bottoms.reduce((one, other) => one * other, bottom);
         /** @type {import("./channel.js").Column} */
         const parts = [[(top * scale) / bottom, least]];
-        masses.forEach(([mass], d) => parts.push([(ratio(d, !set)[0] * scale) / bottoms[d], d === c ? all - least : mass]));
+        masses.forEach(([mass], d) =>
+          parts.push([(ratio(d, !set)[0] * scale) / bottoms[d], d === c ? all - least : mass]),
+        );
         yield parts.filter((part) => part[1]);
       }
   }

@@ -41,8 +41,7 @@ function largest(inner, inputs) {
   const most = (/** @type {bigint[]} */ weights) => weights.reduce((one, other) => (one > other ? one : other));
   if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0); // column 0 agrees with every row
   if (inner instanceof Projective) return inner.inside;
-  if (inner instanceof Response)
-    return most([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
+  if (inner instanceof Response) return most([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
   return most(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));
 }
 
@@ -54,7 +53,8 @@ export class Blocks extends Channel {
     const runs = runsFrom(parts[2], 1, ChannelError);
     const made = array(parts[3], "the inner channels", ChannelError).map((inner) => {
       const [family] = array(inner, "an inner channel", ChannelError);
-      if (!Object.hasOwn(INNER, String(family))) throw new ChannelError(`an inner channel is one of ${Object.keys(INNER)}`);
+      if (!Object.hasOwn(INNER, String(family)))
+        throw new ChannelError(`an inner channel is one of ${Object.keys(INNER)}`);
       return new INNER[family](inner);
     });
     const which = integers(parts[4], "the number of an inner channel", ChannelError, 0, MAX_VALUES);
@@ -69,7 +69,13 @@ export class Blocks extends Channel {
       throw new ChannelError("a channel of blocks has a block, and more inputs");
     if (inner.length !== members.length - 1) throw new ChannelError("each block has one inner channel");
     const blocks = sum(inner.map(({ outputs }) => outputs));
-    super(wire, blockOf.length, blocks + members[0].length, 128, 16 + inner.reduce((most, one) => Math.max(most, one.randomBytes), 0));
+    super(
+      wire,
+      blockOf.length,
+      blocks + members[0].length,
+      128,
+      16 + inner.reduce((most, one) => Math.max(most, one.randomBytes), 0),
+    );
     inner.forEach((one, j) => {
       if (one.inputs !== members[j + 1].length)
         throw new ChannelError(`a block has ${members[j + 1].length} inputs, its channel ${one.inputs}`);
@@ -134,7 +140,9 @@ export class Blocks extends Channel {
   /** @param {number[]} inputs */
   apart(inputs) {
     const found = [...this.byBlock(inputs)].flatMap(([block, some]) =>
-      block ? this.inner[block - 1].apart(this.places(some)).map((place) => this.members[block][place]) : some.slice(0, 2),
+      block
+        ? this.inner[block - 1].apart(this.places(some)).map((place) => this.members[block][place])
+        : some.slice(0, 2),
     );
     return found.sort((x, other) => x - other);
   }

@@ -66,7 +66,8 @@ export class Channel {
    * @returns {number | bigint}
    */
   draw(x, rand) {
-    if (!(x >= 0 && x < this.inputs && Number.isInteger(x))) throw new RangeError(`an input lies in 0 .. ${this.inputs - 1}`);
+    if (!(x >= 0 && x < this.inputs && Number.isInteger(x)))
+      throw new RangeError(`an input lies in 0 .. ${this.inputs - 1}`);
     if (rand.length !== this.randomBytes) throw new RangeError(`one draw takes ${this.randomBytes} random bytes`);
     return this.sample(x, rand);
   }
@@ -124,7 +125,10 @@ export class Channel {
   }
 }
 
-/** An output as a prior sees it: weights, each with the mass of the inputs that have it. @typedef {[bigint, number | bigint][]} Column */
+/**
+ * An output as a prior sees it: weights, each with the mass of the inputs that have it.
+ * @typedef {[bigint, number | bigint][]} Column
+ */
 
 /**
  * The worst lift over the priors that differ from one by at most a radius in total variation (SPEC 6.3): for each
@@ -171,7 +175,8 @@ export function* cells(channel, prior, outputs) {
  * Where every output has one weight for some inputs and a smaller one for the others, the two outputs that are worst
  * under any prior near: those of least and of most mass.
  * @param {bigint} inside @param {bigint} outside
- * @param {number} total of the prior @param {Iterable<number>} masses for each output, of the inputs with the larger one
+ * @param {number} total of the prior
+ * @param {Iterable<number>} masses for each output, of the inputs with the larger weight
  * @returns {Column[]}
  */
 export function extremes(inside, outside, total, masses) {
@@ -182,12 +187,18 @@ export function extremes(inside, outside, total, masses) {
   }
   return [least, most].map((mass) => {
     /** @type {Column} */
-    const parts = [[inside, mass], [outside, total - mass]];
+    const parts = [
+      [inside, mass],
+      [outside, total - mass],
+    ];
     return parts.filter((part) => part[1]);
   });
 }
 
-/** The sum of numbers, exactly; Infinity where it is above 2^53. @param {number[]} numbers not negative @returns {number} */
+/**
+ * The sum of numbers, exactly; Infinity where it is above 2^53.
+ * @param {number[]} numbers not negative @returns {number}
+ */
 export const sum = (numbers) =>
   numbers.reduce((total, number) => (number > 2 ** 53 - total ? Infinity : total + number), 0);
 
@@ -224,7 +235,10 @@ export function bestTwo(inputs, key) {
   return best;
 }
 
-/** Whether some input of one list is another than some input of the other. @param {number[]} one @param {number[]} other */
+/**
+ * Whether some input of one list is another than some input of the other.
+ * @param {number[]} one @param {number[]} other
+ */
 export const differ = (one, other) => one.some((x) => other.some((y) => x !== y));
 
 export const ONE = 1n << 128n;
@@ -241,7 +255,8 @@ export function insideOf(outside, having, lacking, even) {
   const rest = ONE - lacking * outside;
   const inside = rest / having;
   const remainder = rest - having * inside;
-  if (!(outside > 0n && outside < inside)) throw new ChannelError("the outside weight is positive and below the inside one");
+  if (!(outside > 0n && outside < inside))
+    throw new ChannelError("the outside weight is positive and below the inside one");
   if (even ? remainder : remainder > inside - outside)
     throw new ChannelError("the outside weights leave a remainder that is too large");
   return { inside, remainder };
@@ -263,7 +278,10 @@ export class Support extends Channel {
     this.remainder = remainder;
   }
 
-  /** Where a draw lies: [place, true] among the preferred outputs, or [weight beyond them, false]. @param {Uint8Array} rand */
+  /**
+   * Where a draw lies: [place, true] among the preferred outputs, or [weight beyond them, false].
+   * @param {Uint8Array} rand
+   */
   placed(rand) {
     const u = toBig(rand);
     const beyond = u - this.having * this.inside;

@@ -42,9 +42,13 @@ export class Circle {
     let found = this.layouts.get(order);
     if (!found) {
       const { rare, arcs } = this;
-      const keys = new DataView(shake128(concat("halftruth windows order", bigEndian(order, 4)), 8 * rare.length).slice().buffer);
+      const keys = new DataView(
+        shake128(concat("halftruth windows order", bigEndian(order, 4)), 8 * rare.length).slice().buffer,
+      );
       // The upper half of a key and its place sort as one number; neighbours of one upper half are then put right.
-      const places = Float64Array.from(rare, (_, i) => keys.getUint32(8 * i) * 2 ** 20 + i).sort().map((one) => one % 2 ** 20);
+      const places = Float64Array.from(rare, (_, i) => keys.getUint32(8 * i) * 2 ** 20 + i)
+        .sort()
+        .map((one) => one % 2 ** 20);
       const key = (/** @type {number} */ i) => keys.getBigUint64(8 * i);
       for (let at = 1; at < places.length; at++)
         for (let i = at; i > 0 && key(places[i]) < key(places[i - 1]); i--)
@@ -84,14 +88,20 @@ export class Circle {
     return found;
   }
 
-  /** The cell of a point of the arc of x; 0 without an arc. @param {number} order @param {number} x @param {bigint} point */
+  /**
+   * The cell of a point of the arc of x; 0 without an arc.
+   * @param {number} order @param {number} x @param {bigint} point
+   */
   cell(order, x, point) {
     if (!this.arcs[x]) return 0;
     const place = BigInt(this.cells) * ((BigInt(this.layout(order).starts[x]) << 64n) + point * BigInt(this.arcs[x]));
     return Number(place / (BigInt(this.length) << 64n));
   }
 
-  /** How many points of the arc of x lie before a border. @param {number} order @param {number} x @param {number} border */
+  /**
+   * How many points of the arc of x lie before a border.
+   * @param {number} order @param {number} x @param {number} border
+   */
   pointsBefore(order, x, border) {
     const start = BigInt(this.layout(order).starts[x]);
     const distance = BigInt(border) * BigInt(this.length) - BigInt(this.cells) * start;
@@ -100,7 +110,10 @@ export class Circle {
     return points < POINTS ? points : POINTS;
   }
 
-  /** How many lie in the span of cells from a window. @param {number} order @param {number} x @param {number} window @param {number} span */
+  /**
+   * How many lie in the span of cells from a window.
+   * @param {number} order @param {number} x @param {number} window @param {number} span
+   */
   covered(order, x, window, span) {
     const end = window + span;
     const until = this.pointsBefore(order, x, Math.min(end, this.cells)) - this.pointsBefore(order, x, window);
@@ -153,7 +166,10 @@ export class Reach {
     }
   }
 
-  /** The largest part that a window covers of an arc, over 2^64. @param {number} window @param {number} span @returns {bigint} */
+  /**
+   * The largest part that a window covers of an arc, over 2^64.
+   * @param {number} window @param {number} span @returns {bigint}
+   */
   most(window, span) {
     return this.needs[window] <= span ? POINTS : this.ofTheCut(window, window + span);
   }

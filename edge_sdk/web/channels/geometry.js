@@ -112,7 +112,10 @@ export class Geometry {
     return !this.product(this.canonical(x, this.t), this.canonical(y, this.t));
   }
 
-  /** An output that is, or is not, orthogonal to x, by its place among these. @param {number} x @param {number} place @param {boolean} near */
+  /**
+   * An output that is, or is not, orthogonal to x, by its place among these.
+   * @param {number} x @param {number} place @param {boolean} near
+   */
   output(x, place, near) {
     const own = this.canonical(x, this.t);
     const pivot = own.indexOf(1);
@@ -139,7 +142,7 @@ export class Geometry {
       const table = this.told(free, prior.slice(this.firsts[free], this.firsts[free] + used));
       for (let length = 0; length < this.t; length++) {
         const [start, count] = [this.firsts[length], this.powers[length]];
-        // Outputs with as many coordinates after their first, or fewer, are numbers of the table; longer ones repeat it.
+        // Outputs with as many coordinates after their first, or fewer, are numbers of the table; longer repeat it.
         const shift = length <= free ? count : 0;
         for (let i = 0; i < count; i++) found[start + i] += table[(i + shift) % table.length];
       }
@@ -147,7 +150,10 @@ export class Geometry {
     return found;
   }
 
-  /** [number of (d, low)]: the mass of the inputs (1, rest) with d + <rest, low> = 0. @param {number} free @param {number[]} law */
+  /**
+   * [number of (d, low)]: the mass of the inputs (1, rest) with d + <rest, low> = 0.
+   * @param {number} free @param {number[]} law
+   */
   told(free, law) {
     const { q } = this;
     const { add, times } = this.field;
@@ -161,7 +167,8 @@ export class Geometry {
         const most = Math.ceil(law.length / this.powers[free - digit - 1]);
         const next = [];
         for (const product of products)
-          for (let value = 0; value < q && next.length < most; value++) next.push(add(product, times(coordinate, value)));
+          for (let value = 0; value < q && next.length < most; value++)
+            next.push(add(product, times(coordinate, value)));
         products = next;
       });
       const sums = new Float64Array(q);

@@ -8,5 +8,11 @@ import { hex } from "../codec.js";
  */
 export const keyOf = (value) =>
   JSON.stringify(value, (_, part) =>
-    part instanceof Uint8Array ? hex(part) : typeof part === "bigint" ? Number.isSafeInteger(Number(part)) ? Number(part) : `${part}n` : part,
+    part instanceof Uint8Array
+      ? hex(part)
+      : typeof part === "bigint"
+        ? Number.isSafeInteger(Number(part))
+          ? Number(part)
+          : `${part}n`
+        : part,
   );

@@ -26,8 +26,7 @@ export class Noise extends Channel {
     );
     this.mirrored = law.length === points;
     const all = this.high * this.wide;
-    if (!this.mirrored && law.length !== all)
-      throw new ChannelError(`a law of steps has ${points} or ${all} weights`);
+    if (!this.mirrored && law.length !== all) throw new ChannelError(`a law of steps has ${points} or ${all} weights`);
     const folded = (/** @type {number} */ step) => {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return Math.abs(r - rows + 1) * columns + Math.abs(c - columns + 1);
@@ -41,8 +40,7 @@ export class Noise extends Channel {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return weight === steps[step + this.wide - 1 - 2 * c] && weight === steps[(this.high - 1 - r) * this.wide + c];
     };
-    if (!this.mirrored && steps.every(alike))
-      throw new ChannelError("a law of steps is not in its one form");
+    if (!this.mirrored && steps.every(alike)) throw new ChannelError("a law of steps is not in its one form");
     /** [kind of row][kind of column]: `steps`, summed over the steps that end alike. */
     this.tables = [0, 1, 2].map((row) => [0, 1, 2].map((column) => this.foldedAt(row, column)));
     /** @type {ReturnType<Noise["ranks"]> | undefined} */
@@ -54,7 +52,11 @@ export class Noise extends Channel {
   /** @param {number} row @param {number} column kinds @returns {bigint[]} */
   foldedAt(row, column) {
     const found = this.steps.slice();
-    const add = (/** @type {number} */ kind, /** @type {number} */ by, /** @type {(at: number) => boolean} */ starts) => {
+    const add = (
+      /** @type {number} */ kind,
+      /** @type {number} */ by,
+      /** @type {(at: number) => boolean} */ starts,
+    ) => {
       for (let i = 0; kind && i < found.length; i++) {
         const at = kind === 1 ? i : found.length - 1 - i;
         if (!starts(at)) found[at] += found[kind === 1 ? at - by : at + by];
@@ -128,8 +130,8 @@ export class Noise extends Channel {
   }
 
   /**
-   * For each shift (r, c) the worst ratio over y and all x' that lie r rows and c columns after x; of a mirrored law only
-   * for r, c >= 0, since the others' are the same.
+   * For each shift (r, c) the worst ratio over y and all x' that lie r rows and c columns after x; of a mirrored law
+   * only for r, c >= 0, since the others' are the same.
    * @returns {Generator<[number, number, Worst]>}
    */
   *shiftLosses() {
@@ -146,7 +148,14 @@ export class Noise extends Channel {
     const back = down * this.wide + across;
     // Steps of one table that end at a kind of point, from some x for which x + shift is on the axis as well.
     const range = (/** @type {number} */ kind, /** @type {number} */ size, /** @type {number} */ shift) => {
-      const [first, last] = size === 1 ? [0, 0] : [[1, size - 2], [0, 0], [size - 1, size - 1]][kind];
+      const [first, last] =
+        size === 1
+          ? [0, 0]
+          : [
+              [1, size - 2],
+              [0, 0],
+              [size - 1, size - 1],
+            ][kind];
       return first > last ? [0, -1] : [first + Math.max(shift, 0), last + size - 1 + Math.min(shift, 0)];
     };
     const kinds = (/** @type {number} */ size) => (size === 1 ? [0] : [0, 1, 2]);

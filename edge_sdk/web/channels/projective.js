@@ -47,14 +47,18 @@ export class Graded extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "a graded channel", ChannelError, 5);
-    const outside = array(parts[3], "the outside weights", ChannelError).map((one) => weightFrom(one, "an outside weight"));
+    const outside = array(parts[3], "the outside weights", ChannelError).map((one) =>
+      weightFrom(one, "an outside weight"),
+    );
     const classOf = blocksOf(runsFrom(parts[4], 0, ChannelError));
     const classes = new Set(classOf).size;
     const geometry = new Geometry(classOf.length, parts[1], parts[2]);
     const { points, support } = geometry;
     super(wire, classOf.length, points, 128, 16);
     if (classes < 2 || classes > 64 || outside.length !== classes || new Set(outside).size < classes)
-      throw new ChannelError("a graded channel has 2 to 64 classes of inputs, with one outside weight each, none twice");
+      throw new ChannelError(
+        "a graded channel has 2 to 64 classes of inputs, with one outside weight each, none twice",
+      );
     this.geometry = geometry;
     this.classOf = classOf;
     this.outside = outside;

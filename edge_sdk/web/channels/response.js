@@ -79,6 +79,9 @@ export class Response extends Channel {
   /** @param {bigint[]} prior @param {bigint} total @returns {Generator<import("./channel.js").Column>} */
   *partsUnder(prior, total) {
     for (let y = 0; y < prior.length; y++)
-      yield [[this.coverOf(y) + this.truth, prior[y]], [this.coverOf(y), total - prior[y]]];
+      yield [
+        [this.coverOf(y) + this.truth, prior[y]],
+        [this.coverOf(y), total - prior[y]],
+      ];
   }
 }

@@ -40,15 +40,18 @@ export class Windows extends Channel {
     if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel has 2 to ${MAX_VALUES} inputs, not ${k}`);
     if (length === Infinity) throw new ChannelError("arcs sum to at most 2^53");
     if (orders & (orders - 1)) throw new ChannelError("the orders are a power of two up to 256");
-    if (outputs < 2 || outputs > 2 ** 24) throw new ChannelError(`a windows channel has 2 to 2^24 outputs, not ${outputs}`);
+    if (outputs < 2 || outputs > 2 ** 24)
+      throw new ChannelError(`a windows channel has 2 to 2^24 outputs, not ${outputs}`);
     const named = singles.map(({ x }) => x);
     for (const listed of [heavies, named])
-      if (listed.some((x, i) => i > 0 && x <= listed[i - 1])) throw new ChannelError("inputs are listed in the domain's order");
+      if (listed.some((x, i) => i > 0 && x <= listed[i - 1]))
+        throw new ChannelError("inputs are listed in the domain's order");
     const bare = [...heavies, ...named].sort((one, other) => one - other);
     const without = [...arcs.keys()].filter((x) => !arcs[x]);
     if (bare.length !== without.length || bare.some((x, i) => x !== without[i]))
       throw new ChannelError("the inputs without an arc are the heavy ones and the singles");
-    if (types.length > 0 !== named.length < k) throw new ChannelError("types, arcs, cells and orders do not fit together");
+    if (types.length > 0 !== named.length < k)
+      throw new ChannelError("types, arcs, cells and orders do not fit together");
     if (types.length ? !length : cells !== 1 || orders !== 1)
       throw new ChannelError("types, arcs, cells and orders do not fit together");
     for (const { span, inside, outside, heavy } of types) {
@@ -81,7 +84,8 @@ export class Windows extends Channel {
     if ([...least, ...singles.map(({ own, other }) => this.restOf(LOW) - own + other)].some((rest) => rest < 0n))
       throw new ChannelError("the weights of an input sum to at most 2^64");
     const beside = 2 * k + 8 * singles.length;
-    const wide = length && 2 * Number((BigInt(largest(arcs)) * BigInt(cells) + BigInt(length) - 1n) / BigInt(length)) + 1;
+    const wide =
+      length && 2 * Number((BigInt(largest(arcs)) * BigInt(cells) + BigInt(length) - 1n) / BigInt(length)) + 1;
     const halves = sum(types.map(({ span }) => (wide <= span && span <= cells - wide ? 1 : 4)));
     const kinds = (heavies.length + singles.length + 8) * types.length;
     const rare = this.circle.rare.length;
@@ -89,7 +93,10 @@ export class Windows extends Channel {
     this.held = types.length && orders * (cells + rare);
   }
 
-  /** The weights of a window that covers an input of a kind, and of one that does not. @param {Type} type @param {number} kind */
+  /**
+   * The weights of a window that covers an input of a kind, and of one that does not.
+   * @param {Type} type @param {number} kind
+   */
   pairOf(type, kind) {
     if (kind === RARE) return [type.inside, type.outside];
     const flat = kind === LOW ? type.low : type.heavy[kind];
@@ -176,7 +183,9 @@ export class Windows extends Channel {
       only: members.size === 1 ? named[0] : undefined,
       /** Weights over 2^128 of a window for those without an arc. @param {Type} type */
       flat: (type) =>
-        [...heavies.map((x) => type.heavy[this.placeOf.get(x) ?? 0]), ...(named.length ? [type.low] : [])].map((w) => w << 64n),
+        [...heavies.map((x) => type.heavy[this.placeOf.get(x) ?? 0]), ...(named.length ? [type.low] : [])].map(
+          (w) => w << 64n,
+        ),
     };
   }
 
@@ -184,7 +193,8 @@ export class Windows extends Channel {
   loss(first, second) {
     const worst = new Worst();
     const [some, others] = [this.kinds(first), this.kinds(second)];
-    for (const { x, own, other } of this.singles) worst.look(some.named.has(x) ? own : other, others.only === x ? own : other);
+    for (const { x, own, other } of this.singles)
+      worst.look(some.named.has(x) ? own : other, others.only === x ? own : other);
     worst.look(largest(some.rests), smallest(others.rests));
     for (let order = 0; this.types.length && order < this.orders; order++) {
       const covers = new Reach(this.circle, order, some.rare);
@@ -196,7 +206,9 @@ export class Windows extends Channel {
         const alike = covers.widest <= span && misses.widest <= beside; // then every window is as every other
         for (let j = 0; j < (alike ? 1 : this.cells); j++) {
           const top = covers.size ? [(outside << 64n) + slope * covers.most(j, span), ...tops] : tops;
-          const bottom = misses.size ? [(inside << 64n) - slope * misses.most((j + span) % this.cells, beside), ...bottoms] : bottoms;
+          const bottom = misses.size
+            ? [(inside << 64n) - slope * misses.most((j + span) % this.cells, beside), ...bottoms]
+            : bottoms;
           worst.look(largest(top), smallest(bottom));
         }
       }
@@ -267,7 +279,11 @@ export class Windows extends Channel {
     const lift = BigInt(this.scale - 64);
     const total = sum(prior);
     const flat = [...this.heavies, ...this.singleOf.keys()];
-    for (const { x, own, other } of this.singles) yield seen([[own << lift, prior[x]], [other << lift, total - prior[x]]]);
+    for (const { x, own, other } of this.singles)
+      yield seen([
+        [own << lift, prior[x]],
+        [other << lift, total - prior[x]],
+      ]);
     const { rare } = this.circle;
     const mass = sum(rare.map((x) => prior[x]));
     const shared = rare.length ? this.rest(rare[0]) : 0n;
@@ -292,7 +308,8 @@ export class Windows extends Channel {
             yield seen([[weight(points), masses[0]], [weight(round ? POINTS : 0n), others], ...named]);
             continue;
           }
-          const until = ends[there] - masses[1] + (round && there <= here ? mass : 0) + (round && there > here ? mass : 0);
+          const until =
+            ends[there] - masses[1] + (round && there <= here ? mass : 0) + (round && there > here ? mass : 0);
           const whole = until - ends[here];
           yield seen([
             [weight(POINTS - before[j]), masses[0]],

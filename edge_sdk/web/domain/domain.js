@@ -106,9 +106,17 @@ export class Grid {
   /** @param {any[]} wire */
   constructor(wire) {
     const numbers = array(wire, "a grid", DomainError, 6).slice(1);
-    const [south, north, west, east, step] = integers(numbers, "a grid's microdegrees", DomainError, -(2 ** 31), 2 ** 31);
-    if (!(-9e7 <= south && south < north && north <= 9e7)) throw new DomainError("a grid needs -90 <= south < north <= 90");
-    if (!(-18e7 <= west && west < east && east <= 18e7)) throw new DomainError("a grid needs -180 <= west < east <= 180");
+    const [south, north, west, east, step] = integers(
+      numbers,
+      "a grid's microdegrees",
+      DomainError,
+      -(2 ** 31),
+      2 ** 31,
+    );
+    if (!(-9e7 <= south && south < north && north <= 9e7))
+      throw new DomainError("a grid needs -90 <= south < north <= 90");
+    if (!(-18e7 <= west && west < east && east <= 18e7))
+      throw new DomainError("a grid needs -180 <= west < east <= 180");
     if (step <= 0 || (north - south) % step || (east - west) % step)
       throw new DomainError("a grid's step is above 0 and divides its height and its width");
     this.box = { south, north, west, east, step };
@@ -138,7 +146,8 @@ export class Grid {
   steps(degrees, low, high) {
     const { n, d } = numberOf(degrees);
     const above = n * 1_000_000n - BigInt(low) * d;
-    if (above < 0n || above > BigInt(high - low) * d) throw new NotInDomain("the position lies outside the campaign's box");
+    if (above < 0n || above > BigInt(high - low) * d)
+      throw new NotInDomain("the position lies outside the campaign's box");
     return Math.min(Number(floorDiv(above, BigInt(this.box.step) * d)), (high - low) / this.box.step - 1);
   }
 

@@ -60,7 +60,8 @@ export class Form {
     for (const place of asked) {
       const { name, domain, skippable } = this.questions[place];
       const part = given.get(name) ?? null;
-      if (part === null && !skippable) throw new NotInDomain(`question "${name}" is not answered, and cannot be skipped`);
+      if (part === null && !skippable)
+        throw new NotInDomain(`question "${name}" is not answered, and cannot be skipped`);
       const own = (await sha256(concat("halftruth question\0", dither, [place]))).slice(0, 8);
       try {
         found[place] = part === null ? domain.size : await domain.indexOf(part, own);
@@ -95,7 +96,8 @@ export class Form {
 function question(wire, domainFrom) {
   const parts = array(wire, "a question", DomainError, 4);
   const name = text(parts[0], "a question's name", DomainError);
-  if (!/^[a-z0-9_]{1,40}$/.test(name)) throw new DomainError("a question's name is 1 to 40 characters of a-z, 0-9 and _");
+  if (!/^[a-z0-9_]{1,40}$/.test(name))
+    throw new DomainError("a question's name is 1 to 40 characters of a-z, 0-9 and _");
   const asked = text(parts[1], "a question's text", DomainError);
   if ([...asked].length > 500 || !readable(asked) || !trimmed(asked))
     throw new DomainError(`the text of question "${name}" is 1 to 500 readable characters, not only blanks`);

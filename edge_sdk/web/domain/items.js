@@ -14,7 +14,9 @@ export class Items {
     const [, padding, items] = array(wire, "a domain of items", DomainError, 3);
     this.padding = integer(padding, "the padding", DomainError, 1, 2 ** 12);
     this.named = Array.isArray(items) ? labelsFrom(items) : [];
-    this.count = Array.isArray(items) ? items.length : integer(items, "the number of items", DomainError, 1, MAX_VALUES);
+    this.count = Array.isArray(items)
+      ? items.length
+      : integer(items, "the number of items", DomainError, 1, MAX_VALUES);
     if (!this.count) throw new DomainError("there is an item at least");
     if (this.named.some((label) => label.includes(";") || label.startsWith("(none ")))
       throw new DomainError('an item holds no ";" and does not begin with "(none "');

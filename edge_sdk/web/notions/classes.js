@@ -15,7 +15,8 @@ export class Classes extends Notion {
     const parts = array(wire, "classes", NotionError, 3);
     const level = levelFrom(parts[1]);
     const notions = array(parts[2], "the notions of classes", NotionError).map(notionFrom);
-    if (notions.length < 2 || notions.length > 64) throw new NotionError(`there are 2 to 64 classes, not ${notions.length}`);
+    if (notions.length < 2 || notions.length > 64)
+      throw new NotionError(`there are 2 to 64 classes, not ${notions.length}`);
     if (notions.some(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name)))
       throw new NotionError("a class has one notion, and its members one channel");
     if (notions.reduce((most, one) => (one.level > most ? one.level : most), 0n) !== level)
@@ -42,7 +43,9 @@ export class Classes extends Notion {
 
   /** @param {Channel} channel */
   steps(channel) {
-    const different = new Map(this.pairs(channel).map(([inner, notion]) => [keyOf([inner.wire, notion.wire]), notion.steps(inner)]));
+    const different = new Map(
+      this.pairs(channel).map(([inner, notion]) => [keyOf([inner.wire, notion.wire]), notion.steps(inner)]),
+    );
     return [...different.values()].reduce((one, other) => one + other);
   }
 

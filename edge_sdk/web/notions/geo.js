@@ -15,7 +15,9 @@ const CERTAIN = 128n * 10n ** 9n;
 
 /** The coordinates of an axis. @param {any} value gaps, each with how often it comes @returns {bigint[]} */
 function axisFrom(value) {
-  const flat = array(value, "an axis", NotionError).map((one) => big(one, "a gap or its count", NotionError, 1, FARTHEST));
+  const flat = array(value, "an axis", NotionError).map((one) =>
+    big(one, "a gap or its count", NotionError, 1, FARTHEST),
+  );
   /** @type {bigint[]} */
   const found = [0n];
   for (let i = 0; i < flat.length; i += 2) {
@@ -44,7 +46,8 @@ export class Geo extends Notion {
     const unit = big(parts[2], "the unit of distance", NotionError, 1, FARTHEST);
     const [down, across] = [axisFrom(parts[3]), axisFrom(parts[4])];
     const points = down.length * across.length;
-    if (points < 2 || points > MOST_POINTS) throw new NotionError(`geo speaks of 2 to ${MOST_POINTS} points, not ${points}`);
+    if (points < 2 || points > MOST_POINTS)
+      throw new NotionError(`geo speaks of 2 to ${MOST_POINTS} points, not ${points}`);
     const shared = [down, across].reduce(
       (found, axis) => axis.reduce((one, at, i) => (i ? gcd(one, at - axis[i - 1]) : one), found),
       unit,
@@ -83,7 +86,8 @@ export class Geo extends Notion {
       const level = levelOf(n, d) ?? CERTAIN;
       audited = root(ceilDiv(level ** 2n * this.unit ** 2n, square) - 1n) + 1n;
     }
-    if (audited > this.level) throw new Uncertified(`the channel's level is ${audited} nanonats where ${this.level} are declared`);
+    if (audited > this.level)
+      throw new Uncertified(`the channel's level is ${audited} nanonats where ${this.level} are declared`);
     return audited;
   }
 

@@ -31,7 +31,9 @@ function priorFrom(value) {
 export function ruleFor(prior, level) {
   const bound = expLower(level);
   const whole = prior.reduce((one, other) => one + other);
-  const least = prior.map((weight) => (weight * ONE > whole * ONE - bound * weight ? weight * ONE : whole * ONE - bound * weight));
+  const least = prior.map((weight) =>
+    weight * ONE > whole * ONE - bound * weight ? weight * ONE : whole * ONE - bound * weight,
+  );
   const total = least.reduce((one, other) => one + other, (bound - ONE) * whole);
   const cover = least.map((part) => ceilDiv(part << 64n, total));
   return new Response(["response", cover.length, cover.every((c) => c === cover[0]) ? [cover[0]] : cover]);
@@ -79,13 +81,18 @@ export class Information extends Notion {
  * @throws {ReportError}
  */
 export function requireDeclared(prior) {
-  if (prior.length < 2 || prior.length > MOST_OWN) throw new ReportError(`a declared prior has 2 to ${MOST_OWN} weights`);
+  if (prior.length < 2 || prior.length > MOST_OWN)
+    throw new ReportError(`a declared prior has 2 to ${MOST_OWN} weights`);
   if (prior.some((weight) => !(weight >= 1)) || !(sum(prior) <= 2 ** 20))
     throw new ReportError("the weights of a declared prior are above zero and sum to at most 2^20");
-  if (prior.map(BigInt).reduce(gcd) !== 1n) throw new ReportError("the weights of a declared prior have no factor in common");
+  if (prior.map(BigInt).reduce(gcd) !== 1n)
+    throw new ReportError("the weights of a declared prior have no factor in common");
 }
 
-/** What an output tells of a person's histogram, over 2^64. @param {number[]} prior @param {Channel} channel @returns {bigint} */
+/**
+ * What an output tells of a person's histogram, over 2^64.
+ * @param {number[]} prior @param {Channel} channel @returns {bigint}
+ */
 function gained(prior, channel) {
   const unit = BigInt(sum(prior)) << BigInt(channel.scale);
   let total = 0n;
@@ -184,7 +191,10 @@ export class Transcript extends Notion {
     return prior;
   }
 
-  /** The channel of a report before which an observer expects a prior, audited. @param {bigint[]} prior @returns {Response} */
+  /**
+   * The channel of a report before which an observer expects a prior, audited.
+   * @param {bigint[]} prior @returns {Response}
+   */
   channelFor(prior) {
     const channel = ruleFor(prior, this.level);
     requireKept(channel.lossUnder(prior), this.level);
@@ -235,7 +245,8 @@ export class MutualInformation extends Notion {
       for (const [weight, mass] of alike) total += mass * weight * logAbove(weight * whole, marginal);
     }
     const audited = total > 0n ? ceilDiv(total, whole << BigInt(channel.scale)) : 0n;
-    if (audited > this.level) throw new Uncertified(`the channel's level is ${audited} nanonats where ${this.level} are declared`);
+    if (audited > this.level)
+      throw new Uncertified(`the channel's level is ${audited} nanonats where ${this.level} are declared`);
     return audited;
   }
 }

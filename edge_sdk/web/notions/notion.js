@@ -44,7 +44,10 @@ export class Notion {
     return this.wire[0];
   }
 
-  /** The worst ratio, refused where it is above the level; and the audited level. @param {Channel} _channel @returns {bigint} */
+  /**
+   * The worst ratio, refused where it is above the level; and the audited level.
+   * @param {Channel} _channel @returns {bigint}
+   */
   audit(_channel) {
     throw new TypeError(this.name);
   }
@@ -105,7 +108,8 @@ export function ldpOf(channel) {
 export function requireKept({ n, d }, bound) {
   const level = levelOf(n, d);
   if (level === null) throw new Uncertified("an output rules an input out, which no level allows");
-  if (!keeps(n, d, bound)) throw new Uncertified(`the channel's level is ${level} nanonats where ${bound} are declared`);
+  if (!keeps(n, d, bound))
+    throw new Uncertified(`the channel's level is ${level} nanonats where ${bound} are declared`);
   return level;
 }
 

@@ -1,4 +1,6 @@
-/** Notions that bound what two inputs may differ by (SPEC 6.2, 6.6): classes of inputs, and a bound for pairs of them. */
+/**
+ * Notions that bound what two inputs may differ by (SPEC 6.2, 6.6): classes of inputs, and a bound for pairs of them.
+ */
 
 import { array, big, integer, integers } from "../codec.js";
 import { NotionError } from "../errors.js";
@@ -64,7 +66,15 @@ export function highLow(wire) {
     throw new NotionError("sensitive values are some and not all, increasing");
   const marked = new Set(sensitive);
   const others = upTo(size).filter((x) => !marked.has(x));
-  return new Pairwise(wire, level, [sensitive, others], [[0, 0, level], [0, 1, level]]);
+  return new Pairwise(
+    wire,
+    level,
+    [sensitive, others],
+    [
+      [0, 0, level],
+      [0, 1, level],
+    ],
+  );
 }
 
 /** @param {any[]} wire @returns {Notion} */
@@ -73,7 +83,12 @@ export function block(wire) {
   const level = levelFrom(parts[1]);
   const classes = membersOf(blocksOf(runsFrom(parts[2], 0, NotionError)));
   if (classes.every(({ length }) => length < 2)) throw new NotionError("there is a block of at least two values");
-  return new Pairwise(wire, level, classes, classes.map((_, c) => [c, c, level]));
+  return new Pairwise(
+    wire,
+    level,
+    classes,
+    classes.map((_, c) => [c, c, level]),
+  );
 }
 
 /** @param {any[]} wire @returns {Notion} */
@@ -96,7 +111,12 @@ function matrix(wire, level, rows) {
   /** @type {Bound[]} */
   const bounds = [];
   rows.forEach((row, x) => row.forEach((one, other) => x !== other && one >= 0n && bounds.push([x, other, one])));
-  const notion = new Pairwise(wire, level, rows.map((_, x) => [x]), bounds);
+  const notion = new Pairwise(
+    wire,
+    level,
+    rows.map((_, x) => [x]),
+    bounds,
+  );
   notion.carriesViews = true;
   notion.coarseningSteps = 2 * rows.length ** 2;
   notion.coarsened = (inputOf, size) => {
@@ -136,7 +156,10 @@ export function graded(wire) {
   return gradedOf(wire, level, budgets, classes, open);
 }
 
-/** @param {any[]} wire @param {bigint | null} level null for the largest @param {bigint[]} budgets @param {number[][]} classes @param {Set<number>} open */
+/**
+ * @param {any[]} wire @param {bigint | null} level null for the largest @param {bigint[]} budgets
+ * @param {number[][]} classes @param {Set<number>} open
+ */
 function gradedOf(wire, level, budgets, classes, open) {
   /** @type {Bound[]} */
   const bounds = [];
