@@ -51,8 +51,8 @@ class Problem(ABC):
         """
 
 
-def minimum(problem: Problem) -> Floats:
-    """The point of least objective, to ``PRECISION``; every inequality holds strictly."""
+def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
+    """The point of least objective, to this part of it; every inequality holds strictly."""
     z = problem.start
     terms = len(problem.limits) + problem.curves
     weight = terms / problem.objective(z)
@@ -74,7 +74,7 @@ def minimum(problem: Problem) -> Floats:
             if length <= SHORTEST:
                 break  # what is left to gain is lost in the value's own rounding
             z = z + length * step
-        if terms / weight < PRECISION * problem.objective(z):
+        if terms / weight < precision * problem.objective(z):
             return z
         weight *= GROWTH
 

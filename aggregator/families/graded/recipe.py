@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.families.barrier import Problem, minimum
+from aggregator.families.barrier import PRECISION, Problem, minimum
 from aggregator.families.bits.recipe import SHY
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import POINTS, Mechanism, Question, Recipe
@@ -31,6 +31,9 @@ from protocol.channels.support import ONE
 from protocol.notions import Pairwise
 from protocol.notions.graded import Graded
 from protocol.notions.pairwise import UNBOUNDED, Matrix
+
+ROUGHLY = 1e-4
+"""Of the error, relative: enough to choose among geometries."""
 
 FIRST_TRIED = 16
 """Orders of fields that are tried first; then those near the best of them, since the error has one valley."""
@@ -54,23 +57,24 @@ def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None
         if len(members) == 1:
             bounds[number, number] = np.inf  # no other input is of this class
     shapes = _shapes(size, float(bounds[np.isfinite(bounds)].max()))
-    tried: dict[tuple[int, int], tuple[float, Floats]] = {}
+    tried: dict[tuple[int, int], float] = {}
     stride, near = max(len(shapes) // FIRST_TRIED, 1), shapes
     while True:
         for shape in near[::stride]:
             if shape not in tried:
-                tried[shape] = _solved(shape, counts, bounds)
-        best = min(tried, key=lambda shape: tried[shape][0])
+                tried[shape], _ = _solved(shape, counts, bounds, ROUGHLY)
+        best = min(tried, key=tried.__getitem__)
         if stride == 1:
             break
         middle = shapes.index(best)
         near, stride = shapes[max(middle - stride, 0) : middle + stride + 1], max(stride // 4, 1)
-    enough = NO_WORSE * tried[best][0]
+    enough = NO_WORSE * tried[best]
     order, dimension = min(
-        (sizes(*shape)[2].bit_length(), error, shape) for shape, (error, _) in tried.items() if error <= enough
+        (sizes(*shape)[2].bit_length(), error, shape) for shape, error in tried.items() if error <= enough
     )[2]
+    _, contrasts = _solved((order, dimension), counts, bounds, PRECISION)
     _, support, points = sizes(order, dimension)
-    weights = [int(weight * (ONE / points)) + 1 for weight in tried[order, dimension][1].tolist()]
+    weights = [int(weight * (ONE / points)) + 1 for weight in contrasts.tolist()]
     outside = [0] * size
     for weight, members in zip(weights, classes, strict=True):
         for x in members:
@@ -90,11 +94,11 @@ def _shapes(size: int, level: float) -> list[tuple[int, int]]:
     return sorted((order, dimension) for order, dimension in least.items() if order <= most or dimension == 2)
 
 
-def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats) -> tuple[float, Floats]:
-    """The least error of a geometry, and w of each class."""
+def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats, precision: float) -> tuple[float, Floats]:
+    """The least error of a geometry, and w of each class, to this part of the error."""
     _, support, points = sizes(*shape)
     problem = _Contrasts(support / points, counts, bounds)
-    w = minimum(problem)
+    w = minimum(problem, precision)
     return problem.objective(w), w
 
 
