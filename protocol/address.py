@@ -98,7 +98,8 @@ def _require_authority(authority: str, what: str) -> str:
 
 def _is_host(host: str) -> bool:
     if host.startswith("[") and host.endswith("]"):
-        return _is_ip(host[1:-1], ipaddress.IPv6Address)
+        # An address of version 4 in one of version 6 has two written forms, and versions of Python differ in which.
+        return _is_ip(host[1:-1], ipaddress.IPv6Address) and ipaddress.IPv6Address(host[1:-1]).ipv4_mapped is None
     if _is_ip(host, ipaddress.IPv4Address):
         return True
     # A last label of digits alone would be read as a number by some resolvers.

@@ -6,6 +6,7 @@ const NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0
 
 /** @param {string} host @returns {boolean} */
 function isHost(host) {
+  if (/^\[::ffff:[0-9a-f]+:[0-9a-f]+\]$/.test(host)) return false; // of version 4, in two written forms
   // Addresses of numbers are in the one form that a browser writes them in.
   if (/^\[.*\]$|^\d+(\.\d+)*$/.test(host))
     return URL.canParse(`http://${host}`) && new URL(`http://${host}`).hostname === host;

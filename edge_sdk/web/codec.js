@@ -5,7 +5,7 @@ import { CodecError } from "./errors.js";
 /** @typedef {import("./errors.js").Refusal} Refusal */
 /** @typedef {number | bigint | string | Uint8Array | Array<any>} Value a number where it is exact, else a bigint */
 
-export const MAX_DEPTH = 8;
+const MAX_DEPTH = 8;
 
 // Marker: [bytes of the big-endian number that follows, smallest number that needs this form].
 /** @typedef {Record<number, [number, number]>} Forms */

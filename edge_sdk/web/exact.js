@@ -54,7 +54,7 @@ export function levelOf(numerator, denominator) {
  * @param {bigint} number not negative
  * @returns {number}
  */
-export function bitLength(number) {
+function bitLength(number) {
   const digits = number.toString(16);
   return number ? 4 * digits.length - Math.clz32(parseInt(digits[0], 16)) + 28 : 0;
 }

@@ -1352,6 +1352,8 @@ NO_ADDRESS = {
     "IPv4 address with leading zeros": "https://192.000.002.001",
     "IPv6 address without brackets": "https://2001:db8::1",
     "IPv6 address in a long form": "https://[2001:db8:0:0:0:0:0:1]",
+    "IPv4 address in IPv6": "https://[::ffff:c000:201]",
+    "IPv4 address in IPv6, as decimal numbers": "https://[::ffff:192.0.2.1]",
     "IPv6 address with a zone": "https://[fe80::1%25eth0]",
     "port 0": "https://study.example:0",
     "port 65536": "https://study.example:65536",

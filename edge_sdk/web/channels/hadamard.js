@@ -15,7 +15,7 @@ function agree(row, y) {
 }
 
 /** The Walsh-Hadamard transform, in place. @param {number[]} values 2^n of them @returns {number[]} */
-export function walsh(values) {
+function walsh(values) {
   for (let step = 1; step < values.length; step *= 2)
     for (let start = 0; start < values.length; start += 2 * step)
       for (let y = start; y < start + step; y++) {

@@ -28,7 +28,7 @@ function priorFrom(value) {
  * @param {bigint[]} prior weights of any size @param {bigint} level
  * @returns {Response}
  */
-export function ruleFor(prior, level) {
+function ruleFor(prior, level) {
   const bound = expLower(level);
   const whole = prior.reduce((one, other) => one + other);
   const least = prior.map((weight) =>

@@ -98,7 +98,7 @@ export class Notion {
 }
 
 /** The LDP level of a channel. @param {Channel} channel @returns {bigint | null} */
-export function ldpOf(channel) {
+function ldpOf(channel) {
   const all = channel.apart(upTo(channel.inputs));
   const { n, d } = channel.loss(all, all);
   return levelOf(n, d);
