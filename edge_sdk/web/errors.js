@@ -109,4 +109,27 @@ export class NotInDomain extends HalftruthError {}
 /** This browser lacks something that the device needs. */
 export class Unsupported extends HalftruthError {}
 
+// What only a device refuses: a decision of the person, of the campaign's terms, or of the browser underneath.
+
+/** The caps leave no room. Names the cap and both numbers. */
+export class BudgetRefused extends HalftruthError {}
+
+/** The person has not agreed to this campaign. */
+export class ConsentMissing extends HalftruthError {}
+
+/** All answers of this period are given. */
+export class QuotaReached extends HalftruthError {}
+
+/** No campaign of this id was joined. */
+export class UnknownCampaign extends HalftruthError {}
+
+/** Too much waits to leave. Nothing was drawn or charged, and nothing that waits was dropped. */
+export class OutboxFull extends HalftruthError {}
+
+/** An address that nothing is sent to. */
+export class AddressRefused extends HalftruthError {}
+
+/** What the browser keeps cannot be read or written: full, cleared, or in use by a later version. */
+export class StoreError extends HalftruthError {}
+
 /** @typedef {new (message: string) => Error} Refusal a class of errors, of the stage that asks */

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.vectors import generate
+from tests.web import twin
 from tests.web.chromium import CHROMIUM, Chromium, chromium
 from tests.web.test_core import CASES, wycheproof
 
@@ -37,3 +40,38 @@ def test_every_vector_holds(browser: Chromium) -> None:
         if fault is not None
     ]
     assert wrong == []
+
+
+class Tab:
+    """A tab in which steps of a device are done, on a database of its own name."""
+
+    def __init__(self, page: Page, name: str) -> None:
+        self.page = page
+        self.name = name
+
+    def run(self, steps: list[dict[str, Any]], name: str = "") -> tuple[list[Any], dict[str, Any]]:
+        """What each step after the first gives, and all that is there then."""
+        told = {"name": self.name + name, "trust": [public.hex() for public in twin.TRUST]}
+        call = "async ([told, steps]) => (await import('/tests/web/device.mjs')).run(told, steps)"
+        found, held = self.page.evaluate(call, [told, steps])
+        return found, held
+
+
+@pytest.fixture
+def tab(browser: Chromium, request: pytest.FixtureRequest) -> Iterator[Tab]:
+    page = browser.page()
+    yield Tab(page, request.node.name)
+    page.close()
+
+
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.long)])
+def test_a_device_does_what_pythons_does(tab: Tab, seeds: range) -> None:
+    """Two campaigns of any kind joined, agreed to, answered and forgotten in any order, under caps, with a clock that
+    goes back: each envelope, charge, refusal and entry of the ledger is that of Python's device under the same chance.
+    """
+    answers, refusals = 0, 0
+    for seed in seeds:
+        answered, refused = twin.difference(seed, lambda steps, seed=seed: tab.run(steps, str(seed)))  # type: ignore[misc]
+        answers, refusals = answers + answered, refusals + refused
+    assert answers > 3 * len(seeds), "most sequences answer, or nothing is tested"
+    assert refusals > 5 * len(seeds), "and something is refused"

@@ -1,0 +1,153 @@
+/**
+ * Uploads each campaign to its own study, the same bytes until a receipt has their digest (SPEC 9.4).
+ *
+ * Whether, when and how much is sent follows from how many reports wait, from the network and from chance, never from an
+ * answer. Nothing is held while the network answers: a tab that is closed meanwhile leaves a failed attempt behind.
+ */
+
+import { concat, hex, toBig } from "./codec.js";
+import { sha256 } from "./keys.js";
+import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
+
+/** @typedef {import("./store.js").Kept} Kept */
+/** @typedef {import("./store.js").Store} Store */
+
+/**
+ * What became of one campaign's upload.
+ * @typedef {object} Attempt
+ * @property {Uint8Array} campaignId
+ * @property {number} envelopes how many
+ * @property {"sent" | "waiting" | "failed" | "foreign" | "refused" | "elsewhere"} outcome acknowledged; not yet time; to
+ *   be tried again; the study does not have the campaign yet; the study can never take them; nobody said where they go
+ * @property {string} reason why they are still here; empty when sent
+ * @property {number | null} again not tried before this time, UTC seconds
+ */
+
+const TIMEOUT = 30_000;
+const DAY = 86_400;
+const MOST_ANSWER = 4096;
+/** Stages at which the same bytes fail every time. */
+const HOPELESS = ["codec", "envelope"];
+
+/** The wait after so many earlier failures: uniform in 0 .. min(24 h, 2^failures minutes). @param {number} failures @param {Uint8Array} rand 8 bytes */
+const delay = (failures, rand) => Number((toBig(rand) * BigInt(Math.min(DAY, 60 * 2 ** failures) + 1)) >> 64n);
+
+/** Whether it is time. A moment further away than any delay was set by a clock that has gone back since. @param {Kept} kept @param {number} now */
+const due = ({ upload }, now) => upload.trouble !== "hopeless" && !(now < upload.notBefore && upload.notBefore <= now + DAY + 1);
+
+/** Seconds that a Retry-After asks for. @param {string | null} header @param {number} now */
+function retryAfter(header, now) {
+  const asked = /^\d+$/.test(header ?? "") ? Number(header) : Math.ceil(Date.parse(header ?? "") / 1000 - now);
+  return asked > 0 ? Math.min(asked, DAY) : 0;
+}
+
+/** Positions that a receipt lists; null where it is no receipt of what was sent. @param {any} said @param {Uint8Array[]} sent @param {string} digest */
+function refusedBy(said, sent, digest) {
+  if (said?.digest !== digest || said.envelopes !== sent.length || !Array.isArray(said.refused)) return null;
+  const inOrder = said.refused.every(
+    (/** @type {any} */ place, /** @type {number} */ i) =>
+      Number.isInteger(place) && place >= 0 && place < sent.length && !(i && place <= said.refused[i - 1]),
+  );
+  return inOrder ? /** @type {number[]} */ (said.refused) : null;
+}
+
+/** @param {Response} response */
+async function stated(response) {
+  const text = await response.text();
+  try {
+    return text.length <= MOST_ANSWER ? JSON.parse(text) : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Post an upload once. No redirect is followed, no cookie and no address of the page goes along.
+ * @param {string} address @param {Uint8Array[]} sent @param {number} now
+ * @returns {Promise<{refused?: number[], hopeless?: boolean, wait: number, reason: string}>} refused where there is a receipt
+ */
+async function exchange(address, sent, now) {
+  const body = concat(...sent);
+  const { host } = new URL(address);
+  try {
+    const response = await fetch(`${address}/v1/reports`, {
+      method: "POST",
+      body,
+      headers: { "Content-Type": "application/octet-stream" },
+      credentials: "omit",
+      cache: "no-store",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+      signal: AbortSignal.timeout(TIMEOUT),
+    });
+    const said = await stated(response);
+    if (response.status === 200) {
+      const refused = refusedBy(said, sent, hex(await sha256(body)));
+      return refused ? { refused, wait: 0, reason: "" } : { wait: 0, reason: `${host} gave no receipt of what was sent` };
+    }
+    if (response.status === 400 && HOPELESS.includes(said?.stage))
+      return { hopeless: true, wait: 0, reason: `${host} says that these are no reports; they are kept, and not sent again` };
+    return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered ${response.status}` };
+  } catch (error) {
+    return { wait: 0, reason: `no answer from ${host}: ${/** @type {Error} */ (error).name}` };
+  }
+}
+
+/**
+ * Offer a campaign's upload to each of its addresses in turn until nothing is left of it.
+ * @param {Store} store @param {Kept} kept as it was read @param {string[]} addresses @param {number} now
+ * @param {Uint8Array} rand 8 bytes, from which the delay after a failure is drawn
+ * @returns {Promise<Attempt | null>} null where nothing waits
+ */
+export async function send(store, kept, addresses, now, rand) {
+  const { id } = kept;
+  /** @returns {Attempt} */
+  const became = (/** @type {Attempt["outcome"]} */ outcome, /** @type {number} */ envelopes, reason = "", /** @type {number | null} */ again = null) =>
+    ({ campaignId: id, envelopes, outcome, reason, again });
+  if (!kept.outbox.length) return null;
+  if (!addresses.length) return became("elsewhere", kept.outbox.length, "nobody said where its reports go");
+  /** @type {Kept} */
+  let standing = kept;
+  const begun = await store.change(id, async (own) => {
+    standing = own;
+    return own.outbox.length && due(own, now) ? begin(own, now + delay(own.upload.failures, rand)) : null;
+  });
+  const { failures, notBefore, trouble } = standing.upload;
+  if (!begun) {
+    const left = inFlight(standing).length;
+    if (trouble === "hopeless") return became("refused", left, "the study refused these bytes, and would again");
+    return left ? became("waiting", left, `attempt ${failures} failed, and it is not time for the next one`, notBefore) : null;
+  }
+  /** What is left of it. */
+  let sent = begun;
+  /** @type {string[]} */
+  const reasons = [];
+  let [wait, foreign, hopeless] = [0, false, true];
+  for (const address of addresses) {
+    const answer = await exchange(address, sent, now);
+    const { refused } = answer;
+    reasons.push(answer.reason);
+    if (refused) {
+      const offered = sent;
+      sent = refused.map((place) => offered[place]);
+      await store.change(id, async (own) => {
+        if (unchanged(own, offered)) acknowledge(own, offered, refused);
+      });
+      if (!sent.length) return became("sent", begun.length);
+      foreign = true;
+      reasons.push(`the study at ${new URL(address).host} does not have this campaign`);
+    }
+    wait = Math.max(wait, answer.wait);
+    hopeless &&= answer.hopeless ?? false;
+  }
+  const reason = reasons.filter(Boolean).join("; ");
+  const again = await store.change(id, async (own) => {
+    const { upload } = own;
+    if (!unchanged(own, sent)) return upload.notBefore;
+    upload.trouble = hopeless ? "hopeless" : foreign ? "foreign" : "";
+    if (!hopeless) upload.notBefore = Math.max(upload.notBefore, now + wait);
+    return upload.notBefore;
+  });
+  if (hopeless) return became("refused", sent.length, reason);
+  return became(foreign ? "foreign" : "failed", sent.length, reason, again);
+}

@@ -1,0 +1,47 @@
+// What tests do with a device in a page; what they get is what JSON can carry.
+
+import { hex } from "../../edge_sdk/web/codec.js";
+import { Device } from "../../edge_sdk/web/device.js";
+
+export const bytes = (text) => Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
+
+/** Levels as text, bytes as hexadecimal digits. */
+const plain = (value) =>
+  JSON.parse(
+    JSON.stringify(value ?? null, (_, one) =>
+      typeof one === "bigint" ? String(one) : one instanceof Uint8Array ? hex(one) : one,
+    ),
+  );
+
+const given = (one) => (one?.bytes === undefined ? (one ?? undefined) : bytes(one.bytes));
+const levels = (caps) => Object.fromEntries(Object.entries(caps).map(([name, level]) => [name, BigInt(level)]));
+
+/**
+ * Do steps one after another, each at its time; a refusal is the name of its error. Where steps tell `rand`, each draw of
+ * a step takes the first bytes of it, and those of the first step are the device's secret.
+ */
+export async function run({ name, trust, ...rest }, [first, ...steps]) {
+  let at = first;
+  const random = first.rand === undefined ? undefined : (count) => bytes(at.rand).slice(0, count);
+  const device = await Device.open({ name, trust: trust.map(bytes), clock: () => at.now, random, ...rest });
+  const found = [];
+  for (at of steps) {
+    try {
+      const args = at.what === "tighten" ? at.given.map(levels) : at.given.map(given);
+      found.push(plain(await device[at.what](...args)));
+    } catch (error) {
+      found.push({ refused: error.name, message: error.message });
+    }
+  }
+  const held = await holds(device);
+  device.close();
+  return [found, held];
+}
+
+/** All that is there: the ledger, and of each campaign what waits and what was answered. */
+async function holds(device) {
+  const campaigns = {};
+  for (const id of await device.campaigns()) campaigns[hex(id)] = plain([await device.waiting(id), await device.answers(id)]);
+  const history = (await device.history()).map(({ time, campaignId, kind, nanonats }) => [time, campaignId, kind, nanonats]);
+  return { history: plain(history), campaigns };
+}
