@@ -57,12 +57,13 @@ Builder.load_string("""
             owner: root
             pos_hint: {"x": 0, "y": 0}
         BoxLayout:
-            orientation: "vertical"
+            # Side by side where large letters leave the map little height.
+            orientation: "vertical" if self.parent and self.parent.height > 3 * look.touch + dp(40) else "horizontal"
             size_hint: None, None
             size: self.minimum_size
             spacing: look.tight
             pos_hint: {}
-            right: self.parent.right - dp(12) if self.parent else 0
+            x: self.parent.right - dp(12) - self.width if self.parent else 0
             y: self.parent.y + dp(12) if self.parent else 0
             Symbol:
                 sign: "plus"
@@ -84,6 +85,7 @@ Builder.load_string("""
                 on_release: surface.show_all()
     Words:
         text: root.told
+        role: "body" if root.height > dp(400) else "small"
         name: root.name + ":told"
     Field:
         id: typed
