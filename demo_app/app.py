@@ -48,7 +48,17 @@ PLACES = (
 )
 """(screen, sign) of the destinations in the bar."""
 
-LATER = ("terms", "consent", "question", "leaving", "add", "delivered", *(name for name, _ in PLACES[1:]), "told")
+LATER = (
+    "terms",
+    "consent",
+    "selection",
+    "question",
+    "leaving",
+    "add",
+    "delivered",
+    *(name for name, _ in PLACES[1:]),
+    "told",
+)
 """The screens that are loaded once the first one stands, in the order in which they are likely to be come to."""
 
 BACK_KEY = 27

@@ -498,11 +498,13 @@ class Device:
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
-            value: the answer that the person considers; None describes the question alone.
+            value: the answer that the person considers; None describes the question alone. Of a form that nobody agreed
+                to, it describes what would tell most, whichever questions are asked.
         Returns:
             The bytes, and the most that they could tell; bounds are rounded up.
         Raises:
             NotInDomain: not an answer to the campaign's question.
+            ConsentMissing: an answer to a form that the person did not agree to.
         """
         from edge_sdk.disclosure.preview import preview
 

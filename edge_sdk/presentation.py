@@ -1,4 +1,4 @@
-"""Data for an app's screens: the parts of the question, and the answers given.
+"""Data for an app's screens: the parts of the questions, and the answers given.
 
 An app with a face needs data where the command line needs sentences, so that it can draw a map. Only
 reads; nothing here decides anything.
@@ -9,6 +9,7 @@ disclosure/envelopes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -18,11 +19,11 @@ from edge_sdk.campaigns.role import priors_of
 from edge_sdk.device import Device
 from protocol import keys
 from protocol.campaign import require_campaign
-from protocol.domain import DITHER_BYTES, Buckets, Dates, Form, Grid, Items, Line, NumberRange
+from protocol.domain import DITHER_BYTES, Buckets, Dates, Domain, Form, Grid, Items, Line, NumberRange
 from protocol.domain.domain import decimal_of
 from protocol.envelope import decode
 from protocol.errors import CampaignError
-from protocol.views import Identity
+from protocol.views import Identity, Questions
 
 FEW_DAYS = 12
 """Days that an app lists, at most; of more, one is typed."""
@@ -30,7 +31,7 @@ FEW_DAYS = 12
 
 @dataclass(frozen=True)
 class AnswerChoices:
-    """The possible answers of a question, in parts.
+    """A question and its possible answers, in parts.
 
     Attributes:
         kind: "values", "ordered", "grid", "buckets", "number", "date" or "items".
@@ -45,6 +46,9 @@ class AnswerChoices:
         places: decimal places of the numbers.
         unit: what the numbers count; "" where the campaign does not say.
         line: the numbers or days themselves; None for everything else.
+        name: of a question of a form, by which it is answered; "" where the campaign asks one thing.
+        text: what the person is asked, in their language.
+        skippable: whether a question of a form may be left out.
     """
 
     kind: str
@@ -62,6 +66,9 @@ class AnswerChoices:
     unit: str = ""
     spacing: str = ""
     line: Line | None = field(default=None, repr=False)
+    name: str = ""
+    text: str = ""
+    skippable: bool = False
 
     def counts_as(self, text: str) -> str:
         """Return the value that a number or day is rounded to; "" if it is ``text`` itself or rounded at random.
@@ -104,19 +111,32 @@ class Given:
     waits: bool
 
 
-def question(device: Device, campaign_id: bytes, language: str | None = None) -> AnswerChoices:
-    """Return the possible answers to a joined campaign.
+def questions(device: Device, campaign_id: bytes, language: str | None = None) -> tuple[AnswerChoices, ...]:
+    """Return the questions of a joined campaign: all those of a form, in order; else its only one.
+
+    Which questions of a form this device is asked: ``Terms.asked_names``.
 
     Args:
         language: of the person, as of ``Device.terms``.
     Raises:
         UnknownCampaign
-        CampaignError: a form, which has no one question: ``Terms.questions`` has them.
     """
-    campaign = device.campaign(campaign_id)
-    domain = campaign.domain
-    if isinstance(domain, Form):
-        raise CampaignError(f"{campaign.title!r} is a form of several questions, which cannot be answered here yet")
+    domain, terms = device.campaign(campaign_id).domain, device.terms(campaign_id, language)
+    if not isinstance(domain, Form):
+        texts = device.campaign(campaign_id).texts(language)
+        return (replace(_choices(domain, texts.labels), text=terms.question),)
+    return tuple(
+        replace(_choices(one.domain), name=one.name, text=said.text, skippable=one.skippable)
+        for one, said in zip(domain.questions, terms.questions, strict=True)
+    )
+
+
+def _choices(domain: Domain, shown: Sequence[str] = ()) -> AnswerChoices:
+    """Return the possible answers in a domain of one question.
+
+    Args:
+        shown: the values in the person's language, in order; empty where the domain's own labels are shown.
+    """
     if isinstance(domain, Grid):
         return AnswerChoices(
             domain.kind, domain.size, (), (), domain.south, domain.north, domain.west, domain.east, domain.step
@@ -134,14 +154,14 @@ def question(device: Device, campaign_id: bytes, language: str | None = None) ->
         return replace(numbers, places=domain.places)
     size = domain.count if isinstance(domain, Items) else domain.size
     labels = tuple(domain.label(x) for x in range(size))
-    return AnswerChoices(domain.kind, size, labels, campaign.texts(language).labels or labels)
+    return AnswerChoices(domain.kind, size, labels, tuple(shown) or labels)
 
 
 def kept_kind(device: Device, campaign_id: bytes) -> str:
-    """What the answers in a joined campaign are kept and reported as: the kind of its question, or "view" where this
-    device's view coarsens the answer, so that a label is a name and no answer."""
+    """Return as what the answers in a joined campaign are kept and reported: the kind of its domain, or "view" where
+    this device's view coarsens the answer, so that a label is a name and no answer."""
     joined = device.records.campaigns.find(campaign_id)
-    return joined.campaign.domain.kind if isinstance(joined.map, Identity) else "view"
+    return joined.campaign.domain.kind if isinstance(joined.map, Identity | Questions) else "view"
 
 
 def fits_classes(device: Device, campaign_id: bytes) -> bool:

@@ -26,7 +26,7 @@ class Leaving:
     """What will leave this phone for an answer, and what it could tell.
 
     Attributes:
-        kind: of the question, as ``edge_sdk.presentation.AnswerChoices`` has it.
+        kind: of the question, as ``edge_sdk.presentation.AnswerChoices`` has it; "form" of several.
         value: the answer, as it was asked about.
         truth: how often a report of somebody who answers so fits the answer.
         wrong: how often one of anybody else fits it, at least.
@@ -74,7 +74,7 @@ class Leaving:
             receipt: of it, once it was given.
         """
         from edge_sdk.disclosure.envelopes import outgoing, said
-        from edge_sdk.presentation import kept_kind, question
+        from edge_sdk.presentation import kept_kind
 
         cost = preview.cost if receipt is None else receipt.cost
         waiting = outgoing(device, campaign_id)
@@ -82,7 +82,7 @@ class Leaving:
         mine = next((one for one in waiting if receipt is not None and one.data == receipt.envelope), None)
         return cls(
             StudyCard.of(device, campaign_id, now),
-            question(device, campaign_id).kind,
+            device.campaign(campaign_id).domain.kind,
             value,
             preview.truth,
             preview.wrong,
@@ -107,8 +107,8 @@ class StudyAnswers:
     """What was answered in one campaign.
 
     Attributes:
-        kind: of the question, as ``edge_sdk.presentation.AnswerChoices`` has it; "view" where answers were coarsened
-            before they were kept.
+        kind: of the question, as ``edge_sdk.presentation.AnswerChoices`` has it, "form" of several; "view" where
+            answers were coarsened before they were kept.
         given: the values, the latest first.
         spent: nats that they cost.
         addresses: of the study, tried in this order; empty where nobody said.

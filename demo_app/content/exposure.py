@@ -38,6 +38,8 @@ class ExposureSummary:
     Attributes:
         title: of the campaign that was asked about.
         drawn: by campaign.
+        questions: of a form, (question, nats) for each: what tells two answers to it apart at most, everything else
+            alike; None where nothing bounds it. Empty where one thing is asked.
         level: nats that all of it tells any two answers apart by at most; None where nothing bounds it.
         sure: how sure of one of two answers they can be at most who held both for equally likely.
         forgotten: nats that campaigns were charged which were forgotten since; they are in no other number.
@@ -45,6 +47,7 @@ class ExposureSummary:
 
     title: str
     drawn: tuple[Drawn, ...]
+    questions: tuple[tuple[str, float | None], ...] = field(repr=False)
     level: float | None = field(repr=False)
     sure: Fraction = field(repr=False)
     forgotten: float = field(repr=False)
@@ -54,10 +57,12 @@ class ExposureSummary:
         """What was told about the values of a joined campaign."""
         exposure = device.exposure(campaign_id)
         drawn = tuple(Drawn(told.title, told.drawn, _nats(told.nanonats)) for told in exposure.told)
-        level = _nats(exposure.worst.nanonats)
+        level, terms = _nats(exposure.worst.nanonats), device.terms(campaign_id, spoken())
+        questions = tuple((one.text, _nats(exposure.questions[one.name].nanonats)) for one in terms.questions)
         return cls(
-            device.terms(campaign_id, spoken()).title,
+            terms.title,
             drawn,
+            questions,
             level,
             exposure.sure,
             exposure.forgotten_nanonats / NANONATS,

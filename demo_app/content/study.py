@@ -27,6 +27,23 @@ LEVELS = (0.5, 1.0, 2.0)
 
 
 @dataclass(frozen=True)
+class QuestionNames:
+    """How one question of a form and its answers are written for the person.
+
+    Attributes:
+        text: the question.
+        kind: as ``edge_sdk.presentation.AnswerChoices`` has it.
+        names: what the study calls its values in the person's language, by its own labels.
+        unit: what its numbers count; "" where it does not say.
+    """
+
+    text: str
+    kind: str
+    names: Mapping[str, str]
+    unit: str
+
+
+@dataclass(frozen=True)
 class StudyCard:
     """A joined campaign in a list.
 
@@ -35,6 +52,7 @@ class StudyCard:
         following: when the next period begins; None after the last.
         left: answers that this period still takes.
         early: whether its author closed it before its time; ``closes`` is then when.
+        questions: those of a form, in order, by name; empty where one thing is asked.
         names: what the study calls its values in the person's language, by its own labels; empty where it does not say.
     """
 
@@ -47,6 +65,7 @@ class StudyCard:
     following: int | None
     left: int
     early: bool = False
+    questions: Mapping[str, QuestionNames] = field(default_factory=dict, compare=False, repr=False)
     names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -77,8 +96,19 @@ class StudyCard:
             following if following < closes else None,
             free,
             closes < terms.closes,
+            questions_of(device, campaign_id) if terms.questions else {},
             names_of(device, campaign_id),
         )
+
+
+def questions_of(device: Device, campaign_id: bytes) -> dict[str, QuestionNames]:
+    """The questions of a joined form in the person's language, by name."""
+    from edge_sdk.presentation import questions
+
+    return {
+        one.name: QuestionNames(one.text, one.kind, dict(zip(one.labels, one.shown, strict=True)), one.unit)
+        for one in questions(device, campaign_id, spoken())
+    }
 
 
 def names_of(device: Device, campaign_id: bytes) -> dict[str, str]:
@@ -160,6 +190,7 @@ class Agreement:
     Attributes:
         card: the campaign in a list.
         terms: what the device computed from the signed campaign.
+        questions: all questions of a form; empty where one thing is asked.
         preview: what one answer would tell; of the answer the audit found most exposed.
         answers: how many may be given in all.
         author: the id of the key that signed it, in hex.
@@ -170,6 +201,7 @@ class Agreement:
 
     card: StudyCard
     terms: Terms
+    questions: tuple[AnswerChoices, ...]
     preview: Preview
     answers: int
     author: str
@@ -180,13 +212,14 @@ class Agreement:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> Agreement:
         """The terms of a joined campaign."""
-        from edge_sdk.presentation import author_of
+        from edge_sdk.presentation import author_of, questions
 
         terms, gauge = device.terms(campaign_id, spoken()), BudgetContent.of(device)
         periods = -(-(terms.closes - terms.opens) // terms.period_seconds)
         return cls(
             StudyCard.of(device, campaign_id, now),
             terms,
+            questions(device, campaign_id, spoken()) if terms.questions else (),
             device.preview(campaign_id),
             periods * terms.answers_per_period,
             author_of(device, campaign_id).hex(),
@@ -198,22 +231,26 @@ class Agreement:
 
 @dataclass(frozen=True)
 class QuestionContent:
-    """The question, and what it can be answered with.
+    """What the person is asked, question by question.
 
     Attributes:
+        purpose: of the campaign; "" where it does not say.
+        asked: the questions that this device is asked, each with what it can be answered with; of a form those of its
+            view, else one.
         member_of: the class that the person agreed as, in their language; None where there is none.
     """
 
     card: StudyCard
-    text: str
-    question: AnswerChoices
+    purpose: str
+    asked: tuple[AnswerChoices, ...]
     member_of: str | None
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> QuestionContent:
-        """The question of a joined campaign."""
-        from edge_sdk.presentation import question
+        """The questions of a joined campaign, of which those of a form are known once the person agreed."""
+        from edge_sdk.presentation import questions
 
-        terms, asked = device.terms(campaign_id, spoken()), question(device, campaign_id, spoken())
+        terms, whole = device.terms(campaign_id, spoken()), questions(device, campaign_id, spoken())
+        asked = tuple(one for one in whole if one.name in terms.asked_names) if terms.questions else whole
         member_of = next((one.shown for one in terms.classes if one.name == terms.member_of), None)
-        return cls(StudyCard.of(device, campaign_id, now), terms.question, asked, member_of)
+        return cls(StudyCard.of(device, campaign_id, now), terms.purpose, asked, member_of)

@@ -5,7 +5,8 @@
     authors    whose campaigns are let in
     terms      who asks what, why, how long, what is promised and what it costs
     consent    what agreeing means, and the person's class where there is one
-    question   the question and the widget that suits its domain
+    selection  which questions of a form this phone is asked, and why not the others
+    question   the questions, one a page, and the widget that suits the domain of each
     leaving    what will leave this phone: the chances before, the bytes after
     delivered  what became of an attempt to send
     history    what was answered, whether it was counted, the ledger; forgetting

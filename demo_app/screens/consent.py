@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from kivy.uix.widget import Widget
 
 from demo_app.content.study import OPEN, Agreement, Fitting, QuestionContent
+from demo_app.screens.studies import answering
 from demo_app.screens.view import Choice, PageView, action, card, words
 from demo_app.texts import above, below, day, say
 from demo_app.widgets.dialogs import tell
@@ -36,6 +37,7 @@ class ConsentView(PageView):
         yield card(
             words(say("consent.answers", count=agreement.answers, day=day(terms.closes))),
             words(say("consent.reserve", worst=above(terms.worst_case), remaining=below(agreement.gauge.remaining))),
+            words(say("consent.form"), name="form") if terms.questions else None,
             words(say("consent.leave")),
             words(say("consent.told")),
             words(say("consent.enrol")) if terms.enrolment == "enrolled" else None,
@@ -98,6 +100,6 @@ class ConsentView(PageView):
 
     def _agreed(self, asked: QuestionContent) -> None:
         if asked.card.state == OPEN:
-            self.app.go("question", asked.card.campaign_id, fresh=True)
+            self.app.go(answering(asked.card), asked.card.campaign_id, fresh=True)
         else:
             self.app.home()

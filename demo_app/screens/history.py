@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from kivy.uix.widget import Widget
 
 from demo_app.content.answer import History, LedgerRow, StudyAnswers
-from demo_app.screens.spelling import spelled
+from demo_app.screens.spelling import answered
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import above, day, say
 from demo_app.widgets.boxes import Card, Rule
@@ -59,12 +59,10 @@ class HistoryView(PageView):
         )
         for place, one in enumerate(answers.given[:MOST_VALUES]):
             made.add_widget(Rule())
-            made.add_widget(
-                words(
-                    spelled(answers.kind, one.label, answers.card.names) or say("history.none"),
-                    name=f"given:{one.label}",
-                )
-            )
+            for asked, answer in answered(answers.kind, one.label, answers.card):
+                if asked:
+                    made.add_widget(words(asked, "small", "muted"))
+                made.add_widget(words(answer or say("history.none"), name=f"given:{one.label}"))
             told = say("history.given", count=one.times, period=one.period + 1)
             if one.waits:
                 told += " " + say("history.waits")

@@ -6,14 +6,15 @@ seen the bytes that will.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kivy.metrics import dp
 from kivy.uix.widget import Widget
 
 from demo_app.content.answer import Leaving
-from demo_app.screens.spelling import spelled
+from demo_app.content.study import StudyCard
+from demo_app.screens.spelling import answered
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import above, say, spoken
 from demo_app.widgets.boxes import Rule
@@ -46,17 +47,23 @@ class LeavingView(PageView):
 
     def _parts(self, leaving: Leaving) -> Iterator[Widget]:
         made = leaving.report is not None
+        answers = answered(leaving.kind, leaving.value, leaving.card)
         yield card(
-            words(say("leaving.answer"), "small", "muted"),
-            words(
-                spelled(leaving.kind, leaving.value, leaving.card.names) or say("leaving.empty"), "title", name="answer"
+            *(
+                part
+                for asked, answer in answers
+                for part in (
+                    words(asked or say("leaving.answer"), "small", "muted"),
+                    words(answer or say("leaving.empty"), "title", name="answer"),
+                )
             ),
-            words(say("leaving.stays"), "small", "muted"),
+            words(say("leaving.stay" if len(answers) > 1 else "leaving.stays"), "small", "muted"),
         )
         if made:
             yield self._bytes(leaving)
         yield card(
             words(say("leaving.chances"), "title"),
+            words(say("leaving.together"), "small", "muted", name="together") if len(answers) > 1 else None,
             Chances(truth=leaving.truth, wrong=leaving.wrong),
         )
         yield card(
@@ -122,7 +129,7 @@ class LeavingView(PageView):
         yield Rule()
         yield words(say(f"leaving.{one.kind}", count=len(one.data)), "body", name=f"envelope:{place}")
         if mine and len(leaving.said) == 1:
-            yield words(says(leaving.said_kind, leaving.said[0], leaving.card.names), "body", name="says")
+            yield words(says(leaving.said_kind, leaving.said[0], leaving.card), "body", name="says")
         yield Mono(text="\n".join(rows), role="small", markup=True, name="bytes" if mine else f"bytes:{place}")
         sizes: dict[str, int] = {}
         for part in one.parts:
@@ -149,11 +156,17 @@ class LeavingView(PageView):
         self.app.go("leaving", leaving, fresh=True)
 
 
-def says(kind: str, said: Said, names: Mapping[str, str]) -> str:
+def says(kind: str, said: Said, card: StudyCard) -> str:
     """What a report says in words: the answers that it fits, or how many these are."""
     if not said.fits:
         return say("says.none")
     if not said.labels:
         return say("says.many", fits=said.fits, size=said.size)
-    named = [spelled(kind, label, names) if label else say("history.none") for label in said.labels]
+    named = [_named(kind, label, card) if label else say("history.none") for label in said.labels]
     return say("says.answers", answers=say("says.or").join(named))
+
+
+def _named(kind: str, label: str, card: StudyCard) -> str:
+    """One answer; to several questions, all of it in brackets."""
+    named = [answer for _, answer in answered(kind, label, card)]
+    return named[0] if len(named) == 1 else f"({', '.join(named)})"

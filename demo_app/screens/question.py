@@ -1,6 +1,7 @@
-"""The question, and the widget that suits what can be answered: a list, a number, a day, a map, or a set.
+"""The questions, one a page, and the widget that suits what can be answered: a list, a number, a day, a map, or a set.
 
-The answer stays on this screen and the next as text, as the device parses it; it is kept nowhere else.
+A form has as many pages as questions are asked of this phone, whatever is answered. The answers stay on this screen and
+the next as text, as the device parses it; they are kept nowhere else.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from kivy.uix.scrollview import ScrollView
 from kivy.uix.widget import Widget
 
 from demo_app.content.study import QuestionContent
-from demo_app.screens.spelling import ITEMS_BETWEEN
+from demo_app.screens.spelling import ITEMS_BETWEEN, SKIPPED, form_text
 from demo_app.screens.view import ScreenView, action, words
 from demo_app.texts import say
 from demo_app.theme import READABLE
+from demo_app.widgets.boxes import Column
 from demo_app.widgets.choice import ChoiceList, ItemSet
 from demo_app.widgets.dayfield import DayField
 from demo_app.widgets.gridmap import GridMap
@@ -33,7 +35,7 @@ SHORT = 40
 
 
 class QuestionView(ScreenView):
-    """One campaign's question.
+    """One question of a campaign, at a time.
 
     Attributes:
         filled: whether all of it is there.
@@ -43,7 +45,8 @@ class QuestionView(ScreenView):
 
     def __init__(self, app: Any, **properties: Any) -> None:
         super().__init__(app, **properties)
-        self._asked: QuestionContent | None = None
+        self._content: QuestionContent | None = None
+        self._place = 0
         self._more = Clock.create_trigger(self._continue, 0)
         self._box = BoxLayout(orientation="vertical", spacing=dp(12))
         self._above = ScrollView(size_hint_y=None, do_scroll_x=False, bar_width=dp(4))
@@ -56,24 +59,48 @@ class QuestionView(ScreenView):
         self._box.padding = [side, dp(8), side, dp(16)]
         self._above.height = min(sum(text.height for text in self._above.children), self._box.height * 0.3)
 
-    def come_back(self, campaign_id: bytes) -> None:
+    def come_back(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
         """What was chosen stays chosen."""
-        if self._asked is None or self._asked.card.campaign_id != campaign_id:
-            self.come(campaign_id)
+        known = self._content
+        if known is None or known.card.campaign_id != campaign_id or (content is not None and content is not known):
+            self.come(campaign_id, content, place)
+        elif place != self._place:
+            self._page(known, place)
 
-    def come(self, campaign_id: bytes) -> None:
+    def come(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
+        """To a page of what was looked up already, where what was chosen stays chosen; without it, to the first of a
+        new one."""
         self._more.cancel()
         self._box.clear_widgets()
-        self.app.do(lambda model: model.asked(campaign_id), self.show)
+        if content is None:
+            self.app.do(lambda model: model.asked(campaign_id), self.show)
+        elif content is self._content:
+            self._page(content, place)
+        else:
+            self.show(content)
 
-    def show(self, asked: QuestionContent) -> None:
-        """Show the question and its widget."""
-        self._asked, self._value = asked, ""
-        self._next = action("next", say("question.next"), partial(self._on, asked.card.campaign_id), disabled=True)
-        text = words(asked.text, "headline" if len(asked.text) <= SHORT else "title", name="asked")
-        text.bind(height=self._fit)
+    def show(self, content: QuestionContent) -> None:
+        """Show the first question, with nothing chosen."""
+        self._content = content
+        self._widgets: dict[int, Widget] = {}
+        self._values: dict[int, str] = {}
+        self._skipped: set[int] = set()
+        self._page(content, 0)
+
+    def _page(self, content: QuestionContent, place: int) -> None:
+        """Show a question; its widget is made when it is first come to."""
+        self._place = place
+        asked = content.asked
+        key = "question.next" if place + 1 == len(asked) else "question.on"
+        self._next = action("next", say(key), partial(self._on, content, False), disabled=place not in self._values)
+        question = words(asked[place].text, "headline" if len(asked[place].text) <= SHORT else "title", name="asked")
+        above = Column(spacing=dp(4))
+        if len(asked) > 1:
+            above.add_widget(words(say("question.place", place=place + 1, count=len(asked)), "small", "muted", "page"))
+        above.add_widget(question)
+        above.bind(height=self._fit)
         self._above.clear_widgets()
-        self._above.add_widget(text)
+        self._above.add_widget(above)
         self._above.scroll_y = 1
         self._box.clear_widgets()
         self._box.add_widget(self._above)
@@ -82,14 +109,19 @@ class QuestionView(ScreenView):
         self._more()
 
     def _continue(self, *_: object) -> None:
-        """The widget and the button, a frame after the question."""
-        if self._asked is not None:
-            self._box.add_widget(self._widget(self._asked))
+        """The widget and the buttons, a frame after the question."""
+        if self._content is not None:
+            place, question = self._place, self._content.asked[self._place]
+            if place not in self._widgets:
+                self._widgets[place] = self._widget(question)
+            self._box.add_widget(self._widgets[place])
+            if question.skippable:
+                key = "question.skipped" if place in self._skipped else "question.skip"
+                self._box.add_widget(action("skip", say(key), partial(self._on, self._content, True), "outlined"))
             self._box.add_widget(self._next)
         self.filled = True
 
-    def _widget(self, asked: QuestionContent) -> Widget:
-        question = asked.question
+    def _widget(self, question: AnswerChoices) -> Widget:
         if question.kind == "grid":
             made = GridMap(
                 name="map",
@@ -108,7 +140,7 @@ class QuestionView(ScreenView):
         if question.kind == "items":
             several = ItemSet(name="items", values=question.shown, width=width)
             several.bind(on_set=lambda _, chosen: self._choose(ITEMS_BETWEEN.join(question.labels[x] for x in chosen)))
-            self._next.disabled = False  # none is a set as well
+            self._choose("")  # none is a set as well
             return several
         one = ChoiceList(name="choice", values=question.shown, width=width)
         one.bind(on_choice=lambda _, x: self._choose(question.labels[x]))
@@ -138,9 +170,28 @@ class QuestionView(ScreenView):
         return scroll
 
     def _choose(self, value: str, named: bool = True) -> None:
-        self._value = value
+        self._values.pop(self._place, None)
+        if named:
+            self._values[self._place] = value
         self._next.disabled = not named
 
-    def _on(self, campaign_id: bytes) -> None:
-        value = self._value
+    def _on(self, content: QuestionContent, skip: bool) -> None:
+        """To the next question, or to what would leave."""
+        campaign_id, place = content.card.campaign_id, self._place
+        (self._skipped.add if skip else self._skipped.discard)(place)
+        if place + 1 < len(content.asked):
+            self.app.go("question", campaign_id, content, place + 1)
+            return
+        value = self._text(content)
         self.app.do(lambda model: model.leaving(campaign_id, value), lambda leaving: self.app.go("leaving", leaving))
+
+    def _text(self, content: QuestionContent) -> str:
+        """The answers, as the device parses them."""
+        if not content.card.questions:
+            return self._values[0]
+        return form_text(
+            {
+                one.name: SKIPPED if place in self._skipped else self._values[place]
+                for place, one in enumerate(content.asked)
+            }
+        )

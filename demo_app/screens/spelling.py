@@ -7,14 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from demo_app.texts import say, written
+from demo_app.content.study import StudyCard
+from demo_app.texts import date_of, say, written
 
 ITEMS_BETWEEN = ";"
 """Between the items of a set, as the device reads them."""
 
+QUESTIONS_BETWEEN, EQUALS, SKIPPED = "; ", "=", "skipped"
+"""Between the answers to a form, between a question's name and its answer, and the answer of whoever leaves one out."""
+
+
+def form_text(answers: Mapping[str, str]) -> str:
+    """The answers to the questions of a form, by name, as the device reads them."""
+    return QUESTIONS_BETWEEN.join(f"{name}{EQUALS}{answer}" for name, answer in answers.items())
+
+
+def answered(kind: str, value: str, card: StudyCard) -> tuple[tuple[str, str], ...]:
+    """(question, answer), as a person reads them: those of a form, else one with an empty question.
+
+    Args:
+        kind: of the answers, as ``edge_sdk.presentation.kept_kind`` has it.
+        value: the text of an answer; the answer of a set of nothing is empty.
+        card: of the study.
+    """
+    if kind != "form":
+        return (("", spelled(kind, value, card.names)),)
+    found = []
+    for part in value.split(QUESTIONS_BETWEEN):
+        name, _, answer = part.partition(EQUALS)
+        asked = card.questions[name]
+        skipped = answer == SKIPPED and SKIPPED not in asked.names
+        read = f"{spelled(asked.kind, answer, asked.names)} {asked.unit}".strip() if not skipped else ""
+        found.append((asked.text, read or say("answer.skipped")))
+    return tuple(found)
+
 
 def spelled(kind: str, value: str, names: Mapping[str, str]) -> str:
-    """The text of an answer to a question of a kind; empty for a set of nothing.
+    """The text of an answer to one question of a kind; empty for a set of nothing.
 
     Args:
         names: what the study calls its values in the person's language, where it says.
@@ -30,6 +59,8 @@ def spelled(kind: str, value: str, names: Mapping[str, str]) -> str:
         )
     if kind in ("buckets", "number"):
         return written(value)
+    if kind == "date":
+        return date_of(value)
     if kind == "items":
         return ", ".join(names.get(item, item) for item in value.split(ITEMS_BETWEEN))
     return names.get(value, value)

@@ -40,9 +40,15 @@ class StudiesView(PageView):
         yield entry("gauge", say("studies.budget"), left, lambda: self.app.visit("budget"))
 
     def _entry(self, one: StudyCard) -> Widget:
-        leads = "question" if one.state == OPEN else "terms"
-        below = f"{one.organisation}\n{state(one)}"
+        leads = answering(one) if one.state == OPEN else "terms"
+        form = [say("studies.form", count=len(one.questions))] if one.questions else []
+        below = "\n".join([one.organisation, *form, state(one)])
         return entry(f"study:{one.title}", one.title, below, lambda: self.app.go(leads, one.campaign_id))
+
+
+def answering(one: StudyCard) -> str:
+    """The screen on which answering begins."""
+    return "selection" if one.questions else "question"
 
 
 def state(one: StudyCard) -> str:

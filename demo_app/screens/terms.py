@@ -12,18 +12,22 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.study import NEW, OPEN, Agreement
 from demo_app.screens.authors import spaced
-from demo_app.screens.studies import state
+from demo_app.screens.studies import answering, state
 from demo_app.screens.view import PageView, action, card, words
-from demo_app.texts import above, below, day, say, spoken
+from demo_app.texts import above, below, date_of, day, say, spoken, written
+from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import Belief, Chances
 from demo_app.widgets.dialogs import ask
 from demo_app.widgets.words import Mono
 
 if TYPE_CHECKING:
     from edge_sdk.campaigns.terms import Terms
+    from edge_sdk.presentation import AnswerChoices
 
-MOST_NAMED = 24
-"""Possible answers that the terms name; the question has them all."""
+QUESTIONS_A_CARD = 6
+
+MOST_NAMED, FEW_NAMED = 24, 8
+"""Possible answers that the terms name, and of each question of a form; the question has them all."""
 
 
 class TermsView(PageView):
@@ -41,7 +45,7 @@ class TermsView(PageView):
         yield card(
             words(terms.title, "headline"),
             words(say("terms.who", organisation=terms.organisation), colour="muted"),
-            words(say("terms.question", question=terms.question)),
+            None if one.questions else words(say("terms.question", question=terms.question)),
             words(say("terms.why", purpose=terms.purpose)) if terms.purpose else None,
         )
         yield card(
@@ -52,8 +56,10 @@ class TermsView(PageView):
             None if one.state == NEW else words(state(one), colour="muted"),
         )
         if terms.shown:
-            yield card(words(say("terms.values"), "title"), words(some(terms.shown), name="values"))
-        if terms.map is not None:
+            yield card(words(say("terms.values"), "title"), words(some(terms.shown, MOST_NAMED), name="values"))
+        if agreement.questions:
+            yield from _form(agreement)
+        elif terms.map is not None:
             yield card(words(say("terms.asked"), "title"), words(terms.asked_in(spoken()), name="asked of this device"))
         yield card(*_about(terms))
         yield card(
@@ -63,7 +69,7 @@ class TermsView(PageView):
         )
         yield card(
             words(say("terms.chances"), "title"),
-            words(say("terms.chances_how"), "small", "muted"),
+            words(say("terms.chances_any" if one.questions else "terms.chances_how"), "small", "muted"),
             Chances(truth=agreement.preview.truth, wrong=agreement.preview.wrong),
         )
         yield card(
@@ -90,7 +96,7 @@ class TermsView(PageView):
             yield action("decline", say("terms.decline"), lambda: self._decline(agreement), "outlined")
             return
         if one.state == OPEN:
-            yield action("answer", say("terms.answer"), lambda: self.app.go("question", one.campaign_id))
+            yield action("answer", say("terms.answer"), lambda: self.app.go(answering(one), one.campaign_id))
         yield action("forget", say("terms.forget"), lambda: self._forget(agreement), "plain")
 
     def _decline(self, agreement: Agreement) -> None:
@@ -106,11 +112,48 @@ class TermsView(PageView):
         )
 
 
-def some(values: Sequence[str]) -> str:
-    """The first of the possible answers, and how many more there are."""
-    named = ", ".join(values[:MOST_NAMED])
-    more = len(values) - MOST_NAMED
+def some(values: Sequence[str], most: int) -> str:
+    """The first of the possible answers, at most so many, and how many more there are."""
+    named = ", ".join(values[:most])
+    more = len(values) - most
     return named if more <= 0 else say("terms.more", values=named, count=more)
+
+
+def _form(agreement: Agreement) -> Iterator[Widget]:
+    """All questions of a form; which of them this device is asked, once the person agreed."""
+    names = agreement.terms.asked_names
+    for start in range(0, len(agreement.questions), QUESTIONS_A_CARD):
+        yield card(
+            None if start else words(say("terms.form", count=len(agreement.questions)), "title"),
+            None if start or names else words(say("terms.form_how"), "small", "muted", name="form"),
+            *(
+                part
+                for one in agreement.questions[start : start + QUESTIONS_A_CARD]
+                for part in (
+                    None if start and one is agreement.questions[start] else Rule(),
+                    words(one.text, name=f"question:{one.name}"),
+                    words(answers_of(one), "small", "muted", name=f"answers:{one.name}"),
+                    words(say("selection.skippable"), "small", "muted") if one.skippable else None,
+                )
+            ),
+        )
+    if names:
+        yield card(
+            words(say("selection.asked", count=len(names), total=len(agreement.questions)), "title"),
+            *(words(one.text, name=f"asked:{one.name}") for one in agreement.questions if one.name in names),
+            words(say("selection.why"), "small", "muted"),
+        )
+
+
+def answers_of(one: AnswerChoices) -> str:
+    """What a question can be answered with."""
+    if one.kind == "grid":
+        return say("terms.place", step=one.step / 10**6)
+    if one.low and one.kind == "date":
+        return say("terms.day", low=date_of(one.low), high=date_of(one.high))
+    if one.low:
+        return say("terms.number", low=written(one.low), high=f"{written(one.high)} {one.unit}".strip())
+    return some(one.shown, FEW_NAMED)
 
 
 def _about(terms: Terms) -> Iterator[Widget]:

@@ -45,6 +45,12 @@ class ToldView(PageView):
             Portion(label=say("told.before"), share=Fraction(1, 2)),
             Portion(label=say("told.after"), share=told.sure, strong=True, name="sure"),
         )
+        if told.questions:
+            yield card(
+                words(say("told.questions"), "title"),
+                words(say("told.questions_how"), "small", "muted"),
+                *(part for asked, level in told.questions for part in self._question(asked, level)),
+            )
         yield card(
             words(say("told.from"), "title"),
             words(say("told.from_how"), "small", "muted"),
@@ -52,6 +58,13 @@ class ToldView(PageView):
             Rule() if told.forgotten else None,
             words(say("told.forgotten", nats=above(told.forgotten)), "small", "muted") if told.forgotten else None,
         )
+
+    def _question(self, asked: str, level: float | None) -> tuple[Widget, ...]:
+        if level is None:
+            told = say("told.no_question_bound")
+        else:
+            told = say("told.question", factor=times(level)) if level else say("told.no_question")
+        return Rule(), words(asked), words(told, "small", "alert" if level is None else "muted", name=f"about:{asked}")
 
     def _study(self, one: Drawn) -> tuple[Widget, ...]:
         level = say("told.no_bound") if one.level is None else say("told.level", level=above(one.level))

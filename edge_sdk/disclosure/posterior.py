@@ -51,10 +51,22 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
     try:
         after = max(before, levels.belief(levels.structure_of(channel, MOST_CELLS), weights, inputs))
     except levels.TooLarge:
-        # Every other value emits y with at least e^-level times the probability that x does.
-        odds = None if level is None else before * exact.exp_above(level)
-        return Posterior(before, Fraction(1) if odds is None else odds / (odds + 1 - before))
+        after = bounded(before, level)
     return Posterior(before, after)
+
+
+def bounded(before: Fraction, level: int | None) -> Fraction:
+    """What could be believed at most after one output of any channel of a level: every other value emits it with at
+    least e^-level times the probability that this one does.
+
+    Args:
+        before: what was believed.
+        level: LDP, in nanonats; None where it is infinite.
+    """
+    if level is None:
+        return Fraction(1)
+    odds = before * exact.exp_above(level)
+    return odds / (odds + 1 - before)
 
 
 def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 from edge_sdk.answers.transcripts import as_drawn
 from edge_sdk.campaigns.consent import no_consent
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
-from edge_sdk.disclosure.posterior import Posterior, belief, fits
+from edge_sdk.disclosure.posterior import Posterior, belief, bounded, fits
 from protocol import exact
+from protocol.channels import Channel
 from protocol.domain import DITHER_BYTES, Answer, Form
 from protocol.errors import CampaignError
-from protocol.notions import MinId
+from protocol.notions import Certificate, MinId
 
 if TYPE_CHECKING:
+    from edge_sdk.campaigns.joined import Joined
     from edge_sdk.records import Records
     from protocol.campaign import Campaign
 
@@ -39,7 +41,8 @@ class Preview:
         truth: how often a report fits the answer where it is true: probability that the output is one of those the
             answer makes likeliest, or, in words of independent bits, has the answer's own bit; of the answer the audit
             found most exposed, where none was given. Where devices are asked for views, "the answer" is here and below
-            what this device's view makes of it.
+            what this device's view makes of it; before the person agreed to a form, what the view makes of it whose
+            report tells most.
         wrong: how often it fits this answer all the same where another is true, whichever; at least. Only beside it
             does ``truth`` say what a report gives away.
         belief: what an observer who knew this person's history could believe.
@@ -80,7 +83,9 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     joined = records.member(campaign_id)
     campaign = records.campaigns.number(campaign_id)
     if isinstance(joined.campaign.domain, Form) and records.consents.find(campaign) is None:
-        raise no_consent(joined)  # the numbers would tell which questions this device is asked
+        if value is not None:
+            raise no_consent(joined)  # the numbers would tell which questions this device is asked
+        return _of_every_view(joined)
     earlier, period = records.transcripts.of(campaign), _period_near(joined.campaign, now)
     if earlier:
         joined = joined.following(earlier, max(period, earlier[-1][0] + 1))
@@ -105,6 +110,32 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         *fits(channel, exposed),
         belief(channel, certificate.ldp, records.memo.counts(campaign), x),
         certificate.cost if cost is None else cost,
+    )
+
+
+def _of_every_view(joined: Joined) -> Preview:
+    """The preview of the view where a report tells most, the same for every device: nobody agreed yet."""
+    campaign = joined.campaign
+    beside = joined.longest_enrolment if campaign.enrolment == "open" else 0
+    laws: dict[Channel, Certificate] = {
+        view.channel: found for view, found in zip(campaign.views, campaign.view_certificates, strict=True)
+    }
+    bounds = {channel: bounded(Fraction(1, channel.inputs), found.ldp) for channel, found in laws.items()}
+    channel, *others = sorted(laws, key=bounds.__getitem__, reverse=True)
+    most = belief(channel, laws[channel].ldp, {})
+    for other in others:
+        if bounds[other] <= most.after:
+            break
+        found = belief(other, laws[other].ldp, {})
+        if found.after > most.after:
+            channel, most = other, found
+    return Preview(
+        joined.longest_report,
+        beside,
+        beside + joined.longest_report,
+        *fits(channel, laws[channel].witness.x),
+        most,
+        max(found.cost for found in campaign.view_certificates),
     )
 
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -20,7 +21,7 @@ from demo_app.content.answer import Leaving
 from demo_app.content.study import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
 from demo_app.error_messages import KEYS, NotAFile, NotTrusted, notice_of
 from demo_app.model import Model
-from demo_app.screens.spelling import spelled
+from demo_app.screens.spelling import answered, form_text, spelled
 from demo_app.settings import FILE, Settings
 from demo_app.worker import Worker
 from edge_sdk.errors import StoreDamaged, StoreRestored
@@ -32,10 +33,15 @@ from protocol.envelope import Kind, read_batch
 from protocol.errors import BadData, ClosedEarly, NotInDomain
 from protocol.keys import SigningKey, public_line
 from protocol.notions import HighLow
+from protocol.texts import Texts
 from protocol.views import Coarse, Districts
 from tests.demo_app.screen import ROOT
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, Clock, Dice, campaign
+from tests.edge_sdk.test_forms import MAPS as FORM_MAPS
+from tests.edge_sdk.test_forms import NAMES as FORM_NAMES
+from tests.edge_sdk.test_forms import asking
 from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_levels, of_own
+from tests.edge_sdk.test_views import dice_of
 from tests.test_architecture import sources, tops
 from tests.vectors.channels import high_low
 from tests.vectors.generate import GERMAN, informed
@@ -165,12 +171,29 @@ def test_a_study_speaks_the_persons_language_where_it_can(model, tmp_path):
     finally:
         texts.speak("en")
     assert (terms.card.title, terms.terms.contact) == (GERMAN.title, GERMAN.contact)
-    assert terms.terms.shown == asked.question.shown == GERMAN.labels
-    assert asked.text == GERMAN.question
-    assert asked.question.labels == informed().domain.labels
+    assert terms.terms.shown == asked.asked[0].shown == GERMAN.labels
+    assert asked.asked[0].text == GERMAN.question
+    assert asked.asked[0].labels == informed().domain.labels
     assert spelled("values", "bachelor", asked.card.names) == "Bachelor"
     assert spelled("values", "bachelor", model.agreement(of(terms)).card.names) == "bachelor"
     assert model.agreement(of(terms)).terms.title == "Highest education"
+
+
+def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
+    """The questions of a form are in the app's language where the study has it, on every screen."""
+    lines = ("Haben Sie gewählt?", "Wie alt sind Sie?", "Wo wohnen Sie?")
+    own = open_campaign(asking(), [AUTHOR.public]).terms
+    data = seal_campaign(replace(own, language="en", translations=(Texts("de", "Stadt", "\n".join(lines)),)), AUTHOR)
+    try:
+        texts.speak("de")
+        terms = joined(model, tmp_path, data)
+        asked = model.consent(of(terms)).asked
+        assert {one.text for one in asked} < set(lines)
+        assert tuple(one.text for one in terms.questions) == lines
+        assert tuple(one.text for one in terms.card.questions.values()) == lines
+        assert tuple(text for text, _ in model.told(of(terms)).questions) == lines
+    finally:
+        texts.speak("en")
 
 
 def joined_as_signed(model, tmp_path, data):
@@ -186,7 +209,7 @@ def test_a_session_from_an_address_to_forgetting(model, study):
     assert (terms.card.state, terms.card.title, terms.fits) == (NEW, "Highest education", True)
     assert model.offers(URL) == ()
     asked = model.consent(of(terms))
-    assert (asked.card.state, asked.question.kind) == (OPEN, "values")
+    assert (asked.card.state, asked.asked[0].kind) == (OPEN, "values")
     before = model.leaving(of(terms), "bachelor")
     assert (before.report, before.envelopes) == (None, ())
     assert model.gauge().spent == 0
@@ -238,8 +261,8 @@ def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, val
     """A value is text in every kind of domain, and the history names it by its label."""
     terms = joined(model, tmp_path, campaign(domain=domain))
     asked = model.consent(of(terms))
-    if asked.question.kind == "grid":
-        assert asked.question.cell(0, 1) == value
+    if asked.asked[0].kind == "grid":
+        assert asked.asked[0].cell(0, 1) == value
     model.answer(of(terms), value)
     [answers] = model.history().answers
     assert [one.label for one in answers.given] == [label]
@@ -254,7 +277,7 @@ def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_a
     coarse = terms.terms.map == maps[0]
     asked = terms.terms.asked_in("de")
     assert asked.startswith("Dieses Gerät wird nach dem " + ("Gebiet von 5 x 5" if coarse else "Bezirk"))
-    assert model.consent(of(terms)).question.kind == "grid"
+    assert model.consent(of(terms)).asked[0].kind == "grid"
     leaving = model.answer(of(terms), "7.5,2.5")
     label = "5.5,0.5 .. 9.5,4.5" if coarse else "Norden"
     [answers] = model.history().answers
@@ -266,6 +289,61 @@ def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_a
     model.answer(of(terms), "9.5,0.5")
     assert [one.times for one in model.history().answers[0].given] == [1]
     assert model.told(of(terms)).level == pytest.approx(0.5, abs=1e-6)
+
+
+def member(folder, data, view):
+    """The model of a device that a form asks as one of its views does, open."""
+    made = Model(folder, [LINE], (), clock=Clock(), urandom=dice_of(data, view))
+    made.open()
+    return made
+
+
+@pytest.mark.parametrize("view", range(len(FORM_MAPS)))
+def test_a_form_is_answered_question_by_question(tmp_path, view):
+    """All questions stand in the terms; the asked ones are told after consent alone, and their answers are one text,
+    one preview and one report, which the history and what it told take apart again."""
+    data = asking()
+    model = member(tmp_path / "store", data, view)
+    terms = joined(model, tmp_path, data)
+    assert [one.name for one in terms.questions] == list(terms.card.questions) == ["vote", "age", "home"]
+    assert (terms.terms.asked_names, model.asked(of(terms)).asked) == ((), ())
+    content = model.consent(of(terms))
+    assert tuple(one.name for one in content.asked) == FORM_NAMES[view]
+    typed = {"vote": "yes", "age": "skipped", "home": "0.5,1.5"}
+    value = form_text({one.name: typed[one.name] for one in content.asked})
+    before = model.leaving(of(terms), value)
+    for wrong in (form_text(typed), value.replace("=", "=not ", 1), "yes"):
+        for ask in (model.leaving, model.answer):
+            with pytest.raises(NotInDomain):
+                ask(of(terms), wrong)
+    assert (model.gauge().spent, model.overview().waiting) == (0, 1)
+    made = model.answer(of(terms), value)
+    assert (made.truth, made.after, made.total) == (before.truth, before.after, before.total)
+    shown = {"vote": "yes", "age": "Left out", "home": "0.5° north, 1.5° east"}
+    answers = tuple((one.text, shown[one.name]) for one in content.asked)
+    assert answered(made.kind, made.value, made.card) == answers
+    [history] = model.history().answers
+    assert answered(history.kind, history.given[0].label, history.card) == answers
+    told = dict(model.told(of(terms)).questions)
+    assert [told[one.text] > 0 for one in terms.questions] == [one.name in FORM_NAMES[view] for one in terms.questions]
+    model.close()
+
+
+def test_no_answer_changes_how_much_leaves_of_a_form(tmp_path):
+    """Whatever is answered or left out, a device is asked as much, and as many bytes leave as of any other."""
+    data, sizes = asking(), set()
+    typed = ({"vote": "yes", "age": "skipped", "home": "0.5,1.5"}, {"vote": "no", "age": "18", "home": "0,0"})
+    for view, names in enumerate(FORM_NAMES):
+        for number, answers in enumerate(typed):
+            model = member(tmp_path / f"store {view} {number}", data, view)
+            terms = joined(model, tmp_path, data)
+            model.consent(of(terms))
+            value = form_text({name: answers[name] for name in names})
+            made = (model.leaving(of(terms), value).total, len(model.answer(of(terms), value).report))
+            assert tuple(one.name for one in model.asked(of(terms)).asked) == names
+            sizes.add(made)
+            model.close()
+    assert len(sizes) == 1
 
 
 def test_a_value_that_the_question_does_not_allow_charges_nothing(model, tmp_path):

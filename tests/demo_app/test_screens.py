@@ -16,7 +16,9 @@ from protocol.views import Coarse
 from tests.demo_app.screen import DESKTOP, PHONE, SHOTS, Screen, display
 from tests.demo_app.test_session import settle, tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
+from tests.edge_sdk.test_forms import FORM, asking
 from tests.edge_sdk.test_roles import NAMES, of_classes
+from tests.edge_sdk.test_views import dice_of
 
 MICRO = 10**6
 DAY = 86_400
@@ -148,6 +150,76 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
         assert not screen.read("agree", "disabled")
         tap(screen, "fit:0")
         seen("consent-fit")
+        assert "demo_app" not in screen.log()
+
+
+@pytest.mark.parametrize(
+    "shape", [pytest.param(name, marks=() if name == "large-light-en" else pytest.mark.long) for name in SHAPES]
+)
+def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
+    """A form says that it is one; its questions come one a page after consent; the way back keeps what was typed and
+    left out, also past the page that says which are asked; all of it fits."""
+    size, language, look, letters = SHAPES[shape]
+    data = asking(opens=now() - DAY, periods=2)
+    with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0), urandom=dice_of(data, 2)) as one:
+        one.join(data, "https://study.example")
+    options = ["--store", tmp_path / "phone", "--language", language, *look]
+    with Screen(number, "demo_app", *options, size=size, font_scale=letters, shots=SHOTS / shape) as screen:
+
+        def seen(name: str) -> None:
+            fits(screen)
+            screen.shot(name)
+
+        def current() -> str:
+            return screen.call("app.root.ids.screens.current")
+
+        def back() -> None:
+            screen.key("escape")
+            settle(screen)
+
+        screen.wait("studies:page")
+        settle(screen)
+        assert "3" in screen.read("study:Highest education", "below")
+        tap(screen, "study:Highest education")
+        assert [screen.read(f"question:{one.name}", "text") for one in FORM.questions] == [
+            one.text for one in FORM.questions
+        ]
+        seen("terms-form")
+        tap(screen, "join")
+        tap(screen, "agree")
+        assert [screen.read(f"asked:{name}", "text") for name in ("age", "home")] == [
+            "How old are you?",
+            "Where do you live?",
+        ]
+        seen("selection")
+        tap(screen, "begin")
+        screen.fill("number:typed", "170")  # outside
+        assert screen.read("number:typed", "error")
+        assert screen.read("next", "disabled")
+        screen.fill("number:typed", "18")
+        seen("form-number")
+        tap(screen, "next")
+        assert screen.read("asked", "text") == "Where do you live?"
+        screen.tap("map", (0.3, 0.5))
+        seen("form-map")
+        cell = screen.read("map:told", "text")
+        for expected in ("question", "selection"):
+            back()
+            assert current() == expected
+        tap(screen, "begin")
+        assert screen.read("number:typed", "text") == "18"
+        tap(screen, "skip")
+        assert screen.read("map:told", "text") == cell
+        tap(screen, "next")
+        seen("leaving-form")
+        left_out = screen.texts()
+        assert "18" not in left_out
+        back()
+        back()
+        tap(screen, "next")
+        tap(screen, "next")
+        assert "18" in screen.texts()
+        assert len(screen.texts()) == len(left_out)
         assert "demo_app" not in screen.log()
 
 

@@ -13,7 +13,7 @@ import pytest
 from edge_sdk.__main__ import main
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
 from edge_sdk.errors import ConsentMissing
-from edge_sdk.presentation import given, question
+from edge_sdk.presentation import given, questions
 from edge_sdk.unit.config import load
 from edge_sdk.unit.dry_run import plan
 from protocol import envelope
@@ -83,20 +83,20 @@ def test_the_report_is_drawn_for_the_asked_answers_alone(member, view):
 
 @each_view
 def test_the_asked_questions_are_shown_after_consent_alone(open_device, view):
-    """Before the person agreed, the terms are of the whole form, the same for every view, and preview says nothing;
-    after it they name the questions of this device."""
+    """Before the person agreed, the terms and the preview are of the whole form, the same for every view, and an
+    answer is not looked at; after it the terms name the questions of this device."""
     data = asking()
     device = open_device(urandom=dice_of(data, view))
     terms = device.join(data)
     campaign_id = terms.campaign_id
-    other = open_device(urandom=dice_of(data, (view + 1) % 3)).join(data)
-    assert terms.as_json() == other.as_json() == device.terms(campaign_id).as_json()
+    other = open_device(urandom=dice_of(data, (view + 1) % 3))
+    assert terms.as_json() == other.join(data).as_json() == device.terms(campaign_id).as_json()
+    assert device.preview(campaign_id) == other.preview(campaign_id)
     assert (terms.map, terms.asked, terms.asked_names) == (None, "", ())
     assert [one.name for one in terms.questions] == ["vote", "age", "home"]
     assert terms.questions[1].values == ("17", "18", "19", "skipped")
-    for value in (None, WHOLE):
-        with pytest.raises(ConsentMissing):
-            device.preview(campaign_id, value)
+    with pytest.raises(ConsentMissing):
+        device.preview(campaign_id, WHOLE)
     device.consent(campaign_id)
     told = device.terms(campaign_id)
     assert told.asked_names == NAMES[view]
@@ -176,6 +176,22 @@ def test_questions_are_shown_in_the_language_of_the_reader(open_device):
             replace(own, language="en", translations=(replace(german, question=wrong),))
 
 
+def test_before_consent_the_preview_is_of_the_view_that_tells_most(member, open_device):
+    """What could be believed and what a report costs are the most of any view, and as many bytes would leave."""
+    data = asking()
+    views = []
+    for view in range(len(MAPS)):
+        device, campaign_id, _ = member(data, view)
+        views.append(device.preview(campaign_id))
+    device = open_device()
+    told = device.preview(device.join(data).campaign_id)
+    most = max(views, key=lambda one: one.belief.after)
+    assert len({one.belief.after for one in views}) > 1
+    assert (told.truth, told.wrong, told.belief) == (most.truth, most.wrong, most.belief)
+    assert told.cost_nanonats == max(one.cost_nanonats for one in views)
+    assert {one.leaving_bytes for one in views} == {told.leaving_bytes}
+
+
 def test_a_form_of_32_questions_is_answered(open_device):
     """Nothing on the device lists the inputs of a form: 32 numbers of 1,001 values are joined, shown, agreed to,
     previewed, answered, audited by exposure, and forgotten."""
@@ -196,11 +212,22 @@ def test_a_form_of_32_questions_is_answered(open_device):
     device.forget()
 
 
-def test_what_takes_one_answer_refuses_a_form(open_device, tmp_path):
-    """A screen for one answer and a unit say that they cannot answer a form, before anything else is done."""
+def test_every_question_of_a_form_is_told_in_its_parts(open_device):
+    """An app is told all questions of a form, in order, as those of campaigns of their own, before consent too; every
+    label of a question answers it."""
     device = open_device()
-    with pytest.raises(CampaignError, match="form of several questions"):
-        question(device, device.join(asking()).campaign_id)
+    found = questions(device, device.join(asking()).campaign_id)
+    assert [(one.name, one.text, one.kind, one.skippable) for one in found] == [
+        (one.name, one.text, one.domain.kind, one.skippable) for one in FORM.questions
+    ]
+    vote, age, home = found
+    assert vote.labels == vote.shown == ("no", "yes")
+    assert (age.low, age.high, age.counts_as("18")) == ("17", "19", "")
+    assert FORM.questions[2].domain.parse(home.cell(0, 1)) == (0.5, 1.5)
+
+
+def test_a_unit_refuses_a_form(tmp_path):
+    """A unit says that it cannot answer a form, before anything else is done."""
     (tmp_path / "c.campaign").write_bytes(asking(addresses=("https://study.example",)))
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
     (tmp_path / "unit.toml").write_text(
@@ -232,7 +259,7 @@ def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):
     assert "asked" not in terms
     assert [one["name"] for one in terms["questions"]] == ["vote", "age", "home"]
     form = terms["campaign"][:8]
-    assert run("answer", form, "vote=yes")[0] == run("preview", form)[0] == 1
+    assert run("answer", form, "vote=yes")[0] == run("preview", form, "vote=yes")[0] == 1
     consented = run("consent", form)[1]
     names = run("terms", form)[1]["asked_names"]
     assert all(name in consented["asked"] for name in names)

@@ -13,7 +13,7 @@ from edge_sdk.presentation import (
     fits_classes,
     given,
     left,
-    question,
+    questions,
     signer,
 )
 from edge_sdk.transport.waiting import waiting
@@ -43,7 +43,7 @@ def test_a_question_says_what_can_be_answered(open_device, domain, kind, size, l
     """A question has the kind, the size and the labels of its domain; every label can be answered."""
     device = open_device()
     joined = device.join(campaign(domain=domain)).campaign_id
-    asked = question(device, joined)
+    asked = questions(device, joined)[0]
     assert (asked.kind, asked.size, asked.labels) == (kind, size, labels)
     device.consent(joined)
     for label in labels:
@@ -70,7 +70,7 @@ def test_many_days_are_asked_for_by_their_ends(open_device):
     """More days than anybody reads are no list."""
     device = open_device()
     days = Dates.of("2026-01-01", "2026-12-31")
-    found = question(device, device.join(campaign(domain=days)).campaign_id)
+    found = questions(device, device.join(campaign(domain=days)).campaign_id)[0]
     assert (found.low, found.high, found.labels, found.size) == ("2026-01-01", "2026-12-31", (), 365)
 
 
@@ -79,7 +79,7 @@ def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
     device = open_device()
     asked = campaign(domain=NumberRange.of(17, 90, "0.5", unit="years", clamp=True))
     terms = device.join(asked)
-    found = question(device, terms.campaign_id)
+    found = questions(device, terms.campaign_id)[0]
     assert (found.low, found.high, found.places, found.unit, found.spacing) == ("17", "90", 1, "years", "0.5")
     assert terms.answers == (
         "A number from 17 to 90 years, rounded to one of 147. What lies outside counts as the nearer end."
@@ -95,7 +95,7 @@ def test_every_cell_of_a_grid_is_answered_by_its_own_text(open_device):
     domain = Grid(-10 * MICRO, 10 * MICRO, 0, 40 * MICRO, 2_500_000)
     device = open_device()
     joined = device.join(campaign(domain=domain)).campaign_id
-    asked = question(device, joined)
+    asked = questions(device, joined)[0]
     assert (asked.south, asked.north, asked.west, asked.east, asked.step) == (
         domain.south,
         domain.north,

@@ -1,0 +1,54 @@
+"""A form: which of its questions this phone is asked, and why not the others.
+
+It is shown after consent alone: whoever refused because of the questions would tell something by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kivy.uix.widget import Widget
+
+from demo_app.content.study import QuestionContent
+from demo_app.screens.view import PageView, action, card, words
+from demo_app.texts import say
+from demo_app.widgets.boxes import Rule
+
+
+class SelectionView(PageView):
+    """What is asked, before the first question."""
+
+    def come(self, campaign_id: bytes) -> None:
+        self._content: QuestionContent | None = None
+        self.app.do(lambda model: model.asked(campaign_id), self.show)
+
+    def come_back(self, campaign_id: bytes) -> None:
+        """What was chosen on the pages of the questions stays chosen."""
+        if self._content is None or self._content.card.campaign_id != campaign_id:
+            self.come(campaign_id)
+
+    def show(self, content: QuestionContent) -> None:
+        """Fill the page."""
+        self._content = content
+        self.fill(self._parts(content))
+
+    def _parts(self, content: QuestionContent) -> Iterator[Widget | None]:
+        one, asked = content.card, content.asked
+        yield words(one.title, "headline")
+        yield words(say("terms.why", purpose=content.purpose), colour="muted") if content.purpose else None
+        yield card(
+            words(
+                say("selection.asked", count=len(asked), total=len(one.questions)), "title", name="asked of this phone"
+            ),
+            *(
+                part
+                for question in asked
+                for part in (
+                    Rule(),
+                    words(question.text, name=f"asked:{question.name}"),
+                    words(say("selection.skippable"), "small", "muted") if question.skippable else None,
+                )
+            ),
+        )
+        yield card(words(say("selection.others"), "title"), words(say("selection.why"), name="why"), tone="tint")
+        yield action("begin", say("selection.begin"), lambda: self.app.go("question", one.campaign_id, content))
