@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import accuracy, app, daemon, device, estimate, ingest, joining, receive, rows, scale, size
+from benchmarks import accuracy, app, daemon, device, estimate, form_answer, ingest, joining, receive, rows, scale, size
 
 BENCHMARKS = {
     "size": size.run,
     "estimate": estimate.run,
     "device": device.run,
+    "form-answer": form_answer.run,
     "joining": joining.run,
     "daemon": daemon.run,
     "app": app.run,

@@ -183,7 +183,7 @@ class Campaign:
             raise CampaignError(f"{self.title!r} asks devices for views of the answer: it has no one channel")
         return self.views[0].channel
 
-    @property
+    @cached_property
     def output_bits(self) -> int:
         """Bits of one output on the wire, the same whatever the view: those of the widest."""
         return max(view.channel.output_bits for view in self.views)

@@ -1,0 +1,109 @@
+"""What an answer to a form costs the device, beside an answer to a single question.
+
+Both campaigns are joined by the same devices and answered in turns, so a ratio means the same on a fast machine and a
+slow one. The form has nine questions in 36 pairs; each device has a pair of its own, as its key decides. The single
+question has 42 values, as many as the longest question of the form.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from statistics import median
+
+from aggregator.families.mechanism import Question
+from aggregator.planner.choice import AUTO, chosen
+from benchmarks.accuracy import values
+from benchmarks.device import AUTHOR, OPENS, PERIOD, calls, campaign
+from edge_sdk import BudgetPolicy, Device
+from protocol.campaign import open_campaign, seal_campaign
+from protocol.domain import Form, FormQuestion, Values
+from protocol.notions import Ldp
+from protocol.views import Questions, View, plain_views
+
+SIZES = (9, 16, 7, 15, 6, 5, 2, 42, 2)
+"""Values of the nine questions of UCI Adult."""
+
+SINGLE = 42
+LEVEL = Ldp(10**9)
+DEVICES, WARM, ANSWERS = 24, 10, 50
+
+
+def _values(size: int) -> Values:
+    return Values(tuple(f"value {x}" for x in range(size)))
+
+
+def single() -> bytes:
+    """A signed campaign of one question."""
+    mechanism, channel = chosen(AUTO, Question(values(SINGLE), LEVEL))
+    plain = open_campaign(campaign(), [AUTHOR.public]).terms
+    return seal_campaign(
+        replace(plain, domain=_values(SINGLE), mechanism=mechanism, views=plain_views(channel)), AUTHOR
+    )
+
+
+def form() -> bytes:
+    """A signed campaign of nine questions in pairs."""
+    domain = Form(tuple(FormQuestion(f"q{place}", f"Question {place}?", _values(k)) for place, k in enumerate(SIZES)))
+    pairs = tuple(combinations(range(len(SIZES)), 2))
+    views = tuple(
+        View(1, Questions((i, j)), chosen(AUTO, Question(values(SIZES[i] * SIZES[j]), LEVEL))[1]) for i, j in pairs
+    )
+    plain = open_campaign(campaign(), [AUTHOR.public]).terms
+    return seal_campaign(replace(plain, domain=domain, mechanism=AUTO, views=views), AUTHOR)
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds on the clock and of the processor that ``work`` takes once."""
+    clock, processor = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - clock, time.process_time() - processor
+
+
+def run() -> list[tuple[str, str]]:
+    """Rows of (what, how much and how much it should be)."""
+    campaigns = single(), form()
+    times: tuple[list[tuple[float, float]], ...] = ([], [])
+    counted: tuple[list[int], ...] = ([], [])
+    for number in range(DEVICES):
+        now = [OPENS]
+        with (
+            tempfile.TemporaryDirectory(dir=".") as made,
+            Device.open(
+                Path(made) / "store", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda now=now: now[0]
+            ) as device,
+        ):
+            asked = [device.join(data).campaign_id for data in campaigns]
+            for campaign_id in asked:
+                device.consent(campaign_id)
+            names = device.terms(asked[1]).asked_names
+            for turn in range(WARM + ANSWERS + 1):
+                now[0] += PERIOD
+                answers = (
+                    f"value {(number + turn) % SINGLE}",
+                    {name: f"value {(number + turn) % SIZES[int(name[1:])]}" for name in names},
+                )
+                for place in (0, 1) if turn % 2 else (1, 0):
+                    give = partial(device.answer, asked[place], answers[place])
+                    if turn < WARM:
+                        give()
+                    elif turn < WARM + ANSWERS:
+                        times[place].append(timed(give))
+                    else:
+                        counted[place].append(calls(give)[0])
+    clock, processor = ([median(one[which] for one in of_campaign) for of_campaign in times] for which in (0, 1))
+    first, second = (median(found) for found in counted)
+    return [
+        ("a form's answer beside a single question's, processor time [1.3]", f"{processor[1] / processor[0]:.2f}"),
+        ("the same on the clock", f"{clock[1] / clock[0]:.2f}"),
+        (
+            "a single question's answer",
+            f"{processor[0] * 1e3:.2f} ms of the processor, {clock[0] * 1e3:.2f} ms on the clock",
+        ),
+        ("Python calls of a single question's answer, and of a form's", f"{first:.0f} and {second:.0f}"),
+    ]
