@@ -261,8 +261,8 @@ def test_what_a_forged_report_moves_in_a_form_is_told() -> None:
     assert told.people_per_report > told.people_unweighted
 
 
-LARGE = (170_000, 4 * NANONATS)
-"""About 10^6 people among the pairs of four questions, at 4 nats."""
+LARGE = (333_333, 4 * NANONATS)
+"""About 10^6 people, a third for each pair of three questions, at 4 nats."""
 
 
 @pytest.mark.parametrize(
