@@ -38,8 +38,13 @@ from protocol.envelope import Kind
 from protocol.errors import CampaignError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from aggregator.estimate.ordered import Ordered
+    from aggregator.estimate.weighting import KnownMargin
+    from aggregator.present.form_notebook import NotebookForm
     from aggregator.present.notebook import NotebookEstimate
+    from protocol.campaign import Campaign
     from protocol.domain import Answer
 
 __all__ = ["CampaignStatus", "EnrolResult", "Study", "StudyError"]
@@ -362,6 +367,7 @@ class Study(Holdings):
         method: str | None = None,
         confidence: float = 0.95,
         pool: str = POOLS[0],
+        margins: Path | None = None,
     ) -> NotebookEstimate:
         """Estimate the distribution behind the reports of a campaign.
 
@@ -372,19 +378,95 @@ class Study(Holdings):
             method: one of ``estimate.names.METHODS``; what suits the campaign if not given.
             confidence: of the intervals, between 0 and 1.
             pool: one of ``estimate.names.POOLS``: how classes are put together.
+            margins: a TOML file of known shares of the population by class, which the reports are weighted to.
         Returns:
             Shares as fractions, (k,), with intervals; its ``table()``, ``plot()`` and ``as_json()``.
         Raises:
             StudyError: the study has no such campaign, or several; or the campaign has no such period.
             NotEnough: fewer devices have answered than the campaign waits for.
-            MethodRefused: an unknown method, or one that the campaign does not have what it takes for.
+            MethodRefused: an unknown method, or one that the campaign does not have what it takes for; a form, of which
+                ``question`` and ``cross`` are asked.
+            BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
         """
         from aggregator.estimate.result import estimate  # an ingest and a status need no estimators
         from aggregator.present.notebook import NotebookEstimate
 
         signed, tally = self._asked(campaign, period, where)
-        found = estimate(signed, tally, method=method, level=confidence, where=where, pool=pool)
+        found = estimate(
+            signed,
+            tally,
+            method=method,
+            level=confidence,
+            where=where,
+            pool=pool,
+            margins=_margins(signed.terms, margins),
+        )
         return NotebookEstimate(**vars(found), period=period, tally=tally)
+
+    def question(
+        self,
+        campaign: str,
+        name: str,
+        *,
+        period: int | None = None,
+        confidence: float = 0.95,
+        margins: Path | None = None,
+    ) -> NotebookForm:
+        """Estimate the shares of one question of a form, from all devices that were asked it.
+
+        Args:
+            campaign: as in ``estimate``.
+            name: of the question.
+            period: as in ``estimate``.
+            confidence: as in ``estimate``.
+            margins: a TOML file of known shares of the population by questions, which the reports are weighted to.
+        Returns:
+            Shares as fractions among the people who answered, with intervals; its ``table()``, ``plot()`` and
+            ``as_json()``.
+        Raises:
+            NotOfForm: the campaign is no form, or has no such question.
+            NotAsked: nobody who has answered was asked this.
+            StudyError, NotEnough
+            BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
+        """
+        return self._of_form(campaign, (name,), period, confidence, margins)
+
+    def cross(
+        self,
+        campaign: str,
+        rows: str,
+        columns: str,
+        *,
+        period: int | None = None,
+        confidence: float = 0.95,
+        margins: Path | None = None,
+    ) -> NotebookForm:
+        """Estimate the table of two questions of a form, and test whether they are associated.
+
+        Args:
+            campaign: as in ``estimate``.
+            rows: the name of the question whose values are the rows.
+            columns: the name of the question whose values are the columns.
+            period: as in ``estimate``.
+            confidence: as in ``estimate``.
+            margins: as in ``question``.
+        Returns:
+            Shares of the cells as fractions among the people who answered both, row by row, with intervals; its
+            ``association``, ``table()``, ``plot()`` and ``as_json()``.
+        Raises:
+            NotOfForm, NotAsked, StudyError, NotEnough, BadData: as in ``question``.
+        """
+        return self._of_form(campaign, (rows, columns), period, confidence, margins)
+
+    def _of_form(
+        self, campaign: str, names: tuple[str, ...], period: int | None, confidence: float, margins: Path | None
+    ) -> NotebookForm:
+        from aggregator.estimate.form_result import estimate_form
+        from aggregator.present.form_notebook import NotebookForm
+
+        signed, tally = self._asked(campaign, period, None)
+        known = _margins(signed.terms, margins)
+        return NotebookForm(**vars(estimate_form(signed, tally, names, level=confidence, margins=known)))
 
     def ordered(
         self,
@@ -521,3 +603,10 @@ def _by_class(refused: Mapping[tuple[str, Reject], int]) -> Mapping[str, int]:
     for (_, reject), count in sorted(refused.items()):
         classes[str(reject)] += count
     return MappingProxyType({reject: count for reject, count in classes.items() if count})
+
+
+def _margins(terms: Campaign, file: Path | None) -> tuple[KnownMargin, ...]:
+    """The known margins of a file; none without one."""
+    from aggregator.population import read_population
+
+    return () if file is None else read_population(file, terms)

@@ -31,7 +31,12 @@ def draw_form(found: FormEstimate, path: Path, truth: Floats | None = None) -> N
     Args:
         truth: the true shares to set beside them, in rehearsals.
     """
-    save(_bars(found, truth) if found.association is None else _map(found, truth), path)
+    save(form_figure(found, truth), path)
+
+
+def form_figure(found: FormEstimate, truth: Floats | None = None) -> Figure:
+    """Return the picture that ``draw_form`` writes; arguments as of it."""
+    return _bars(found, truth) if found.association is None else _map(found, truth)
 
 
 def _bars(found: FormEstimate, truth: Floats | None) -> Figure:

@@ -78,7 +78,7 @@ def form_course_table(course: FormCourse) -> Table:
 
 def form_course_csv(course: FormCourse) -> str:
     """A header and a row for each value or cell of each span of periods."""
-    found = [(span, line) for span, one in course.sides for line in _lines(one)]
+    found = [(span, line) for span, one in course.sides for line in form_lines(one)]
     names = ["first_period", "last_period", *found[0][1]]
     return csv_text(names, [{"first_period": span.first, "last_period": span.last} | line for span, line in found])
 
@@ -88,14 +88,16 @@ def _percent(share: float | None) -> str:
 
 
 def form_csv(found: FormEstimate) -> str:
-    """A header and a row for each value, or for each cell."""
-    lines = _lines(found)
+    """A header and a row for each value, or for each cell; ``weighted_by`` is empty without weights."""
+    lines = form_lines(found)
     return csv_text(list(lines[0]), lines)
 
 
-def _lines(found: FormEstimate) -> list[dict[str, Any]]:
+def form_lines(found: FormEstimate) -> list[dict[str, Any]]:
+    """The rows of ``form_csv``, by column."""
     names = [f"{question}_value" for question in found.questions]
+    about = {"reports": found.reports, "weighted_by": "" if found.weighting is None else found.weighting.by}
     return [
-        dict(zip(names, label, strict=True)) | {column: row[column] for column in COLUMNS}
+        dict(zip(names, label, strict=True)) | {column: row[column] for column in COLUMNS} | about
         for label, row in zip(found.labels, found.rows, strict=True)
     ]

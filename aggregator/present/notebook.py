@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from rich.console import Console
+from rich.table import Table
 
 from aggregator.estimate.ordered import Ordered, has_summary, summary
 from aggregator.estimate.result import Estimate
@@ -74,10 +76,14 @@ class NotebookEstimate(Estimate):
 
     def _repr_html_(self) -> str:
         """Return the table of ``halftruth estimate`` and the warnings, for a notebook."""
-        console = Console(file=io.StringIO(), record=True, width=WIDTH, force_jupyter=False)
         read = self._summary
-        console.print(estimate_table(self) if read is None else summary_table(read))
-        code = console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
-        return code + "".join(
-            f"<p><b>Warning:</b> {html.escape(warning)}</p>" for warning in (self if read is None else read).warnings
-        )
+        shown = estimate_table(self) if read is None else summary_table(read)
+        return notebook_html(shown, (self if read is None else read).warnings)
+
+
+def notebook_html(table: Table, warnings: Iterable[str]) -> str:
+    """Return the HTML of a table of the command line, with the warnings below it."""
+    console = Console(file=io.StringIO(), record=True, width=WIDTH, force_jupyter=False)
+    console.print(table)
+    code = console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+    return code + "".join(f"<p><b>Warning:</b> {html.escape(warning)}</p>" for warning in warnings)

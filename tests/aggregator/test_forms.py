@@ -167,10 +167,25 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     assert "weighted to known shares of the population by town" in run(
         *words, "--cross", "pet,town", "--margins", margins
     )
+    for more, by in ([], ""), (["--margins", margins], "town"):
+        header, *rows = run(*words, "--question", "vote", "--format", "csv", *more).splitlines()
+        assert header.endswith(",reports,weighted_by")
+        assert {row.split(",")[-1] for row in rows} == {by}
     margins.write_text('[[margin]]\nby = "pet"\nshares = { no = 0.4, yes = 0.6 }\n')
     assert "both 'vote' and 'pet'" in run(*words, "--question", "vote", "--margins", margins, code=1)
     margins.write_text('[[margin]]\nby = "town"\nshares = { north = 0.4, south = 0.4, west = 0.4 }\n')
     assert "sum to 1.2" in run(*words, "--question", "vote", "--margins", margins, code=65)
+    margins.write_text(f'[[margin]]\nby = "town"\n{counted}\n')
+    for asked, found in (
+        (["--question", "vote"], study.question(signed.id.hex(), "vote", margins=margins)),
+        (["--cross", "pet,town"], study.cross(signed.id.hex(), "pet", "town", margins=margins, confidence=0.95)),
+    ):
+        assert found.as_json() == json.loads(run(*words, *asked, "--margins", margins, "--json"))
+        lines = run(*words, *asked, "--margins", margins, "--format", "csv").splitlines()
+        assert found.table().column_names == lines[0].split(",")
+        assert found.table().num_rows == len(lines) - 1 == len(found.labels)
+        assert "weighted to known shares" in found._repr_html_()
+        assert found.plot().axes
     truth, drawn = tmp_path / "people.csv", tmp_path / "form.png"
     truth.write_text("town,vote,pet,count\nnorth,yes,no,6\nsouth,,yes,3\nwest,no,yes,1\n")
     shown = run(*words, "--cross", "town,pet", "--truth", truth, "--plot", drawn)
