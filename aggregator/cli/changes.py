@@ -19,6 +19,7 @@ from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import within
 from aggregator.estimate.ordered import has_mean, has_summary
 from aggregator.estimate.ordered_course import OrderedCourse
+from aggregator.estimate.resolutions import Place
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Trend, trend
@@ -49,14 +50,14 @@ class Course:
         spans: of periods; every period that has reports if None.
         ends: two of them, between which the change is told; the first and the last if None.
         steps: whether to tell the change from each to the next, too.
-        value: the only value to tell of.
+        only: the value or district to tell of; all if None.
         truths: the true shares of a rehearsal, one for each span or one for all.
     """
 
     spans: list[Span] | None = None
     ends: list[Span] | None = None
     steps: bool = False
-    value: int | None = None
+    only: Place | None = None
     truths: Sequence[Floats] = ()
 
 
@@ -84,15 +85,15 @@ def show_trend(
 
         found = trend(
             signed, spans, counted(), level=confidence, method=method, where=where,
-            ends=ends, steps=asked.steps, value=asked.value, truths=asked.truths,
+            ends=ends, steps=asked.steps, only=asked.only, truths=asked.truths,
         )  # fmt: skip
     if form.name == "json":
         shell.print_json(found.as_json())
     elif form.name == "csv":
         shell.say(trend_csv(found).rstrip())
     else:
-        tables = [spans_table(found)] if found.value is None else [value_table(found, found.value)]
-        if found.change is not None and found.value is None:
+        tables = [spans_table(found)] if found.only is None else [value_table(found, found.only)]
+        if found.change is not None and found.only is None:
             tables.append(change_table(found.change, found))
         if asked.steps:
             tables.append(steps_table(found))

@@ -16,18 +16,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aggregator.author.value_table import read_sheet, stranger
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.forms import asked_of_form, print_form, print_form_course, require_form
 from aggregator.cli.ranges import Over, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
-from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
+from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
 from aggregator.estimate.span import Span
 from protocol.campaign import Campaign
-from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line
-from protocol.errors import NotInDomain
+from protocol.domain import Domain
 
 if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.estimate import query
@@ -99,7 +97,10 @@ FILES = ("parquet", "geojson")
     "--question", metavar="NAME", help="Form: the shares of one question, from all devices that were asked it."
 )
 @click.option("--cross", "pair", metavar="NAME,NAME", help="Form: the table of two questions.")
-@click.option("--value", help="Only this value: its share; with --population also the number of people.")
+@click.option(
+    "--value",
+    help="Only this value, or district of a map with views: its share; with --population also the number of people.",
+)
 @click.option("--mean", is_flag=True, help="The mean of a campaign that asks for a number.")
 @click.option("--quantiles", metavar="P,...", help="Quantiles of ordered values, for example .1,.5,.9.")
 @click.option("--cdf", is_flag=True, help="Cumulative distribution function with a confidence band.")
@@ -221,6 +222,7 @@ def estimate(
     name = _class_of(where)
 
     from aggregator.cli.changes import ChangeOutput, Course, show_trend
+    from aggregator.cli.value_names import place_of
     from aggregator.estimate.classes import within
     from aggregator.estimate.ordered import has_mean, has_summary
     from aggregator.estimate.result import estimate as estimate_shares
@@ -257,7 +259,7 @@ def estimate(
                 return sides
         elif by is not None:
             truths = [_true_shares(file, signed.terms.domain, signed.terms.classes, name) for file in truth_files]
-            one = None if value is None else _one_value(signed.terms.domain, value)
+            one = None if value is None else place_of(signed.terms, value)
             asked = Course(periods, spans, steps, one, truths)
             course = show_trend(engine, study, signed, asked, name, method, confidence, ChangeOutput(form, plot))
             if report is None:
@@ -305,19 +307,20 @@ def _asked(
     level: float,
 ) -> query.Answer:
     """The one number that --value, --mean, --sum or --weights asks for."""
+    from aggregator.cli.value_names import place_of, weights_of
     from aggregator.estimate import query
 
     if value is not None:
-        x = _one_value(terms.domain, value)
-        answer = query.survey(terms, tally, x, level=level)
-        return answer.times(population, f"people with {terms.domain.label(x)}") if population else answer
+        place = place_of(terms, value)
+        answer = query.survey(terms, tally, place.number, resolution=place.resolution, level=level)
+        return answer.times(population, answer.what.replace("share of", "people with", 1)) if population else answer
     if mean:
         return query.mean(terms, tally, level=level)
     if total:
         return query.total(terms, tally, population=population, level=level)
     if weights is None:
         raise ValueError("nothing is asked")
-    numbers = _weights(weights, terms.domain)
+    numbers = weights_of(weights, terms.domain)
     return query.weighted_sum(terms, tally, numbers, offset=offset, population=population, level=level)
 
 
@@ -437,39 +440,3 @@ def _write_page(
     with shell.new_file(path) as file:
         file.write(page(found, audited, tally, period=period, truth=truth, trend=course).encode("utf-8"))
     shell.warn(f"{path}  written")
-
-
-def _one_value(domain: Domain, text: str) -> int:
-    """The input that --value names."""
-    try:
-        return _value(domain, domain.parse(text))
-    except NotInDomain as error:
-        part = stranger(domain, text)[:40]
-        raise Failure(f"--value: {part!r} is no value of the campaign: {error}", BAD_DATA) from None
-
-
-def _value(domain: Domain, answer: Answer) -> int:
-    """The input that ``answer`` names, whatever the dither: of randomly rounded numbers, only inputs are values."""
-    if isinstance(domain, Items):
-        members = [x for x in domain.members(answer) if x < domain.count]
-        if len(members) != 1:
-            raise Failure("shares are of one item each: name one", BAD_DATA)
-        return members[0]
-    x = domain.index(answer, bytes(DITHER_BYTES))
-    if x != domain.index(answer, b"\xff" * DITHER_BYTES):
-        lower = domain.place(answer)[0] if isinstance(domain, Line) else x
-        nearest = " or ".join(map(domain.label, (lower, lower + 1)))
-        raise Failure(f"a number between two inputs is counted at both; ask for {nearest}", BAD_DATA)
-    return x
-
-
-def _weights(path: Path, domain: Domain) -> Floats:
-    """A weight for each value, from a sheet."""
-    import numpy as np
-
-    found = {_value(domain, answer): float(weight) for answer, weight, _ in read_sheet(path, domain, "weight")}
-    size = domain.count if isinstance(domain, Items) else domain.size
-    missing = next((x for x in range(size) if x not in found), None)
-    if missing is not None:
-        raise Failure(f"{path.name} has no weight for {domain.label(missing)!r}", BAD_DATA)
-    return np.array([found[x] for x in range(size)])

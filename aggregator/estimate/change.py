@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from aggregator.estimate.groups import spread
 from aggregator.estimate.interval import Interval
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.reported import Reported
-from aggregator.estimate.resolutions import TreeShares, name_of
-from aggregator.estimate.result import Estimate, estimate, reader_of
+from aggregator.estimate.resolutions import FINEST, Place, TreeShares, name_of
+from aggregator.estimate.result import Estimate, estimate, reader_of, unbiased
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign, SignedCampaign
@@ -101,15 +102,21 @@ class DistrictDifference:
         found = np.flatnonzero((self.all_low > 0) | (self.all_high < 0))
         return [int(z) for z in found[np.argsort(-np.abs(self.raw[found]), kind="stable")]]
 
-    def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
+    @property
+    def evidence(self) -> Floats:
+        """(k_j,) as of ``Difference``."""
+        return _evidence(self.raw, self.all_low, self.all_high)
+
+    def as_json(self, only: Place | None = None) -> dict[str, Any]:
+        """The machine-readable form; its keys are a contract. ``only`` as of ``Difference.as_json``."""
         columns = (
             self.before, self.after, self.raw, self.se, self.low, self.high, self.all_low, self.all_high,
         )  # fmt: skip
+        rows = _rows(self.labels, columns)
         return {
             "resolution": self.resolution,
-            "values": _rows(self.labels, columns),
-            "differ": [self.labels[z] for z in self.sure],
+            "values": [row for z, row in enumerate(rows) if only in (None, Place(self.resolution, z))],
+            "differ": [self.labels[z] for z in self.sure if only in (None, Place(self.resolution, z))],
         }
 
 
@@ -153,15 +160,37 @@ class Difference:
     @property
     def evidence(self) -> Floats:
         """(k,) each difference over half its simultaneous interval: above 1 where it is sure, 0 where none is known."""
-        near = np.where(self.raw > 0, self.all_low, self.all_high)
-        half = np.abs(self.raw - near)
-        return np.nan_to_num(np.divide(np.abs(self.raw), half, out=np.zeros_like(half), where=half > 0))
+        return _evidence(self.raw, self.all_low, self.all_high)
 
-    def as_json(self, value: int | None = None) -> dict[str, Any]:
+    @cached_property
+    def finest(self) -> DistrictDifference:
+        """The differences of the values, as those of the coarser resolutions are given."""
+        labels = tuple(map(self.after.label, range(len(self.raw))))
+        sides = unbiased(self.before), unbiased(self.after)
+        ends = self.low, self.high, self.all_low, self.all_high
+        return DistrictDifference(FINEST, labels, *sides, self.raw, self.se, *ends)
+
+    @property
+    def resolutions(self) -> tuple[DistrictDifference, ...]:
+        """The differences at every resolution, the coarsest first; the last are those of the values."""
+        return (*self.coarser, self.finest)
+
+    def at(self, resolution: str) -> DistrictDifference:
+        """The differences at one resolution, by its name.
+
+        Raises:
+            NotComparable: the views of a side do not ask for it.
+        """
+        for each in self.resolutions:
+            if each.resolution == resolution:
+                return each
+        raise NotComparable(f"not both sides were asked at the resolution {resolution}")
+
+    def as_json(self, only: Place | None = None) -> dict[str, Any]:
         """The machine-readable form; its keys are a contract.
 
         Args:
-            value: the only one to tell of; all if not given.
+            only: the value or district to tell of; all if not given.
         """
         columns = (
             self.before.raw, self.after.raw, self.raw, self.se, self.low, self.high, self.all_low, self.all_high,
@@ -172,10 +201,16 @@ class Difference:
             "to": self.names[1],
             "confidence": self.level,
             "paired": self.paired,
-            "values": [row for x, row in enumerate(rows) if value in (None, x)],
-            "differ": [self.after.label(x) for x in self.sure if value in (None, x)],
-            "resolutions": [each.as_json() for each in self.coarser],
+            "values": [row for x, row in enumerate(rows) if only in (None, Place(FINEST, x))],
+            "differ": [self.after.label(x) for x in self.sure if only in (None, Place(FINEST, x))],
+            "resolutions": [each.as_json(only) for each in self.coarser],
         }
+
+
+def _evidence(raw: Floats, all_low: Floats, all_high: Floats) -> Floats:
+    near = np.where(raw > 0, all_low, all_high)
+    half = np.abs(raw - near)
+    return np.nan_to_num(np.divide(np.abs(raw), half, out=np.zeros_like(half), where=half > 0))
 
 
 _NAMES = ("from", "to", "difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
@@ -200,7 +235,8 @@ def difference(
     level: float = 0.95,
     method: str | None = None,
     paired: bool = False,
-    simultaneous: int | None = None,
+    only: bool = False,
+    steps: int = 1,
 ) -> Difference:
     """How far the shares of one side are from those of another.
 
@@ -209,7 +245,8 @@ def difference(
         method: of both sides' consistent distributions; the difference is one of unbiased estimates.
         paired: both tallies are by the same groups of devices, and may share devices; otherwise they share none, or
             nobody can tell.
-        simultaneous: how many intervals hold together; as many as there are values if not given.
+        only: whether one value or district is asked for, so that its intervals hold for nothing else.
+        steps: how many differences are made, for all of which simultaneous intervals hold together.
     Raises:
         NotComparable: the sides have other values.
         NotEnough: fewer devices on a side than its campaign waits for.
@@ -223,20 +260,18 @@ def difference(
     *coarse_a, a = _unbiased(before)
     *coarse_b, b = _unbiased(after)
     reported = Reported.of(after.terms.domain)
-    alphas = 1 - level, (1 - level) / (simultaneous or reported.count)
+    alphas = 1 - level, (1 - level) / (steps * (1 if only else reported.count))
     se, alone, together = _paired(a, b, *alphas) if paired else _independent(a, b, *alphas)
     raw, se, *ends = map(reported.shares, [b.raw - a.raw, se, *alone, *together])
     low, high, all_low, all_high = (np.clip(end, -1, 1) for end in ends)
     names = (before.name, after.name)
     coarser: list[DistrictDifference] = []
-    if simultaneous is None or simultaneous >= reported.count:  # one value only was asked for
-        times = max(simultaneous or 1, reported.count) // reported.count
-        for one in coarse_a:
-            coarser += [
-                _of_districts(one, other, after.terms, level, paired, times)
-                for other in coarse_b
-                if isinstance(one, TreeShares) and isinstance(other, TreeShares) and one.map == other.map
-            ]
+    for one in coarse_a:
+        coarser += [
+            _of_districts(one, other, after.terms, level, paired, steps * (1 if only else len(one.raw)))
+            for other in coarse_b
+            if isinstance(one, TreeShares) and isinstance(other, TreeShares) and one.map == other.map
+        ]
     return Difference(
         names, found[0], found[1], level, paired, raw, se, low, high, all_low, all_high, tuple(coarser)
     )  # fmt: skip
@@ -255,13 +290,13 @@ def require_same_values(before: Side, after: Side) -> None:
 
 
 def _of_districts(
-    a: TreeShares, b: TreeShares, terms: Campaign, level: float, paired: bool, times: int
+    a: TreeShares, b: TreeShares, terms: Campaign, level: float, paired: bool, together: int
 ) -> DistrictDifference:
-    """The difference at one resolution; ``times``: of how many differences the intervals hold together."""
+    """The difference at one resolution; ``together``: how many intervals hold together."""
     size = len(a.raw)
-    alphas = 1 - level, (1 - level) / (size * times)
-    se, alone, together = _paired(a, b, *alphas) if paired else _independent(a, b, *alphas)
-    ends = (np.clip(end, -1, 1) for end in (*alone, *together))
+    alphas = 1 - level, (1 - level) / together
+    se, *intervals = _paired(a, b, *alphas) if paired else _independent(a, b, *alphas)
+    ends = (np.clip(end, -1, 1) for interval in intervals for end in interval)
     labels = tuple(b.map.label(terms.domain, z) for z in range(size))
     return DistrictDifference(name_of(b.map), labels, a.raw, b.raw, b.raw - a.raw, se, *ends)
 

@@ -24,7 +24,7 @@ from aggregator.estimate.groups import spread_of
 from aggregator.estimate.method import consistent
 from aggregator.estimate.minimum import require_enough
 from aggregator.estimate.reported import Reported
-from aggregator.estimate.resolutions import Views
+from aggregator.estimate.resolutions import FINEST, Views
 from aggregator.estimate.result import estimate, reader_of
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
@@ -245,22 +245,25 @@ def weighted_sum(
     return answer.times(population or tally.reports, "weighted sum")
 
 
-def survey(terms: Campaign, tally: Tally, x: int, *, level: float = 0.95) -> Answer:
+def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, level: float = 0.95) -> Answer:
     """The share of people whose value is ``x``; ``times`` the population gives people.
 
     The same unbiased estimate and interval as the histogram shows for ``x``. Nobody is told of a share below 0 or above
     1, so the estimate is the nearest possible one.
 
+    Args:
+        resolution: in a campaign with views, the name of the resolution of which ``x`` is a district.
     Raises:
         NotEnough, NotInvertible
     """
     whole = estimate(terms, tally, level=level)
-    if not 0 <= x < whole.size:
-        raise ValueError(f"a value's index lies in 0 .. {whole.size - 1}")
+    shown = whole.at(resolution)
+    if not 0 <= x < shown.size:
+        raise ValueError(f"a value's index lies in 0 .. {shown.size - 1}")
     mmse = float(whole.share[x]) if whole.method == "mmse" else None
     return Answer(
-        f"share of {whole.label(x)}", float(np.clip(whole.raw[x], 0, 1)), float(whole.raw[x]), float(whole.se[x]),
-        float(whole.low[x]), float(whole.high[x]), level, mmse,
+        f"share of {shown.label(x)}", float(np.clip(shown.raw[x], 0, 1)), float(shown.raw[x]), float(shown.se[x]),
+        float(shown.low[x]), float(shown.high[x]), level, mmse,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +29,23 @@ from aggregator.estimate.tree import Combined, NotNested, Passes, Survey, Tree, 
 from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible
 from aggregator.families.registry import decoder_of
 from protocol.campaign import Campaign
+from protocol.domain import Domain
 from protocol.views import Coarse, Identity, Map, View
 
 FINEST = "1"
 """The name of the resolution of the answers as they are."""
+
+
+class Place(NamedTuple):
+    """A value, or a district of a coarser resolution.
+
+    Attributes:
+        resolution: its name, as of ``name_of``; ``FINEST`` of a value.
+        number: of the value or district.
+    """
+
+    resolution: str
+    number: int
 
 
 def name_of(map_: Map) -> str:
@@ -48,6 +62,7 @@ class Resolution:
     All arrays are (k_j,), fractions; NaN where no unbiased estimate exists.
 
     Attributes:
+        domain: of the answers.
         map: from an answer to its district.
         districts: (k,) the district of each answer.
         reports: of the view's own devices.
@@ -58,6 +73,7 @@ class Resolution:
         rough: where few reports of the view's own weigh so much that ``se`` is no usual error.
     """
 
+    domain: Domain
     map: Map
     districts: Integers
     reports: int
@@ -79,6 +95,14 @@ class Resolution:
     def name(self) -> str:
         """What tables call it."""
         return name_of(self.map)
+
+    def label(self, z: int) -> str:
+        """What tables call a district.
+
+        Args:
+            z: its number, 0 .. k_j - 1.
+        """
+        return self.map.label(self.domain, z)
 
     @property
     def above_zero(self) -> NDArray[np.bool_]:
@@ -284,13 +308,18 @@ def resolutions(terms: Campaign, views: Views, *, level: float, method: str) -> 
         else:
             share = shares[place] if place in shares else tree.consistent(views.nested([place]), [each])[0]
             share = each.raw if method == "linear" else share
-        found[one.view.map] = _resolution(one.view.map, one.districts, one.tally.reports, each, share, rough, level)
+        found[one.view.map] = _resolution(
+            terms.domain, one.view.map, one.districts, one.tally.reports, each, share, rough, level
+        )
     if Identity() not in found:
-        found[Identity()] = _resolution(Identity(), np.arange(terms.domain.size), 0, None, people, None, level)
+        found[Identity()] = _resolution(
+            terms.domain, Identity(), np.arange(terms.domain.size), 0, None, people, None, level
+        )
     return sorted(found.values(), key=lambda one: one.size)
 
 
 def _resolution(
+    domain: Domain,
     map_: Map,
     districts: Integers,
     reports: int,
@@ -306,4 +335,4 @@ def _resolution(
         for alpha in (1 - level, (1 - level) / len(share))
     ]
     rough = np.zeros(len(share), dtype=np.bool_) if rough is None else rough
-    return Resolution(map_, districts, reports, share, raw, se, *ends[0], *ends[1], rough)
+    return Resolution(domain, map_, districts, reports, share, raw, se, *ends[0], *ends[1], rough)

@@ -179,6 +179,16 @@ class Estimate:
         """The number of values that are shown: k, of item sets the items."""
         return len(self.share)
 
+    def at(self, resolution: str) -> Estimate | Resolution:
+        """The shares at one resolution.
+
+        Args:
+            resolution: the name of one of ``resolutions``.
+        Returns:
+            of the finest, and of a campaign without views, the estimate itself.
+        """
+        return next((each for each in self.resolutions[:-1] if each.name == resolution), self)
+
     @property
     def added(self) -> float | None:
         """Total variation between the prior and the estimate: what the reports added. None without a prior."""
@@ -243,7 +253,7 @@ class Estimate:
                 {
                     "resolution": each.name,
                     "reports": each.reports,
-                    "values": _rows(each, (each.map.label(self.terms.domain, z) for z in range(each.size))),
+                    "values": _rows(each, map(each.label, range(each.size))),
                 }
                 for each in self.resolutions[:-1]
             ],
@@ -261,6 +271,11 @@ class Estimate:
             return {}
         numbered = [1, domain.count] if isinstance(domain.labels, int) else None
         return {"items": {"count": domain.count, "padding": domain.padding, "numbered": numbered}}
+
+
+def unbiased(found: Estimate | Resolution) -> Floats:
+    """(k,) the unbiased estimates where there are any, else the consistent shares."""
+    return np.where(np.isnan(found.raw), found.share, found.raw)
 
 
 def _rows(shown: Estimate | Resolution, labels: Iterable[str], prior: Floats | None = None) -> list[dict[str, Any]]:

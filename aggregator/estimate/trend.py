@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import within
 from aggregator.estimate.minimum import NotEnough, devices_of, is_enough
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.resolutions import FINEST, Place
 from aggregator.estimate.result import Estimate, estimate
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
@@ -47,13 +49,13 @@ class Trend:
             only one has.
         steps: from each that has an estimate to the next, if that was asked for; their simultaneous intervals hold for
             all values and all steps together.
-        value: the only value that was asked for; None: all.
+        only: the value or district that was asked for; None: all.
     """
 
     points: tuple[TrendPoint, ...]
     change: Difference | None
     steps: tuple[Difference, ...] = ()
-    value: int | None = None
+    only: Place | None = None
 
     @property
     def known(self) -> list[tuple[Span, Estimate]]:
@@ -86,7 +88,7 @@ class Trend:
                 "reports": point.reports,
                 "values": None,
             }
-            rows.append(row if point.estimate is None else row | _told(point, point.estimate, self.value))
+            rows.append(row if point.estimate is None else row | _told(point, point.estimate, self.only))
         return {
             "campaign": terms.title,
             "campaign_id": latest.campaign_id.hex(),
@@ -96,19 +98,36 @@ class Trend:
             "confidence": latest.level,
             "table_version": latest.version,
             "spans": rows,
-            "change": None if self.change is None else self.change.as_json(self.value),
-            "steps": [step.as_json(self.value) for step in self.steps],
+            "change": None if self.change is None else self.change.as_json(self.only),
+            "steps": [step.as_json(self.only) for step in self.steps],
             "rejected": dict(latest.rejected),
         }
 
 
-def _told(point: TrendPoint, found: Estimate, value: int | None) -> dict[str, Any]:
+def _told(point: TrendPoint, found: Estimate, only: Place | None) -> dict[str, Any]:
     told = found.as_json()
-    rows = told["values"]
-    if point.truth is not None:
-        rows = [row | {"truth": share} for row, share in zip(rows, point.truth.tolist(), strict=True)]
-    values = rows if value is None else [rows[value]]
-    return {"values": values} | {name: told[name] for name in ("devices", "method", "influence", "warnings")}
+    sections = [{"resolution": FINEST, "values": told["values"]}, *told["resolutions"]]
+    for section in sections:
+        name, rows = section["resolution"], section["values"]
+        if point.truth is not None:
+            truth = true_shares(found, name, point.truth).tolist()
+            rows = [row | {"truth": share} for row, share in zip(rows, truth, strict=True)]
+        section["values"] = [row for z, row in enumerate(rows) if only in (None, Place(name, z))]
+    values, *coarser = sections
+    rest = {name: told[name] for name in ("devices", "method", "influence", "warnings")}
+    return {"values": values["values"], "resolutions": coarser, **rest}
+
+
+def true_shares(found: Estimate, resolution: str, truth: Floats) -> Floats:
+    """(k_j,) the true shares at a resolution of an estimate.
+
+    Args:
+        truth: (k,) of the values.
+    """
+    each = found.at(resolution)
+    if isinstance(each, Estimate):
+        return truth
+    return np.bincount(each.districts, truth, each.size).astype(np.float64)
 
 
 def trend(
@@ -121,7 +140,7 @@ def trend(
     where: str | None = None,
     ends: tuple[Span, Span] | None = None,
     steps: bool = False,
-    value: int | None = None,
+    only: Place | None = None,
     truths: Sequence[Floats] = (),
 ) -> Trend:
     """The estimates of some spans, and what has changed between them.
@@ -132,7 +151,7 @@ def trend(
         where: a class of people, or None for everybody.
         ends: the two spans that the change is between; the first and the last that have an estimate if not given.
         steps: whether the change from each span to the next is wanted too.
-        value: the only value that is wanted, whose simultaneous intervals then hold for nothing else.
+        only: the value or district that is wanted; its simultaneous intervals then hold for nothing else.
         truths: the true shares of a rehearsal, one for each span, or one for all.
     Raises:
         NotEnough: no span has as many devices as the campaign waits for, or one of ``ends`` has not.
@@ -148,8 +167,7 @@ def trend(
     taken: list[Difference] = []
     last: Side | None = None
     most = 0
-    values = 1 if value is not None else Reported.of(campaign.terms.domain).count
-    of_steps = values * max(len(spans) - 1, 1)
+    of_steps = max(len(spans) - 1, 1)
     for number, (span, tally) in enumerate(zip(spans, tallies, strict=True)):
         truth = truths[min(number, len(truths) - 1)] if truths else None
         asked: SignedCampaign = campaign
@@ -164,7 +182,7 @@ def trend(
         points.append(TrendPoint(span, tally.reports, found, truth))
         side = Side(span.words, asked, tally, where, found)
         if steps and last is not None:
-            taken.append(difference(last, side, level=level, paired=True, simultaneous=of_steps))
+            taken.append(difference(last, side, level=level, paired=True, only=only is not None, steps=of_steps))
         last = side
         if ends is None:
             held = dict([*list(held.items())[:1], (span, side)])
@@ -182,5 +200,7 @@ def trend(
             "has fewer: compare other periods, or take periods together with --periods"
         )
     sides = [held[end] for end in ends] if ends is not None else list(held.values())
-    change = difference(sides[0], sides[1], level=level, paired=True, simultaneous=values) if len(sides) > 1 else None
-    return Trend(tuple(points), change, tuple(taken), value)
+    change = None
+    if len(sides) > 1:
+        change = difference(sides[0], sides[1], level=level, paired=True, only=only is not None)
+    return Trend(tuple(points), change, tuple(taken), only)

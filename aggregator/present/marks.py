@@ -67,12 +67,7 @@ def _said(found: Estimate, cut: Regions, region: int) -> str:
         places = decimals(found, [x])
     else:
         each, z = found.resolutions[int(cut.resolutions[region])], int(cut.districts[region])
-        label, share, low, high = (
-            each.map.label(found.terms.domain, z),
-            each.share[z],
-            each.all_low[z],
-            each.all_high[z],
-        )
+        label, share, low, high = each.label(z), each.share[z], each.all_low[z], each.all_high[z]
         places = decimals(each, [z])
     words = f"{label}: {percent(float(share), places)}"
     if not np.isnan(low):

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.author.audit import Audit
+from aggregator.estimate.change import DistrictDifference
 from aggregator.estimate.ordered import Ordered, has_summary, summary
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.resolutions import Resolution
-from aggregator.estimate.result import Estimate
+from aggregator.estimate.result import Estimate, unbiased
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Trend
 from aggregator.families.decoder import Floats
@@ -38,6 +39,7 @@ from aggregator.present.table import (
     answer_texts,
     decimals,
     distance,
+    district_name,
     district_words,
     held,
     listed,
@@ -47,7 +49,7 @@ from aggregator.present.table import (
     subtitle,
     what_was_added,
 )
-from aggregator.present.trends import basis, between, dates, ends, foremost, places_of, points, unbiased
+from aggregator.present.trends import basis, between, dates, ends, foremost, places_of, points
 from aggregator.present.trends import interval_name as interval_of_change
 from protocol import exact
 from protocol.campaign import Campaign
@@ -322,7 +324,7 @@ def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
         names.insert(2, "truth")
         columns.insert(1, np.bincount(each.districts, truth, each.size).astype(np.float64))
     rows = [
-        [each.map.label(found.terms.domain, z), *(percent(float(column[z]), places) for column in columns),
+        [each.label(z), *(percent(float(column[z]), places) for column in columns),
          _between(each.all_low[z], each.all_high[z], places)]
         for z in shown
     ]  # fmt: skip
@@ -367,6 +369,7 @@ def _trend(trend: Trend) -> list[Html]:
         shown = foremost(change, ROWS)
         places, (low, high) = places_of(change, range(len(change.raw))), ends(change, len(shown))
         parts[1:1] = [
+            *(_changed_districts(trend, each) for each in change.coarser),
             tag("p", f"{told}, by intervals that hold for all values together."),
             _sheet(
                 f"Changes in percentage points; {basis(change)}",
@@ -384,6 +387,24 @@ def _trend(trend: Trend) -> list[Html]:
             ),
         ]
     return parts
+
+
+def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
+    """The districts of one resolution that have surely changed."""
+    latest, shown = trend.latest, each.sure[:ROWS]
+    places = places_of(each, shown)
+    name = district_name(latest.terms.domain, each.resolution)
+    words = f"{len(each.labels):,} {name}: {len(each.sure):,} have changed for sure"
+    if len(shown) < len(each.sure):
+        words += f", the {len(shown)} largest changes"
+    names = trend.change.names if trend.change is not None else ()
+    rows = [
+        [each.labels[z], *(percent(float(side[z]), places) for side in (each.before, each.after)),
+         points(float(each.raw[z]), places), between(float(each.all_low[z]), float(each.all_high[z]), places)]
+        for z in shown
+    ]  # fmt: skip
+    sure = f"{100 * latest.level:.4g}% for all together"
+    return _sheet(f"{words}. Changes in percentage points.", ("district", *names, "change", sure), rows)
 
 
 def _method(found: Estimate) -> list[Html]:

@@ -82,7 +82,7 @@ def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Float
     table.add_row(Text(district_words(found, each), style="bold"))
     places = decimals(each, shown)
     for z in shown:
-        cells = [each.map.label(found.terms.domain, z), percent(each.share[z], places)]
+        cells = [each.label(z), percent(each.share[z], places)]
         cells.append(f"{percent(each.all_low[z], places)} to {percent(each.all_high[z], places)}")
         if truth is not None:
             cells.append(percent(float(truth[each.districts == z].sum()), places))

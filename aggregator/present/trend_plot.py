@@ -15,21 +15,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from aggregator.estimate.change import Difference
-from aggregator.estimate.trend import Trend
+from aggregator.estimate.resolutions import FINEST, Place
+from aggregator.estimate.result import unbiased
+from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
-from aggregator.present.table import listed
+from aggregator.present.table import held, listed
 from aggregator.present.trends import (
     between,
-    ends,
     entitled,
-    foremost,
+    foremost_places,
     heading,
-    interval_name,
     places_of,
     points,
-    selection,
-    unbiased,
+    selection_of_places,
 )
 
 PANELS = 12
@@ -48,15 +47,20 @@ def draw_trend(trend: Trend, path: Path) -> None:
 def trend_figure(trend: Trend) -> Figure:
     """Draw the course of each value as a figure, a panel a value."""
     latest = trend.latest
-    shown = listed(latest, PANELS) if trend.change is None else foremost(trend.change, PANELS)
-    if trend.value is not None:
-        shown = [trend.value]
+    if trend.only is not None:
+        shown = [trend.only]
+    elif trend.change is not None:
+        shown = foremost_places(trend.change, PANELS)
+    else:
+        districts = [Place(each.name, z) for each in latest.resolutions[:-1] for z in held(each)]
+        shown = districts[:PANELS] or [Place(FINEST, x) for x in listed(latest, PANELS)]
     across = min(ACROSS, len(shown))
     down = -(-len(shown) // across)
     figure = Figure(figsize=(max(3.1 * across, 6.5), 1.3 + 2.0 * down), dpi=DOTS_PER_INCH, layout="constrained")
     panels = figure.subplots(down, across, squeeze=False).ravel()
-    for axes, x in zip(panels, shown, strict=False):
-        _course(axes, trend, x)
+    own = trend.only is not None or (not latest.resolutions and len(shown) == latest.size)
+    for axes, place in zip(panels, shown, strict=False):
+        _course(axes, trend, place, own)
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
     parts = [f"unbiased shares, {100 * latest.level:.4g}% intervals of each period"]
@@ -65,22 +69,32 @@ def trend_figure(trend: Trend) -> Figure:
     if trend.change is not None:
         parts.append(
             f"changes from {trend.change.names[0]} to {trend.change.names[1]} in points, "
-            f"{interval_name(trend.change, latest.size if trend.value is not None else len(shown))}s"
+            f"{'' if own else 'simultaneous '}{100 * latest.level:.4g}% intervals"
         )
-    if len(shown) < latest.size and trend.value is None and trend.change is not None:
-        parts.append(selection(trend.change, len(shown)))
+    if trend.only is None and trend.change is not None:
+        parts.append(selection_of_places(trend.change, len(shown)))
     figure.supxlabel("period", size=9, color=INK)
     _entitle(figure, entitled(latest), f"epsilon {latest.epsilon:g} ({latest.terms.notion.name})", *parts)
     return figure
 
 
-def _course(axes: Axes, trend: Trend, x: int) -> None:
-    known = trend.known
+def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
+    """Draw one panel.
+
+    Args:
+        own: whether the interval of the change is the one that holds by itself.
+    """
+    known, x = trend.known, place.number
     at = np.array([(span.first + span.last) / 2 for span, _ in known])
-    share = np.array([unbiased(one)[x] for _, one in known])
-    raw, low, high = (np.array([getattr(one, name)[x] for _, one in known]) for name in ("raw", "low", "high"))
+    told = [one.at(place.resolution) for _, one in known]
+    share = np.array([unbiased(one)[x] for one in told])
+    raw, low, high = (np.array([getattr(one, name)[x] for one in told]) for name in ("raw", "low", "high"))
     axes.plot(at, share, color=SHARE, lw=2, label="share")
-    true = np.array([np.nan if point.truth is None else point.truth[x] for point in trend.points if point.estimate])
+    true = np.array([
+        np.nan if point.truth is None else true_shares(point.estimate, place.resolution, point.truth)[x]
+        for point in trend.points
+        if point.estimate is not None
+    ])  # fmt: skip
     axes.plot(at, true, "D", ms=4.5, mfc="none", mec=TRUTH, mew=1.2)
     sure = ~np.isnan(low)
     axes.vlines(at[sure], low[sure], high[sure], color=INK, lw=1.1)
@@ -89,13 +103,13 @@ def _course(axes: Axes, trend: Trend, x: int) -> None:
     least = float(np.nanmin([0.0, *raw]))
     room = 0.06 * (top - least) or 1.0
     axes.set_ylim(least - room if least < 0 else 0.0, top + room)
-    for place, (span, _) in enumerate(known):
-        axes.hlines(share[place], span.first, span.last, color=SHARE, lw=2)
-    axes.set_title(plain(trend.latest.label(x), LABEL), size=9.5, loc="left", color=INK, pad=16)
+    for number, (span, _) in enumerate(known):
+        axes.hlines(share[number], span.first, span.last, color=SHARE, lw=2)
+    axes.set_title(plain(trend.latest.at(place.resolution).label(x), LABEL), size=9.5, loc="left", color=INK, pad=16)
     if trend.change is not None:
-        change = trend.change
-        places = places_of(change, range(len(change.raw)))
-        near, far = ends(change, len(change.raw) if trend.value is not None else len(foremost(change, PANELS)))
+        change = trend.change.at(place.resolution)
+        places = places_of(change, [x] if trend.change.coarser else range(len(change.raw)))
+        near, far = (change.low, change.high) if own else (change.all_low, change.all_high)
         words = f"{points(change.raw[x], places)}  ({between(near[x], far[x], places)})"
         colour = TRUTH if x in change.sure else INK
         axes.annotate(
@@ -116,38 +130,43 @@ def _course(axes: Axes, trend: Trend, x: int) -> None:
 
 def draw_difference(found: Difference, path: Path) -> None:
     """Draw the shares of two sides, and their differences, to a PNG file."""
-    shown = foremost(found, BARS)
+    shown = foremost_places(found, BARS)
+    own = not found.coarser and len(shown) == len(found.raw)
+    told = [(found.at(place.resolution), place.number) for place in shown]
     places = np.arange(len(shown))
     figure = Figure(figsize=(10.0, 2.1 + 0.34 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.05))
+    names = ("low", "high") if own else ("all_low", "all_high")
     for shift, side, name, colour in (
         (-0.2, found.before, found.names[0], SHARE),
         (0.2, found.after, found.names[1], LATER),
     ):
-        left.barh(places + shift, unbiased(side)[shown], height=0.36, color=colour, label=plain(name, LABEL))
-        low, high = (side.low, side.high) if len(shown) == side.size else (side.all_low, side.all_high)
-        known = ~np.isnan(low[shown])
-        left.hlines((places + shift)[known], low[shown][known], high[shown][known], color=INK, lw=1.0)
-    left.set_yticks(places, [plain(found.after.label(x), LABEL) for x in shown])
+        of_side = [(side.at(place.resolution), place.number) for place in shown]
+        lengths = [float(unbiased(one)[x]) for one, x in of_side]
+        left.barh(places + shift, lengths, height=0.36, color=colour, label=plain(name, LABEL))
+        low, high = (np.array([getattr(one, end)[x] for one, x in of_side]) for end in names)
+        known = ~np.isnan(low)
+        left.hlines((places + shift)[known], low[known], high[known], color=INK, lw=1.0)
+    left.set_yticks(places, [plain(each.labels[x], LABEL) for each, x in told])
     left.set_ylim(len(shown) - 0.4, -0.6)
     left.axvline(0, color=INK, lw=0.9)
     left.set_title("unbiased shares", size=9.5, loc="left", color=INK)
     left.xaxis.set_major_formatter(FuncFormatter(lambda part, _: f"{100 * part:.4g}%"))
-    low, high = (limit[shown] for limit in ends(found, len(shown)))
-    raw, known = found.raw[shown], ~np.isnan(low)
-    sure = np.isin(shown, found.sure)
+    raw, low, high = (np.array([getattr(each, end)[x] for each, x in told]) for end in ("raw", *names))
+    known = ~np.isnan(low)
+    sure = np.array([each.all_low[x] > 0 or each.all_high[x] < 0 for each, x in told])
     for chosen, colour in ((~sure & known, INK), (sure & known, TRUTH)):
         right.hlines(places[chosen], low[chosen], high[chosen], color=colour, lw=1.5)
         for limit in (low, high):
             right.vlines(limit[chosen], places[chosen] - 0.13, places[chosen] + 0.13, color=colour, lw=1.5)
         right.plot(raw[chosen], places[chosen], "o", ms=4.5, color=colour)
     right.axvline(0, color=INK, lw=0.9)
-    digits = places_of(found, shown)
+    digits = max(places_of(each, [x]) for each, x in told) if found.coarser else places_of(found, [x for _, x in told])
     far = float(np.nanmax(np.abs([*low, *high, 1e-9])))
     right.set_xlim(-1.1 * far, 1.1 * far)
     beside = right.get_yaxis_transform()
-    for place, x in enumerate(shown):
-        words = points(found.raw[x], digits)
+    for place, difference in enumerate(raw):
+        words = points(difference, digits)
         right.text(1.1, place, words, transform=beside, va="center", ha="right", size=8.5, color=INK)
     right.set_title("difference, percentage points", size=9.5, loc="left", color=INK)
     right.xaxis.set_major_formatter(FuncFormatter(lambda part, _: points(part, 0 if far > 0.1 else 1)))
@@ -160,14 +179,13 @@ def draw_difference(found: Difference, path: Path) -> None:
         for side_of in ("top", "right", "left"):
             axes.spines[side_of].set_visible(False)
     figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=8.5)
-    parts = [f"{interval_name(found, len(shown))}s; red where all of them together leave no doubt"]
-    if len(shown) < len(found.raw):
-        parts.append(selection(found, len(shown)))
+    parts = [f"{'' if own else 'simultaneous '}{100 * found.level:.4g}% intervals; red where they leave no doubt"]
+    parts.append(selection_of_places(found, len(shown)))
     _entitle(figure, heading(found), f"{found.before.reports:,} and {found.after.reports:,} reports", *parts)
     save(figure, path)
 
 
 def _entitle(figure: Figure, title: str, *parts: str) -> None:
     letters = int(12.5 * figure.get_figwidth())
-    lines = [*textwrap.wrap(title, letters), *textwrap.wrap(" · ".join(parts), letters)]
+    lines = [*textwrap.wrap(title, letters), *textwrap.wrap(" · ".join(filter(None, parts)), letters)]
     figure.suptitle("\n".join(lines).replace("$", r"\$"), size=10, x=0.01, ha="left", color=INK)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -20,9 +21,10 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.estimate.change import Difference, DistrictDifference
-from aggregator.estimate.result import Estimate
+from aggregator.estimate.resolutions import FINEST, Place
+from aggregator.estimate.result import Estimate, unbiased
 from aggregator.estimate.span import Span
-from aggregator.estimate.trend import Trend
+from aggregator.estimate.trend import Trend, true_shares
 from aggregator.families.decoder import Floats
 from aggregator.present.document import COLUMNS, csv_text
 from aggregator.present.table import FEW, HELD, ROWS, away, decimals, distance_name, district_name, percent
@@ -33,6 +35,8 @@ STEPS = "▁▂▃▄▅▆▇█"
 
 LETTERS = 12
 """Of a course; of more spans, as many are taken at even distances, the first and the last among them."""
+
+BY_RESOLUTION = "intervals hold for all districts of one resolution together"
 
 LAST_DATE = 253_402_300_799
 """The last second of the year 9999, where calendars end."""
@@ -105,7 +109,7 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
     words = f"{len(each.labels):,} {name}: {len(each.sure):,} differ"
     table.add_row(Text(words, style="bold"))
     for z in each.sure[:HELD]:
-        places = max(1, 1 - math.floor(math.log10(100 * float(each.se[z])))) if each.se[z] > 0 else 1
+        places = places_of(each, [z])
         cells = [each.labels[z], *([""] if in_course else [])]
         cells += [percent(side[z], places) for side in (each.before, each.after)]
         cells += [points(each.raw[z], places), between(each.all_low[z], each.all_high[z], places)]
@@ -115,87 +119,118 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
 
 
 def steps_table(trend: Trend, rows: int = ROWS) -> Table:
-    """What has surely changed from each span to the next: in each row a span, a value and its change."""
+    """What has surely changed from each span to the next: in each row a span, a value or district and its change."""
     level, count = f"{100 * trend.latest.level:.4g}%", len(trend.steps)
-    found = [(step, x) for step in trend.steps for x in step.sure if trend.value in (None, x)]
-    found.sort(key=lambda one: -one[0].evidence[one[1]])
-    kept = {(id(step), x) for step, x in found[:rows]}
+    found = [(step, place) for step in trend.steps for place in sure_places(step) if trend.only in (None, place)]
+    found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
+    kept = {(id(step), place) for step, place in found[:rows]}
     table = Table(title=Text(entitled(trend.latest)), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     for name in ("from", "to", "value", "before", "after", "change", "simultaneous interval"):
         table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)
     for step in trend.steps:
-        for x in step.sure:
-            if (id(step), x) not in kept:
+        for place in sure_places(step):
+            if (id(step), place) not in kept:
                 continue
-            places = places_of(step, [x])
+            each, z = step.at(place.resolution), place.number
+            places = places_of(each, [z])
             cells = [
                 *step.names,
-                step.after.label(x),
-                *(percent(unbiased(side)[x], places) for side in (step.before, step.after)),
+                each.labels[z],
+                *(percent(float(side[z]), places) for side in (each.before, each.after)),
             ]
-            cells += [points(step.raw[x], places), between(step.all_low[x], step.all_high[x], places)]
+            cells += [points(float(each.raw[z]), places), between(each.all_low[z], each.all_high[z], places)]
             table.add_row(*map(Text, cells))
     lines = [f"{len(found):,} changes from a span to the next are sure, {level} intervals of {count:,} steps together"]
+    if any(step.coarser for step in trend.steps):
+        lines.append(BY_RESOLUTION)
     if len(kept) < len(found):
         lines.append(f"the {len(kept)} that are surest are shown; --json has all")
     table.caption = Text("\n".join(lines))
     return table
 
 
-def value_table(trend: Trend, x: int) -> Table:
-    """The course of one value: in each row a span, and its unbiased share with its interval."""
-    latest, change = trend.latest, trend.change
-    table = Table(title=Text(f"{entitled(latest)}: {latest.label(x)}"), box=box.SIMPLE_HEAD)
+def value_table(trend: Trend, place: Place) -> Table:
+    """The course of one value or district: in each row a span, and its unbiased share with its interval."""
+    latest, x = trend.latest, place.number
+    table = Table(title=Text(f"{entitled(latest)}: {latest.at(place.resolution).label(x)}"), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     rehearsal = any(point.truth is not None for point in trend.points)
     names = ["periods", "from", "to", "reports", "share", f"{100 * latest.level:.4g}% interval"]
     for name in names + (["truth"] if rehearsal else []):
         table.add_column(name, justify="right" if name in ("reports", "share", "truth") else "left")
-    places = max(decimals(known, [x]) for _, known in trend.known)
+    places = max(decimals(known.at(place.resolution), [x]) for _, known in trend.known)
     for point in trend.points:
-        known, cells = point.estimate, [point.span.name, *dates(latest.terms, point.span), f"{point.reports:,}"]
-        if known is None:
+        cells = [point.span.name, *dates(latest.terms, point.span), f"{point.reports:,}"]
+        if point.estimate is None:
             cells += ["too few", "-"]
         else:
+            known = point.estimate.at(place.resolution)
             ends = f"{percent(known.low[x], places)} to {percent(known.high[x], places)}"
             cells += [percent(unbiased(known)[x], places), "-" if math.isnan(known.low[x]) else ends]
         if point.truth is not None:
-            cells.append(percent(float(point.truth[x]), places))
+            cells.append(percent(float(true_shares(latest, place.resolution, point.truth)[x]), places))
         table.add_row(*cells)
     lines = ["the unbiased share; each interval holds by itself"]
-    if change is not None:
+    if trend.change is not None:
+        change = trend.change.at(place.resolution)
         lines.append(
-            f"change from {change.names[0]} to {change.names[1]}: {points(change.raw[x], places)} percentage points "
-            f"({between(change.low[x], change.high[x], places)}); {basis(change)}"
+            f"change from {trend.change.names[0]} to {trend.change.names[1]}: {points(change.raw[x], places)} "
+            f"percentage points ({between(change.low[x], change.high[x], places)}); {basis(trend.change)}"
         )
     table.caption = Text("\n".join(lines))
     return table
 
 
 def trend_csv(trend: Trend) -> str:
-    """A header, and a row for each value of each span that has an estimate."""
+    """A header, and a row for each value of each span that has an estimate, then for each coarser district of it.
+
+    Of a campaign with views the column ``resolution`` is as of ``estimate_rows``.
+    """
     latest = trend.latest
-    about = {"campaign": latest.terms.title, "class": latest.where, "value_kind": latest.value_kind}
+    about = {"campaign": latest.terms.title, "class": latest.where}
     rows = [
-        {**about, "periods": span["periods"], "reports": span["reports"], **row}
+        {**about, "periods": span["periods"], "reports": span["reports"], **kind, **row}
         for span in trend.as_json()["spans"]
-        for row in span["values"] or ()
+        if span["values"] is not None
+        for kind, values in _sections(latest, span["values"], span["resolutions"])
+        for row in values
     ]
     truth = ["truth"] if any(point.truth is not None for point in trend.points) else []
-    return csv_text(["campaign", "class", "periods", "reports", *COLUMNS, *truth], rows)
+    resolution = ["resolution"] if latest.resolutions else []
+    return csv_text(["campaign", "class", "periods", "reports", *COLUMNS, *resolution, *truth], rows)
 
 
 def change_csv(found: Difference) -> str:
-    """A header and a row for each value: both sides, and their difference."""
-    sides = (found.before.as_json()["values"], found.after.as_json()["values"])
+    """A header and a row for each value, then for each coarser district: both sides, and their difference.
+
+    Where there are districts, the column ``resolution`` is as of ``estimate_rows``.
+    """
+    told, sides = found.as_json(), (found.before.as_json(), found.after.as_json())
+    sections = [(FINEST, told["values"], *(side["values"] for side in sides))]
+    for each in reversed(told["resolutions"]):
+        name = each["resolution"]
+        of_sides = (next(one["values"] for one in side["resolutions"] if one["resolution"] == name) for side in sides)
+        sections.append((name, each["values"], *of_sides))
     rows = [
         {"value": row["value"]}
-        | {f"{side}_{name}": told[name] for side, told in zip(("from", "to"), pair, strict=True) for name in _SIDE}
-        | {name: row[name] for name in _CHANGE}
-        for *pair, row in zip(*sides, found.as_json()["values"], strict=True)
+        | ({"resolution": name} if found.coarser else {})
+        | {f"{side}_{key}": one[key] for side, one in zip(("from", "to"), pair, strict=True) for key in _SIDE}
+        | {key: row[key] for key in _CHANGE}
+        for name, *columns in sections
+        for row, *pair in zip(*columns, strict=True)
     ]
-    return csv_text(["value", *(f"{side}_{name}" for side in ("from", "to") for name in _SIDE), *_CHANGE], rows)
+    names = ["value", *(["resolution"] if found.coarser else [])]
+    return csv_text([*names, *(f"{side}_{key}" for side in ("from", "to") for key in _SIDE), *_CHANGE], rows)
+
+
+def _sections(
+    found: Estimate, values: list[dict[str, Any]], coarser: list[dict[str, Any]]
+) -> Iterator[tuple[dict[str, str], list[dict[str, Any]]]]:
+    """What all rows of a resolution say, and the rows, the finest first."""
+    yield {"value_kind": found.value_kind} | ({"resolution": FINEST} if found.resolutions else {}), values
+    for each in reversed(coarser):
+        yield {"value_kind": "district", "resolution": each["resolution"]}, each["values"]
 
 
 _SIDE = ("estimate", "raw", "se")
@@ -216,11 +251,6 @@ def heading(found: Difference) -> str:
     return f"{found.after.terms.title}: {sides}" if found.before.campaign_id == found.after.campaign_id else sides
 
 
-def unbiased(found: Estimate) -> Floats:
-    """The shares that changes are between: the unbiased estimates where there are any, else the consistent ones."""
-    return np.where(np.isnan(found.raw), found.share, found.raw)
-
-
 def foremost(found: Difference, rows: int) -> list[int]:
     """The values to show: all in their order, or those that surely differ, the surest first and ``rows`` at most; then,
     up to ``FEW`` in all, those that are nearest to it."""
@@ -228,6 +258,39 @@ def foremost(found: Difference, rows: int) -> list[int]:
         return list(range(len(found.raw)))
     order = np.argsort(-found.evidence, kind="stable")
     return [int(x) for x in order[: min(rows, max(FEW, len(found.sure)))]]
+
+
+def sure_places(found: Difference) -> list[Place]:
+    """The districts and values that surely differ, by the intervals of their resolution, the coarsest first."""
+    return [Place(each.resolution, z) for each in found.resolutions for z in each.sure]
+
+
+def foremost_places(found: Difference, rows: int) -> list[Place]:
+    """The values to draw, as of ``foremost``; of a campaign with views the districts and values that surely differ.
+
+    Of these the ``rows`` surest, the coarsest first. Where none does, the nearest to it of the coarsest resolution.
+    """
+    if not found.coarser:
+        return [Place(FINEST, x) for x in foremost(found, rows)]
+    sure = sure_places(found)
+    if not sure:
+        coarsest = found.coarser[0]
+        order = np.argsort(-coarsest.evidence, kind="stable")[: min(FEW, rows)]
+        return [Place(coarsest.resolution, int(z)) for z in order]
+    strength = np.array([found.at(place.resolution).evidence[place.number] for place in sure])
+    kept = np.argsort(-strength, kind="stable")[:rows]
+    return [sure[at] for at in sorted(kept.tolist())]
+
+
+def selection_of_places(found: Difference, shown: int) -> str:
+    """What ``foremost_places`` has chosen, in words."""
+    if not found.coarser:
+        return selection(found, shown) if shown < len(found.raw) else ""
+    sure, what = len(sure_places(found)), "changes" if found.paired else "differences"
+    if not sure:
+        return f"no {what[:-1]} is sure at any resolution: the {shown} nearest to it at the coarsest"
+    words = f"the {shown} surest of {sure:,}" if shown < sure else f"the {sure:,}"
+    return f"{words} {what} that are sure; {BY_RESOLUTION}"
 
 
 def selection(found: Difference, shown: int) -> str:
@@ -248,7 +311,7 @@ def interval_name(found: Difference, shown: int) -> str:
     return f"{'' if shown == len(found.raw) else 'simultaneous '}{100 * found.level:.4g}% interval"
 
 
-def places_of(found: Difference, shown: Iterable[int]) -> int:
+def places_of(found: Difference | DistrictDifference, shown: Iterable[int]) -> int:
     """Decimal places of a percentage: two digits of a quarter of the narrowest interval shown, 1 to 4 places.
 
     Not of the standard error, which is nothing where no device has changed.

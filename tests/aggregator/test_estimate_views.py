@@ -1,5 +1,6 @@
 """Laws of the estimate of a campaign with views: every resolution is unbiased, adds up, and says how sure it is."""
 
+import csv
 import io
 import json
 from dataclasses import replace
@@ -8,12 +9,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from aggregator.author.audit import audit
+from aggregator.cli.shell import Failure
+from aggregator.cli.value_names import place_of
 from aggregator.estimate.change import Side, difference
 from aggregator.estimate.groups import GROUPS
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.minimum import NotEnough
-from aggregator.estimate.query import weighted
-from aggregator.estimate.resolutions import TreeShares, Views
+from aggregator.estimate.query import survey, weighted
+from aggregator.estimate.resolutions import Place, TreeShares, Views
 from aggregator.estimate.result import estimate
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
@@ -22,7 +26,18 @@ from aggregator.families.decoder import NotInvertible
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
-from aggregator.present.trends import change_table
+from aggregator.present.markup import label
+from aggregator.present.page import page
+from aggregator.present.trend_plot import draw_difference, draw_trend
+from aggregator.present.trends import (
+    change_csv,
+    change_table,
+    foremost_places,
+    points,
+    steps_table,
+    trend_csv,
+    value_table,
+)
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Buckets, Grid
 from protocol.exact import NANONATS
@@ -319,6 +334,65 @@ def test_a_change_is_told_at_the_resolution_that_holds():
     text = console.export_text()
     assert f"4 squares of 3x3: {len(squares.sure)} differ" in text
     assert last in text
+
+
+def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
+    """A move of 30% is in the table of steps, in both CSV and in the page for its square; pictures are drawn of it.
+
+    The seed is fixed.
+    """
+    terms, rng = replace(block(), closes=2 * 86_400), np.random.default_rng(45)
+    tallies, change = panel(terms, rng, 1500, 0.3)
+    signed = SignedCampaign(terms, b"", b"", b"")
+    found = trend(signed, SPANS, tallies, steps=True, truths=[LIVED, LIVED + change])
+    squares = found.change.at("3")
+    last = terms.views[0].map.label(terms.domain, 3)
+    assert Place("3", 3) in foremost_places(found.change, 40)
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(steps_table(found))
+    assert last in console.export_text()
+    rows = [row for row in csv.DictReader(io.StringIO(change_csv(found.change))) if row["resolution"] == "3"]
+    assert [float(row["difference"]) for row in rows] == squares.raw.tolist()
+    assert [float(row["to_raw"]) for row in rows] == squares.after.tolist()
+    rows = [row for row in csv.DictReader(io.StringIO(trend_csv(found))) if row["resolution"] == "3"]
+    of_squares = np.bincount(district(terms, terms.views[0]), LIVED).tolist()
+    assert [float(row["truth"]) for row in rows if row["periods"] == "0"] == of_squares
+    assert [float(row["raw"]) for row in rows if row["periods"] == "1"] == squares.after.tolist()
+    text = page(found.latest, audit(terms), tallies[1], trend=found)
+    section = text.split('id="course"')[1].split("</section>")[0]
+    assert label(last) in section
+    assert points(float(squares.raw[3]), 1)[:4] in section
+    for draw, drawn in ((draw_trend, found), (draw_difference, found.change)):
+        draw(drawn, tmp_path / "drawn.png")
+        assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_reader_can_name_a_district():
+    """The course and the change of one square: its own intervals, which hold for nothing else, and no other rows."""
+    terms, rng = block(), np.random.default_rng(45)
+    tallies, _ = panel(terms, rng, 1500, 0.3)
+    signed = SignedCampaign(terms, b"", b"", b"")
+    name = terms.views[0].map.label(terms.domain, 3)
+    place = place_of(terms, name)
+    assert place == Place("3", 3)
+    assert place_of(terms, terms.domain.label(5)) == Place("1", 5)
+    with pytest.raises(Failure, match="no value or district"):
+        place_of(terms, "nowhere")
+    one, every = (trend(signed, SPANS, tallies, only=only) for only in (place, None))
+    alone, among = (each.change.at("3") for each in (one, every))
+    assert alone.all_low.tolist() == alone.low.tolist() == among.low.tolist()
+    assert among.all_low[3] < among.low[3]
+    told = one.as_json()
+    assert [row["value"] for row in told["change"]["resolutions"][0]["values"]] == [name]
+    assert told["change"]["values"] == told["spans"][0]["values"] == []
+    assert [row["value"] for row in told["spans"][0]["resolutions"][0]["values"]] == [name]
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(value_table(one, place))
+    text = console.export_text()
+    assert name in text
+    assert points(float(alone.raw[3]), 1)[:4] in text
+    answer = survey(terms, tallies[0], 3, resolution="3")
+    assert answer.raw == pytest.approx(float(among.before[3]))
 
 
 def test_a_change_of_a_map_is_the_difference_of_its_estimates():

@@ -1,0 +1,62 @@
+"""What --value and --weights name: a value, a district of a coarser resolution, a weight for each value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aggregator.author.value_table import read_sheet, stranger
+from aggregator.cli.shell import BAD_DATA, Failure
+from aggregator.estimate.resolutions import FINEST, Place, name_of
+from protocol.campaign import Campaign
+from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line
+from protocol.errors import NotInDomain
+
+if TYPE_CHECKING:
+    from aggregator.families.decoder import Floats
+
+
+def place_of(terms: Campaign, text: str) -> Place:
+    """Return the value that ``text`` names, or the district of a coarser resolution with this label.
+
+    Raises:
+        Failure: there is neither.
+    """
+    domain = terms.domain
+    try:
+        return Place(FINEST, _value(domain, domain.parse(text)))
+    except NotInDomain as error:
+        for view in terms.views:
+            for z in range(view.map.inputs(domain)):
+                if view.map.label(domain, z) == text:
+                    return Place(name_of(view.map), z)
+        part = stranger(domain, text)[:40]
+        districts = " or district" if len(terms.views) > 1 else ""
+        raise Failure(f"--value: {part!r} is no value{districts} of the campaign: {error}", BAD_DATA) from None
+
+
+def _value(domain: Domain, answer: Answer) -> int:
+    """The input that ``answer`` names, whatever the dither: of randomly rounded numbers, only inputs are values."""
+    if isinstance(domain, Items):
+        members = [x for x in domain.members(answer) if x < domain.count]
+        if len(members) != 1:
+            raise Failure("shares are of one item each: name one", BAD_DATA)
+        return members[0]
+    x = domain.index(answer, bytes(DITHER_BYTES))
+    if x != domain.index(answer, b"\xff" * DITHER_BYTES):
+        lower = domain.place(answer)[0] if isinstance(domain, Line) else x
+        nearest = " or ".join(map(domain.label, (lower, lower + 1)))
+        raise Failure(f"a number between two inputs is counted at both; ask for {nearest}", BAD_DATA)
+    return x
+
+
+def weights_of(path: Path, domain: Domain) -> Floats:
+    """A weight for each value, from a sheet."""
+    import numpy as np
+
+    found = {_value(domain, answer): float(weight) for answer, weight, _ in read_sheet(path, domain, "weight")}
+    size = domain.count if isinstance(domain, Items) else domain.size
+    missing = next((x for x in range(size) if x not in found), None)
+    if missing is not None:
+        raise Failure(f"{path.name} has no weight for {domain.label(missing)!r}", BAD_DATA)
+    return np.array([found[x] for x in range(size)])
