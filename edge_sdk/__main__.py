@@ -213,9 +213,8 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "verb",
         choices=["export", "send", "bundle"],
         nargs="?",
-        help="export: write one campaign's envelopes to a new file; send: upload what is due, each campaign to its "
-        "own study; "
-        "bundle: sign what was collected",
+        help="export: write one campaign's envelopes to a new file; send: upload what is due, each campaign to its own "
+        "study; bundle: sign what was collected",
     )
     outbox.add_argument(
         "to",

@@ -256,8 +256,7 @@ def sweep(setting: Setting) -> ExperimentResult:
         Finding(
             "context-aware notions give more utility for the same eps",
             f"a LIP campaign of 1 nat has an LDP level of {lip['ldp'][one]:.2f} and a mutual information of "
-            f"{lip['mutual-information'][one]:.3f}, {ratio:.1f} times that of randomised response under the same "
-            "prior",
+            f"{lip['mutual-information'][one]:.3f}, {ratio:.1f} times that of randomised response under the same prior",
             "it is allowed up to twice its level under LDP; compare campaigns at the same LDP level as well",
         ),
         Finding(

@@ -73,9 +73,8 @@ class Ledger:
     def committed_here(self, campaign: int) -> tuple[int, int]:
         """Return the nanonats spent or reserved by all campaigns, and by one. The store has an index for this sum."""
         query = (
-            "WITH signed AS (SELECT campaign, CASE kind WHEN 1 THEN nanonats ELSE -nanonats END AS level "
-            "FROM ledger WHERE kind IN (1, 3)) "
-            "SELECT sum(level), sum(CASE WHEN campaign IN (?, ?) THEN level END) FROM signed"
+            "WITH signed AS (SELECT campaign, CASE kind WHEN 1 THEN nanonats ELSE -nanonats END AS level FROM ledger "
+            "WHERE kind IN (1, 3)) SELECT sum(level), sum(CASE WHEN campaign IN (?, ?) THEN level END) FROM signed"
         )
         [[total, here]] = self.store.rows(query, campaign, NOBODYS)
         return total or 0, here or 0

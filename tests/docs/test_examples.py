@@ -92,9 +92,8 @@ def test_the_notebook_runs_from_top_to_bottom():
     chance is rarer than once in 10^6 runs.
     """
     check = (
-        "\nassert counted.accepted == 5000 and not counted.rejected"
-        "\nassert estimate._repr_html_().startswith('<pre>') and figure.axes"
-        "\nassert abs(estimate.share - truth).max() < 0.12 and len(table) == 5"
+        "\nassert counted.accepted == 5000 and not counted.rejected\nassert estimate._repr_html_().startswith('<pre>') "
+        "and figure.axes\nassert abs(estimate.share - truth).max() < 0.12 and len(table) == 5"
     )
     program = "import matplotlib; matplotlib.use('Agg')\n" + "\n".join(cells()) + check
     ran = subprocess.run([sys.executable, "-c", program], cwd=EXAMPLES, capture_output=True, text=True, check=False)

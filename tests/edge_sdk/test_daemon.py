@@ -852,11 +852,10 @@ def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
     """What sending needs is loaded by a child and goes with it; one OpenSSL is enough."""
     file = written(tmp_path / "unit")
     program = (
-        "import sys\nfrom edge_sdk.unit import daemon\ndaemon._spare_memory()\nfrom edge_sdk.unit.config import load\n"
-        f"unit = daemon.Unit(load({str(file)!r}), lambda timeout: ('0.3', ''), print, clock=lambda: {OPENS})\n"
-        "unit.step()\n"
-        "heavy = 'argparse', 'csv', 'json', 'ssl', 'http', 'socket', 'subprocess', 'email', '_hashlib', 'asyncio'\n"
-        "print(*[name for name in heavy if sys.modules.get(name)])"
+        "import sys\nfrom edge_sdk.unit import daemon\ndaemon._spare_memory()\nfrom edge_sdk.unit.config import "
+        f"load\nunit = daemon.Unit(load({str(file)!r}), lambda timeout: ('0.3', ''), print, clock=lambda: "
+        f"{OPENS})\nunit.step()\nheavy = 'argparse', 'csv', 'json', 'ssl', 'http', 'socket', 'subprocess', 'email', "
+        "'_hashlib', 'asyncio'\nprint(*[name for name in heavy if sys.modules.get(name)])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == ""

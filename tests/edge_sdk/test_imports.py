@@ -28,11 +28,9 @@ def test_a_device_loads_no_numpy_and_no_desktop(statement):
 def test_a_unit_loads_no_command_and_a_store_in_memory_no_rollback():
     """A unit prints nothing, and nothing outlasts a store in memory, so neither loads what would be for it."""
     code = (
-        "import edge_sdk.unit.daemon, sys\n"
-        "from edge_sdk.device import Device\n"
-        "Device.open(':memory:').close()\n"
-        "unused = 'edge_sdk.cli.output', 'edge_sdk.rollback', 'edge_sdk.transport.upload'\n"
-        "print([name for name in sys.modules if name.startswith(unused)])"
+        "import edge_sdk.unit.daemon, sys\nfrom edge_sdk.device import Device\nDevice.open(':memory:').close()\nunused "
+        "= 'edge_sdk.cli.output', 'edge_sdk.rollback', 'edge_sdk.transport.upload'\nprint([name for name in "
+        "sys.modules if name.startswith(unused)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -88,11 +88,9 @@ def legality(setting: Setting) -> ExperimentResult:
         Finding(
             "Theorems 2, 3, 5: optimal and eps-LIP for every prior",
             f"legal exactly where every share is at least 1/(e^eps + 1): {wrong} mismatches in {setting.repeats:,} "
-            "random "
-            f"priors of 2 to 8 values ({legal:,} of them legal), by the exact level of the integers",
+            f"random priors of 2 to 8 values ({legal:,} of them legal), by the exact level of the integers",
             "Lemma 3 takes for granted that the entry of the own symbol stays feasible; step 3 of the binary proof "
-            "drops the "
-            "two constraints that are violated",
+            "drops the two constraints that are violated",
         ),
         Finding(
             "level eps",
@@ -106,8 +104,7 @@ def legality(setting: Setting) -> ExperimentResult:
             "nats on; of "
             f"uniform priors {2 / (math.exp(1) + 1):.1%} are out at 1 nat and {2 / (math.exp(2) + 1):.1%} at 2",
             "these are the figures above; halftruth refuses the published channel where it is not legal, and offers "
-            "the "
-            "optimum",
+            "the optimum",
         ),
     )
     verdict = (
@@ -189,9 +186,8 @@ def example_1(setting: Setting) -> ExperimentResult:
             "the unary encoding with p = 1/2 is the better LDP mechanism; q* = 1 - e^eps/2; "
             f"error 25 / (1/2 - q)^2, which is {25 / (0.5 - 1 / (math.e + 1)) ** 2:.4g} at 1 nat",
             f"{people * unbiased(rare_bit(1), prior):.4g} at 1 nat with q = 1/(e^eps + 1)",
-            f"q is misprinted, and the error counts everybody as a yes; with {share:.0%} of them it is smaller. "
-            "For one bit, plain randomised response has "
-            f"{people * unbiased(warner(1), prior):.4g}",
+            f"q is misprinted, and the error counts everybody as a yes; with {share:.0%} of them it is smaller. For "
+            f"one bit, plain randomised response has {people * unbiased(warner(1), prior):.4g}",
         ),
         Finding(
             "expected errors",
@@ -202,8 +198,7 @@ def example_1(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         f"With one sick person in ten, one nat and {people} people, LIP's legal optimum has {optimum / ldp:.0%} of the "
-        "error of "
-        f"LDP with the same prior, not the {people * of_bit(one, prior) / ldp:.0%} of the published channel."
+        f"error of LDP with the same prior, not the {people * of_bit(one, prior) / ldp:.0%} of the published channel."
     )
     return ExperimentResult((panel,), findings, verdict)
 
@@ -244,8 +239,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
         Finding(
             "the gap between LIP and LDP grows as the prior gets skewed",
             f"at 1 nat the legal optimum has {gains['0.5']:.1%} of LDP's error with P1 = 0.5 and {gains['0.99']:.1%} "
-            "with "
-            "P1 = 0.99",
+            "with P1 = 0.99",
             "the legal gain shrinks with skew: a rare yes must stay doubtful, and its error was small before any "
             "report",
         ),
@@ -258,10 +252,9 @@ def figure_5(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         "A prior in the estimate is worth more than LIP in the channel: at 1 nat and an even prior it takes LDP's "
-        "error from "
-        f"{math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} to {math.sqrt(of_bit(warner(1), bit('0.5'))):.3f}, and "
-        "legal "
-        f"LIP takes it to {math.sqrt(of_bit(lip_response((1, 1), level(1)), (1, 1))):.3f}."
+        f"error from {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} to "
+        f"{math.sqrt(of_bit(warner(1), bit('0.5'))):.3f}, and legal LIP takes it to "
+        f"{math.sqrt(of_bit(lip_response((1, 1), level(1)), (1, 1))):.3f}."
     )
     return ExperimentResult(tuple(panels), findings, verdict)
 
@@ -362,9 +355,8 @@ def figure_9a(setting: Setting) -> ExperimentResult:
             "LIP has less error than LDP, the more the rarer popular pages are",
             f"at 1 nat the published channel has {math.sqrt(of_bit(one, prior)):.5f} at a true level of "
             f"{true_level(one, prior):.2f} nats; the legal optimum "
-            f"{math.sqrt(of_bit(lip_response(prior, level(1)), prior)):.5f}, "
-            f"LDP with MMSE {math.sqrt(of_bit(warner(1), prior)):.5f}, the prior alone "
-            f"{math.sqrt(share * (1 - share)):.5f}",
+            f"{math.sqrt(of_bit(lip_response(prior, level(1)), prior)):.5f}, LDP with MMSE "
+            f"{math.sqrt(of_bit(warner(1), prior)):.5f}, the prior alone {math.sqrt(share * (1 - share)):.5f}",
             f"{BROKEN}; here that is so from {legal_from(prior):.2f} nats on",
         ),
         Finding(
@@ -377,8 +369,7 @@ def figure_9a(setting: Setting) -> ExperimentResult:
             "pages with more than 15,000 clicks, of 41,270",
             f"pages with more than {bar:,}, of {pages:,}",
             "the paper's own data" if clicks.whole else "a part of the data: the bar is lowered by the same part; "
-            "these are "
-            "not the paper's numbers",
+            "these are not the paper's numbers",
         ),
     )  # fmt: skip
     verdict = (

@@ -110,11 +110,9 @@ def figure_8(setting: Setting) -> ExperimentResult:
         Finding(
             "everybody is protected at eps",
             f"of {many:,} people the published channel protects {legal[many, 1.0]:.1%} at 1 nat, "
-            f"{legal[many, 2.0]:.1%} at 2, "
-            f"{legal[many, 4.0]:.1%} at 4",
+            f"{legal[many, 2.0]:.1%} at 2, {legal[many, 4.0]:.1%} at 4",
             "whoever's prior of either answer is below 1/(e^eps + 1) is out: of uniform priors a part of 2/(e^eps + "
-            "1), "
-            f"{2 / (math.e + 1):.1%} at 1 nat",
+            f"1), {2 / (math.e + 1):.1%} at 1 nat",
         ),
         Finding(
             "eps-LIP always has less error than eps-LDP",
@@ -151,8 +149,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
             "each simulation is run 10,000 times",
             f"simulated surveys up to {SIMULATED:g} nats are within {max(off):.1f} standard errors of the exact error",
             f"{setting.repeats:,} surveys a level, or {DRAWS:,} people in all where that is less; everybody's channel "
-            "is the "
-            "one their device derives",
+            "is the one their device derives",
         ),
     )
     verdict = (
@@ -326,16 +323,14 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
         Finding(
             "users who were never there have a prior of zero",
             f"{int((inside == 0).sum()):,} of {people:,} users; {int(((places.last == REGION) & (inside == 0)).sum())} "
-            "of them "
-            "checked in there last",
+            "of them checked in there last",
             "a prior of zero is outside the notion; here everybody's history has one check-in more inside and one "
             "outside",
         ),
         Finding(
             "the region is latitude 50 to 55, longitude 0 to -5",
             f"the district that holds it, twice as wide: {int((places.last == REGION).sum())} users checked in there "
-            "last; the "
-            f"sum of the priors, before any report, says {float(p.sum()):.1f}",
+            f"last; the sum of the priors, before any report, says {float(p.sum()):.1f}",
             "local priors tell most of the answer here, whatever is reported",
         ),
     )
@@ -419,19 +414,15 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         Finding(
             "the estimate is the mean of everybody's posterior (MMSE)",
             f"total variation from the truth at {shown[0]:g} and {shown[1]:g} nats: MMSE {told('mmse')}, posterior "
-            "mode (map) "
-            f"{told('map')}, LDP projected {told('projection')}, LDP with empirical Bayes {told('empirical-bayes')}; "
-            "the prior "
-            f"alone {total_variation(law, truth):.3f}",
+            f"mode (map) {told('map')}, LDP projected {told('projection')}, LDP with empirical Bayes "
+            f"{told('empirical-bayes')}; the prior alone {total_variation(law, truth):.3f}",
             f"means of {setting.repeats} simulated surveys; for so few people over so many districts a prior that is "
-            "nearly "
-            "right outweighs everything else",
+            "nearly right outweighs everything else",
         ),
     )
     verdict = (
         f"Over {size} districts legal LIP has {math.sqrt(best[at[2.0]] / ldp[at[2.0]]):.0%} of the best LDP channel's "
-        "error at "
-        f"2 nats and {math.sqrt(best[at[4.0]] / ldp[at[4.0]]):.0%} at 4, with the same prior in the estimate."
+        f"error at 2 nats and {math.sqrt(best[at[4.0]] / ldp[at[4.0]]):.0%} at 4, with the same prior in the estimate."
     )
     return ExperimentResult((panel,), findings, verdict, places.label)
 
@@ -509,8 +500,7 @@ def one_step(setting: Setting) -> ExperimentResult:
         Finding(
             "the estimate is the sum of E[X_i | Y_i]",
             "computed by Bayes' rule from the integers, report by report, it equals one step of expectation "
-            "maximisation "
-            f"from the prior up to {step:.0e}",
+            f"maximisation from the prior up to {step:.0e}",
             "an identity, up to rounding: the estimate goes one step away from the prior and no further, however many "
             "report",
         ),

@@ -79,8 +79,7 @@ def figure_6a(setting: Setting) -> ExperimentResult:
         Finding(
             "the published channel is eps-LIP for every random prior",
             f"it is for {kept[at[1.0]]:.0%} of {people} people at 1 nat, {kept[at[2.0]]:.0%} at 2, {kept[at[4.0]]:.0%} "
-            "at 4; "
-            f"the worst has a true level of {worst[at[1.0]]:.2f} nats at 1",
+            f"at 4; the worst has a true level of {worst[at[1.0]]:.2f} nats at 1",
             f"{BROKEN}, and of five random shares one is mostly small",
         ),
         Finding(
@@ -172,17 +171,14 @@ def figure_6b(setting: Setting) -> ExperimentResult:
             f"the published channel at eps/2 from {theirs[0]} values on; the legal optimum at eps/2 "
             + (f"from {overtakes[0]} on" if overtakes else "nowhere up to 20"),
             "k-ary response tells little of a large domain; a channel made for sums tells large from small values. "
-            "With "
-            f"{sizes[-1]} values at 1 nat the legal optimum has {math.sqrt(errors['best'][-1]):.2f}, the published "
-            "channel "
-            f"{math.sqrt(errors['published'][-1]):.2f}, LDP {math.sqrt(errors['ldp'][-1]):.2f}, the prior alone "
-            f"{math.sqrt((sizes[-1] ** 2 - 1) / 12):.2f}",
+            f"With {sizes[-1]} values at 1 nat the legal optimum has {math.sqrt(errors['best'][-1]):.2f}, the "
+            f"published channel {math.sqrt(errors['published'][-1]):.2f}, LDP {math.sqrt(errors['ldp'][-1]):.2f}, the "
+            f"prior alone {math.sqrt((sizes[-1] ** 2 - 1) / 12):.2f}",
         ),
     )
     verdict = (
         f"With {sizes[-1]} even values and 1 nat a channel made for the sum has {math.sqrt(errors['best'][-1]):.2f}, "
-        "k-ary LDP "
-        f"{math.sqrt(errors['ldp'][-1]):.2f}; the published channel's level there is {true[-1]:.2f} nats."
+        f"k-ary LDP {math.sqrt(errors['ldp'][-1]):.2f}; the published channel's level there is {true[-1]:.2f} nats."
     )
     return ExperimentResult((panel, levels), findings, verdict)
 
@@ -301,12 +297,10 @@ def figure_7(setting: Setting) -> ExperimentResult:
             f"at 1 nat the published error is {math.sqrt(lip_mse(one_nat, even)):.3f} (even prior)",
             f"the best legal channel has {math.sqrt(best_of['uniform']['best']):.3f}, LDP with MMSE "
             f"{math.sqrt(best_of['uniform']['best ldp']):.3f}, the prior alone {math.sqrt(prior_mse(even)):.3f}; with "
-            "a Zipf "
-            f"prior {math.sqrt(best_of['Zipf']['best']):.3f}, {math.sqrt(best_of['Zipf']['best ldp']):.3f}, "
+            f"a Zipf prior {math.sqrt(best_of['Zipf']['best']):.3f}, {math.sqrt(best_of['Zipf']['best ldp']):.3f}, "
             f"{math.sqrt(prior_mse(zipf)):.3f}",
             "one person's report tells little of 20 values at 1 nat, whatever the notion; what LIP gains over LDP it "
-            "gains "
-            "from 2 nats on",
+            "gains from 2 nats on",
         ),
         Finding(
             "OUE's error is n 4 e^eps / (e^eps - 1)^2",
@@ -322,8 +316,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
         Finding(
             "the published channel is the optimum",
             f"our channels stay within {gap['uniform']:.1%} (even) and {gap['Zipf']:.1%} (Zipf) of the gain that the "
-            "bound "
-            "allows",
+            "bound allows",
             "the bound itself is not always reached by any channel; the optimum is a linear program over posteriors",
         ),
         Finding(
@@ -333,8 +326,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
             + f". The prior wrong for {WRONG:.0%} of them: "
             + "; ".join(f"{name} {wrong:.3f}" for name, (_, wrong) in far.items()),
             "MMSE is best where the prior is right and stuck where it is not; empirical Bayes needs no prior; the "
-            "posterior "
-            "mode (map) is between",
+            "posterior mode (map) is between",
         ),
     )
     ratio = {eps: math.sqrt(found["Zipf", eps]["best"] / found["Zipf", eps]["best ldp"]) for eps in (1.0, 2.0, 4.0)}
