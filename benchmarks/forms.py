@@ -10,7 +10,6 @@ one draw from the exact law of its channel's outputs.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
@@ -28,6 +27,7 @@ from aggregator.families.decoder import Decoder, Floats
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
+from benchmarks import page
 from benchmarks.accuracy import values
 from protocol import exact
 from protocol.channels import Channel, SubsetSelection
@@ -47,9 +47,6 @@ OVER = 1.05
 YES_NO = 8
 YES_NO_PEOPLE = 100_000
 YES_NO_AIMS = {"all pairs": (23.5, 105.0), "single questions": (19.0, None)}
-
-PAGE = Path(__file__).parent.parent / "docs" / "BENCHMARKS.md"
-BEGIN, END = "<!-- forms: begin -->", "<!-- forms: end -->"
 
 Views: TypeAlias = tuple[tuple[int, ...], ...]
 Truth: TypeAlias = Callable[[tuple[int, ...]], Floats]
@@ -195,33 +192,21 @@ def yes_no() -> Iterator[tuple[str, ...]]:
         yield (name, *("" if each is None else _beside(each, aim, 1) for each, aim in zip(errors, aims, strict=True)))
 
 
-def listed(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """A table of the page."""
-    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, ("---",) * len(heads), *rows))
-
-
 def main() -> None:
     """Measure, print and write."""
-    if len(sys.argv) != 2 or not (Path(sys.argv[1]) / FILE).is_file():
-        sys.exit(f"usage: python -m benchmarks.forms DATA, a folder with {FILE}, the categorical columns of UCI Adult")
-    small = list(yes_no())
-    for row in small:
-        print(*row, sep="  ", flush=True)
-    with np.load(Path(sys.argv[1]) / FILE) as data:
+    folder = page.folder_with(FILE, ", the categorical columns of UCI Adult")
+    small = page.shown(yes_no())
+    with np.load(folder / FILE) as data:
         names = [name for name in data.files if f"{name}_names" in data.files]
         codes = [data[name].astype(np.int64) for name in names]
         sizes = [len(data[f"{name}_names"]) for name in names]
     rows, beside = nine(codes, sizes)
     print(beside)
-    text = (Path(__file__).parent / "forms.md").read_text(encoding="utf-8")
-    text = text.format(
-        **beside, crowds=CROWDS, small=SMALL_CROWDS, people=YES_NO_PEOPLE,
-        table=listed(("people", "nats", "as estimated", "raw", "no association", "found", "held"), rows),
-        yes_no=listed(("each device is asked for one of", "of a question", "of a table"), small),
+    page.write(
+        "forms", Path(__file__).with_suffix(".md"), **beside, crowds=CROWDS, small=SMALL_CROWDS, people=YES_NO_PEOPLE,
+        table=page.table(("people", "nats", "as estimated", "raw", "no association", "found", "held"), rows),
+        yes_no=page.table(("each device is asked for one of", "of a question", "of a table"), small),
     )  # fmt: skip
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN, 1)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END, 1)[1]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
 from aggregator.planner.resolutions import PARTS, best_weights
+from benchmarks import page
 from benchmarks.accuracy import values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
@@ -49,9 +49,6 @@ TREES = ((25, 5, 1), (5, 1), (10, 1))
 
 CLUSTERS = 20
 """The cells that hold all people of the most clustered map."""
-
-PAGE = Path(__file__).parent.parent / "docs" / "BENCHMARKS.md"
-BEGIN, END = "<!-- maps: begin -->", "<!-- maps: end -->"
 
 
 def districts(factor: int) -> Integers:
@@ -200,41 +197,18 @@ def evened(folder: Path) -> Iterator[tuple[str, ...]]:
                 yield (name, tree, f"{n:,}", *(means(each) for each in off.values()))
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, ["---"] * len(heads), *rows))
-
-
-def write(tables: dict[str, str]) -> None:
-    """Put the tables between the marks of the page."""
-    text = (Path(__file__).parent / "maps.md").read_text(encoding="utf-8").format(crowds=CROWDS, **tables)
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN, 1)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END, 1)[1]}", encoding="utf-8")
-
-
 def main() -> None:
     """Measure, print and write."""
     from benchmarks import map_notions
 
-    if len(sys.argv) != 2 or not (Path(sys.argv[1]) / FILE).is_file():
-        sys.exit(
-            f"usage: python -m benchmarks.maps DATA, a folder with {FILE}: see SOURCES in aggregator.reproduce.data"
-        )
-    folder = Path(sys.argv[1])
+    folder = page.folder_with(FILE, ": see SOURCES in aggregator.reproduce.data")
     wanted = {
         "views": (("true shares", "people", "asked", "cells / 5 x 5 / 25 x 25", "at most"), measured(folder)),
         "shapes": (("true shares", "cells on a side", "people", "projected", "estimated"), evened(folder)),
         "notions": (map_notions.HEADS, map_notions.measured(true_shares(folder, "users"))),
     }
-    tables = {}
-    for name, (heads, found) in wanted.items():
-        rows = []
-        for row in found:
-            print(*row, sep="  ", flush=True)
-            rows.append(row)
-        tables[name] = table(heads, rows)
-    write(tables)
+    tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in wanted.items()}
+    page.write("maps", Path(__file__).with_suffix(".md"), crowds=CROWDS, **tables)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ computed and not simulated.
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,6 +30,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.planner.choice import AUTO, chosen
 from aggregator.planner.ordered_error import reference_shapes
+from benchmarks import page
 from benchmarks.accuracy import values
 from protocol import exact
 from protocol.channels import Channel
@@ -53,8 +53,6 @@ BASE = 4
 TREE = "hierarchy, base 4"
 
 MANY = 100_000
-PAGE = Path(__file__).parent.parent / "docs" / "BENCHMARKS.md"
-BEGIN, END = "<!-- numbers: begin -->", "<!-- numbers: end -->"
 
 Way = Callable[[np.random.Generator], Floats]
 """Draws the outputs of a crowd and estimates the shares of its numbers."""
@@ -250,29 +248,17 @@ def many() -> str:
     return f"{time.process_time() - started:.1f}"
 
 
-def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table of the page."""
-    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, ("---",) * len(heads), *rows))
-
-
 def main() -> None:
     """Measure, print and write."""
-    if len(sys.argv) != 2 or not (Path(sys.argv[1]) / FILE).is_file():
-        sys.exit(f"usage: python -m benchmarks.numbers DATA, a folder with {FILE}, the UCI Adult data set")
-    found: list[list[tuple[str, ...]]] = []
-    for rows in (distributions(Path(sys.argv[1])), rivals(), means()):
-        found.append([])
-        for row in rows:
-            print(*row, sep="  ", flush=True)
-            found[-1].append(row)
-    shares = table(("numbers", "people", "way", "W1", "deciles", "40% ranges"), found[0])
-    heads = ("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding, so many edges", "64 edges", "wave")
-    text = (Path(__file__).parent / "numbers.md").read_text(encoding="utf-8")
-    sides = table(("people", "W1, wave", "W1, hierarchy", "40% ranges, wave", "40% ranges, hierarchy"), found[1])
-    text = text.format(crowds=CROWDS, shares=shares, rivals=sides, means=table(heads, found[2]), seconds=many())
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN, 1)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END, 1)[1]}", encoding="utf-8")
+    folder = page.folder_with(FILE, ", the UCI Adult data set")
+    wanted = {
+        "shares": (("numbers", "people", "way", "W1", "deciles", "40% ranges"), distributions(folder)),
+        "rivals": (("people", "W1, wave", "W1, hierarchy", "40% ranges, wave", "40% ranges, hierarchy"), rivals()),
+        "means": (("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding, so many edges", "64 edges", "wave"),
+                  means()),
+    }  # fmt: skip
+    tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in wanted.items()}
+    page.write("numbers", Path(__file__).with_suffix(".md"), crowds=CROWDS, seconds=many(), **tables)
 
 
 if __name__ == "__main__":

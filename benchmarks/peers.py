@@ -17,19 +17,19 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import page
+from benchmarks.page import table
+
 ROOT = Path(__file__).parents[1]
 SIDE = ROOT / "benchmarks" / "peers"
 PLACE = ROOT / ".peers"
 PYTHON = PLACE / "env" / "bin" / "python"
-PAGE = ROOT / "docs" / "BENCHMARKS.md"
-BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
 
 SIZES, LEVELS, PEOPLE, SURVEYS, SEED = (16, 128, 1024), (1, 4), (10_000, 100_000), 10, 1
 COST_SECONDS, SECONDS = 2.0, 2.0
@@ -114,39 +114,26 @@ def write() -> None:
     listed = subprocess.run(pip, check=True, capture_output=True, text=True).stdout  # noqa: S603  # our own command
     known = {one["name"].lower(): one["version"] for one in json.loads(listed)}
     said = json.loads((PLACE / "as-published.json").read_text())
-    text = (
-        (SIDE / "text.md")
-        .read_text()
-        .format(
-            versions=", ".join(f"{name} {known.get(name, '?')}" for name in LIBRARIES[1:]),
-            python=".".join(map(str, sys.version_info[:3])),
-            published=grid(["library", "what its smallest use does"], [[n, why or "works"] for n, why in said.items()]),
-            sizes=" / ".join(map(str, plan["sizes"])),
-            cost_people=f"{plan['people'][0]:,}",
-            ingested="5,000",
-            cost_seconds=plan["seconds"]["costs"],
-            seconds=plan["seconds"]["errors"],
-            processors=os.cpu_count(),
-            load=f"{min(loads):.1f} to {max(loads):.1f}",
-            more_people=", ".join(f"{n:,}" for n in plan["people"][1:]),
-            costs="\n\n".join(f"eps = {eps}\n\n{costs(rows, eps)}" for eps in plan["levels"]),
-            whole=whole(rows),
-            errors="\n\n".join(
-                f"eps = {eps}, n = {n:,}\n\n{errors(rows, eps, n)}" for eps in plan["levels"] for n in plan["people"]
-            ),
-        )
+    page.write(
+        "peers",
+        SIDE / "text.md",
+        versions=", ".join(f"{name} {known.get(name, '?')}" for name in LIBRARIES[1:]),
+        python=".".join(map(str, sys.version_info[:3])),
+        published=table(["library", "what its smallest use does"], [[n, why or "works"] for n, why in said.items()]),
+        sizes=" / ".join(map(str, plan["sizes"])),
+        cost_people=f"{plan['people'][0]:,}",
+        ingested="5,000",
+        cost_seconds=plan["seconds"]["costs"],
+        seconds=plan["seconds"]["errors"],
+        processors=os.cpu_count(),
+        load=f"{min(loads):.1f} to {max(loads):.1f}",
+        more_people=", ".join(f"{n:,}" for n in plan["people"][1:]),
+        costs="\n\n".join(f"eps = {eps}\n\n{costs(rows, eps)}" for eps in plan["levels"]),
+        whole=whole(rows),
+        errors="\n\n".join(
+            f"eps = {eps}, n = {n:,}\n\n{errors(rows, eps, n)}" for eps in plan["levels"] for n in plan["people"]
+        ),
     )
-    page = PAGE.read_text()
-    if BEGIN not in page:
-        page += f"\n{BEGIN}\n{END}\n"
-    before, rest = page.split(BEGIN, 1)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END, 1)[1]}")
-
-
-def grid(headings: list[str], rows: Iterable[list[str]]) -> str:
-    """A table in Markdown."""
-    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def named(row: dict[str, Any]) -> str:
@@ -178,8 +165,8 @@ def costs(rows: list[dict[str, Any]], eps: float) -> str:
     whys = sorted({f"{r['library']}, {named(r)}, k = {r['k']}: {r['failed']}" for r in rows if "failed" in r})
     whys += [f"{r['library']} did not run: {r['stopped']}" for r in rows if "stopped" in r]
     failed = "".join(f"\n- {why}" for why in whys)
-    table = grid(["library", "mechanism", "client, us", "server, us", "bytes"], lines)
-    return f"{table}\n\nFailed:\n{failed}" if failed and eps == LEVELS[-1] else table
+    found = table(["library", "mechanism", "client, us", "server, us", "bytes"], lines)
+    return f"{found}\n\nFailed:\n{failed}" if failed and eps == LEVELS[-1] else found
 
 
 def whole(rows: list[dict[str, Any]]) -> str:
@@ -190,7 +177,7 @@ def whole(rows: list[dict[str, Any]]) -> str:
             answer = f"{one['answer']:.0f} ({one['answer on the clock']:.0f})"
             times = [answer, f"{one['enrolled']:.0f}", f"{one['counted']:.0f}", f"{one['envelope']}"]
             lines.append([str(row["k"]), f"{row['eps']:g}", row["mechanism"], *times])
-    return grid(["k", "eps", "mechanism", "answer, us", "enrolled, us", "counted, us", "bytes, signed"], lines)
+    return table(["k", "eps", "mechanism", "answer, us", "enrolled, us", "counted, us", "bytes, signed"], lines)
 
 
 def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
@@ -210,7 +197,7 @@ def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
                 mse, tv = ([run[part] for run in runs] for part in (0, 1))
                 line.append(f"{spread(mse, 'e')}; {spread(tv, 'f')} ({len(runs)})")
             lines.append(line)
-    return grid(["library", "mechanism", "estimate", *(f"k = {k}: MSE; TV (runs)" for k in SIZES)], lines)
+    return table(["library", "mechanism", "estimate", *(f"k = {k}: MSE; TV (runs)" for k in SIZES)], lines)
 
 
 def sort(estimate: str) -> str:
