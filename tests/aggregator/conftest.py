@@ -1,4 +1,4 @@
-"""The object store that several files of tests speak to, and a study in it."""
+"""The object store that several files of tests speak to, and studies in it and in folders."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import pytest
 
 from aggregator.storage.places import Remote, below
 from aggregator.study import Study
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.keys import SigningKey
 from tests.aggregator.object_store import BUCKET, furnished, object_store, speaking_to
 
 
@@ -37,3 +39,17 @@ def study(bucket, objects):
     for name, data in objects.items():
         (bucket / "study" / name).write_bytes(data)
     return Study(bucket / "study")
+
+
+@pytest.fixture
+def study_of(tmp_path):
+    """Makes a study in a folder with one campaign, known as ``crops``; returns both."""
+
+    def make(terms: Campaign):
+        author = SigningKey(bytes(range(32)))
+        signed = open_campaign(seal_campaign(terms, author), [author.public])
+        made = Study.create(tmp_path / "study")
+        made.import_campaign(signed.data, [author.public], "crops")
+        return made, signed
+
+    return make

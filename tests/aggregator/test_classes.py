@@ -26,9 +26,8 @@ from aggregator.families.response.recipe import randomized_response
 from aggregator.intake import columns, enrolments
 from aggregator.intake.ingest import ingest
 from aggregator.simulation import Truth, classes_of, population, read_truth, shuffled
-from aggregator.study import Study
 from protocol import codec, envelope, personal
-from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.campaign import Campaign
 from protocol.channels import Blocks
 from protocol.domain import Values
 from protocol.envelope import Kind
@@ -274,20 +273,9 @@ def test_a_campaign_without_classes_is_not_pooled() -> None:
 # End to end
 
 
-@pytest.fixture
-def study(tmp_path):
-    def make(terms: Campaign):
-        signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
-        made = Study.create(tmp_path / "study")
-        made.import_campaign(signed.data, [AUTHOR.public], "crops")
-        return made, signed
-
-    return make
-
-
-def test_classes_end_to_end(study, tmp_path) -> None:
+def test_classes_end_to_end(study_of, tmp_path) -> None:
     """Simulated people of three classes are ingested, tallied by class, and their shares lie in the intervals."""
-    made, signed = study(of_classes())
+    made, signed = study_of(of_classes())
     (tmp_path / "truth.csv").write_text(
         "value,count,class\nwheat,500,farmers\nhay,300,gardeners\nflax,100,gardeners\nrye,100,others\n"
     )
@@ -323,9 +311,9 @@ def test_a_sheet_of_classes_is_read_strictly(tmp_path, row: str) -> None:
         read_truth(tmp_path / "truth.csv", Values(LABELS), NAMES)
 
 
-def test_own_priors_end_to_end(study, tmp_path) -> None:
+def test_own_priors_end_to_end(study_of, tmp_path) -> None:
     """Declared priors come in with the keys, reports are counted by them, and the estimate uses each person's own."""
-    made, signed = study(of_own())
+    made, signed = study_of(of_own())
     priors = ((8, 1, 1, 1, 1), (1, 1, 1, 256, 1), (1, 2, 3, 4, 5))
     truth = Truth(("wheat", "hay", "flax"), (300, 200, 100), priors=priors)
     batch = tmp_path / "batch.htr"
@@ -344,9 +332,9 @@ def test_own_priors_end_to_end(study, tmp_path) -> None:
     assert made.tally(signed, period=2).reports == 0
 
 
-def test_a_report_without_a_declared_prior_is_of_an_unknown_key(study, tmp_path) -> None:
+def test_a_report_without_a_declared_prior_is_of_an_unknown_key(study_of, tmp_path) -> None:
     """An enrolment that declares nothing, or not what is asked for, is malformed, and its reports' key unknown."""
-    made, signed = study(of_own())
+    made, signed = study_of(of_own())
     envelopes = []
     for number, prior in enumerate([None, (1, 2), (1, 2, 3, 4, 5)]):
         key = SigningKey.for_campaign(bytes([number]) * 32, signed.id)
@@ -393,9 +381,9 @@ def test_enrolment_columns_are_the_protocols(rows) -> None:
             assert (found.prior[row] and tuple(enrolments.prior_of(found.prior[row]))) == one[2]
 
 
-def test_a_prior_is_declared_once(study, tmp_path) -> None:
+def test_a_prior_is_declared_once(study_of, tmp_path) -> None:
     """Of two declarations under one key the first registered holds, whatever comes later."""
-    made, signed = study(of_own())
+    made, signed = study_of(of_own())
     key = SigningKey.for_campaign(bytes(32), signed.id)
     for prior in ((1, 2, 3, 4, 256), (5, 1, 1, 1, 1)):
         made.enrol(Enrolment(signed.id, key.public, prior).seal(key))
@@ -407,9 +395,9 @@ def test_a_prior_is_declared_once(study, tmp_path) -> None:
     assert tally.counts.tolist() == [0, 0, 2, 0, 0]
 
 
-def test_revoking_a_key_that_declared_a_prior(study, tmp_path) -> None:
+def test_revoking_a_key_that_declared_a_prior(study_of, tmp_path) -> None:
     """A revoked key's declaration stays with what was counted, and nothing new comes in."""
-    made, signed = study(of_own())
+    made, signed = study_of(of_own())
     truth = Truth(("wheat",), (3,))
     (sent,) = population(signed.terms, signed.id, truth, 0, seed=1)
     (tmp_path / "batch.htr").write_bytes(sent.reports)

@@ -8,11 +8,11 @@ import stat
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.shell import halftruth
 from protocol import keys
+from tests.aggregator.command import run
 
 DRAFT = """
 title = "Highest education"
@@ -35,14 +35,6 @@ minimum_reports = 50
 enrolment = "enrolled"
 """
 COUNTS = "value,count\nnone,40\nprimary,100\nsecondary,200\nbachelor,60\n"
-
-
-def run(*words, code=0):
-    """Run a command; it must end with ``code`` and without a traceback."""
-    result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture(scope="module")

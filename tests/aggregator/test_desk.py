@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.shell_completion import ShellComplete
-from click.testing import CliRunner
 
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.completion import SHELLS, VARIABLE
@@ -46,20 +45,13 @@ from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
+from tests.aggregator.command import run
 from tests.aggregator.forked import dask_processes
 
 AUTHOR = SigningKey(bytes([9]) * 32)
 OPENS, WEEK = 1_800_000_000 - 1_800_000_000 % 86_400, 604_800
 LABELS = ("none", "primary", "secondary", "bachelor")
 PNG = b"\x89PNG"
-
-
-def run(*words, code=0):
-    """Run a command; it must end with ``code`` and without a traceback."""
-    result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 def campaign(channel=None, **changes):

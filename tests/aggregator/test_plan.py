@@ -4,10 +4,8 @@ import json
 import math
 
 import pytest
-from click.testing import CliRunner
 
 from aggregator.author.draft import read_draft, read_question
-from aggregator.cli.shell import halftruth
 from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
 from aggregator.families.mechanism import Question
 from aggregator.families.projective.recipe import NO_WORSE, projective, projective_high_low_error
@@ -18,6 +16,7 @@ from aggregator.planner.plan import at_level, curve, plan
 from protocol import exact
 from protocol.domain import Buckets, Values
 from protocol.notions import UNBOUNDED, Block, HighLow, Information, Ldp, Matrix, certify
+from tests.aggregator.command import run
 
 NAT = exact.NANONATS
 
@@ -221,12 +220,6 @@ def test_a_notion_moves_to_another_level():
     assert at_level(HighLow(NAT, 4, (2,)), 2 * NAT) == HighLow(2 * NAT, 4, (2,))
     matrix = QUESTIONS["matrix"].notion
     assert at_level(matrix, NAT).levels == ((0, NAT // 2, NAT), (NAT // 2, 0, UNBOUNDED), (NAT, NAT // 2, 0))
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(halftruth, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
 
 
 def test_the_command_says_what_scripts_were_promised():

@@ -14,11 +14,9 @@ from tomllib import loads
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from aggregator.author.audit import ask, audit
 from aggregator.author.draft import campaign_of
-from aggregator.cli.shell import halftruth
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
@@ -37,6 +35,7 @@ from protocol.domain import Buckets, Grid, Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
 from protocol.views import plain_views
+from tests.aggregator.command import run
 
 COLOURS = Values(("red", "green", "blue"))
 MANY = Values(tuple(f"item {x}" for x in range(300)))
@@ -335,13 +334,6 @@ epsilon = 1.0
 opens = 2020-01-01
 closes = 2120-01-01
 """
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 def test_the_command_writes_a_page_and_never_over_another_file(tmp_path):

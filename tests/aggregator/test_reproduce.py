@@ -9,11 +9,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from PIL import Image
 from scipy import stats
 
-from aggregator.cli.shell import halftruth
 from aggregator.estimate.result import estimate
 from aggregator.families.bits import recipe as unary
 from aggregator.families.blocks.recipe import high_low, in_blocks
@@ -29,6 +27,7 @@ from aggregator.reproduce.data import DISTRICTS, GRID_COLUMNS, SOURCES, DataFold
 from aggregator.reproduce.draw import draw
 from aggregator.reproduce.experiment import STEPS, Curve, Experiment, ExperimentResult, Finding, Panel, Setting, parted
 from protocol.notions import Information, Ldp
+from tests.aggregator.command import run
 
 NAT = 10**9
 MANY, FEW = 1_000_000, 4_000
@@ -421,12 +420,6 @@ def test_names_are_unique():
 
 
 # The command.
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(halftruth, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    return result
 
 
 def test_the_command_writes_figures_tables_and_numbers(tmp_path):

@@ -16,7 +16,6 @@ from aggregator.estimate.query import weighted
 from aggregator.estimate.result import estimate
 from aggregator.estimate.transcript import SILENT, TranscriptDecoder, TranscriptTally, transcripts
 from aggregator.intake.ingest import ingest
-from aggregator.study import Study
 from edge_sdk import BudgetPolicy, Device
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Values
@@ -243,20 +242,9 @@ def test_nobody_has_no_transcript() -> None:
 # End to end
 
 
-@pytest.fixture
-def study(tmp_path):
-    def make(terms: Campaign):
-        signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
-        made = Study.create(tmp_path / "study")
-        made.import_campaign(signed.data, [AUTHOR.public], "crops")
-        return made, signed
-
-    return make
-
-
-def test_devices_over_four_periods(study, tmp_path) -> None:
+def test_devices_over_four_periods(study_of, tmp_path) -> None:
     """200 devices that answer in four periods, one in ten silent once, are decoded from their reports alone."""
-    made, signed = study(campaign())
+    made, signed = study_of(campaign())
     now, envelopes, told = [0], [], []
     policy = BudgetPolicy(lifetime=4)
     for number in range(200):
@@ -296,9 +284,9 @@ def test_devices_over_four_periods(study, tmp_path) -> None:
     assert answer.mmse == pytest.approx(found.share[0] + 2 * found.share[2])
 
 
-def test_a_report_after_a_gap_is_left_out(study, tmp_path) -> None:
+def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
     """A lost report takes the later ones of its device with it, with a warning, until it comes in late."""
-    made, signed = study(campaign())
+    made, signed = study_of(campaign())
     truth = simulation.Truth(LABELS, (10, 10, 10))
     for period in (0, 2, 3):
         (sent,) = simulation.population(signed.terms, signed.id, truth, period, seed=1)
@@ -317,9 +305,9 @@ def test_a_report_after_a_gap_is_left_out(study, tmp_path) -> None:
     assert (tally.chains != SILENT).all()
 
 
-def test_simulated_strangers_never_answered_before(study, tmp_path) -> None:
+def test_simulated_strangers_never_answered_before(study_of, tmp_path) -> None:
     """Without a seed the people of a later period are new, and their first report is decodable."""
-    made, signed = study(campaign())
+    made, signed = study_of(campaign())
     (sent,) = simulation.population(signed.terms, signed.id, simulation.Truth(LABELS, (3, 3, 3)), 2)
     (tmp_path / "2.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "2.htr"], now=OPENS + 2 * WEEK)
@@ -348,9 +336,9 @@ def test_a_device_with_the_same_dice_sends_the_same_bytes(notion, tmp_path) -> N
 @pytest.mark.parametrize(
     ("period", "slot", "count", "refused"), [(0, 1, 1, True), (2, 3, 1, True), (2, 0, 2, True), (2, 2, 1, False)]
 )
-def test_the_intake_knows_what_a_period_takes(study, tmp_path, period, slot, count, refused) -> None:
+def test_the_intake_knows_what_a_period_takes(study_of, tmp_path, period, slot, count, refused) -> None:
     """A slot above the period, and two outputs in one report, are over quota."""
-    made, signed = study(campaign())
+    made, signed = study_of(campaign())
     key = SigningKey.for_campaign(bytes(32), signed.id)
     report = Report(signed.id, period, slot, count, pack([1] * count, signed.terms.channel.output_bits))
     (tmp_path / "batch.htr").write_bytes(Enrolment(signed.id, key.public).seal(key) + report.seal(key))

@@ -410,6 +410,24 @@ def test_wire_round_trip(channel: Channel) -> None:
     assert weights(again) == weights(channel)
 
 
+def draw_of(number: int) -> bytes:
+    """Random bytes that are this number."""
+    return number.to_bytes(16, "big")
+
+
+def assert_made_for(channel: Channel, level: int) -> None:
+    """The channel is certified at this level and at no thousandth less; a loss names a true pair."""
+    certificate = notions.certify(channel, notions.Ldp(level))
+    assert level - 1 <= certificate.audited == certificate.ldp <= level
+    loss = certificate.witness
+    assert channel.weight(loss.x, loss.y) == loss.numerator
+    assert channel.weight(loss.other, loss.y) == loss.denominator  # type: ignore[arg-type]
+    less = level * 999 // 1000
+    if less >= exact.MIN_LEVEL:
+        with pytest.raises(Uncertified):
+            notions.certify(channel, notions.Ldp(less))
+
+
 LEAST_MEAN = 5
 """Outputs that are expected less often are taken together: chi-square is a law of large numbers."""
 

@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol import codec, domain, exact
-from protocol.campaign import Campaign, SignedCampaign
+from protocol.campaign import SignedCampaign
 from protocol.domain import DITHER_BYTES, Answer, Form, FormQuestion
-from protocol.errors import BadData, DomainError, NotInDomain
+from protocol.errors import DomainError, NotInDomain
 from protocol.keys import SigningKey
 from protocol.views import Questions
 from protocol.views.sentences import asked as asked_text
 from tests.protocol.test_domain import buckets, dates, grids, labels, ordered, ranges
+from tests.protocol.test_views import assert_mutants_are_bad
 from tests.vectors.generate import of_questions
 
 ZERO = bytes(DITHER_BYTES)
@@ -77,16 +78,7 @@ def test_a_view_needs_its_own_questions_alone(given_: tuple[Form, list[int]], da
 @given(st.data())
 def test_mutated_forms_raise_bad_data(data: st.DataObject) -> None:
     """A payload with bytes of its form or views changed, lost and inserted is a campaign or BadData."""
-    payload = of_questions().encode()
-    begin = payload.index(b"form")
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(begin, begin + 300))
-        payload = payload[:at] + data.draw(st.binary(max_size=2)) + payload[at + data.draw(st.integers(0, 2)) :]
-    try:
-        made = Campaign.decode(payload)
-    except BadData:
-        return
-    assert made.encode() == payload
+    assert_mutants_are_bad(of_questions().encode(), b"form", 300, data)
 
 
 def test_promise_22_on_a_small_form() -> None:

@@ -33,16 +33,11 @@ from protocol.domain import Buckets, Grid, Values
 from protocol.errors import DomainError, NotionError
 from protocol.levels import Metric, Pufferfish, Scenario, Structure, TooLarge, structure_of
 from tests.protocol.test_windows import GRID as WINDOWS
-from tests.vectors.channels import CHANNELS
+from tests.vectors.channels import CHANNELS, truth_of
 
 ONE = 1 << 64
 NAT = exact.NANONATS
 SEED = 20261121
-
-
-def truth_of(level: int) -> int:
-    odds = exact.exp_lower(level)
-    return (odds << 64) // (odds + (1 << exact.EXP_BITS))
 
 
 def random_table(inputs: int, outputs: int, seed: int) -> Table:

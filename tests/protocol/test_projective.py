@@ -12,13 +12,13 @@ from scipy import stats
 
 from aggregator.families.projective.recipe import projective
 from aggregator.families.support import outside_weight
-from protocol import codec, exact, notions
+from protocol import codec, exact
 from protocol.channels.projective.channel import ProjectiveGeometry
 from protocol.channels.projective.field import field_of, is_prime, orders
 from protocol.channels.projective.geometry import MAX_POINTS
 from protocol.channels.support import ONE
-from protocol.errors import ChannelError, Uncertified
-from tests.protocol.test_channels import ChannelLaws, weights
+from protocol.errors import ChannelError
+from tests.protocol.test_channels import ChannelLaws, assert_made_for, draw_of, weights
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -48,10 +48,6 @@ grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 @grid
 class TestProjective(ChannelLaws):
     """The laws of every channel, over this grid."""
-
-
-def draw_of(number: int) -> bytes:
-    return number.to_bytes(16, "big")
 
 
 @grid
@@ -145,17 +141,7 @@ def test_masses_are_those_of_the_preferred_outputs(channel: ProjectiveGeometry) 
 @settings(max_examples=40)
 def test_declared_level_is_audited_level(size: int, level: int) -> None:
     """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
-    channel = projective(size, level)
-    certificate = notions.certify(channel, notions.Ldp(level))
-    assert level - 1 <= certificate.audited <= level
-    assert certificate.ldp == certificate.audited
-    loss = certificate.witness
-    assert channel.weight(loss.x, loss.y) == loss.numerator
-    assert channel.weight(loss.other, loss.y) == loss.denominator  # type: ignore[arg-type]
-    less = level * 999 // 1000
-    if less >= exact.MIN_LEVEL:
-        with pytest.raises(Uncertified):
-            notions.certify(channel, notions.Ldp(less))
+    assert_made_for(projective(size, level), level)
 
 
 @grid

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.families.sets.recipe import triples
-from protocol import codec, exact, notions
+from protocol import codec, exact
 from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
 from protocol.channels.support import ONE
-from protocol.errors import ChannelError, Uncertified
-from tests.protocol.test_channels import ChannelLaws, weights
+from protocol.errors import ChannelError
+from tests.protocol.test_channels import ChannelLaws, assert_made_for, draw_of, weights
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -51,10 +51,6 @@ def printed(channel: Triples) -> list[set[int]]:
             key = (ring, min(distance, n - distance), mean)
             others.append((key, {ring * n + a, ring * n + b, member_of_next}))
     return columns + [triple for _, triple in sorted(others, key=lambda other: other[0])]
-
-
-def draw_of(number: int) -> bytes:
-    return number.to_bytes(16, "big")
 
 
 def test_the_grid_has_remainders() -> None:
@@ -149,16 +145,8 @@ def test_a_prior_of_4095_values_is_compared_in_seconds() -> None:
 def test_declared_level_is_audited_level(size: int, level: int) -> None:
     """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
     channel = triples(size, level)
-    certificate = notions.certify(channel, notions.Ldp(level))
-    assert level - 1 <= certificate.audited == certificate.ldp <= level
-    loss = certificate.witness
-    assert channel.weight(loss.x, loss.y) == loss.numerator
-    assert channel.weight(loss.other, loss.y) == loss.denominator  # type: ignore[arg-type]
+    assert_made_for(channel, level)
     assert channel.remainder < channel.support
-    less = level * 999 // 1000
-    if less >= exact.MIN_LEVEL:
-        with pytest.raises(Uncertified):
-            notions.certify(channel, notions.Ldp(less))
 
 
 @pytest.mark.parametrize(("size", "level"), [(MAX_INPUTS, 4 * NAT), (131, 4 * NAT), (22, 2 * NAT)])

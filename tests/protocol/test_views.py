@@ -153,19 +153,23 @@ def test_round_trip(made: Campaign) -> None:
         assert open_campaign(seal_campaign(made, KEY), [KEY.public]).terms == made
 
 
-@given(st.data())
-def test_mutated_views_raise_bad_data(data: st.DataObject) -> None:
-    """A payload with bytes of its views changed, lost and inserted is a campaign or BadData, never anything else."""
-    payload = at_resolutions().encode()
-    begin = payload.index(b"views")
+def assert_mutants_are_bad(payload: bytes, part: bytes, length: int, data: st.DataObject) -> None:
+    """So many bytes of a payload from ``part`` on, some changed, lost and inserted, are a campaign or BadData."""
+    begin = payload.index(part)
     for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(begin, begin + 150))
+        at = data.draw(st.integers(begin, begin + length))
         payload = payload[:at] + data.draw(st.binary(max_size=2)) + payload[at + data.draw(st.integers(0, 2)) :]
     try:
         made = Campaign.decode(payload)
     except BadData:
         return
     assert made.encode() == payload
+
+
+@given(st.data())
+def test_mutated_views_raise_bad_data(data: st.DataObject) -> None:
+    """A payload with bytes of its views changed, lost and inserted is a campaign or BadData, never anything else."""
+    assert_mutants_are_bad(at_resolutions().encode(), b"views", 150, data)
 
 
 @pytest.mark.parametrize(
