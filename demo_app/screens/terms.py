@@ -69,7 +69,11 @@ class TermsView(PageView):
         )
         yield card(
             words(say("terms.chances"), "title"),
-            words(say("terms.chances_any" if one.questions else "terms.chances_how"), "small", "muted"),
+            words(
+                say("terms.chances_any" if one.questions and not terms.asked_names else "terms.chances_how"),
+                "small",
+                "muted",
+            ),
             Chances(truth=agreement.preview.truth, wrong=agreement.preview.wrong),
         )
         yield card(

@@ -290,8 +290,10 @@ def test_what_was_left_is_gone(number, folder):
         " for one in __import__('gc').get_objects()))[1]"
     )
     dialogs = "__import__('demo_app.widgets.dialogs').widgets.dialogs"
-    with Device.open(folder) as device:
+    with Device.open(folder, [AUTHOR.public]) as device:
         ids = {device.terms(campaign_id).title: campaign_id for campaign_id in device.campaigns}
+        form = device.join(asking(opens=now() - DAY, periods=2)).campaign_id
+        device.consent(form)
     told = ids["Education"]
     ways = [f"app.visit('{name}')" for name in ("history", "outbox", "budget", "settings", "studies")]
     ways += [f"app.go('{name}')" for name in ("add", "authors", "device")]
@@ -300,6 +302,8 @@ def test_what_was_left_is_gone(number, folder):
     ways += [
         f"app.do(lambda model: model.agreement({ids['Not yet']}), lambda terms: app.go('consent', terms))",
         f"app.do(lambda model: model.leaving({told}, 'bachelor'), lambda leaving: app.go('leaving', leaving))",
+        f"app.go('selection', {form})",
+        f"app.do(lambda model: model.asked({form}), lambda content: app.go('question', {form}, content))",
     ]
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("studies:page")
