@@ -13,7 +13,7 @@ import pytest
 
 from aggregator.author.audit import Audit
 from aggregator.present import listing
-from aggregator.present import page as pages
+from aggregator.present.page_promise import promise_section
 from demo_app import texts
 from edge_sdk.campaigns.terms import Terms
 from protocol import exact, notions, personal
@@ -134,7 +134,7 @@ def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None
         )  # fmt: skip
         signed = SignedCampaign(terms, bytes(16), bytes(32), b"")
         desk = listing._promises(terms)
-        page = str("".join(pages._promise(Audit(terms, None, None, None, None))))
+        page = str("".join(promise_section(Audit(terms, None, None, None, None))))
         for place, certificate in enumerate(terms.certificates):
             inner = notion.notions[place] if isinstance(notion, notions.Classes) else notion
             levels = expected(inner, certificate)

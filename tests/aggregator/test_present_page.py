@@ -24,9 +24,10 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import lip_response
 from aggregator.intake.rejects import Reject
-from aggregator.present import page as pages
+from aggregator.present import page_method, page_numbers, page_reports
 from aggregator.present.markup import Html, tag
 from aggregator.present.page import digest, page
+from aggregator.present.page_promise import promise_section
 from aggregator.present.table import decimals, listed, percent
 from protocol import exact
 from protocol.campaign import Campaign
@@ -175,7 +176,7 @@ def test_the_digest_is_of_a_text_that_anybody_can_write():
 def test_every_number_of_the_estimate_is_on_the_page(kind):
     """Each value's row has the numbers of the JSON, in percent and rounded to the standard error."""
     parsed, found, text = written(campaign(DOMAINS[kind]))
-    shown = listed(found, pages.ROWS, pages.ROWS)
+    shown = listed(found, page_numbers.ROWS, page_numbers.ROWS)
     places = decimals(found, shown)
     (body,) = re.findall(r'class="numbers">.*?<tbody>(.*?)</tbody>', text)
     body = re.sub(r'<span class="label">(.*?)</span>', lambda found: found[1].replace("<wbr>", ""), body)
@@ -230,10 +231,10 @@ def test_refusals_are_explained():
     """Every class with refusals is there with its count and what it means, and only those; every class has words."""
     parsed, _, _ = written(campaign(COLOURS), rejected={"replayed": 1234, "unknown-key": 5, "late": 0})
     assert "1,239 were refused" in parsed.text
-    for words in ("1,234", pages.REFUSED["replayed"], "enrol their keys"):
+    for words in ("1,234", page_reports.REFUSED["replayed"], "enrol their keys"):
         assert words in parsed.text
-    assert pages.REFUSED["late"] not in parsed.text
-    assert set(pages.REFUSED) == set(Reject)
+    assert page_reports.REFUSED["late"] not in parsed.text
+    assert set(page_reports.REFUSED) == set(Reject)
     assert "None: every report" in written(campaign(COLOURS))[0].text
 
 
@@ -247,7 +248,7 @@ def test_forgeries_are_weighed():
 
 def test_every_method_has_words():
     """No method is without a sentence for people who have never heard of it."""
-    assert set(pages.SHARES) == set(METHODS)
+    assert set(page_method.SHARES) == set(METHODS)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +274,7 @@ def test_every_method_has_words():
 def test_the_promise_is_in_words_and_in_nats(terms, words):
     """What was promised stands there in words, with the declared, audited and plain LDP level and the worst case."""
     found = audit(terms)
-    told = " ".join(Parsed(f"<main>{''.join(pages._promise(found))}</main>").words)
+    told = " ".join(Parsed(f"<main>{''.join(promise_section(found))}</main>").words)
     certificate = terms.certificate
     for level in (certificate.declared, certificate.audited):
         assert f"{exact.in_nats(level)}" in told
@@ -304,10 +305,10 @@ def test_other_levels_are_told_where_they_were_asked_for():
 
 def test_the_schedule_is_in_utc_and_never_fails():
     """Days are days, times have their hour, and the year 10,000 is a number."""
-    assert pages._time(86_400 * 365) == "1971-01-01"
-    assert pages._time(86_400 * 365 + 3600) == "1971-01-01 01:00 UTC"
-    assert pages._time(2**40) == "1,099,511,627,776 seconds after 1970"
-    assert [pages._span(seconds) for seconds in (86_400, 7200, 90)] == ["1 day", "2 hours", "90 seconds"]
+    assert page_reports.time_text(86_400 * 365) == "1971-01-01"
+    assert page_reports.time_text(86_400 * 365 + 3600) == "1971-01-01 01:00 UTC"
+    assert page_reports.time_text(2**40) == "1,099,511,627,776 seconds after 1970"
+    assert [page_reports.length_text(seconds) for seconds in (86_400, 7200, 90)] == ["1 day", "2 hours", "90 seconds"]
 
 
 def test_parts_of_different_campaigns_make_no_page():

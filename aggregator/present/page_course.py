@@ -1,0 +1,81 @@
+"""What changed over the periods, on the page of an estimate.
+
+The rest of the page: page. Tables for a terminal: trends.
+"""
+
+from __future__ import annotations
+
+from aggregator.estimate.change import DistrictDifference
+from aggregator.estimate.result import unbiased
+from aggregator.estimate.trend import Trend
+from aggregator.present.markup import Html, tag
+from aggregator.present.page_numbers import ROWS
+from aggregator.present.page_parts import picture_of, sheet
+from aggregator.present.table import district_name, percent
+from aggregator.present.trends import basis, between, dates, ends, foremost, places_of, points
+from aggregator.present.trends import interval_name as interval_of_change
+
+
+def course_section(trend: Trend) -> list[Html]:
+    from aggregator.present.trend_plot import trend_figure
+
+    terms, change = trend.latest.terms, trend.change
+    rows = [
+        (
+            point.span.name,
+            " to ".join(dates(terms, point.span)),
+            f"{point.reports:,}",
+            "too few" if point.estimate is None else "counted",
+        )
+        for point in trend.points
+    ]
+    parts = [
+        tag("figure", picture_of(trend_figure(trend), "The course of each value, with the interval of each period.")),
+        tag("p", "Devices that answered at both ends were compared with themselves"
+            + ("" if terms.transcript else "; and a device repeats what it once said for as long as its answer stays, "
+               "so most of the noise of one end is that of the other")
+            + ". So a change is known better than the two shares it is between: go by the interval of the change."),
+        sheet("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
+    ]  # fmt: skip
+    if change is not None:
+        sure = len(change.sure)
+        told = f"{sure:,} of {len(change.raw):,} values have changed" if sure else "No value has changed for sure"
+        shown = foremost(change, ROWS)
+        places, (low, high) = places_of(change, range(len(change.raw))), ends(change, len(shown))
+        parts[1:1] = [
+            *(_changed_districts(trend, each) for each in change.coarser),
+            tag("p", f"{told}, by intervals that hold for all values together."),
+            sheet(
+                f"Changes in percentage points; {basis(change)}",
+                ("value", *change.names, "change", interval_of_change(change, len(shown)), ""),
+                [
+                    (
+                        change.after.label(x),
+                        *(percent(unbiased(side)[x], 1) for side in (change.before, change.after)),
+                        points(change.raw[x], places),
+                        between(low[x], high[x], places),
+                        "sure" if x in change.sure else "",
+                    )
+                    for x in shown
+                ],
+            ),
+        ]
+    return parts
+
+
+def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
+    """The districts of one resolution that have surely changed."""
+    latest, shown = trend.latest, each.sure[:ROWS]
+    places = places_of(each, shown)
+    name = district_name(latest.terms.domain, each.resolution)
+    words = f"{len(each.labels):,} {name}: {len(each.sure):,} have changed for sure"
+    if len(shown) < len(each.sure):
+        words += f", the {len(shown)} largest changes"
+    names = trend.change.names if trend.change is not None else ()
+    rows = [
+        [each.labels[z], *(percent(float(side[z]), places) for side in (each.before, each.after)),
+         points(float(each.raw[z]), places), between(float(each.all_low[z]), float(each.all_high[z]), places)]
+        for z in shown
+    ]  # fmt: skip
+    sure = f"{100 * latest.level:.4g}% for all together"
+    return sheet(f"{words}. Changes in percentage points.", ("district", *names, "change", sure), rows)

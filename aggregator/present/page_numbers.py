@@ -1,0 +1,158 @@
+"""The numbers of an estimate on its page: the picture, and tables of values, ranges and districts.
+
+The rest of the page: page.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aggregator.estimate.ordered import Ordered
+from aggregator.estimate.resolutions import Resolution
+from aggregator.estimate.result import Estimate
+from aggregator.families.decoder import Floats
+from aggregator.present.markup import Html, label, tag
+from aggregator.present.ordered import TrueOrdered, range_text, value_text
+from aggregator.present.page_parts import interval_text, picture_of, sheet
+from aggregator.present.table import (
+    MAY_BE_ZERO,
+    answer_texts,
+    decimals,
+    distance,
+    district_words,
+    held,
+    listed,
+    may_be_zero,
+    percent,
+    selection,
+)
+from protocol.domain import Grid
+
+ROWS = 200
+"""The most values in the table."""
+
+
+def results_section(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
+    if read is not None and read.bins:
+        from aggregator.present.ordered_plot import histogram_figure  # matplotlib takes a second to load
+
+        median = next(one for one in read.quantiles if one.p == 0.5)
+        words = f"Shares of ranges, and deciles. The median is {value_text(median.value)}."
+        return [tag("figure", picture_of(histogram_figure(read, truth), words))]
+    if read is not None:
+        return numbers_section(read, truth)
+    from aggregator.present.marks import marks
+    from aggregator.present.plot import figure  # matplotlib takes a second to load
+
+    grid = found.terms.domain
+    top = int(np.argmax(found.share))
+    share = percent(found.share[top], min(decimals(found, listed(found, ROWS)), 2))
+    kind = "Map" if isinstance(grid, Grid) else "Bar chart"
+    drawn = figure(found, truth)
+    picture = picture_of(drawn, f"{kind} of the shares. The largest is {found.label(top)} with {share}.")
+    if not isinstance(grid, Grid):
+        return [tag("figure", picture)]
+    marked, words = marks(found, grid, drawn)
+    return [tag("figure", tag("div", picture, *marked, class_="map"), tag("figcaption", words, class_="soft"))]
+
+
+def missed(found: Estimate, truth: Floats) -> str:
+    known = ~np.isnan(found.low)
+    inside = int(((found.low <= truth) & (truth <= found.high))[known].sum())
+    within = f"{inside:,} of {int(known.sum()):,} intervals hold it"
+    return f"{within}; {distance(found, truth)}."
+
+
+def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
+    """The mean, the deciles and the shares of ranges of a summary as tables."""
+    sure = f"{100 * read.found.level:.4g}% interval"
+    true = None if truth is None else TrueOrdered(read, truth)
+    names = ("truth", sure) if true else (sure,)
+    parts = []
+    if read.mean is not None:
+        estimate, _, low, high = answer_texts(read.mean)
+        held = [true.mean(read.mean)] if true else []
+        parts.append(
+            sheet("The mean of all numbers.", ("", "value", *names), [("mean", estimate, *held, f"{low} to {high}")])
+        )
+    if read.quantiles:
+        deciles = [
+            (f"{one.p:.0%}", value_text(one.value), *([value_text(true.quantile(one.p))] if true else []),
+             f"{value_text(one.low)} to {value_text(one.high)}")
+            for one in read.quantiles
+        ]  # fmt: skip
+        words = "Deciles: this part of the people is at or below the value."
+        parts.append(sheet(words, ("people", "value", *names), deciles))
+    if read.bins:
+        shares = [
+            (range_text(one), percent(one.estimate, 1), *([percent(true.share_of(one), 1)] if true else []),
+             interval_text(one.low, one.high, 1))
+            for one in read.bins
+        ]  # fmt: skip
+        parts.append(sheet("Shares of ranges, both ends in them.", ("range", "share", *names), shares))
+    return parts
+
+
+def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
+    shown = listed(found, ROWS, ROWS)
+    places = decimals(found, shown)
+    sure = f"{100 * found.level:.4g}%"
+    names = ["value", "share", "unbiased", "standard error", f"{sure} interval", f"{sure} for all together"]
+    columns = [found.share, found.raw, found.se]
+    if truth is not None:
+        names.insert(2, "truth")
+        columns.insert(1, truth)
+    if found.prior is not None:
+        names.insert(2, "prior")
+        columns.insert(1, found.prior)
+    rows = [
+        tag(
+            "tr",
+            tag("th", label(found.label(x)), *_doubtful(found, x, len(shown)), scope="row", dir="auto"),
+            *(tag("td", percent(column[x], places)) for column in columns),
+            tag("td", interval_text(found.low[x], found.high[x], places)),
+            tag("td", interval_text(found.all_low[x], found.all_high[x], places)),
+        )
+        for x in shown
+    ]
+    words = f"All {found.size:,} values." if len(shown) == found.size else _picked(found, len(shown))
+    table = tag(
+        "table",
+        tag("caption", tag("span", words)),
+        tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names))),
+        tag("tbody", *rows),
+        class_="numbers",
+    )
+    parts = [_districts(found, each, truth) for each in found.resolutions[:-1]]
+    parts.append(tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Numbers, a row a value"))
+    if np.isnan(np.stack([found.raw, found.se])[:, shown]).any():
+        parts.append(tag("p", "A dash: not known, as the warning above says.", class_="soft"))
+    return parts
+
+
+def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
+    """The districts of one resolution that are surely above zero."""
+    shown = held(each)
+    places = decimals(each, shown)
+    names = ["district", "share", "unbiased", "standard error", f"{100 * found.level:.4g}% for all together"]
+    columns = [each.share, each.raw, each.se]
+    if truth is not None:
+        names.insert(2, "truth")
+        columns.insert(1, np.bincount(each.districts, truth, each.size).astype(np.float64))
+    rows = [
+        [each.label(z), *(percent(float(column[z]), places) for column in columns),
+         interval_text(each.all_low[z], each.all_high[z], places)]
+        for z in shown
+    ]  # fmt: skip
+    more = f", the {len(shown)} largest" if len(shown) < int(each.above_zero.sum()) else ""
+    return sheet(f"{district_words(found, each)}{more}. {each.reports:,} reports of its own.", names, rows)
+
+
+def _picked(found: Estimate, shown: int) -> str:
+    words = selection(found, shown)
+    return f"{words[0].upper()}{words[1:]}. Go by the intervals for all together. The study's CSV has every value."
+
+
+def _doubtful(found: Estimate, x: int, shown: int) -> list[Html]:
+    """The mark of a selected value that cannot be told from one that nobody has."""
+    return [tag("span", f" {MAY_BE_ZERO}", class_="soft")] if may_be_zero(found, x, shown) else []

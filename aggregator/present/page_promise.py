@@ -1,0 +1,118 @@
+"""What people were promised, on the page of an estimate.
+
+The rest of the page: page.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from aggregator.author.audit import Audit
+from aggregator.present.listing import LEVELS
+from aggregator.present.markup import Html, tag
+from aggregator.present.page_parts import pairs
+from protocol import exact
+from protocol.campaign import Campaign
+from protocol.notions import Certificate, Classes, Information, OwnPrior, Promise, TranscriptPrior
+from protocol.notions.information import RADIUS_UNITS
+
+
+def promise_section(audit: Audit) -> list[Html]:
+    terms = audit.terms
+    notion = terms.notion
+    parts = []
+    if isinstance(notion, Classes):
+        parts.append(tag("p", "People are of classes, which are public. Within each class:"))
+        kept = enumerate(zip(terms.classes, terms.certificates, strict=True))
+        parts.append(
+            tag(
+                "ul",
+                *(
+                    tag(
+                        "li",
+                        tag("strong", name, dir="auto"),
+                        f": {Promise.of(notion, certificate, place).told()} {_audited(certificate)}",
+                    )
+                    for place, (name, certificate) in kept
+                ),
+            )
+        )
+    else:
+        parts.append(tag("p", "Each person was told before they agreed:"))
+        parts.append(tag("blockquote", tag("p", Promise.of(notion, terms.certificate).told())))
+    if isinstance(notion, OwnPrior):
+        parts.append(
+            tag("p", "Each device makes and certifies the channel of its own prior, or takes the campaign's where that "
+                "tells more. The levels below are of the campaign's channel.")
+        )  # fmt: skip
+    elif isinstance(notion, TranscriptPrior):
+        parts.append(tag("p", "The levels below are of a device's first report; it certifies each later one anew."))
+    elif terms.certificate.ldp is not None:
+        parts.append(tag("p", _odds(terms)))
+    parts.append(pairs(_levels(audit)))
+    return parts
+
+
+def _audited(certificate: Certificate) -> str:
+    ldp = "none" if certificate.ldp is None else exact.in_nats(certificate.ldp)
+    return f"Audited: {exact.in_nats(certificate.audited)}; plain LDP: {ldp}."
+
+
+def _odds(terms: Campaign) -> str:
+    """What the plain LDP level means for somebody who wonders which of two answers a person has."""
+    level = terms.certificate.ldp or 0
+    words = f"Somebody who holds two answers for equally likely is at most {_sure(level)} sure after a report"
+    if terms.most_draws > 1 and not terms.certificate.adds:
+        most = _sure(terms.worst_case)
+        words += f", and at most {most} after all that one device can ever draw"
+        words += ", which may leave no doubt" if most == "100%" else ""
+    return f"{words}. Without a report it is 50%."
+
+
+def _levels(audit: Audit) -> list[tuple[str, str]]:
+    terms = audit.terms
+    certificate, draws = terms.certificate, terms.most_draws
+    ldp = certificate.ldp
+    rows = [
+        ("declared", f"{exact.in_nats(certificate.declared)} ({terms.notion.name})"),
+        ("audited", f"{exact.in_nats(certificate.audited)}, from the channel's own integers"),
+        ("plain LDP", "none" if ldp is None else f"{exact.in_nats(ldp)}: a factor of {_factor(ldp)}"),
+    ]
+    if isinstance(terms.notion, Information) and certificate.ball is not None:
+        near = (
+            f"LIP for every prior within {exact.written(Fraction(terms.notion.radius, RADIUS_UNITS))} of the campaign's"
+        )
+        rows.append((near, f"{exact.in_nats(certificate.ball)}: a factor of {_factor(certificate.ball)}"))
+    if audit.survey is not None and audit.asked is not None:
+        metric = audit.asked.metric
+        words = {
+            "prior": f"{audit.prior} prior",
+            "ball": float(audit.asked.radius or 0),
+            "metric": metric.name if metric else "",
+        }
+        rows += [
+            (title.format(**words), "none" if nats is None else exact.in_nats(round(nats * exact.NANONATS)))
+            for title, nats in (
+                (title, audit.survey.levels[name].nats) for name, title in LEVELS.items() if name in audit.survey.levels
+            )
+        ]
+    worst = f"{exact.in_nats(terms.worst_case)} over the whole campaign: at most {draws:,} reports are drawn anew"
+    if not certificate.adds:
+        worst += ", one for each answer a person may come to have"
+    rows.append(("worst case", f"{worst}. A device sets this aside when the person consents."))
+    if audit.mse is not None and audit.mse_bound is not None:
+        rows.append(
+            ("error of one person", f"{audit.mse:.5f} under the prior; no mechanism is below {audit.mse_bound:.5f}")
+        )
+    return rows
+
+
+def _factor(level: int) -> str:
+    """e^level as people are told it, rounded up."""
+    return exact.written(exact.factor_above(level))
+
+
+def _sure(level: int) -> str:
+    """The larger of two probabilities whose ratio is e^level, rounded up to a tenth of a percent."""
+    return f"{exact.written(Fraction(math.ceil(1000 * exact.sure_above(level)), 10))}%"

@@ -1,0 +1,127 @@
+"""The campaign and its reports on the page of an estimate: schedule, refused and forged reports.
+
+The rest of the page: page.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+
+from aggregator.estimate.result import Estimate
+from aggregator.present.items import numbering
+from aggregator.present.listing import ADVICE
+from aggregator.present.markup import Html, tag
+from aggregator.present.page_parts import pairs, sheet
+from aggregator.present.table import percent
+from protocol.domain import MICRODEGREES, Dates, Domain, Grid, Items, Line
+
+LAST_DATE = 253_402_300_799
+"""The last second of the year 9999, where calendars end."""
+
+
+REFUSED = {
+    "malformed": "not a report, or too damaged to be read as one",
+    "unknown-campaign": "for a campaign that the study does not hold",
+    "unknown-key": "signed with a key that nobody enrolled",
+    "revoked-key": "signed with a key that was revoked before they arrived",
+    "bad-signature": "altered on the way, or signed by somebody else",
+    "early": "for a period that has not begun, by any honest clock",
+    "late": "for a period after the campaign's last",
+    "over-quota": "beyond the answers that a device has in a period",
+    "bad-output": "with an output that no honest device can make",
+    "replayed": "counted before",
+}
+"""What the reports of a reject class were."""
+
+
+def refused_section(found: Estimate) -> list[Html]:
+    counted = {name: count for name, count in found.rejected.items() if count}
+    if not counted:
+        return [tag("p", "None: every report for this campaign that the study received was counted.")]
+    rows = [
+        (
+            name,
+            f"{count:,}",
+            REFUSED.get(name, name) + (f" (what to do: {ADVICE[name]})" if name in ADVICE else ""),
+        )
+        for name, count in sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
+    ]
+    return [
+        tag("p", f"{sum(counted.values()):,} were refused, each under the first check that it failed."),
+        sheet("Refused reports by class", ("class", "reports", "they were"), rows),
+    ]
+
+
+def forged_section(found: Estimate) -> list[Html]:
+    weight = found.influence.people_per_report
+    if math.isnan(weight):
+        return [tag("p", "Not known: without an unbiased estimate, no report has a weight of its own.")]
+    rows = [
+        (f"{forged['reports']:,}", f"{forged['people']:,.1f}", percent(forged["share"], 3))
+        for forged in found.influence.as_json()["forged"]
+    ]
+    return [
+        tag("p", "Noise hides people, and forgers too. A report made to mislead, by somebody with a valid key, counts "
+            f"for up to {weight:,.1f} people in the unbiased estimate of a value."),
+        sheet("At the worst", ("forged reports", "count for people", "move a share by"), rows),
+        tag("p", "Counts that no honest devices could make raise a warning at the top of this page. No report is "
+            "dropped for it."),
+    ]  # fmt: skip
+
+
+def campaign_section(found: Estimate, period: int | None) -> list[Html]:
+    terms = found.terms
+    each = f"{terms.answers_per_period:,} a device" if terms.answers_per_period > 1 else "one a device"
+    if terms.periods == 1:
+        schedule, counted = f"one, with {each}", "everybody's answer"
+    else:
+        schedule = f"{terms.periods:,} of {length_text(terms.period_seconds)} each, with {each}"
+        counted = "everybody's latest answer"
+    if period is not None:
+        start = terms.opens + period * terms.period_seconds
+        end = min(start + terms.period_seconds, terms.closes)
+        counted = f"period {period}, from {time_text(start)} to {time_text(end)}"
+    of_class = "" if found.where is None else f", of the class {found.where}"
+    who = "devices whose keys were enrolled" if terms.enrolment == "enrolled" else "any device that introduces itself"
+    return [
+        pairs([
+            ("asked by", terms.organisation),
+            ("opens", time_text(terms.opens)),
+            ("closes", time_text(terms.closes)),
+            ("periods", schedule),
+            ("counted", f"{found.reports:,} reports: {counted}{of_class}"),
+            ("may answer", who),
+            ("at least", f"{terms.minimum_reports:,} devices, or nothing is estimated"),
+            ("answers", _answers(terms.domain)),
+            ("mechanism", f"{terms.mechanism}, {terms.output_bits:,} bits a report"),
+        ])
+    ]  # fmt: skip
+
+
+def _answers(domain: Domain) -> str:
+    if isinstance(domain, Grid):
+        return (
+            f"a place on a map of {domain.rows:,} by {domain.columns:,} cells, {domain.step / MICRODEGREES:.9g}° a side"
+        )
+    if isinstance(domain, Line):
+        what = "day" if isinstance(domain, Dates) else "number"
+        return f"a {what} from {domain.span}, rounded to one of {domain.size:,}"
+    if isinstance(domain, Items):
+        items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
+        return f"a set of {items}, of which one among {domain.padding:,} is told"
+    return f"one of {domain.size:,} values"
+
+
+def time_text(seconds: int) -> str:
+    if seconds > LAST_DATE:
+        return f"{seconds:,} seconds after 1970"
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return f"{moment:%Y-%m-%d}" + (f" {moment:%H:%M} UTC" if seconds % 86_400 else "")
+
+
+def length_text(seconds: int) -> str:
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds % length == 0:
+            return f"{seconds // length:,} {unit}{'' if seconds == length else 's'}"
+    return f"{seconds:,} seconds"
