@@ -19,6 +19,7 @@ from protocol.channels import Blocks, Hadamard, RandomizedResponse, Table
 from protocol.channels.blocks.channel import Constant
 from protocol.exact import NANONATS
 from protocol.notions import Block, HighLow, certify
+from tests.aggregator.matrix import dense
 
 RNG = np.random.default_rng(20260103)
 LEVELS = (NANONATS // 2, NANONATS, 4 * NANONATS)
@@ -57,12 +58,6 @@ CHANNELS = {
 @pytest.fixture(params=CHANNELS.values(), ids=CHANNELS.keys())
 def channel(request):
     return request.param
-
-
-def dense(channel):
-    """Q, (k, m), from the weights alone."""
-    one = 1 << channel.scale
-    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
 
 
 def left_inverse(decoder):

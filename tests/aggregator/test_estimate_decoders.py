@@ -14,6 +14,7 @@ from aggregator.families.response.recipe import lip_response, randomized_respons
 from protocol.channels import Hadamard, RandomizedResponse, Table
 from protocol.channels.registry import FAMILIES
 from protocol.exact import NANONATS
+from tests.aggregator.matrix import dense
 
 RNG = np.random.default_rng(20260101)
 
@@ -64,12 +65,6 @@ def channel(request):
 def test_every_family_that_devices_know_has_a_decoder():
     """The families of the desk are those of the wire: no campaign can be signed whose reports nobody could read."""
     assert set(DECODERS) == set(FAMILIES)
-
-
-def dense(channel):
-    """Q, (k, m), from the weights alone."""
-    one = 1 << channel.scale
-    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
 
 
 def left_inverse(channel):

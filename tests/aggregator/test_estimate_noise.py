@@ -9,6 +9,7 @@ from aggregator.families.noise.recipe import discrete_gaussian, discrete_laplace
 from protocol.channels.noise.channel import Noise
 from protocol.domain import Grid
 from protocol.exact import NANONATS
+from tests.aggregator.matrix import dense
 
 RNG = np.random.default_rng(20260101)
 CHANNELS = {
@@ -22,11 +23,6 @@ CHANNELS = {
 @pytest.fixture(params=CHANNELS.values(), ids=CHANNELS)
 def channel(request):
     return request.param
-
-
-def dense(channel):
-    one = 1 << channel.scale
-    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
 
 
 def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel):

@@ -27,6 +27,7 @@ from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError
 from protocol.exact import NANONATS, exp_lower
+from tests.aggregator.matrix import dense
 
 RNG = np.random.default_rng(20260101)
 
@@ -71,12 +72,6 @@ def subset(request):
 
 
 @functools.cache
-def dense(channel):
-    """Q, (k, m), from the weights alone."""
-    one = 1 << channel.scale
-    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
-
-
 def bits(channel):
     """(m, k): the bits of every word, the most significant first."""
     words = np.arange(channel.outputs)[:, np.newaxis]

@@ -21,16 +21,11 @@ from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
 from protocol.views import plain_views
+from tests.aggregator.matrix import dense
 from tests.vectors.channels import CHANNELS
 
 WAVES = {name: channel for name, channel in CHANNELS.items() if isinstance(channel, Wave)}
 each = pytest.mark.parametrize("channel", WAVES.values(), ids=WAVES)
-
-
-def dense(channel: Wave) -> np.ndarray:
-    """Q, (k, m), from the weights alone."""
-    one = 1 << channel.scale
-    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
 
 
 @each

@@ -8,6 +8,7 @@ from aggregator.families.windows import decoder as windows_decoder
 from aggregator.families.windows.decoder import WindowsDecoder
 from protocol.channels.windows.arrangement import Type
 from protocol.channels.windows.channel import ONE, Windows
+from tests.aggregator.matrix import dense
 from tests.protocol.test_windows import GRID, SEED, random_windows
 
 RNG = np.random.default_rng(SEED)
@@ -20,12 +21,6 @@ INVERTIBLE = {
     "singles": GRID["all singles"],
 }
 invertible = pytest.mark.parametrize("channel", INVERTIBLE.values(), ids=INVERTIBLE)
-
-
-def dense(channel):
-    """Q, (k, m), from the weights alone."""
-    one = 1 << channel.scale
-    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
 
 
 @grid

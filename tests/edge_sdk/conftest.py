@@ -63,6 +63,13 @@ def campaign(
     return seal_campaign(terms, author)
 
 
+def agreed(device: Device, data: bytes, *address: str, **role: object) -> bytes:
+    """The id of a campaign that the device joined and agreed to."""
+    campaign_id = device.join(data, *address).campaign_id
+    device.consent(campaign_id, **role)
+    return campaign_id
+
+
 class Clock:
     """A clock that shows what it is told."""
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 import json
 import os
 import random
-import select
 import signal
 import sys
-import time
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from protocol.domain import Grid
 from protocol.envelope import Kind
 from protocol.report import Report
 from tests.edge_sdk.conftest import AUTHOR, OPENS, campaign
+from tests.edge_sdk.killed import die_before, run_killed
 
 DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
 PERIOD = 60
@@ -38,20 +38,13 @@ BUNDLED = 5
 
 
 def answer_until_killed(
-    place: Path, joined: Joined, first: int, now: int, pipe: int, dies_at: int | None, collects: bool
+    place: Path, joined: Joined, first: int, now: int, dies_at: int | None, collects: bool, pipe: int
 ) -> None:
     """The child: hand each envelope, or each collected slot, out as soon as the device returns it."""
     campaign_id = joined.signed.id
     with Device.open(place, clock=lambda: now) as device:
         device.records.campaigns.keep_open(joined)  # audited before the fork, and not by a thousand children again
-        if dies_at is not None:
-            countdown = iter(range(dies_at, -1, -1))
-
-            def die(statement: str) -> None:
-                if next(countdown) == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            device._store._connection.set_trace_callback(die)
+        die_before(device._store, dies_at)
         for x in range(first, first + MOST_ANSWERS):
             value = device.parse(campaign_id, DOMAIN.label(x))
             if not collects:
@@ -96,25 +89,9 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
     own_hand = cycle(deaths)
     for turn in range(runs):
         collects, dies_at = (dice.random() < 0.5, None) if turn % OUTSIDE == 0 else next(own_hand)
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reading)
-            try:
-                answer_until_killed(place, joined, charged, OPENS + turn * PERIOD, writing, dies_at, collects)
-            finally:
-                os._exit(0)
-        os.close(writing)
-        if dies_at is None:
-            select.select([reading], [], [])  # the first answer is out
-            time.sleep(dice.random() * 0.01)
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        killed += os.WIFSIGNALED(status)
-        returned = b""
-        while chunk := os.read(reading, 2**16):
-            returned += chunk
-        os.close(reading)
+        child = partial(answer_until_killed, place, joined, charged, OPENS + turn * PERIOD, dies_at, collects)
+        died, returned = run_killed(child, 0.01 if dies_at is None else None, dice)
+        killed += died
         fresh = [] if collects else list(envelope.read_batch(returned))
         kept = [(turn, slot) for slot in returned] if collects else []
         collected += kept

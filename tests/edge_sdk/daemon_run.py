@@ -12,11 +12,10 @@ import contextlib
 import json
 import os
 import random
-import select
 import signal
 import sys
-import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from edge_sdk import Device
@@ -29,6 +28,7 @@ from protocol.envelope import Kind
 from protocol.keys import public_line
 from protocol.report import Report
 from tests.edge_sdk.conftest import AUTHOR, OPENS, campaign
+from tests.edge_sdk.killed import die_before, run_killed
 
 EDGES = tuple(range(64))
 READINGS, EVERY = 5, 10
@@ -55,20 +55,13 @@ def silent(level: int, text: str) -> None:
     """A log that nobody reads."""
 
 
-def live(folder: Path, seed: int, begins: float, pipe: int, dies_at: int | None) -> None:
+def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int) -> None:
     """The child: a unit whose clock leaps; ``pipe`` gets the time of each step that is over."""
     dice = random.Random(seed)
     now = [begins]
     reading = load(folder / "unit.toml"), lambda timeout: (str(dice.choice(EDGES)), "")
     with contextlib.closing(Unit(*reading, silent, clock=lambda: now[0])) as unit:
-        if dies_at is not None:
-            countdown = iter(range(dies_at, -1, -1))
-
-            def die(statement: str) -> None:
-                if next(countdown) == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            unit._device._store._connection.set_trace_callback(die)
+        die_before(unit._device._store, dies_at)
         for _ in range(MOST_STEPS):
             pause = unit.step()
             os.write(pipe, b"%d " % int(now[0]))
@@ -90,26 +83,9 @@ def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
     now, killed = float(OPENS), 0
     told: set[tuple[int, int]] = set()
     for turn in range(runs):
-        reading, writing = os.pipe()
         dies_at = dice.randrange(MOST_STATEMENTS) if turn % 2 else None
-        child = os.fork()
-        if child == 0:
-            os.close(reading)
-            try:
-                live(folder, turn, now, writing, dies_at)
-            finally:
-                os._exit(0)
-        os.close(writing)
-        if dies_at is None:
-            select.select([reading], [], [])  # the first step is over
-            time.sleep(dice.random() * 0.02)
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        killed += os.WIFSIGNALED(status)
-        steps = b""
-        while chunk := os.read(reading, 2**16):
-            steps += chunk
-        os.close(reading)
+        died, steps = run_killed(partial(live, folder, turn, now, dies_at), 0.02 if dies_at is None else None, dice)
+        killed += died
         times = [int(step) for step in steps.split()]
         told |= {divmod(at - OPENS, PERIOD) for at in times}
         now = max([now, *times])

@@ -16,14 +16,7 @@ from protocol.domain import DITHER_BYTES, Buckets, Dates, NumberRange
 from protocol.errors import HalftruthError, NotInDomain, NotOpen, OutsideSchedule
 from protocol.keys import SigningKey
 from protocol.report import Enrolment, Report
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
-
-
-def agreed(device, data):
-    """The id of a campaign the device joined and agreed to."""
-    campaign_id = device.join(data).campaign_id
-    device.consent(campaign_id)
-    return campaign_id
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, agreed, campaign
 
 
 def test_a_report_verifies_under_the_campaign_key_and_tells_its_place(open_device, clock):

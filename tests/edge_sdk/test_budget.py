@@ -10,7 +10,7 @@ import pytest
 from edge_sdk import BudgetPolicy
 from edge_sdk.budget.policy import Commitment
 from edge_sdk.errors import BudgetRefused
-from tests.edge_sdk.conftest import OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import OPENS, WEEK, agreed, campaign
 
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, "much", 10**7, True])
@@ -79,8 +79,7 @@ def test_caps_only_tighten(open_device, clock, place):
 def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, clock, lower):
     """Nothing more is answered, whatever the value, until something is forgotten."""
     device = open_device()
-    campaign_id = device.join(campaign()).campaign_id
-    device.consent(campaign_id)
+    campaign_id = agreed(device, campaign())
     device.answer(campaign_id, "none")
     device.tighten(lower)
     for value in ("none", "primary", "no such value"):
@@ -103,8 +102,7 @@ def test_a_window_cap_counts_the_worst_window(open_device, clock):
 def test_what_forgotten_campaigns_spent_weighs_on_the_window(open_device, clock):
     """Forgetting frees the window only after a window has passed."""
     device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
-    campaign_id = device.join(campaign(periods=100)).campaign_id
-    device.consent(campaign_id)
+    campaign_id = agreed(device, campaign(periods=100))
     device.answer(campaign_id, "none")
     device.forget(campaign_id)
     other = campaign("Another", periods=100)
@@ -120,8 +118,7 @@ def test_what_forgotten_campaigns_spent_weighs_on_the_window(open_device, clock)
 def test_a_carry_is_as_late_as_the_latest_charge(open_device, clock):
     """A clock that went back before the forgetting does not make what was spent look older."""
     device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
-    campaign_id = device.join(campaign(periods=100)).campaign_id
-    device.consent(campaign_id)
+    campaign_id = agreed(device, campaign(periods=100))
     clock.now += 3 * WEEK
     device.answer(campaign_id, "none")
     clock.now = OPENS
@@ -145,8 +142,7 @@ def test_the_worst_window_is_the_one_found_by_trying_all(period):
 def test_the_ledger_tells_what_happened(open_device, clock):
     """Reserve, charge, and after forgetting carry and release, in order and with their sums."""
     device = open_device()
-    campaign_id = device.join(campaign()).campaign_id
-    device.consent(campaign_id)
+    campaign_id = agreed(device, campaign())
     for value in ("none", "primary", "none"):
         device.answer(campaign_id, value)
         clock.now += WEEK

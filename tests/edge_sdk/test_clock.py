@@ -10,7 +10,7 @@ from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
 from edge_sdk.answers.answering import known_past
 from edge_sdk.errors import BudgetRefused, QuotaReached, StoreClosed, StoreError
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 from tests.edge_sdk.test_daemon import CLOCK_SECONDS, PERIOD, world
 
 __all__ = ["world"]
@@ -41,8 +41,7 @@ def test_a_unit_whose_clock_ran_ahead_goes_on_once_its_owner_says_so(world):
 def test_setting_the_clock_refills_no_budget(open_device, clock):
     """Whatever is answered under whatever dates, a slot is filled once, and the lifetime cap holds."""
     device = open_device(lifetime=6)
-    joined = device.join(campaign(periods=6)).campaign_id
-    device.consent(joined)
+    joined = agreed(device, campaign(periods=6))
     for week in (0, 4, 1, 5, 2, 0, 3, 4, 1):
         clock.now = OPENS + week * WEEK
         device.set_clock()
@@ -55,8 +54,7 @@ def test_setting_the_clock_refills_no_budget(open_device, clock):
 def test_with_a_cap_for_a_window_what_was_answered_ahead_counts_beside_the_worst_case(open_device, clock):
     """Where the worst case of a window and the answers of later dates do not fit together, the clock is not set."""
     device = open_device(budget=BudgetPolicy(lifetime=1000, window=(WEEK, 2)))
-    joined = device.join(campaign(periods=10)).campaign_id
-    device.consent(joined)
+    joined = agreed(device, campaign(periods=10))
     clock.now = OPENS + 5 * WEEK
     device.answer(joined, "none")
     clock.now = OPENS + WEEK
@@ -72,8 +70,7 @@ def test_a_consent_of_a_clock_that_ran_ahead_is_taken_back_to_now(open_device, c
     """Agreed to under a later date, a campaign takes answers again once the clock is set."""
     device = open_device()
     clock.now = OPENS + 5 * WEEK
-    joined = device.join(campaign()).campaign_id
-    device.consent(joined)
+    joined = agreed(device, campaign())
     clock.now = OPENS
     assert device.set_clock() == [joined]
     assert device.answer(joined, "none").period == 0
@@ -82,8 +79,7 @@ def test_a_consent_of_a_clock_that_ran_ahead_is_taken_back_to_now(open_device, c
 def test_the_command_shows_and_sets_the_clock(place, capsys):
     """``clock`` names the time that is taken for past; ``clock --set`` takes it back."""
     with Device.open(place, [AUTHOR.public], clock=lambda: 2**36) as device:
-        joined = device.join(campaign(opens=0, periods=1, period_seconds=2**38)).campaign_id
-        device.consent(joined)
+        joined = agreed(device, campaign(opens=0, periods=1, period_seconds=2**38))
     assert main(["--store", str(place), "clock"]) == 0
     assert "known_past 4147-" in capsys.readouterr().out
     assert main(["--store", str(place), "clock", "--set"]) == 0
@@ -118,8 +114,7 @@ def test_a_closed_device_says_so(open_device):
 def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
     """A mistake of the calling program is one kind of error that says what was expected, wherever it is made."""
     device = open_device()
-    joined = device.join(campaign()).campaign_id
-    device.consent(joined)
+    agreed(device, campaign())
     calls = [lambda: device.join(wrong), lambda: device.tighten(wrong), lambda: device.answer(wrong, "none")]
     names = ("terms", "campaign", "consented", "consent", "enrolment", "collected", "bundle", "preview", "exposure")
     calls += [lambda name=name: getattr(device, name)(wrong) for name in (*names, "prior", "transcript", "addresses")]

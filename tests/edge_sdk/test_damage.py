@@ -20,7 +20,7 @@ from edge_sdk.errors import StoreDamaged, StoreError
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE
 from edge_sdk.store.sqlite import DATABASE_FILE, Store
 from protocol.errors import HalftruthError
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 
 RESERVED = 6 * 10**9
 
@@ -29,8 +29,7 @@ def answered(place, clock, answers: int = 3) -> bytes:
     """A closed store with one campaign of 6 nats, of which so many are spent; the campaign's id."""
     policy = BudgetPolicy(lifetime=20, window=(100, 15))
     with Device.open(place, [AUTHOR.public], policy, clock=clock) as device:
-        campaign_id = device.join(campaign("Distinctive title")).campaign_id
-        device.consent(campaign_id)
+        campaign_id = agreed(device, campaign("Distinctive title"))
         for period in range(answers):
             clock.now = OPENS + period * WEEK
             device.answer(campaign_id, LABELS[period])

@@ -17,7 +17,7 @@ from protocol.envelope import decode
 from protocol.keys import KEY_ID_BYTES, PUBLIC_BYTES, SIGNATURE_BYTES, public_line
 from protocol.notions import Ldp, TranscriptPrior
 from protocol.report import Report
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_own
 
 NAT = exact.NANONATS
@@ -129,8 +129,7 @@ def test_what_waits_is_shown_campaign_by_campaign(open_device):
 def test_the_parts_of_a_report_stand_where_they_stand(open_device, clock):
     """The key, the campaign, the output and the signature of a report are where the format has them."""
     device = open_device()
-    joined = device.join(campaign(periods=1000)).campaign_id
-    device.consent(joined)
+    joined = agreed(device, campaign(periods=1000))
     for period in (0, 1, 700):
         clock.now = OPENS + period * WEEK
         report = device.answer(joined, "none").envelope
@@ -160,8 +159,7 @@ def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
     """The answers that a report is said to fit are those whose rows are largest at its output, cell by cell (of words
     of bits, those whose bit is set), and are named where they are few."""
     device = open_device()
-    joined = device.join(data).campaign_id
-    device.consent(joined, **role)
+    joined = agreed(device, data, **role)
     labels = device.terms(joined).values
     for period, label in enumerate([*labels, *labels][:10]):
         clock.now = OPENS + period * WEEK

@@ -26,7 +26,7 @@ from protocol.notions import Graded, Information, Ldp, MinId
 from protocol.notions.classes import Classes
 from protocol.notions.transcript import TranscriptPrior
 from protocol.views import Coarse, Identity, plain_views
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign, response
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign, response
 
 NAT = exact.NANONATS
 K = len(LABELS)
@@ -179,12 +179,6 @@ def signed(title, notion, channel, answers=1, **changes):
         WEEK, answers, 1, "enrolled", **changes,
     )  # fmt: skip
     return seal_campaign(terms, AUTHOR)
-
-
-def agreed(device, data, **role):
-    campaign_id = device.join(data).campaign_id
-    device.consent(campaign_id, **role)
-    return campaign_id
 
 
 def test_what_was_drawn_counts_and_what_was_repeated_does_not(open_device, clock):

@@ -28,7 +28,7 @@ from edge_sdk.transport.upload import Address
 from protocol.campaign import campaign_id
 from protocol.errors import CampaignError, HalftruthError, NotYet
 from tests.aggregator.test_receive import served
-from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, agreed, campaign
 
 URL = "http://127.0.0.1:9/study/"
 FIRST, SECOND = campaign(), campaign("Second", enrolment="enrolled")
@@ -81,8 +81,7 @@ def test_from_an_address_to_a_report_that_was_counted(study, open_device):
         assert offers["Second"] == Offer(campaign_id(SECOND), "Second", OPENS, OPENS + 10 * WEEK, "enrolled")
         data = download.fetch_campaign(url, offers["Highest education"].campaign_id)
         assert data == FIRST
-        joined = device.join(data, url).campaign_id
-        device.consent(joined)
+        joined = agreed(device, data, url)
         device.answer(joined, "primary")
         [one] = given(device, joined)
         assert counted(url, [one.report]) == [False]

@@ -6,14 +6,7 @@ import pytest
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import BudgetRefused, ConsentMissing, QuotaReached, StoreError, UnknownCampaign
-from tests.edge_sdk.conftest import LABELS, OPENS, WEEK, campaign
-
-
-def agreed(device, data):
-    """The id of a campaign the device joined and agreed to."""
-    campaign_id = device.join(data).campaign_id
-    device.consent(campaign_id)
-    return campaign_id
+from tests.edge_sdk.conftest import LABELS, OPENS, WEEK, agreed, campaign
 
 
 def files(place):

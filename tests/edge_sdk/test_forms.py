@@ -25,7 +25,7 @@ from protocol.keys import public_line
 from protocol.report import Report
 from protocol.texts import Texts
 from protocol.views import Questions
-from tests.edge_sdk.conftest import AUTHOR, campaign
+from tests.edge_sdk.conftest import AUTHOR, agreed, campaign
 from tests.edge_sdk.test_views import dice_of
 
 NAT = 10**9
@@ -51,8 +51,7 @@ def member(open_device):
     def make(data: bytes, view: int, **options):
         dice = dice_of(data, view)
         device = open_device(urandom=dice, **options)
-        campaign_id = device.join(data).campaign_id
-        device.consent(campaign_id)
+        campaign_id = agreed(device, data)
         return device, campaign_id, dice
 
     return make
@@ -149,8 +148,7 @@ def test_exposure_is_of_the_asked_questions(member, clock, view):
     assert (exposure.worst.x, exposure.worst.other) != (None, None)
     with pytest.raises(NotInDomain):
         exposure.about(WHOLE)
-    second = device.join(asking(title="Again")).campaign_id
-    device.consent(second)
+    second = agreed(device, asking(title="Again"))
     device.answer(second, {name: WHOLE[name] for name in device.terms(second).asked_names})
     both = device.exposure(campaign_id)
     assert NAT <= both.about(right).nanonats <= both.worst.nanonats == 2 * NAT
@@ -201,8 +199,7 @@ def test_a_form_of_32_questions_is_answered(open_device):
     maps = (*(Questions((place,)) for place in range(30)), Questions((30, 31)))
     device = open_device()
     for data in (campaign(domain=form, maps=maps), campaign("Again", domain=form, maps=maps)):
-        campaign_id = device.join(data).campaign_id
-        device.consent(campaign_id)
+        campaign_id = agreed(device, data)
         value = dict.fromkeys(device.terms(campaign_id).asked_names, 7)
         device.preview(campaign_id, value)
         device.answer(campaign_id, value)

@@ -19,7 +19,7 @@ from protocol.envelope import Kind
 from protocol.errors import BadData, CampaignError, NotInDomain, OutsideSchedule
 from protocol.keys import SigningKey
 from protocol.texts import Texts
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 from tests.vectors import generate
 from tests.vectors.generate import GERMAN, informed, of_classes
 
@@ -222,8 +222,7 @@ def test_a_worst_case_that_does_not_fit_is_refused_with_both_numbers(open_device
 def test_a_stored_campaign_is_audited_again_when_it_is_used(open_device, clock, place):
     """Bytes that were changed in the store are refused as damaged, never answered."""
     with open_device(place) as device:
-        joined = device.join(campaign()).campaign_id
-        device.consent(joined)
+        joined = agreed(device, campaign())
         with device._store.transaction():
             device._store.execute("UPDATE joined SET data = CAST(data || x'00' AS BLOB)")
     with open_device(place) as device, pytest.raises(StoreError, match="damaged"):

@@ -26,7 +26,7 @@ from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE, WRAPPED_FI
 from edge_sdk.rollback.keyring_store import KeyringKeyStore
 from edge_sdk.rollback.known_key_stores import usual_key_store
 from edge_sdk.store.sqlite import DATABASE_FILE
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 
 
 class Ring(keyring.backend.KeyringBackend):
@@ -202,8 +202,7 @@ def use(place, clock, period: int = 0, **options) -> float:
     """Open, join, agree and answer once, as an app does at each start; what is spent then."""
     clock.now = OPENS + period * WEEK
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=100), clock=clock, **options) as device:
-        campaign_id = device.join(campaign()).campaign_id
-        device.consent(campaign_id)
+        campaign_id = agreed(device, campaign())
         device.answer(campaign_id, LABELS[period])
         return device.budget.spent
 

@@ -10,15 +10,14 @@ from edge_sdk import Device
 from edge_sdk.errors import NothingQueued, StoreError
 from protocol import envelope
 from protocol.errors import BadData
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 
 
 @pytest.fixture
 def queued(open_device, clock, place):
     """A device with an enrolment and three reports in its outbox."""
     device = open_device(place)
-    campaign_id = device.join(campaign()).campaign_id
-    device.consent(campaign_id)
+    campaign_id = agreed(device, campaign())
     for label in LABELS[:3]:
         device.answer(campaign_id, label)
         clock.now += WEEK

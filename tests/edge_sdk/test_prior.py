@@ -17,7 +17,7 @@ from protocol.channels import Bits, Blocks, Channel, Hadamard, SubsetSelection, 
 from protocol.domain import Values
 from protocol.notions import Ldp
 from protocol.views import plain_views
-from tests.edge_sdk.conftest import AUTHOR, OPENS, response
+from tests.edge_sdk.conftest import AUTHOR, OPENS, agreed, response
 
 
 def test_belief_is_bayes_rule():
@@ -71,8 +71,7 @@ def test_a_preview_walks_through_no_words(name):
         "t", "q", "p", "o", domain, notion, "by hand", plain_views(channel), OPENS, OPENS + 9, 9, 1, 1, "open"
     )
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=1000), clock=lambda: OPENS) as device:
-        joined = device.join(seal_campaign(terms, AUTHOR)).campaign_id
-        device.consent(joined)
+        joined = agreed(device, seal_campaign(terms, AUTHOR))
         device.answer(joined, "v0")
         preview = device.preview(joined, "v0")
     assert (preview.truth, preview.wrong) == fits(channel, 0)

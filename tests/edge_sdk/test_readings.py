@@ -26,17 +26,10 @@ from protocol.notions import Ldp
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Report
 from protocol.views import plain_views
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, agreed, campaign
 
 NAT = exact.NANONATS
 HOUR, DAY = 3600, 86_400
-
-
-def agreed(device, data):
-    """The id of a campaign the device joined and agreed to."""
-    campaign_id = device.join(data).campaign_id
-    device.consent(campaign_id)
-    return campaign_id
 
 
 def hourly(answers=24, **changes):

@@ -23,7 +23,7 @@ from edge_sdk.rollback.host_identity import HostIdentity, _generation
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE
 from edge_sdk.rollback.store_identity import open_store
 from edge_sdk.store.sqlite import DATABASE_FILE, Store
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 
 
 def files(place):
@@ -50,8 +50,7 @@ def answered(open_device, clock, place):
 
     def answer(count: int = 1, **options) -> None:
         with open_device(place, **options) as device:
-            campaign_id = device.join(data).campaign_id
-            device.consent(campaign_id)
+            campaign_id = agreed(device, data)
             for _ in range(count):
                 number = next(given)
                 clock.now = OPENS + 10 * (number // 6)
@@ -423,8 +422,7 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_receipt(answered, open_dev
 def test_a_memoised_answer_moves_no_checkpoint(open_device, clock, place) -> None:
     """Only what the ledger counts is marked: the same output again writes nothing beside the database."""
     with open_device(place) as device:
-        campaign_id = device.join(campaign()).campaign_id
-        device.consent(campaign_id)
+        campaign_id = agreed(device, campaign())
         device.answer(campaign_id, "none")
         before = (place / CHECKPOINT_FILE).read_bytes()
         clock.now += WEEK

@@ -22,7 +22,7 @@ from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment, Report
 from protocol.views import plain_views
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Dice, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Dice, agreed, campaign
 
 NAT = exact.NANONATS
 PRIORS = ((50, 20, 10, 10, 5, 5), (5, 5, 10, 10, 20, 50), (1, 1, 1, 1, 1, 1))
@@ -94,8 +94,7 @@ def test_a_class_is_asked_for(open_device) -> None:
 def test_costs_and_outputs_are_those_of_the_class(open_device, clock, place: int) -> None:
     """What is reserved, charged, told and drawn is the class's own, and so is every output."""
     data, device = of_classes(), open_device()
-    joined = device.join(data).campaign_id
-    device.consent(joined, as_class=NAMES[place])
+    joined = agreed(device, data, as_class=NAMES[place])
     cost = nanonats(data, place)
     assert device.budget.reserved_nanonats == 6 * cost
     terms = device.terms(joined)
@@ -127,8 +126,7 @@ def test_a_class_holds_for_the_campaigns_life(open_device, place) -> None:
     """Agreeing again changes nothing, another class is refused until all is forgotten, and a restart keeps it."""
     data = of_classes()
     with open_device(place) as device:
-        joined = device.join(data).campaign_id
-        device.consent(joined, as_class="students")
+        joined = agreed(device, data, as_class="students")
         device.consent(joined)
         device.consent(joined, as_class="students")
         with pytest.raises(CampaignError, match="'students'"):
@@ -149,8 +147,7 @@ def test_reports_of_a_class_tell_nothing_but_the_class(open_device) -> None:
         for label in LABELS:
             dice = Dice()
             device = open_device(urandom=dice)
-            joined = device.join(data).campaign_id
-            device.consent(joined, as_class=name)
+            joined = agreed(device, data, as_class=name)
             seen.add((len(device.answer(joined, label).envelope), tuple(dice.asked)))
     assert len(seen) == 1
 
@@ -197,8 +194,7 @@ def test_the_choice_reads_the_devices_own_history(open_device, clock) -> None:
     chosen = Counter()
     for seed in range(8):
         device = open_device(urandom=Dice(seed))
-        other = device.join(campaign()).campaign_id
-        device.consent(other)
+        other = agreed(device, campaign())
         device.answer(other, "doctorate")
         chosen[device.choose_class(device.join(of_classes()).campaign_id, 20.0)] += 1
     assert chosen == {"students": 8}  # any other has probability below 10^-7
@@ -297,8 +293,7 @@ def test_a_declaration_holds_for_good(open_device, place) -> None:
     """The study keeps the first prior, so forgetting does not let a device declare another."""
     data = of_own()
     with open_device(place) as device:
-        joined = device.join(data).campaign_id
-        device.consent(joined, prior=PRIOR)
+        joined = agreed(device, data, prior=PRIOR)
         first = device.enrolment(joined)
         device.forget(joined)
         device.join(data)
@@ -312,8 +307,7 @@ def test_a_declaration_holds_for_good(open_device, place) -> None:
 def test_a_damaged_declaration_keeps_nobody_from_forgetting(open_device) -> None:
     """What was declared is not read to delete an answer."""
     device = open_device()
-    joined = device.join(of_own()).campaign_id
-    device.consent(joined, prior=PRIOR)
+    joined = agreed(device, of_own(), prior=PRIOR)
     device.answer(joined, "none")
     with device._store.transaction():
         device._store.execute("UPDATE declared SET prior = x'ff'")
@@ -341,8 +335,7 @@ def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
     assert costs[1] > NAT, "a LIP level would not add up; what is charged is the LDP level"
     device = open_device()
     for data in (first, second):
-        joined = device.join(data).campaign_id
-        device.consent(joined)
+        joined = agreed(device, data)
         device.answer(joined, "none")
     assert device.budget.spent_nanonats == sum(costs)
     tight = open_device(lifetime=6 * sum(costs) / NAT - 0.001)

@@ -20,7 +20,7 @@ from edge_sdk.transport.waiting import waiting
 from protocol.domain import Buckets, Dates, Grid, Items, NumberRange, OrderedValues
 from protocol.errors import BadData, CampaignError, KeyRefused, NotInDomain
 from protocol.keys import SigningKey, public_line
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 from tests.edge_sdk.test_roles import of_classes, of_levels, of_own
 
 MICRO = 10**6
@@ -112,8 +112,7 @@ def test_every_cell_of_a_grid_is_answered_by_its_own_text(open_device):
 def test_what_was_given_is_what_was_reported(open_device, clock):
     """The latest report of each value has the bytes that were queued, waits until it left, and comes latest first."""
     device = open_device()
-    joined = device.join(campaign()).campaign_id
-    device.consent(joined)
+    joined = agreed(device, campaign())
     assert given(device, joined) == []
     receipts = {}
     for period, label in enumerate(["none", "primary", "none", "master"]):
@@ -136,8 +135,7 @@ def test_what_was_given_is_what_was_reported(open_device, clock):
 def test_a_period_has_as_many_answers_left_as_it_takes(open_device):
     """Each report takes one, and another period has all."""
     device = open_device()
-    joined = device.join(campaign(answers=3)).campaign_id
-    device.consent(joined)
+    joined = agreed(device, campaign(answers=3))
     for taken, label in enumerate(LABELS[:3]):
         assert left(device, joined, 0) == 3 - taken
         device.answer(joined, label)

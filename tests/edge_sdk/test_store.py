@@ -15,15 +15,14 @@ from edge_sdk.errors import StoreError, StoreRestored
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE
 from edge_sdk.store.schema import VERSION
 from edge_sdk.store.sqlite import DATABASE_FILE
-from tests.edge_sdk.conftest import LABELS, OPENS, Dice, campaign
+from tests.edge_sdk.conftest import LABELS, OPENS, Dice, agreed, campaign
 
 
 @pytest.fixture
 def answering(open_device, clock, place):
     """A device in a folder with a campaign it agreed to, and the campaign's id."""
     device = open_device(place)
-    campaign_id = device.join(campaign(periods=5000, period_seconds=10)).campaign_id
-    device.consent(campaign_id)
+    campaign_id = agreed(device, campaign(periods=5000, period_seconds=10))
     return device, campaign_id
 
 
@@ -218,8 +217,7 @@ import sys
 from edge_sdk import Device
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, campaign
 with Device.open(sys.argv[1], [AUTHOR.public], clock=lambda: OPENS) as device:
-    campaign_id = device.join(campaign(answers=4)).campaign_id
-    device.consent(campaign_id)
+    campaign_id = agreed(device, campaign(answers=4))
     device.answer(campaign_id, LABELS[int(sys.argv[2])])
 """
 
@@ -248,8 +246,7 @@ def test_opening_a_store_again_gives_up_no_lock(answering, open_device, place):
 def test_threads_share_a_device(open_device, clock):
     """An app may answer from any of its threads."""
     device = open_device()
-    campaign_id = device.join(campaign(answers=6)).campaign_id
-    device.consent(campaign_id)
+    campaign_id = agreed(device, campaign(answers=6))
     threads = [threading.Thread(target=device.answer, args=(campaign_id, label)) for label in LABELS]
     for thread in threads:
         thread.start()
@@ -263,8 +260,7 @@ def test_a_year_of_hourly_answers_is_small(open_device, clock, place):
     """Once exported, an hourly answer leaves at most 16 bytes in the store."""
     device = open_device(place)
     device._store.rows("PRAGMA synchronous = OFF")
-    campaign_id = device.join(campaign(periods=2000, period_seconds=3600)).campaign_id
-    device.consent(campaign_id)
+    campaign_id = agreed(device, campaign(periods=2000, period_seconds=3600))
     for hour in range(2000):
         clock.now = OPENS + 3600 * hour
         device.answer(campaign_id, LABELS[hour % 6])

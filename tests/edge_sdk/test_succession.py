@@ -11,7 +11,7 @@ from edge_sdk.unit.config import load
 from protocol.campaign import campaign_id
 from protocol.keys import SigningKey
 from tests.aggregator.test_receive import served
-from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, campaign
+from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, agreed, campaign
 from tests.edge_sdk.test_daemon import EVERY, PERIOD, PLAIN, load_average, world, written
 
 __all__ = ["world"]
@@ -50,8 +50,7 @@ def test_only_what_the_permission_covers_is_followed(open_device, clock):
     """Another author, promise, enrolment or address: none is agreed to; the next campaign that asks the same is, and is
     kept for the next start."""
     device = open_device()
-    first = device.join(campaign(), URL).campaign_id
-    device.consent(first)
+    first = agreed(device, campaign(), URL)
     before = device.budget.reserved
     later = {"title": "Next", "opens": OPENS + 10 * WEEK}
     others = [
@@ -75,8 +74,7 @@ def test_only_what_the_permission_covers_is_followed(open_device, clock):
 def test_a_dearer_worst_case_is_not_followed(open_device, clock):
     """More draws than the owner agreed to are more than the permission covers, at the same level."""
     device = open_device()
-    few = device.join(campaign(periods=2), URL).campaign_id
-    device.consent(few)
+    few = agreed(device, campaign(periods=2), URL)
     more = campaign(title="Next", opens=OPENS + 2 * WEEK, periods=3)
     assert follow(device, few, OPENS + 2 * WEEK, Offering(more)) is None
 

@@ -22,7 +22,7 @@ from protocol.domain import DITHER_BYTES, Grid, Values
 from protocol.keys import SigningKey, public_line
 from protocol.report import Report
 from protocol.views import Coarse, Districts, Identity
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, agreed, campaign
 
 NAT = 10**9
 MAPS = (Identity(), Coarse(2), Districts(((0, 1), (1, 2), (0, 1), (1, 2)), ("ends", "middle")))
@@ -56,8 +56,7 @@ def member(open_device):
     def make(data: bytes, view: int, **options):
         dice = dice_of(data, view)
         device = open_device(urandom=dice, **options)
-        campaign_id = device.join(data).campaign_id
-        device.consent(campaign_id)
+        campaign_id = agreed(device, data)
         assert device.records.campaigns.find(campaign_id).view == view
         return device, campaign_id, dice
 

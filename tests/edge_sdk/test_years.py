@@ -32,7 +32,7 @@ from protocol.notions import Graded, Information, Ldp, TranscriptPrior
 from protocol.notions.classes import Classes
 from protocol.report import Report
 from protocol.views import plain_views
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, response
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, agreed, response
 
 pytestmark = pytest.mark.slow
 
@@ -383,8 +383,7 @@ def test_years_of_answers_stay_small():
         OPENS, OPENS + 5 * YEAR, DAY, 1, 1, "enrolled",
     )  # fmt: skip
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=10), clock=clock) as device:
-        campaign_id = device.join(seal_campaign(terms, AUTHOR)).campaign_id
-        device.consent(campaign_id)
+        campaign_id = agreed(device, seal_campaign(terms, AUTHOR))
 
         def grown(answers: list[str]) -> float:
             sizes = []

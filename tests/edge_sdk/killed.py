@@ -1,0 +1,51 @@
+"""Children that are killed, from outside after a random time or by their own hand before an SQL statement."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import signal
+import time
+from collections.abc import Callable
+
+from edge_sdk.store.sqlite import Store
+
+
+def die_before(store: Store, statement: int | None) -> None:
+    """Let this process die just before the given statement of its store, counted from now; None for never."""
+    if statement is None:
+        return
+    countdown = iter(range(statement, -1, -1))
+
+    def die(_: str) -> None:
+        if next(countdown) == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    store._connection.set_trace_callback(die)
+
+
+def run_killed(work: Callable[[int], None], seconds: float | None, dice: random.Random) -> tuple[bool, bytes]:
+    """Fork a child that does ``work`` with a pipe to write to.
+
+    Args:
+        seconds: within which it is killed after its first word; None where it dies by its own hand.
+    Returns:
+        Whether it was killed, and what it wrote.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            work(writing)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    if seconds is not None:
+        select.select([reading], [], [])  # the first word is out
+        time.sleep(dice.random() * seconds)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        return os.WIFSIGNALED(status), pipe.read()
