@@ -25,6 +25,7 @@ from aggregator.estimate.interval import quantile
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats, Integers
 from aggregator.present.coast import lines
+from aggregator.present.map_names import list_largest, write_names
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.regions import Regions, regions
 from aggregator.present.table import (
@@ -163,7 +164,9 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda degrees, place: f"{degrees:g}°"))
+    list_largest(figure.axes[0], found, 100 if stacked else 52)
     _entitle(figure, found, 0, "")
+    write_names(figure, figure.axes[0], found, grid)
     return figure
 
 

@@ -159,3 +159,19 @@ def test_tables_show_the_districts_that_hold():
     for each in one.resolutions[:-1]:
         for z in np.flatnonzero(each.above_zero).tolist():
             assert each.map.label(GRID, z) in text
+
+
+def test_names_of_districts_are_written_where_they_fit():
+    """Of two districts the wide one has its name inside it, the narrow one has none; the line below has both shares."""
+    narrow = Districts(runs_of([0 if x % 11 < 10 else 1 for x in range(77)]), ("plain", "a long name"))
+    one = found(100_000, narrow, Identity())
+    drawn = figure(one)
+    (name,) = (text for text in drawn.axes[0].texts if text.get_text() in narrow.names)
+    assert name.get_text() == "plain"
+    x, y = (int(place) for place in name.get_position())
+    assert one.resolutions[0].districts[11 * y + x] == 0
+    box = name.get_window_extent().transformed(drawn.axes[0].transData.inverted())
+    assert box.x0 >= 0
+    assert box.x1 <= 10
+    words = drawn.axes[0].get_xlabel().replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
+    assert f"plain {100 * one.resolutions[0].share[0]:.1f}" in words

@@ -1,0 +1,92 @@
+"""Names of districts on a map: each inside its district where it fits, and the largest in a line below.
+
+The map: plot.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.text import Text
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from aggregator.estimate.resolutions import Resolution
+from aggregator.estimate.result import Estimate
+from aggregator.present.picture import plain
+from aggregator.present.table import decimals, held, percent
+from protocol.domain import MICRODEGREES, Grid
+from protocol.views import Districts
+
+LETTERS = 24
+"""A longer name is cut."""
+
+SIZE = 7.5
+LISTED = 8
+"""The most districts in the line below."""
+
+
+def named(found: Estimate) -> Resolution | None:
+    """Return the resolution whose districts have names; None if there is none."""
+    return next((each for each in found.resolutions if isinstance(each.map, Districts) and each.map.names), None)
+
+
+def list_largest(axes: Axes, found: Estimate, letters: int) -> None:
+    """Write the largest named districts with their shares below a map.
+
+    Args:
+        letters: of a line.
+    """
+    each = named(found)
+    if each is None:
+        return
+    shown = held(each)[:LISTED]
+    places = decimals(each, shown)
+    parts = [f"{plain(each.label(z), LETTERS)} {percent(float(each.share[z]), places)}" for z in shown]
+    parts = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts]  # a name stays on one line
+    words = f"largest districts: {', '.join(parts)}" if parts else "no district is surely above zero"
+    axes.set_xlabel(textwrap.fill(words, letters), size=8.5, loc="left")
+
+
+def write_names(figure: Figure, axes: Axes, found: Estimate, grid: Grid) -> None:
+    """Write names on a map that is otherwise complete, those of larger shares first."""
+    each = named(found)
+    if each is None:
+        return
+    figure.draw_without_rendering()  # the layout decides how large a cell is
+    districts = each.districts.reshape(grid.rows, grid.columns)
+    (left, bottom), (right, top) = axes.transData.transform(
+        [(grid.west / MICRODEGREES, grid.south / MICRODEGREES), (grid.east / MICRODEGREES, grid.north / MICRODEGREES)]
+    )
+    cell = (right - left) / grid.columns, (top - bottom) / grid.rows
+    for z in np.argsort(-each.share, kind="stable").tolist():
+        text = axes.text(0, 0, plain(each.label(z), LETTERS), size=SIZE, ha="center", va="center", zorder=4)
+        text.set_path_effects([withStroke(linewidth=2, foreground="white")])  # over dark cells and borders
+        _place(text, districts == z, cell, grid)
+
+
+def _place(text: Text, inside: NDArray[np.bool_], cell: tuple[float, float], grid: Grid) -> None:
+    """Move a text to where the district is widest around it, or remove it where it does not fit.
+
+    Args:
+        inside: (rows, columns) the cells of the district.
+        cell: width and height of a cell in pixels.
+    """
+    box = text.get_window_extent()
+    wide, high = (
+        max(1, int(np.ceil(length / size))) for length, size in zip((box.width, box.height), cell, strict=True)
+    )
+    room = ndimage.binary_erosion(inside, np.ones((high, wide), dtype=np.bool_))
+    if not room.any():
+        text.remove()
+        return
+    far = ndimage.distance_transform_edt(np.pad(inside, 1), sampling=cell[::-1])[1:-1, 1:-1]
+    row, column = np.unravel_index(int(np.argmax(np.where(room, far, -1.0))), inside.shape)
+    # Of an even number of cells the middle is an edge.
+    x = grid.west + (float(column) + (0.5 if wide % 2 else 0.0)) * grid.step
+    y = grid.south + (float(row) + (0.5 if high % 2 else 0.0)) * grid.step
+    text.set_position((x / MICRODEGREES, y / MICRODEGREES))
