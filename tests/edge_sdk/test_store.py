@@ -91,7 +91,7 @@ FILE_LIMIT = """
 import resource, signal, sys
 from edge_sdk import Device
 from edge_sdk.errors import StoreError
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, agreed, campaign
 now = [OPENS]
 with Device.open(sys.argv[1], clock=lambda: now[0]) as device:
     campaign_id = device.campaigns[0]
@@ -215,7 +215,7 @@ def test_a_locked_store_waits_and_then_says_who_is_in_the_way(answering, open_de
 WORKER = """
 import sys
 from edge_sdk import Device
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, agreed, campaign
 with Device.open(sys.argv[1], [AUTHOR.public], clock=lambda: OPENS) as device:
     campaign_id = agreed(device, campaign(answers=4))
     device.answer(campaign_id, LABELS[int(sys.argv[2])])
