@@ -1,6 +1,6 @@
 """The analyst's desk: author campaigns, verify uploads, turn reports into distributions.
 
-    from aggregator import Study as Study
+    from aggregator import Study
 
     Study.open("lib").estimate("education")
 

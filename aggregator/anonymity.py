@@ -1,4 +1,4 @@
-"""k-anonymity and l-diversity of what is released: a table of rows, or the reports of a study.
+"""k-anonymity and l-diversity of a release: a table of rows, or the reports of a study.
 
 Rows that look alike in what others may know of a person are a class; k is the size of the smallest class, l
 the fewest different sensitive values in one. Both speak of one release, not of the mechanism that made it: they bound
@@ -25,14 +25,14 @@ from protocol.errors import BadData
 
 
 class ReleaseError(BadData):
-    """A table that cannot be judged: not readable, or without the columns that were named."""
+    """The table cannot be read, or a named column is missing."""
 
     stage = "release"
 
 
 @dataclass(frozen=True)
 class Release:
-    """What a release gives away by rarity.
+    """k-anonymity and l-diversity of a release.
 
     Attributes:
         rows: how many rows or reports.

@@ -1,10 +1,10 @@
-"""What a study has counted, as tallies: queries on its table of reports.
+"""Tallies of a study: queries on its table of reports.
 
 A query first chooses rows (those of a period, or of each device those of its latest period), and a tally is the chosen
 rows counted by view and by what they say. So every way to choose goes with every way to count: by output, by bit, by
 declared prior, by group of devices. Transcripts alone are read whole and in order.
 
-What a tally tells: estimate. How rows came in: intake. Tallies of some keys only, on workers: engines.
+Estimates from tallies: estimate. How rows are added: intake. Tallies of some keys only, on workers: engines.
 """
 
 from __future__ import annotations

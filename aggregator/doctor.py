@@ -1,4 +1,4 @@
-"""The check-up: can this machine do the aggregator's work?
+"""The check-up: tests whether this machine has what the aggregator needs.
 
 Each finding comes from doing the thing once, in a temporary folder, with the real component.
 """

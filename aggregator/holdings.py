@@ -1,4 +1,4 @@
-"""What a study holds, for those who read it: its campaigns, the keys registered in them, and what was refused.
+"""Reads a study: its campaigns, their registered keys, and the refused envelopes.
 
 Every part of the desk that needs to know a campaign or a key asks for holdings. What changes a study or counts in it is
 the study itself, which builds on this: study.

@@ -1,6 +1,6 @@
-"""What is in a file: a campaign, a closing notice, a batch.
+"""Shows the content of a file: a campaign, a closing notice or a batch.
 
-Looking needs no trust: no signature is verified here, and every line says what the bytes claim. What a campaign's
+No signature is verified here, so every line is only a claim of the file. What a campaign's
 reports cost in accuracy needs the estimators: audit.
 """
 
@@ -162,7 +162,7 @@ def certificate_facts(terms: Campaign) -> dict[str, Any]:
 
 
 def look_into(data: bytes) -> CampaignFile | ClosingFile | BatchFile:
-    """What the bytes of a file claim to be.
+    """Return the unverified content of a file.
 
     Raises:
         BadData: not a campaign, a closing notice, or a batch with a single envelope in it.

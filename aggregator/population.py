@@ -1,11 +1,11 @@
-"""What is known of the population beside the reports: margins by class, or by a question of a form.
+"""Known shares of the population (margins), by class or by a question of a form.
 
 A TOML file of the study, which the analyst writes; nothing of it is signed, and no device reads it.
 
     [[margin]]
     by = "class"                                  # or the name of a question of the form
     shares = { town = 0.6, village = 0.4 }        # or people = { town = 61000, village = 40500 }
-    source = "Census 2021"                        # optional, told beside the estimate
+    source = "Census 2021"                        # optional, printed beside the estimate
 
     [[margin]]
     by = "education"
@@ -40,7 +40,7 @@ MOST_BYTES = 1 << 20
 
 
 class PopulationError(BadData):
-    """A file that does not say how the population is distributed. The text names the entry."""
+    """An invalid file of known shares. The text names the entry."""
 
     stage = "population"
 

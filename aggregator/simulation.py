@@ -39,7 +39,7 @@ MOST_PEOPLE = 10**8
 CHUNK = 2_000
 """People a process works through before it hands over their bytes."""
 CHUNKS_EACH = 3
-"""A process has so many chunks at least: in the time that it takes to load, this one would be done with fewer."""
+"""Minimum number of chunks per process: with fewer, one process is faster, since loading another takes time."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The public entry point of the part that runs on the device: it pays, draws, signs and queues.
 
-    from edge_sdk import BudgetPolicy as BudgetPolicy
-    from edge_sdk import Device as Device
+    from edge_sdk import BudgetPolicy, Device
 
 The names in ``__all__`` are loaded when they are first used, so that an app pays nothing at its start for what it may
 use much later. Errors: ``edge_sdk.errors``. What a channel, a campaign and a report are: ``protocol``. What is made of
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from edge_sdk.campaigns.terms import Terms as Terms
     from edge_sdk.device import Device as Device
     from edge_sdk.disclosure.envelopes import outgoing as outgoing
-    from edge_sdk.disclosure.envelopes import said as said
+    from edge_sdk.disclosure.envelopes import output_meanings as output_meanings
     from edge_sdk.disclosure.preview import Preview as Preview
     from edge_sdk.rollback.file_store import FileKeyStore as FileKeyStore
     from edge_sdk.transport.download import fetch_campaign as fetch_campaign
@@ -38,7 +37,7 @@ _HOME = {
     "fetch_offers": "edge_sdk.transport.download",
     "learn_closings": "edge_sdk.transport.download",
     "outgoing": "edge_sdk.disclosure.envelopes",
-    "said": "edge_sdk.disclosure.envelopes",
+    "output_meanings": "edge_sdk.disclosure.envelopes",
 }
 """The module that each name is loaded from, when it is first used."""
 

@@ -1,8 +1,6 @@
 """What device and aggregator share: channels, certificates, campaigns, reports and the wire format.
 
-    from protocol import SigningKey as SigningKey
-    from protocol import open_campaign as open_campaign
-    from protocol import seal_campaign as seal_campaign
+    from protocol import SigningKey, open_campaign, seal_campaign
 
 The package is pure: no files, no network, no clock, no numpy; randomness and time are arguments. ``SPEC.md`` beside
 this file is normative; where code and SPEC differ, the code is wrong. The names in ``__all__`` are loaded when they are

@@ -23,7 +23,7 @@ _REST = re.compile(r"(?:[/?#][A-Za-z0-9._~:/?#@!$&'()*+,;=%-]*)?")
 
 
 def require_address(text: str) -> None:
-    """Refuse what is no address of a study.
+    """Refuse an invalid address of a study.
 
     Raises:
         CampaignError: with what is wrong with it, and what an address looks like.
@@ -46,7 +46,7 @@ def require_address(text: str) -> None:
 
 
 def require_link(text: str) -> None:
-    """Refuse what is no link to a page.
+    """Refuse an invalid link to a page.
 
     Raises:
         CampaignError: with what is wrong with it.

@@ -1,7 +1,7 @@
-"""The closing notice: an author's signed word that a campaign ends earlier than it says (SPEC 7.2).
+"""The closing notice: an author's signed message that closes a campaign early (SPEC 7.2).
 
 A notice can only shorten: its time is before the campaign's own closing, and of several the earliest holds. So an old
-one that is shown again, or one that was made later, never opens anything up again.
+or a later notice never reopens a campaign.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol.errors import CampaignError, ClosedEarly
 
 @dataclass(frozen=True)
 class Closing:
-    """What a notice says.
+    """The content of a notice.
 
     Attributes:
         campaign_id: 16 bytes.
@@ -110,7 +110,7 @@ def unverified_closing(data: bytes) -> Closing:
 
 
 def require_open(terms: Campaign, closes: int, now: int) -> None:
-    """Refuse what comes at or after an early closing.
+    """Refuse reports at or after an early closing.
 
     Args:
         closes: when the campaign closes, as its author said last; its own closing where they said nothing.

@@ -1,4 +1,4 @@
-"""What can be wrong with bytes, claims and values that come from outside.
+"""The errors for invalid bytes, claims and values from outside.
 
 An error says who is at fault and at which stage of SPEC.md it was found, because the negative test
 vectors name that stage. A mistake of the calling programmer is a plain ``ValueError`` or ``TypeError``.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 class HalftruthError(Exception):
-    """Anything halftruth refuses. The text says what was expected, what was got, and what to do."""
+    """The base class of all errors. The text says what was expected, what was found, and what to do."""
 
 
 class BadData(HalftruthError):
@@ -97,7 +97,7 @@ class ClosedEarly(OutsideSchedule):
 
 
 class NotYet(HalftruthError):
-    """Nothing is wrong; the same request may be granted later."""
+    """The request is valid but too early; it may succeed later."""
 
 
 class NotOpen(OutsideSchedule, NotYet):
@@ -105,4 +105,4 @@ class NotOpen(OutsideSchedule, NotYet):
 
 
 class NotInDomain(HalftruthError, ValueError):
-    """The value is not one the question allows. The text names the domain, never the value."""
+    """The question does not allow the value. The text names the domain, never the value."""

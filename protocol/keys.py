@@ -1,4 +1,4 @@
-"""Ed25519 keys and signatures, with one verdict whatever library computes it (SPEC 2).
+"""Ed25519 keys and signatures, with the same verdict for every library (SPEC 2).
 
 Libraries disagree only on inputs that nobody honest produces (small-order points, non-canonical
 encodings, S >= L), so those are refused by looking at bytes, before any library is asked.

@@ -161,7 +161,10 @@ def test_the_direction_that_high_low_leaves_open_is_told() -> None:
     certificate = notions.certify(channel, notion)
     assert certificate.ldp is not None
     assert certificate.ldp > 5 * NAT
-    for language, words in {"en": "The other way round is not protected", "de": "Umgekehrt gilt das nicht"}.items():
+    for language, words in {
+        "en": "Answers that are not sensitive are not protected",
+        "de": "Antworten, die nicht heikel sind",
+    }.items():
         assert words in Promise.of(notion, certificate).told(language)
     blocks = Blocks.over(
         -(-(1 << 127 << exact.EXP_BITS) // exact.exp_lower(NAT)), [0, 1, 1, 0], lambda _: two_blocks(NAT).channels[0]

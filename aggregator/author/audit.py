@@ -1,4 +1,4 @@
-"""The audit of a campaign: what integers prove, and what they cost in accuracy.
+"""The audit of a campaign: the privacy levels that its integers prove, and the expected errors.
 
 Nothing is read from what the author claims; every number is computed again from the channel's integers.
 Levels are exact and rounded up; errors are floats, for people.
@@ -39,7 +39,7 @@ MOST_STEPS = 2**21
 
 
 class AuditError(HalftruthError):
-    """Something is asked that the campaign has no level of."""
+    """A level was requested that is not defined for the campaign."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def ask(
     metric: str | None = None,
     pufferfish: Pufferfish | None = None,
 ) -> SurveyRequest:
-    """What to look at in a campaign.
+    """Return the request for levels under other notions.
 
     Args:
         prior: positive integers, one for each value, the same in all classes; where not given the campaign's own, or
@@ -191,7 +191,7 @@ def _coarsened(terms: Campaign, view: View, weights: Sequence[int]) -> list[int]
 
 
 def _whose(terms: Campaign) -> str:
-    """Whose prior the levels are under where nobody named one."""
+    """Return the name of the default prior."""
     notions = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
     known = [_prior_of(notion) is not None for notion in notions]
     if not any(known):

@@ -1,4 +1,4 @@
-"""What a draft asks: its domain.
+"""Reads the domain of a draft.
 
 The domain's own constructor judges it; here the entries are only read, and numbers brought to its units.
 """

@@ -1,6 +1,6 @@
-"""What an author should think twice about before signing.
+"""Warnings for an author before signing.
 
-A campaign that is certified can still be useless, or easily bent, or leave the person alone with a question. Each
+A certified campaign can still have useless accuracy, be easy to manipulate, or lack information for the person. Each
 warning names what the author can change and what it would do.
 
 What is forbidden is not here: a campaign that must not exist cannot be constructed.
@@ -29,7 +29,7 @@ LISTED = 16
 
 
 def lint(terms: Campaign) -> tuple[str, ...]:
-    """What is questionable about a campaign, in words; empty where nothing is."""
+    """Return the warnings about a campaign; empty if there are none."""
     return tuple(_findings(terms))
 
 

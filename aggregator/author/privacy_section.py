@@ -1,4 +1,4 @@
-"""What a draft promises: its privacy notion, with the prior where the notion has one.
+"""Reads the privacy notion of a draft, with its prior if it has one.
 
 An entry that cannot be kept is named with what would do instead; whether a channel keeps the notion is the
 certificate's to say.

@@ -1,4 +1,4 @@
-"""What a draft says to people besides its question: addresses of the study, and texts in other languages.
+"""Reads the study's addresses and the translated texts of a draft.
 
 The campaign's own constructor judges them; here the entries are only read, and an error names the entry.
 """

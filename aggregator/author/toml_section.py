@@ -1,4 +1,4 @@
-"""The entries of a draft: tables of TOML read key by key, and the error that names what is wrong in one.
+"""Reads tables of a draft key by key; errors name the entry.
 
 Every key is taken once or refused, numbers stay decimals until they are integers, and whatever is refused is refused by
 the name under which its author wrote it.
@@ -143,7 +143,7 @@ def finite(section: str, name: str, value: object) -> Fraction:
 
 
 def suggestion(said: str, names: Iterable[str]) -> str:
-    """Which of ``names`` may have been meant, to end a sentence with; empty where none is near."""
+    """Return "; did you mean ...?" with the nearest of ``names``; empty if none is near."""
     near = difflib.get_close_matches(_folded(said), sorted(names), 1, ALIKE)
     return f"; did you mean {shown(near[0])}?" if near else ""
 

@@ -1,4 +1,4 @@
-"""Sheets: CSV files with a number for each value of a campaign, such as true counts or weights.
+"""Reads CSV files with a number for each value of a campaign, such as true counts or weights.
 
 A sheet is read by the campaign's domain, strictly, and an error names the line.
 """

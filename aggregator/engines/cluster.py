@@ -66,15 +66,15 @@ from protocol.errors import HalftruthError
 
 PIECE_BYTES = 2**22
 PIECE_OUTPUTS = 2**22
-"""A piece is so many bytes of envelopes, or fewer where so many could carry more outputs."""
+"""Maximum bytes of envelopes in a piece; fewer if they can carry too many outputs."""
 PIECES_EACH = 8
 """Or fewer bytes, so that each of the workers' threads has so many pieces, and none waits long for the last; but not
 fewer than signatures are remembered by, so that a file is known to any number of workers."""
 PIECE_FILES = 1000
 ROUND_OUTPUTS = 2**20
-"""A commit carries about so many outputs; more where there are more workers, so that they need not wait for it."""
+"""Approximate number of outputs in a commit; more with more workers, so that they need not wait for it."""
 ROUND_PIECES = 256
-"""And of at most so many pieces, whatever was refused in them."""
+"""Maximum number of pieces in a commit, including refused ones."""
 AHEAD = 4
 """Pieces for each of the workers' threads that are under way or waiting to be settled, beside the round's own."""
 MOST_SHARDS = 16
@@ -502,7 +502,7 @@ def _standing(study: Study) -> StudyVersion:
 
 
 def _bytes_of(study: Study, outputs: int) -> int:
-    """Bytes of envelopes that carry at most about so many outputs, whatever the campaign."""
+    """Return the bytes of envelopes that carry at most about this many outputs, in any campaign."""
     least = []
     for known in study.campaigns():
         answers, bits = known.campaign.terms.answers_per_period, known.campaign.terms.output_bits

@@ -1,18 +1,18 @@
-"""Empirical Bayes: what the crowd of values says about each value.
+"""Empirical Bayes: each share's posterior mean under a law fitted to all raw estimates.
 
-With many values and much noise, most raw estimates are noise, and how large shares tend to be can be learnt from all of
-them together. The law of the shares is fitted to the raw estimates, and each value's share is its mean given its own
-raw estimate and that law:
+With many values and much noise, most raw estimates are mostly noise. The typical size of shares can be estimated from
+all of them together. The law of the shares is fitted to the raw estimates, and each value's share is its mean given its
+own raw estimate and that law:
 
     raw[x] ~ N(p[x], se[x]^2),   p[x] ~ G,   G by maximum likelihood on a grid     (Kiefer, Wolfowitz 1956; MATH 6.1)
 
-Standard errors that differ say something of the shares: in a block that many people are in, both are large. So each
+Standard errors that differ are informative: in a block with many people, shares and errors are both large. So each
 octave of them has a law of its own, which leans on the common one where the octave has few values. A standard error is
 estimated too, and grows with its own raw estimate: octaves begin where fewest lie, so that values which are alike are
 not parted by their noise.
 
-A value is drawn to a share only so far as others have it: what is like no other keeps its raw estimate, however near
-to the noise, and what is like a hundred others is told by all of them, however far above it.
+A value is shrunk towards a share in proportion to the number of values with such a share: an isolated value keeps its
+raw estimate, and a value like a hundred others is estimated from all of them.
 
 What the reports themselves make most likely is in ``likelihood``.
 """
@@ -71,7 +71,7 @@ BEYOND = 9.0
 
 
 def empirical_bayes(raw: Floats, se: Floats) -> Floats:
-    """The distribution of posterior means under the law of the shares that fits the raw estimates best.
+    """Return the posterior means under the law of the shares that fits the raw estimates best.
 
     What is missing to one, or too much, is shared out over the values in proportion to their means, and hardly any to
     those that stand out of their noise:  m(x) / (1 + (m(x) / (SURE se(x)))^4)  for a mean of m.
@@ -97,7 +97,7 @@ def empirical_bayes(raw: Floats, se: Floats) -> Floats:
 
 
 def _drawn(raw: Floats, se: Floats) -> Floats:
-    """The posterior mean of each value, drawn to a share of the law only so far as the law's crowd there is large.
+    """Return the posterior mean of each value, shrunk to a share in proportion to the number of values there.
 
         crowd(g) = sum over h of members * law(h) * exp(-((g - h) / se)^2 / 2)
         belief(g) = 1 / (1 + (CROWD / crowd(g))^4)

@@ -1,4 +1,4 @@
-"""The difference between two estimates: of two periods, two classes of people, or two campaigns.
+"""The difference between the estimates of two periods, two classes of people, or two campaigns.
 
 What the two sides share decides the error. Sides that share no device have errors of their own, and their intervals are
 put together by their squares (MOVER: Zou, Donner 2008; Newcombe 1998, method 10), so what is exact for few reports
@@ -6,8 +6,8 @@ stays so. Sides that share devices are compared device by device, through the gr
 that says the same on both sides adds nothing to the error, however much noise is in what it says. A device of a
 campaign with views has the same view in every period, and what is compared is the estimate from all views together.
 
-Where few devices say something else, a spread of nearly nothing would look like certainty. So the variance is that of
-the devices there are and a few that changed as far as one can, t^2 / 2 of them (Bonett, Price 2012, for any quantile).
+If very few devices changed their output, the estimated variance would be nearly zero. So t^2 / 2 devices with the
+largest possible change are added to the variance (Bonett, Price 2012, for any quantile).
 
 Which periods: trend. How it is printed: present.
 """
@@ -36,7 +36,7 @@ from protocol.views import is_plain
 
 
 class NotComparable(HalftruthError, ValueError):
-    """The two sides do not ask the same."""
+    """The two sides have different values."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Side:
 
     @property
     def terms(self) -> Campaign:
-        """What people were asked."""
+        """The campaign of this side."""
         return self.campaign.terms if isinstance(self.campaign, SignedCampaign) else self.campaign
 
     @property
@@ -122,7 +122,7 @@ class DistrictDifference:
 
 @dataclass(frozen=True)
 class Difference:
-    """Shares of the later side less those of the earlier one.
+    """Shares of the later side minus those of the earlier one.
 
     All arrays are (k,), fractions of people.
 
@@ -154,7 +154,7 @@ class Difference:
 
     @property
     def sure(self) -> list[int]:
-        """The values that differ, whatever chance did: their simultaneous interval does not hold zero."""
+        """The values that surely differ: their simultaneous interval does not contain zero."""
         return [int(x) for x in np.flatnonzero((self.all_low > 0) | (self.all_high < 0))]
 
     @property
@@ -238,7 +238,7 @@ def difference(
     only: bool = False,
     steps: int = 1,
 ) -> Difference:
-    """How far the shares of one side are from those of another.
+    """Return the differences between the shares of two sides.
 
     Args:
         level: of the intervals.

@@ -1,7 +1,7 @@
 """Consistent distributions: shares that are not negative and sum to one.
 
-Raw estimates are unbiased but may be negative; what they lack is something known beforehand. The projection knows only
-that shares form a distribution, the posterior mean knows the campaign's prior.
+Raw estimates are unbiased but may be negative. The projection uses only that shares form a distribution; the posterior
+mean also uses the campaign's prior.
 
 What is learnt from all values together is in ``bayes``, what the reports make most likely in ``likelihood``.
 """
@@ -42,7 +42,7 @@ def project(raw: Floats, reported: Reported | None = None, variances: Floats | N
 
 
 def _project_sets(raw: Floats, reported: Reported) -> Floats:
-    """The law of what is told that is nearest to ``raw`` among those that sets of items have.
+    """Return the distribution of the sampled items nearest to ``raw`` among those that sets of items can have.
 
     Nobody tells an item with more than 1 / l, and every dummy is told as often as every other:
 

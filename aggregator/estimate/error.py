@@ -1,4 +1,4 @@
-"""The error to expect, before anybody has answered.
+"""The expected error of an estimate, computed before any report exists.
 
 The variance of a linear estimate follows from the law of its features, so the exact expected error needs one pass
 through the channel and no simulation. Authors choose channels by it; the audit prints it.
@@ -50,7 +50,7 @@ def expected_mse(
 
 @dataclass(frozen=True)
 class ViewWorth:
-    """What one report of a campaign is worth in the unbiased estimate of one view's values.
+    """The variance that one report contributes to the unbiased estimate of one view's values.
 
     Attributes:
         mse: expected squared error of one report, summed over the view's values (n reports of all views together have
@@ -148,14 +148,14 @@ def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = 
 
 
 def prior_mse(prior: Sequence[int], reported: Reported | None = None) -> float:
-    """The same without any report: the sum over x of P[x] - P[x]^2."""
+    """Return the error without any report: the sum over x of P[x] - P[x]^2."""
     reported, total = reported or Reported(len(prior)), sum(prior)
     seen = [weight / total for weight in prior[: reported.count]]
     return (math.fsum(seen) - math.fsum(part**2 for part in seen)) * reported.factor**2
 
 
 def lip_mse_bound(level: int, prior: Sequence[int], reported: Reported | None = None) -> float:
-    """No channel within ``level`` of LIP has a smaller ``lip_mse``. It is not always reached.
+    """Return a lower bound of ``lip_mse`` for all channels within ``level`` of LIP; not always attained.
 
         sum over x of P[x] - P[x]^2 (1 + (u[x] - 1) (1 - l[x])),
         u[x] = min(b, (1 - a (1 - P[x])) / P[x]),   l[x] = max(a, (1 - b (1 - P[x])) / P[x]),

@@ -32,11 +32,11 @@ from protocol.errors import HalftruthError
 
 
 class NotAsked(HalftruthError):
-    """No device that has answered was asked for what an estimate is wanted of."""
+    """No reports exist for the questions that an estimate was requested for."""
 
 
 class SharesEstimate(ABC):
-    """Unbiased shares of values or cells, with what their errors have to do with each other."""
+    """Unbiased shares of values or cells, with their covariances."""
 
     @property
     @abstractmethod

@@ -1,14 +1,14 @@
 """Devices dealt into groups: the error of an estimate in which a device has more than one report.
 
-A device repeats the output it once drew for a value, so its reports are no separate pieces of evidence, and how they
-hang together nobody knows. Devices do not hang together. So devices are dealt into groups by their key, which is a
-hash; whatever goes on within a device, groups are independent, and the spread between them is the error:
+A device repeats the output it once drew for a value, so its reports are correlated in an unknown way. Devices are
+independent. So devices are dealt into groups by their key, which is a hash; whatever goes on within a device, groups
+are independent, and the spread between them is the error:
 
     Var(raw) = G / (G - 1) sum over groups of (what its reports add to raw, beyond their part of it)^2
 
 (random groups: Mahalanobis 1946; Wolter 2007, ch. 2; raw is a ratio, its reports being counted too: Cochran 1977, 6.5).
-Groups of two tallies hold the same devices, so what a device adds to one is set against what it adds to the other: a
-device whose output has not changed adds nothing to the difference.
+Groups of two tallies hold the same devices, so the contributions of one device are subtracted: a device whose output
+has not changed adds nothing to the difference.
 
 It takes G passes through the channel, and never a matrix of devices, or of outputs and values. How rows of a study come
 into groups: counting. What is done with the error: linear, change.
@@ -77,8 +77,7 @@ class Groups:
 
     @property
     def least(self) -> int:
-        """How many devices there are at least: of a part of a tally, a group with reports has one, and none has more
-        than the most."""
+        """A lower bound on the number of devices: each group with reports has at least one."""
         if not self.part:
             return self.devices
         reports = int(self.reports.sum())

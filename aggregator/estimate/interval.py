@@ -1,4 +1,4 @@
-"""How sure an estimate is: standard errors and intervals for every value.
+"""Standard errors and confidence intervals of every value.
 
 What one report adds to a value's estimate takes few numbers, so the estimate is a staircase of binomial counts and each
 count has an exact interval (Clopper, Pearson 1934). Exact intervals of several steps add up to one that is too wide, so
@@ -111,7 +111,7 @@ def _exact(stairs: BinomialSteps, alpha: float, effect: Floats | None) -> Interv
 
 
 def _enough(stairs: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Floats | None) -> NDArray[np.bool_]:
-    """Whether each value's estimate is normal enough to trust its tails beyond ``z``.
+    """Return whether each value's estimate is nearly normal in its tails beyond ``z``.
 
     N = (standard deviation of one report / its largest deviation)^2 * n is the count for a rare binomial and the
     reports of the block for a block channel; the skewness of the mean is at most 1 / sqrt(N). Edgeworth's first term
@@ -125,12 +125,12 @@ def _enough(stairs: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Fl
 
 
 def _least_count(z: float) -> float:
-    """How many reports must bear on a value, for tails beyond ``z`` to be near those of the normal law."""
+    """Return how many reports must affect a value's estimate, so that its tails beyond ``z`` are nearly normal."""
     return max(LEAST_COUNT, z**6 / 3)
 
 
 def possible(low: Floats, high: Floats, se: Floats, share: Floats) -> tuple[Floats, Floats]:
-    """The part of each interval that a share can lie in, and the consistent share itself.
+    """Return each interval clipped to possible shares and extended to the consistent share.
 
     One value in forty has an interval wholly below zero. Clipped, it would look like certainty, so an upper end is at
     least a standard error above 0 and a lower end one below 1. A consistent share knows more than the unbiased estimate

@@ -6,8 +6,8 @@ forward(p)) and s reports of prior P for each report, the objective per report a
     F(p) = share . ln forward(p) + s P . ln p,      F(best) - F(p) <= max over x of (g[x] + s P[x] / p[x]) - (1 + s)
 
 (Kiefer, Wolfowitz 1956; for s = 0 Lindsay 1983). A step of expectation maximisation is p[x] (g[x] + s P[x] / p[x]) /
-(1 + s); two steps and the curvature between them make a longer one (SQUAREM: Varadhan, Roland 2008). It ends where the
-reports could not tell the distribution from the best one: their log-likelihoods differ by a fraction of a nat.
+(1 + s); two steps and the curvature between them make a longer one (SQUAREM: Varadhan, Roland 2008). It ends when the
+log-likelihoods of the distribution and of the best one differ by a fraction of a nat, which the reports cannot detect.
 
 It works where a channel has no inverse. There the Fisher information says which values the reports tell apart.
 """
@@ -49,7 +49,7 @@ LOST = 1e-9
 
 @dataclass(frozen=True)
 class Fit:
-    """A distribution, and how good it is.
+    """A distribution, and its distance from the maximum likelihood.
 
     Attributes:
         share: (k,) the distribution.
@@ -63,7 +63,7 @@ class Fit:
 
     @property
     def settled(self) -> bool:
-        """Whether the gap is closed as far as anybody could tell."""
+        """Whether the gap is too small to be detected."""
         return self.gap <= NATS
 
 
@@ -145,7 +145,7 @@ def _extrapolate(p: Floats, first: Floats, second: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Partial:
-    """What reports say of each value where they do not say everything.
+    """Estimates of the values that a channel without an inverse distinguishes.
 
     Attributes:
         raw: (k,) the estimate of each value that the reports tell from all others, unbiased but for the weights'
@@ -160,13 +160,13 @@ class Partial:
 
     @property
     def told(self) -> NDArray[np.bool_]:
-        """(k,) which values are told apart."""
+        """(k,) which values are distinguished."""
         told: NDArray[np.bool_] = ~np.isnan(self.raw)
         return told
 
 
 def told_apart(decoder: Decoder, share: Floats, p: Floats) -> Partial:
-    """Estimates of the values that a channel without an inverse still tells apart, each from the others.
+    """Return estimates of the values that a channel without an inverse distinguishes from all others.
 
         F = Q D^-1 Q',  raw = share D^-1 Q' F^+,  variance = diag(F^+) - p^2,  D = diag(forward(p))
 

@@ -1,4 +1,4 @@
-"""The unbiased estimate of a tally, and how sure it is.
+"""The unbiased estimate of a tally, and its standard errors.
 
 Where each device has one report, reports are independent and their error follows from the channel. Where a device has
 more, the error is the spread between groups of devices; it is kept as a design effect, how many reports are worth one
@@ -25,7 +25,7 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats
 
 @dataclass(frozen=True)
 class Linear:
-    """The unbiased shares that a tally speaks for.
+    """The unbiased shares estimated from a tally.
 
     Attributes:
         raw: (k,) the estimate.
@@ -48,7 +48,7 @@ class Linear:
 
     @cached_property
     def rough(self) -> NDArray[np.bool_]:
-        """(k,) where so few reports bear on the value that its standard error is no usual error."""
+        """(k,) whether so few reports affect the value that its standard error is unreliable."""
         reports = self.tally.reports if self.effect is None else self.tally.reports / self.effect
         height = self.stairs.heights.sum(axis=0)
         rough: NDArray[np.bool_] = (reports * self.se) ** 2 < interval.LEAST_COUNT * height**2
@@ -62,7 +62,7 @@ class Linear:
 
     @property
     def furthest(self) -> Floats:
-        """(k,) as far as one device can move the estimate, if all its reports go over to another output."""
+        """(k,) a bound on how far one device can move the estimate by changing all its reports."""
         most = 1 if self.tally.groups is None else self.tally.groups.most
         return self.reach * most / self.tally.reports
 

@@ -1,7 +1,7 @@
-"""How a distribution is made of what a tally says: the methods, which suits a campaign, and which it cannot have.
+"""The estimation methods: which one is the default for a campaign, and which ones it cannot use.
 
-Every method is a way to a distribution from the same unbiased estimate or the same counts, and whoever asks for none
-gets the one that was measured to be best for such a campaign.
+Every method makes a distribution from the same unbiased estimate or the same counts. The default is the one that was
+best in measurements for such a campaign.
 
 The methods themselves: distribution, bayes, likelihood. What an estimate says besides: result.
 """
@@ -33,7 +33,7 @@ NOISY = 0.25
 
 
 class MethodRefused(HalftruthError, ValueError):
-    """The estimator asked for does not go with the campaign."""
+    """The chosen method cannot be used for the campaign."""
 
 
 def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
@@ -60,7 +60,7 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
 
 
 def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *, ordered: bool = False) -> str:
-    """The method that is best where nothing is known but the campaign and its noise.
+    """Return the default method of a campaign.
 
     - "mmse" where a prior is declared and outputs are counted: its prior makes it best.
     - "smooth" for numbers sent by a wave, and "em" where else no unbiased estimate exists, and no prior either.
@@ -100,7 +100,7 @@ def consistent(
     warnings: list[str],
     reported: Reported,
 ) -> Floats:
-    """(k,) the shares of the inputs that ``method`` makes.
+    """Return (k,) shares of the inputs, estimated by ``method``.
 
     Args:
         share: (m,) of the features.
@@ -134,7 +134,7 @@ def consistent(
 def _settled(fit: likelihood.Fit, warnings: list[str]) -> Floats:
     if not fit.settled:
         warnings.append(
-            f"the search for the most likely shares was stopped after {fit.steps:,} steps, at most {fit.gap:.3g} nats "
-            "of log-likelihood from its end: other shares explain the reports slightly better"
+            f"the maximum-likelihood search stopped after {fit.steps:,} steps, within {fit.gap:.3g} nats of the best "
+            "log-likelihood"
         )
     return fit.share

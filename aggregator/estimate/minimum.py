@@ -1,6 +1,6 @@
-"""Whether a tally is of enough devices to be told of.
+"""Checks that a tally comes from enough devices to be estimated.
 
-A campaign promises people that nothing is estimated before so many of them have answered. So devices are counted, by
+A campaign promises a minimum number of devices before anything is estimated. So devices are counted, by
 their keys, and not what they sent: a unit with a thousand readings is one. Of a class whose devices have several
 reports each, the number is known from below only, and that is what counts.
 """
@@ -13,11 +13,11 @@ from protocol.errors import NotYet
 
 
 class NotEnough(NotYet):
-    """Fewer devices than the campaign promised to wait for."""
+    """Fewer devices have answered than the campaign's minimum."""
 
 
 def devices_of(*tallies: Tally) -> int:
-    """How many devices the reports of tallies come from, at least; as many as reports, where each device has one.
+    """Return a lower bound on the number of devices behind some tallies; exact if each device has one report.
 
     Args:
         tallies: of different devices, such as those of different views.
@@ -27,12 +27,12 @@ def devices_of(*tallies: Tally) -> int:
 
 
 def is_enough(terms: Campaign, *tallies: Tally) -> bool:
-    """Whether tallies, of different devices, are together of as many devices as the campaign waits for."""
+    """Whether tallies of different devices together reach the campaign's minimum."""
     return devices_of(*tallies) >= terms.minimum_reports
 
 
 def require_enough(terms: Campaign, *tallies: Tally) -> None:
-    """Refuse what is of too few devices.
+    """Refuse tallies from fewer devices than the minimum.
 
     Args:
         tallies: of different devices, such as those of the views behind a figure.

@@ -1,4 +1,4 @@
-"""The words by which an estimate is asked for: its methods, and the ways to pool classes."""
+"""The names of estimation methods and of ways to pool classes."""
 
 from __future__ import annotations
 

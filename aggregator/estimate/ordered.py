@@ -1,4 +1,4 @@
-"""What ordered values are read for: quantiles, the distribution function, the share in a range, the mean.
+"""Estimates for ordered values: quantiles, the distribution function, shares of ranges, the mean.
 
 Every number has an interval. That of a share in a range inverts the likelihood-ratio test of it (profile), and so does
 that of a quantile: v is refused as the p-quantile where the share at or below v is significantly less than p, or the
@@ -48,7 +48,7 @@ Value = int | float | str
 
 
 class NotOrdered(HalftruthError, ValueError):
-    """Quantiles or ranges were asked of a campaign that has none, or whose reports do not say them."""
+    """Quantiles or ranges were requested for unordered values, or cannot be estimated from the reports."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Ordered:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know first. That single shares have no error bars is not repeated here."""
+        """The warnings of the estimate, except the one about single shares without error bars."""
         return tuple(warning for warning in self.found.warnings if not warning.startswith(WITHOUT_BARS))
 
     def as_json(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class Ordered:
         return told | self.numbers() | {"warnings": list(self.warnings)}
 
     def numbers(self) -> dict[str, Any]:
-        """What was asked for alone, in the machine-readable form."""
+        """The requested numbers only, in the machine-readable form."""
         told: dict[str, Any] = {}
         for name in ("quantiles", "cdf", "bins"):
             if rows := getattr(self, name):
@@ -235,7 +235,7 @@ def has_mean(terms: Campaign) -> bool:
 
 
 def is_wave(terms: Campaign) -> bool:
-    """Whether everybody answers by a wave, which says little of single values."""
+    """Whether all devices use the wave mechanism, which does not estimate single values."""
     return len(terms.views) == 1 and isinstance(terms.views[0].channel, Wave)
 
 
@@ -259,7 +259,7 @@ def summary(tally: Tally, found: Estimate) -> Ordered:
 
 
 def value_of(domain: Domain, x: int) -> Value:
-    """Return input ``x`` as a reader has it."""
+    """Return the value of input ``x`` as a number or text for readers."""
     if isinstance(domain, Line) and not isinstance(domain, Dates):
         number = Fraction(domain.scaled[x], 10**domain.places)
         return int(number) if number.denominator == 1 else float(number)
@@ -324,7 +324,7 @@ class _Reading:
         return bisect(range(self._domain.size), self._domain.index(answer, bytes(DITHER_BYTES)))
 
     def value(self, x: int) -> Value:
-        """Input ``x`` as a reader has it."""
+        """The value of input ``x`` for readers."""
         return value_of(self._domain, x)
 
     def share_of(self, first: int, past: int, z: float) -> RangeShare:

@@ -5,7 +5,7 @@ report speaks of its own class only, so each class is decoded by its own channel
 taken to be like another.
 
 Classes that a campaign names: classes. People with priors of their own, a class for each prior: personal. Devices whose
-channels depend on what they told before: transcript.
+channels depend on their earlier reports: transcript.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Pooled(Decoder):
 
     @property
     def prior(self) -> Floats | None:
-        """(k,) the prior of a person of whom only is known that they report; None where not every class has one."""
+        """(k,) the prior of a reporting person whose class is unknown; None if a class has no prior."""
         return None if self.priors is None else self.members @ self.priors
 
     @property

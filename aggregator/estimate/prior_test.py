@@ -1,4 +1,4 @@
-"""A test of the prior that a campaign leans on: whether its outputs come as often as the prior predicts.
+"""A chi-square test of the prior: whether outputs are as frequent as the prior predicts.
 
 The statistic is Pearson's: the sum over cells of (count - expected)^2 / expected, whose law under a right prior is
 nearly chi-square. Outputs that are expected rarely are joined with their neighbours.
@@ -32,7 +32,7 @@ CELLS = 2
 
 @dataclass(frozen=True)
 class PriorTest:
-    """What the outputs say of the prior.
+    """The result of the test of a prior.
 
     Attributes:
         statistic: Pearson's.
@@ -46,7 +46,7 @@ class PriorTest:
 
     @property
     def rejected(self) -> bool:
-        """Whether the prior looks wrong."""
+        """Whether the test rejects the prior."""
         return self.p_value < ALPHA
 
     def as_json(self) -> dict[str, Any]:

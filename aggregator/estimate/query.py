@@ -155,7 +155,7 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
     v = np.zeros(districts.max() + 1)
     v[districts] = a
     if not np.array_equal(v[districts], a):
-        raise NotInvertible("the weights differ inside a district, and nobody has answered for anything finer")
+        raise NotInvertible("the weights differ within a district, and no reports at a finer resolution exist")
     centre, factors = views.passes().adjoint(len(views.tree) - 1, v)
     variance, t = 0.0, interval.quantile(1 - level)
     for place, factor in zip(views.tree, factors, strict=True):

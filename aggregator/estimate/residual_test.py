@@ -1,15 +1,15 @@
-"""What no shares explain: of each output, how much oftener it came than all the others let one expect.
+"""Residual test: how much more often an output occurred than any distribution of inputs can explain.
 
 Honest counts are spread as a mixture of the channel's rows, and whatever is orthogonal to all rows has mean zero under
-every mixture. Of these directions one tells best of a crowd that sends output y and nothing else, the projection of y,
-by the law q that even shares have:
+every mixture. Of these directions, the projection of y has the most power against forgers who send only output y. Under
+the law q of even shares it is:
 
     w = D^-1 (e_y - R' a),  (R D^-1 R') a = R D^-1 e_y,  D = diag(q),      so R w = 0 and w' D w = w[y]
 
 (the efficient score: Neyman 1959). The same solution for all counts at once gives every output's number, share . w. It
 takes one conjugate gradient, whose steps are a pass through the channel and back; a channel with few different singular
-values, as all made by design, is done in as many steps. Where the channel has no more outputs than inputs nothing is
-orthogonal to all rows, and nothing is told.
+values, as all made by design, is done in as many steps. If the channel has no more outputs than inputs, nothing is
+orthogonal to all rows, and there is no test.
 
 What is made of it: screen.
 """
@@ -29,7 +29,7 @@ SETTLED = 1e-7
 
 @dataclass(frozen=True)
 class Direction:
-    """What each report adds to the number that tells of one output.
+    """The direction of one output: what each report adds to its test statistic.
 
     Attributes:
         adds: (m,) by the report's output.
@@ -59,7 +59,7 @@ def scores(decoder: Decoder, share: Floats) -> Floats:
 
 
 def direction(decoder: Decoder, y: int) -> Direction:
-    """What tells best of a crowd that sends output ``y``."""
+    """Return the most powerful direction against forgers who send output ``y``."""
     unit = np.zeros(decoder.features)
     unit[y] = 1
     adds = _beyond(decoder, _inverse(decoder), unit)

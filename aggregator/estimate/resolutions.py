@@ -106,7 +106,7 @@ class Resolution:
 
     @property
     def above_zero(self) -> NDArray[np.bool_]:
-        """(k_j,) whether a district's simultaneous interval lies above zero: it has people, whatever chance did."""
+        """(k_j,) whether a district's simultaneous interval lies above zero: it surely has people."""
         above: NDArray[np.bool_] = self.all_low > 0
         return above
 
@@ -234,8 +234,8 @@ class TreeShares:
         found = [each for place in views.tree if (each := combined[place]) is not None]
         if len(found) < len(asked) or asked[-1].view.map != Identity():
             raise NotInvertible(
-                "nobody has answered at the finest resolution, so no difference between shares of single values is "
-                "known: leave out what compares, and read the coarser resolutions of each estimate"
+                "there are no reports at the finest resolution, so differences between single values cannot be "
+                "estimated: compare the coarser resolutions of each estimate"
             )
         passes = views.passes()
         return [

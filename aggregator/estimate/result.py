@@ -1,7 +1,7 @@
-"""The estimate of a campaign: what its reports say, how surely, and how far forgeries could bend it.
+"""The estimate of a campaign: shares with standard errors and intervals, and the influence of forged reports.
 
-An estimate carries everything needed to distrust it. Unbiased and consistent shares, errors, intervals for one value
-and for all together, what was refused, what one forged report is worth, and plain warnings.
+An estimate has all that is needed to judge it: unbiased and consistent shares, standard errors, intervals for one value
+and for all values together, refused reports, the influence of a forged report, and warnings.
 
 Linear queries such as means: query. How it is printed: present.
 """
@@ -51,10 +51,10 @@ MOVED = 5e-4
 """Shares that differ by less are told as the same."""
 
 WITHOUT_BARS = "shares without error bars"
-"""How the warning begins that single shares have none."""
+"""Start of the warning about shares without standard errors."""
 
 UNKNOWN = 0.5
-"""A standard error above this makes an interval of every share there is: nothing is known of the value."""
+"""Above this standard error, the interval covers all possible shares: nothing is known about the value."""
 
 WRONG_PRIOR = "map"
 """The method where the outputs contradict the prior and nobody asked for one: it leaves the prior as far as they do."""
@@ -83,7 +83,7 @@ ONE_DEVICE = (
 
 @dataclass(frozen=True)
 class Influence:
-    """How far reports that no honest device made could move a value.
+    """A bound on how far forged reports can move a share.
 
     Attributes:
         people_per_report: the most people that one report counts for in a raw estimate; NaN without one.
@@ -96,7 +96,7 @@ class Influence:
     asked: int | None = None
 
     def share_of(self, forged: int) -> float:
-        """The most that ``forged`` of the reports add to a value's raw share."""
+        """Return the most that ``forged`` of the reports can add to the unbiased share of a value."""
         return forged * self.people_per_report / self.reports
 
     def as_json(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Estimate:
         rejected: envelopes refused, by reject class.
         version: of the study's table the tally was read from.
         influence: of forged reports.
-        warnings: what a reader must know before believing the numbers.
+        warnings: what a reader must know before using the numbers.
         devices: how many sent the reports; None where that is not known, of a class whose devices have several each.
         where: the class of people that it is of; None: everybody.
         pool: one of ``POOLS``.
@@ -191,17 +191,17 @@ class Estimate:
 
     @property
     def added(self) -> float | None:
-        """Total variation between the prior and the estimate: what the reports added. None without a prior."""
+        """Total variation between the prior and the estimate; None without a prior."""
         return None if self.prior is None else float(np.abs(self.share - self.prior).sum() / 2)
 
     @property
     def value_kind(self) -> str:
-        """What one value is, in a word or two."""
+        """The kind of the values in one or two words."""
         return VALUE_KINDS["buckets" if self.note else self.terms.domain.kind]
 
     @property
     def note(self) -> str | None:
-        """What the values are, where a reader would take them for something else."""
+        """A note on the meaning of the values; "" if their names are clear."""
         domain = self.terms.domain
         return ROUNDED if isinstance(domain, Line) and domain.rounds_randomly else None
 
@@ -212,7 +212,7 @@ class Estimate:
 
     @property
     def above_zero(self) -> NDArray[np.bool_]:
-        """(k,) whether a value's simultaneous interval lies above zero: it occurs, whatever chance did."""
+        """(k,) whether a value's simultaneous interval lies above zero: it surely occurs."""
         above: NDArray[np.bool_] = self.all_low > 0
         return above
 
@@ -385,8 +385,8 @@ def estimate(
     if unknown:
         warnings.append(
             f"at {unknown} of {decoder.inputs} values the standard error is above {UNKNOWN:.0%} (up to "
-            f"{np.nanmax(se):.0%}): the reports say nothing about them, and the shares printed there are chance. It "
-            "takes more reports, fewer values, or a channel with less noise"
+            f"{np.nanmax(se):.0%}): the shares printed there are noise. More reports, fewer values, or a channel "
+            "with less noise would help"
         )
     warnings += () if weighting is None else weighting.warnings
     findings = screen(decoder, counts, n, *(() if groups is None else (groups.devices, groups.most)))
@@ -399,9 +399,9 @@ def estimate(
         outside = int(np.count_nonzero((shares < all_low) | (shares > all_high)))
         if outside:
             warnings.append(
-                f"the prior looks wrong: at {outside} of {decoder.inputs} values the MMSE estimate, which leans on "
-                f"it, lies outside the simultaneous {level:.0%} intervals, which do not. More reports will not mend "
-                "it; use method 'map' or 'projection'"
+                f"the prior looks wrong: at {outside} of {decoder.inputs} values the MMSE estimate, which depends on "
+                f"it, lies outside the simultaneous {level:.0%} intervals, which do not depend on it. More reports do "
+                "not correct this; use method 'map' or 'projection'"
             )
     columns = (shares, raw, se, low, high, all_low, all_high)
     weight *= reported.factor
@@ -446,7 +446,7 @@ def _of_views(
     for one in views.asked:
         part, name = one.tally, view_name(terms.domain, one.view)
         if one.linear is None:
-            warnings.append(f"no device that is asked for {name} has answered: that view is left out")
+            warnings.append(f"no device with the view of {name} has answered: the view is left out")
             continue
         groups = part.groups if part.groups is not None and part.groups.dependent else None
         if one.linear.between is not None and not one.linear.between.freedom:
@@ -462,8 +462,8 @@ def _of_views(
     finest = found[-1]
     if np.isnan(finest.raw).all():
         warnings.append(
-            "nobody has answered at the finest resolution: the share of a value is its part of the district around it, "
-            "spread evenly, and has no error"
+            "there are no reports at the finest resolution: each district's share is spread evenly over its values, "
+            "without error bars"
         )
     return Estimate(
         terms, campaign_id, tally.reports, method, level, finest.share, finest.raw, finest.se, finest.low, finest.high,
@@ -473,17 +473,19 @@ def _of_views(
 
 
 def _beside(terms: Campaign, reported: Reported, whole: Floats, less: Floats) -> str:
-    """What a robust estimate says, in words, beside the projection of everything that was counted."""
+    """Return a sentence that compares a robust estimate with the projection of all reports."""
     whole, less = (reported.possible(reported.shares(column)) for column in (whole, less))
     most = np.argsort(-np.abs(whole - less), kind="stable")[:3].tolist()
     told = [
         f"{terms.domain.label(x)}: {less[x]:.2%}, not {whole[x]:.2%}" for x in most if abs(whole[x] - less[x]) >= MOVED
     ]
     if not told:
-        return "a robust estimate (projected) is nearly the same: it finds no output that others do not explain"
+        return (
+            "a robust estimate (projected) is nearly the same: no output is much more frequent than the others explain"
+        )
     return (
-        "a robust estimate (projected), from counts brought down to what other outputs explain, says "
-        f"{'; '.join(told)}. The estimate itself counts every report"
+        "a robust estimate (projected), with each count limited to what the other outputs explain, gives "
+        f"{'; '.join(told)}. The estimate above counts every report"
     )
 
 
@@ -498,20 +500,23 @@ def _as_far_as_told(
     fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
     found = likelihood.told_apart(decoder, share, fit.share)
     lost = int(np.count_nonzero(~found.told))
-    warning = f"{WITHOUT_BARS} at {lost} of {decoder.inputs} values, which no report tells apart: {reason}"
+    warning = f"{WITHOUT_BARS} at {lost} of {decoder.inputs} values that the channel does not distinguish: {reason}"
     return found.raw, np.sqrt(found.variance / n), found.weight, warning
 
 
 def _contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:
-    """The warning of a prior that the reports contradict, and what recovers."""
+    """Return the warning for a prior that the reports contradict, with advice."""
     found = (
         f"the prior looks wrong: the outputs differ from what it predicts (chi-square {tested.statistic:.0f} where "
         f"{tested.freedom} are expected, p {max(tested.p_value, 1e-16):.1g})"
     )
     if method == "mmse":
-        return f"{found}. The estimate leans on it, and more reports will not mend it; use method {_recovers(decoder)}"
+        return (
+            f"{found}. The estimate depends on the prior, and more reports do not correct this; use method "
+            f"{_recovers(decoder)}"
+        )
     if method == "map":
-        return f"{found}. The estimate leaves it as far as the reports contradict it"
+        return f"{found}. The estimate departs from the prior where the reports contradict it"
     return found
 
 
@@ -520,7 +525,7 @@ def _recovers(decoder: Decoder) -> str:
 
 
 def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
-    """What reads a campaign's tally; and the prior of a person of whom nothing is known, where there is one.
+    """Return the decoder for a campaign's tally, and the prior of an unknown person, or None.
 
     Raises:
         NotEnough: too few devices for the campaign.
@@ -536,7 +541,7 @@ def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
 
 
 def prior_of(terms: Campaign) -> Floats | None:
-    """The prior that a campaign for LIP or mutual information declares."""
+    """Return the declared prior of a campaign for LIP or mutual information; None for other notions."""
     if not isinstance(terms.notion, (Information, MutualInformation)):
         return None
     weights: Floats = np.array(terms.notion.prior, dtype=np.float64)

@@ -29,7 +29,7 @@ Integers = NDArray[np.int64]
 
 
 class NotInvertible(HalftruthError):
-    """The channel does not tell its inputs apart, so no unbiased estimate exists."""
+    """No unbiased estimate exists: different shares of the inputs give the same distribution of outputs."""
 
 
 @dataclass(frozen=True)

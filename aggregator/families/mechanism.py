@@ -1,4 +1,4 @@
-"""What a mechanism is: a name, the questions it serves, and the recipe of its channel; and the guards that many share.
+"""A mechanism: its name, the questions that it serves, and the recipe of its channel.
 
 Each family lists its own mechanisms beside its recipe. All of them in order: ``aggregator.planner.catalogue``. Which
 one is best for a question: ``aggregator.planner.choice``.
@@ -32,7 +32,7 @@ Build: TypeAlias = Callable[[int, int], Channel]
 
 @dataclass(frozen=True)
 class Question:
-    """What a channel is wanted for.
+    """A question that needs a channel.
 
     Attributes:
         domain: what can be answered.

@@ -1,7 +1,7 @@
 """Whole numbers of a recipe: the scale of e^eps, and division that rounds up.
 
 Every recipe solves its inequality with the rational lower bound N / D of e^eps, N = ``protocol.exact.exp_lower``, and
-rounds up the side that tells less. The certificate then holds by construction, and is computed all the same.
+rounds up the probability that reveals less. The certificate then holds by construction, and is computed all the same.
 """
 
 from protocol.exact import EXP_BITS

@@ -1,4 +1,4 @@
-"""Compaction: the same rows in fewer files, and nothing left of what nobody reads.
+"""Compaction: rewrites tables into fewer files, and deletes unused files.
 
 Many small commits leave many small files, and lost races and killed processes leave files without a commit.
 A partition is rewritten as everything is written, by compare-and-swap on the table's version; so ingest and estimate
@@ -73,7 +73,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Compacted:
-    """What became of one table.
+    """The result of compacting one table.
 
     Attributes:
         before, after: what is read, before and after.
@@ -127,7 +127,7 @@ def compact(
     file_bytes: int = FILE_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> list[Compacted]:
-    """Rewrite small files into large ones, and remove what nobody reads; tallies stay what they are.
+    """Rewrite small files into large ones, and delete unused files; tallies do not change.
 
     Args:
         now: UTC seconds, by the clock that dates the files (``clock_of``).

@@ -1,4 +1,4 @@
-"""Which reports fill slots that are still free.
+"""Deduplication: finds the reports whose slots are still free.
 
 A slot of a device in a period is filled once. Against a snapshot of the study and in the order of the batch,
 a report comes in whole if all its slots are free, and not at all otherwise; committed against that same snapshot, it
@@ -121,7 +121,7 @@ class Candidates:
         return free
 
     def _taken(self, table: DeltaTable, only: str, slots: Slots | None) -> Mask:
-        """Which reports fill a slot that the snapshot has a row for."""
+        """Return which reports fill a slot that is filled in the snapshot already."""
         if slots is not None:
             start = self.slot[self._first]
             stop = start + np.bincount(self.report, minlength=self.reports)

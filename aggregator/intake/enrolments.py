@@ -1,10 +1,10 @@
-"""How keys come in, by enrolments that verify under the very key they introduce; and how they are revoked.
+"""Registers device keys from enrolments, which are signed with the key that they introduce; and revokes keys.
 
 A key id belongs to the first public key registered under it, in each campaign apart; keys that no signature should be
 trusted under are refused here, so that verification need not look at keys again.
 
-Who may enrol by sending a batch and who only by the analyst's hand: the campaign says, ingest asks. What a revoked key
-may still say: registry.
+Whether a batch may contain enrolments is a setting of the campaign, which ingest checks. Which reports of a revoked key
+still count: registry.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Enrolled:
-    """What became of a chunk's enrolments.
+    """The result of a chunk's enrolments.
 
     Attributes:
         added: keys newly registered.

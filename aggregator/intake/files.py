@@ -1,4 +1,4 @@
-"""Which files are read, and their bytes in bounded pieces.
+"""Lists the files to read, and reads them in pieces of bounded size.
 
 A missing path is the caller's mistake and stops everything before anything is read; a file that turns out
 to be unreadable or empty is named, and the rest goes on.
@@ -24,7 +24,7 @@ _EARLY_BYTES = 2**16
 
 
 class IntakeError(HalftruthError):
-    """Nothing can be read as it was asked for."""
+    """The given paths cannot be read."""
 
 
 def batch_files(paths: Iterable[str | Place]) -> list[Place]:
@@ -85,7 +85,7 @@ def contents(paths: Sequence[Place], size: int) -> Iterator[tuple[Place, Iterato
 
 
 def _early(path: Place) -> bytes | OSError | None:
-    """The whole of an object that was listed as a small one, or why it cannot be had."""
+    """Return the content of a small object, or the error of reading it."""
     if not isinstance(path, Remote) or path.listed is None or path.listed.st_size > _EARLY_BYTES:
         return None
     try:
@@ -131,7 +131,7 @@ def part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | Non
 
 
 def size_of(paths: Iterable[str | Place]) -> int:
-    """Bytes in the files to read, as far as that can be known.
+    """Return the total size of the files to read, as far as it is known.
 
     Raises:
         IntakeError: a path that is not there.

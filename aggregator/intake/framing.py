@@ -1,4 +1,4 @@
-"""Where envelopes begin and end in a stream of bytes.
+"""Finds the envelopes in a stream of bytes.
 
 An envelope has exactly one encoding, so its head says where it must end, and looking at both ends decides
 whether it is one; payloads are not touched. All places that look like one are found at once, and runs of them that

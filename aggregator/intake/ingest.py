@@ -1,4 +1,4 @@
-"""Ingest: upload files become rows of the study, each report at most once and nothing lost in silence.
+"""Ingest: verifies the reports in upload files and adds each one to the study at most once.
 
 Files are read twice, for the keys they bring and then for their reports, a chunk at a time; a chunk is
 committed in one piece, and running it all again changes nothing. A bad report is a count, never an exception.
@@ -46,7 +46,7 @@ CHUNK_OUTPUTS = 2**18
 
 @dataclass(frozen=True)
 class CampaignCounts:
-    """What became of one campaign's envelopes.
+    """The numbers of one campaign's accepted and refused envelopes.
 
     Attributes:
         accepted: reports counted.
@@ -61,7 +61,7 @@ class CampaignCounts:
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What an ingest did.
+    """The result of an ingest.
 
     Attributes:
         read: reports, runs of bytes that are no envelope, stray campaigns and refused enrolments; equals
@@ -218,7 +218,7 @@ def _with_last(path: Place, read: Iterator[bytes], warnings: list[str]) -> Itera
 
 @dataclass
 class IngestTotals:
-    """Counts what becomes of envelopes, and writes down what is refused."""
+    """Counts accepted and refused envelopes, and records refusals."""
 
     study: Study
     now: int
@@ -229,7 +229,7 @@ class IngestTotals:
     enrolled: Enrolled = field(default_factory=Enrolled)
 
     def take_keys(self, enrolled: Enrolled, envelopes: int) -> None:
-        """Count so many enrolments."""
+        """Add a number of enrolments."""
         self.enrolled.add(enrolled)
         self.read += envelopes - enrolled.added - enrolled.known - enrolled.ignored
         self._write_down(enrolled.refused)

@@ -1,4 +1,4 @@
-"""A damaged study made anew, in a directory of its own.
+"""Rebuilds a damaged study in a new directory.
 
 What can still be read of a table is taken over as it is, for it says what was counted, when keys were
 revoked and what was refused; only what cannot is made up from the sources, the signed campaigns, enrolments and
@@ -40,7 +40,7 @@ _COMMIT_ROWS = 2**20
 
 @dataclass(frozen=True)
 class Sources:
-    """What a study can be made from where its tables cannot be read.
+    """The files from which unreadable tables are rebuilt.
 
     Attributes:
         batches: files and folders of reports; None for those that the damaged study kept.
@@ -57,7 +57,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What a study was made of.
+    """The result of a rebuild: where the rows came from.
 
     Attributes:
         anew: tables that were not taken over, or not as a whole.
@@ -94,7 +94,7 @@ def rebuild(
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Rebuilt:
-    """Make a study anew from what is left of an old one and from its sources.
+    """Rebuild a study from the readable rows of an old one and from its sources.
 
     Args:
         now: UTC seconds.
@@ -178,7 +178,7 @@ class _Bench:
             self._warn(f"campaigns that are not among these are lost: {names}; name them with --campaign")
 
     def take_reports(self, *, afresh: bool) -> None:
-        """What was counted."""
+        """Copy counted reports."""
         if afresh:
             self.anew.append(REPORTS)
             return
@@ -215,14 +215,14 @@ class _Bench:
         tables.add(self.path / KEYS, self.revocations)
 
     def take_refusals(self, *, afresh: bool) -> None:
-        """What was refused."""
+        """Copy recorded refusals."""
         if afresh:
             self.anew.append(REJECTS)
         else:
             self.refusals = list(self._rows(REJECTS))
 
     def count(self) -> None:
-        """From the batches, what the tables did not give."""
+        """Count reports from batches that are missing in the tables."""
         anew = set(self.anew)
         if anew & {KEYS, REPORTS, REJECTS} and not self.batches:
             self._warn("no batches were kept or named: what could not be read from the tables is lost")

@@ -1,4 +1,4 @@
-"""Which keys may speak in a campaign.
+"""The registered keys of a campaign, and since when they are revoked.
 
 The registered keys of a campaign are sorted columns in memory, so a whole batch of key ids is looked up at
 once. A key is never taken out: a row that revokes it from a period on is added. Of several such rows the earliest
@@ -49,7 +49,7 @@ class Registry:
         return revoked
 
     def find(self, ids: Integers) -> tuple[Integers, Mask]:
-        """Where key ids stand in the registry, and whether they do."""
+        """Return the index of each key id in the registry, and whether it is registered."""
         at = np.empty(len(ids), dtype=np.int64)
         order = np.argsort(ids)  # neighbours are looked up in the same places of memory
         at[order] = np.searchsorted(self.ids, ids[order])

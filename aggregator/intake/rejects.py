@@ -1,7 +1,7 @@
-"""Why an envelope is not counted: a closed set, first failing check wins.
+"""The classes of refused envelopes; an envelope's class is the first check that it fails.
 
-Every envelope read is accepted or falls into exactly one of these classes, so the two add up to what
-was read and nothing is lost in silence.
+Every envelope read is accepted or falls into exactly one of these classes, so accepted and refused envelopes add up to
+all that were read.
 """
 
 from __future__ import annotations

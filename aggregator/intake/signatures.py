@@ -1,7 +1,7 @@
-"""Who said it: Ed25519 on threads, with the verdicts of ``protocol.keys.verify`` (SPEC 2).
+"""Verifies Ed25519 signatures on threads, with the verdicts of ``protocol.keys.verify`` (SPEC 2).
 
-What libraries disagree about is refused by looking at bytes, for a whole slice of signatures at once; what
-is left goes to libsodium, which releases the interpreter's lock, so threads verify side by side.
+Signatures on which libraries disagree are refused by their bytes, many at once. The others are verified by libsodium,
+which releases the interpreter's lock, so threads verify side by side.
 
 Public keys are looked at once, when they are registered: see enrolments.
 """
@@ -79,7 +79,7 @@ class SignatureBlock:
 
 @dataclass(frozen=True)
 class PendingVerdicts:
-    """Signatures that threads are at.
+    """Signatures that are being verified.
 
     Attributes:
         number: of envelopes.
@@ -157,7 +157,7 @@ def verifier(threads: int | None = None, verified: Verified | None = None) -> It
 
 
 def _digest(sealed: Sealed, publics: Bytes, start: int, stop: int) -> bytes:
-    """Of all that the verdicts on some envelopes are a function of."""
+    """Return the digest of all bytes that determine the verdicts on some envelopes."""
     first, last = int(sealed.begin[start]), int(sealed.end[stop - 1])
     where = np.stack([sealed.begin[start:stop], sealed.payload[start:stop], sealed.end[start:stop]]) - first
     told = hashlib.sha256(b"verified 1")

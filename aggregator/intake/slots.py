@@ -1,4 +1,4 @@
-"""Which slots the study has filled, kept in memory from one commit to the next; by a worker, those of some keys.
+"""The filled slots of a study, kept in memory between commits; on a worker, those of some keys.
 
 Counted rows are never taken away, so a data file needs to be read once. A look at a newer snapshot reads
 only the files that came since, whoever wrote them, and the cost of deduplication grows with the rows and not with their

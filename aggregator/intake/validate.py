@@ -1,4 +1,4 @@
-"""A chunk's reports through the checks, a column at a time, and those that pass into the study.
+"""Validates the reports of a chunk, one column at a time, and commits those that pass.
 
 Every report has one verdict, and a check only gives verdicts to reports that have none yet; so the first
 failing check wins, in the order in which the code reads. All checks but the last look at nothing that was counted, so
@@ -44,7 +44,7 @@ _NONE, _ACCEPTED = -1, len(_CLASSES)
 
 @dataclass
 class ValidationOutcome:
-    """What became of reports, and of what should not be among them.
+    """The result of validation: accepted and refused reports.
 
     Attributes:
         read: reports, runs of garbage and stray campaigns.
@@ -66,7 +66,7 @@ class PendingChunk:
     docket: _VerdictQueue | None
 
     def finish(self, slots: Slots, most_outputs: int) -> ValidationOutcome:
-        """Commit the reports that pass.
+        """Commit the valid reports.
 
         Args:
             slots: those that the study has filled.
@@ -81,7 +81,7 @@ class PendingChunk:
 
 
 def begin(study: Study, chunk: Chunk, verifier: Verifier, now: int) -> PendingChunk:
-    """Begin to check the reports of a chunk; meanwhile others can be committed.
+    """Start to check the reports of a chunk; other chunks can be committed at the same time.
 
     Args:
         now: UTC seconds.
@@ -300,7 +300,7 @@ class _VerdictQueue:
             yield some[said.good], said.numbers[said.good], words
 
     def judged(self) -> ValidationOutcome:
-        """The verdicts that there are, counted."""
+        """Return the number of reports by verdict."""
         result = ValidationOutcome()
         accepted = self.verdict == _ACCEPTED
         for campaign in np.unique(self.campaign[accepted]).tolist():

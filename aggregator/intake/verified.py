@@ -1,4 +1,4 @@
-"""What was verified before, so that nobody verifies it again.
+"""Remembers verified signatures, so that they are not verified again.
 
 Whether signatures verify is a function of bytes: of envelopes and of the keys they are looked at under. So
 the digest of such bytes, written down once all of them have verified, stays true whatever is enrolled, revoked,
@@ -40,7 +40,7 @@ class Verified:
 
     @classmethod
     def of(cls, study: Place, size: int = -1) -> Verified:
-        """What is written down in a study; nothing where it cannot be read, for it only saves time.
+        """Return the stored digests of a study; none if they cannot be read, since they only save time.
 
         Args:
             size: of so many bytes at the beginning of the file; of all if not given, and of all in a bucket.
@@ -60,7 +60,7 @@ class Verified:
         return Noting(self.path, self._known)
 
     def add(self, digests: Sequence[bytes]) -> None:
-        """Write digests down; nothing is lost but time where that fails."""
+        """Store digests; a failure costs only time."""
         new = [digest for digest in dict.fromkeys(digests) if digest not in self._known]
         self._known.update(new)
         if not new:

@@ -1,4 +1,4 @@
-"""Which view each report is of, and what it says through the channel of that view.
+"""Finds the view of each report, and unpacks its outputs by that view's channel.
 
 A device does not send its view: it follows from the registered public key (SPEC 7.3), so it is derived here for every
 report, and stored beside its outputs.

@@ -1,1 +1,1 @@
-"""Which mechanism suits a question, how many people it takes, and what it costs."""
+"""Planning: compares mechanisms for a question by expected error, people needed and cost."""

@@ -1,7 +1,6 @@
-"""The choice: what the mechanisms of the catalogue make of a question, weighed, and the best of it.
+"""Chooses the mechanism with the least expected error for a question.
 
-Nothing is taken on its name. Whatever is handed out has been made, certified at the level asked for, and weighed by the
-error of its own integers.
+Each channel is designed, certified at the requested level, and compared by the error of its integers.
 
 What all of them cost side by side: plan.
 """
@@ -59,7 +58,7 @@ ORDERED = {"distribution": ("distance", "the distribution"), "ranges": ("in_rang
 
 
 class Unsuited(HalftruthError):
-    """A wish that no mechanism, or not the one named, can meet. The text names what would do."""
+    """No mechanism, or not the named one, serves the question. The text names an alternative."""
 
 
 @dataclass(frozen=True)

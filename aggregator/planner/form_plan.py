@@ -1,4 +1,4 @@
-"""What a form can teach: how sure each question's shares will be, and how strong an association must be to be found.
+"""Plans a form: expected standard errors of each question, and the weakest association that can be detected.
 
 A table of a and b values has noise in each of the (a - 1)(b - 1) free numbers of its interaction, sigma with n reports
 of its view. The largest singular value of noise alone exceeds t sigma in one of twenty tables (simulated), which is
@@ -51,7 +51,7 @@ MANY = 10**12
 
 @dataclass(frozen=True)
 class QuestionPlan:
-    """What is learnt of one question.
+    """The plan of one question.
 
     Attributes:
         name: of the question.
@@ -76,7 +76,7 @@ class QuestionPlan:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """What is learnt of the association of two questions.
+    """The plan of the association of two questions.
 
     Attributes:
         names: of the questions.
@@ -102,7 +102,7 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class FormPlan:
-    """What a form can teach with a number of people.
+    """The plan of a form with a number of people.
 
     Attributes:
         reports: how many people.
@@ -134,7 +134,7 @@ class FormPlan:
             told = f"{at} an association of medium strength (Cramer's V {MEDIUM}) can be learnt in {found} of {pairs}."
         sentences = [told]
         if never:
-            sentences.append(f"In {never} not even the strongest can be told from none.")
+            sentences.append(f"In {never} not even the strongest can be distinguished from no association.")
         if found < whole:
             half = sorted(table.people for table in self.tables)[(whole - 1) // 2]
             levels = "" if self.enough is None else f", or {exact.in_nats(self.enough)} for these people"

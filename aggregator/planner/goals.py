@@ -1,4 +1,4 @@
-"""What ordered values may be asked for, goal by goal: the choice of ``auto``, its errors, and how many people it takes.
+"""Plans ordered values for each goal: the choice of ``auto``, its expected errors, and the people needed.
 
 A campaign about a number serves one goal best: the distribution, the mean, or the shares of ranges. For each, the
 channel that ``auto`` would take is weighed by all three questions, so that an author sees what a goal costs the others

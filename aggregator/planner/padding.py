@@ -31,7 +31,7 @@ from protocol.domain import Items
 from protocol.errors import NotInDomain
 
 LEAST_SURVEYS, MOST_SURVEYS, DRAWS = 2, 8, 2**15
-"""A padding's error is the mean over so many simulated surveys, of so many raw estimates together in between."""
+"""Number of simulated surveys for the error of a padding, and of raw estimates computed at once."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The plan: every mechanism for a question side by side, with what each costs and why one is best.
+"""The plan: compares all mechanisms for a question, with errors, bits and the reason for the choice.
 
 Each mechanism's channel is made, certified and weighed by the exact expected error of its own integers, so what the
 plan says is what the campaign will do. Only where the distribution of ordered values is wanted, errors are simulated

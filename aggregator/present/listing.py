@@ -1,7 +1,6 @@
 """Small tables for people: an audit, an ingest, a status, a batch, a check-up.
 
-Each takes the object a command made and says it in the fewest rows; what scripts need is in ``as_json`` of
-the same objects.
+Each function makes a short table of a command's result; scripts use ``as_json`` of the same objects.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ ADVICE = {
 
 
 FEW = 16
-"""Numbers that are listed one by one, at most."""
+"""The most numbers that are listed individually."""
 
 
 def certificate_table(terms: Campaign) -> Table:
-    """What a campaign says of its study, and its certificate."""
+    """Return a table of a campaign's study information and its certificate."""
     return _pairs(_certified(terms))
 
 
@@ -67,7 +66,7 @@ def _certified(terms: Campaign) -> list[tuple[str, str]]:
 
 
 def audit_table(audit: Audit) -> Table:
-    """What a campaign's integers prove."""
+    """Return a table of the privacy levels that a campaign's integers prove."""
     terms = audit.terms
     rows = _certified(terms)
     if audit.raw_mse is None:
@@ -83,7 +82,7 @@ def audit_table(audit: Audit) -> Table:
 
 
 def _study(terms: Campaign) -> list[tuple[str, str]]:
-    """The rows of what a person is told about the study, as far as it is said."""
+    """Return rows with what a person reads about the study."""
     facts = {name: ", ".join(said) if isinstance(said, list) else said for name, said in study_facts(terms).items()}
     return [(name, said) for name, said in facts.items() if said]
 
@@ -92,7 +91,7 @@ def _inputs(terms: Campaign) -> str:
     domain = terms.domain
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
-        return f"{items}, of which one among {domain.padding:,} is told"
+        return f"{items}; one item, chosen among {domain.padding:,}, is reported"
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions"
     return f"{max(1, len(terms.classes)) * terms.domain.size} values"
@@ -162,7 +161,7 @@ LEVELS = {
 
 
 def _surveyed(audit: Audit) -> list[tuple[str, str]]:
-    """The rows of what was asked besides the campaign's own notion."""
+    """Return rows with the levels under other notions."""
     found, asked = audit.survey, audit.asked
     if found is None or asked is None:
         return []
@@ -199,7 +198,7 @@ def _surveyed(audit: Audit) -> list[tuple[str, str]]:
 
 
 def release_table(release: Release) -> Table:
-    """How rare the rarest rows of a release are."""
+    """Return a table with k and l of a release."""
 
     def like(cells: Mapping[str, str]) -> str:
         return ", ".join(f"{name} {cell!r}" for name, cell in cells.items())
@@ -212,7 +211,7 @@ def release_table(release: Release) -> Table:
 
 
 def ingest_table(result: IngestResult) -> Table:
-    """What became of the reports of an ingest."""
+    """Return a table of the reports of an ingest: accepted, and refused by class."""
     rows = [("read", f"{result.read:,}"), ("accepted", f"{result.accepted:,}")]
     for reject, count in result.rejected.items():
         advice = f" ({ADVICE[reject]})" if reject in ADVICE else ""
@@ -223,7 +222,7 @@ def ingest_table(result: IngestResult) -> Table:
 
 
 def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
-    """What a study holds, a row a campaign; below, the views of each campaign with several."""
+    """Return a table of a study's campaigns, with the views of each campaign that has several."""
     table = Table(box=None, pad_edge=False, title_justify="left")
     for name in ("campaign", "title", "open", "keys", "reports", "periods", "refused"):
         table.add_column(name, justify="right" if name in ("keys", "reports", "periods", "refused") else "left")
@@ -262,7 +261,7 @@ def _revoked(periods: Mapping[int, int]) -> str:
 
 
 def batch_table(batch: BatchFile) -> Table:
-    """What a batch claims to hold."""
+    """Return a table of a batch's contents, unverified."""
     rows = [("bytes", f"{batch.size:,}"), ("keys", f"{batch.keys:,}")]
     rows += [(kind, f"{count:,}") for kind, count in batch.kinds.items()]
     rows += [
@@ -279,11 +278,11 @@ def checkup_table(findings: Iterable[CheckResult]) -> Table:
 
 
 def _promises(terms: Campaign) -> list[tuple[str, str]]:
-    """What each person is told, in the device's own words; of each class, where there are classes."""
+    """Return rows with the privacy promise as shown on devices; one for each class."""
     if not isinstance(terms.notion, Classes):
-        return [("people are told", Promise.of(terms.notion, terms.certificate).told())]
+        return [("promise", Promise.of(terms.notion, terms.certificate).told())]
     return [
-        (f"{name} are told", Promise.of(terms.notion, certificate, place).told())
+        (f"promise to {name}", Promise.of(terms.notion, certificate, place).told())
         for place, (name, certificate) in enumerate(zip(terms.classes, terms.certificates, strict=True))
     ]
 

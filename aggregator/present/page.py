@@ -1,11 +1,11 @@
-"""The page: an estimate as one HTML file that an analyst can hand on.
+"""The report page: an estimate as one self-contained HTML file.
 
-Whoever gets the page has nothing else. It holds the question, the numbers with their doubt, what people were
-promised, what was refused, and a digest of what went in; it loads nothing, runs nothing and knows no clock, so the same
+A reader of the page needs nothing else. It has the question, the numbers with their errors, the privacy promise, the
+refused reports, and a digest of the inputs. It loads and runs nothing and contains no time of creation, so the same
 study gives the same bytes.
 
-Its sections: page_numbers, page_course, page_method, page_promise, page_reports. Why nobody's text is read as markup:
-markup. Every value, in full: document.
+Its sections: page_numbers, page_course, page_method, page_promise, page_reports. How text is escaped: markup. Every
+value, in full: document.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode("
 
 
 POLICY = f"default-src 'none'; img-src data:; style-src 'sha256-{_STYLE_HASH}'"
-"""What a browser may load for the page: nothing but its own style and the pictures in it."""
+"""The page's content security policy: it may load only its own style and embedded pictures."""
 
 
 def page(
@@ -83,7 +83,7 @@ def page(
         tag("blockquote", tag("p", terms.question, class_="text", dir="auto")),
         *([tag("p", terms.purpose, class_="text", dir="auto")] if terms.purpose.strip() else []),
         tag("p", subtitle(found, found.size)),
-        *([tag("p", f"Of the class {found.where} only.", dir="auto")] if found.where is not None else []),
+        *([tag("p", f"Only people of the class {found.where}.", dir="auto")] if found.where is not None else []),
         *([] if found.weighting is None else [tag("p", f"The shares are {found.weighting.words}.", dir="auto")]),
     )
     body = [
@@ -142,7 +142,7 @@ def _warnings(found: Estimate, truth: Floats | None, read: Ordered | None) -> li
         warnings = tag("ul", *(tag("li", f"{text[:1].upper()}{text[1:]}.") for text in texts))
         boxes.append(tag("section", heading, warnings, class_="warning", aria_labelledby="warnings-title"))
     if truth is not None:
-        words = "A rehearsal: the truth is known and set beside the estimate."
+        words = "This is a rehearsal with simulated reports: the true shares are known and shown beside the estimate."
         if read is None:
             words += f" {missed(found, truth)}"
         boxes.append(tag("p", words, class_="warning"))
@@ -158,9 +158,9 @@ def _source(found: Estimate, tally: Tally, period: int | None) -> list[Html]:
     ]
     return [
         pairs(rows),
-        tag("p", "Made by halftruth from verified reports. The same study gives this page again, byte for byte. The "
-            "digest is of the JSON text with the keys campaign (its id), counts (of each output or bit), period, "
-            "rejected (above zero) and reports; class and groups of devices where it is by these, priors where people "
-            "declared their own: sorted, without blanks.",
+        tag("p", "Made by halftruth from verified reports. The same study always gives the same page, byte for byte. "
+        "The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output "
+        "or bit), period, rejected (counts above zero) and reports; if they apply, also class, groups (of devices) "
+        "and priors (declared by people).",
             class_="soft"),
     ]  # fmt: skip

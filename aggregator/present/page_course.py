@@ -31,20 +31,20 @@ def course_section(trend: Trend) -> list[Html]:
     ]
     parts = [
         tag("figure", picture_of(trend_figure(trend), "The course of each value, with the interval of each period.")),
-        tag("p", "Devices that answered at both ends were compared with themselves"
-            + ("" if terms.transcript else "; and a device repeats what it once said for as long as its answer stays, "
-               "so most of the noise of one end is that of the other")
-            + ". So a change is known better than the two shares it is between: go by the interval of the change."),
+        tag("p", "Devices that answered in both periods are compared with themselves"
+            + ("" if terms.transcript else ". A device repeats its output while its "
+               "answer stays the same, so most of the noise cancels in the difference")
+            + ". So a change is more certain than the two shares: use the interval of the change."),
         sheet("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
     ]  # fmt: skip
     if change is not None:
         sure = len(change.sure)
-        told = f"{sure:,} of {len(change.raw):,} values have changed" if sure else "No value has changed for sure"
+        told = f"{sure:,} of {len(change.raw):,} values have changed" if sure else "No value has surely changed"
         shown = foremost(change, ROWS)
         places, (low, high) = places_of(change, range(len(change.raw))), ends(change, len(shown))
         parts[1:1] = [
             *(_changed_districts(trend, each) for each in change.coarser),
-            tag("p", f"{told}, by intervals that hold for all values together."),
+            tag("p", f"{told}, by the simultaneous intervals for all values."),
             sheet(
                 f"Changes in percentage points; {basis(change)}",
                 ("value", *change.names, "change", interval_of_change(change, len(shown)), ""),

@@ -13,63 +13,66 @@ from protocol.domain import Items
 
 SHARES = {
     "projection": "the distribution nearest to the unbiased estimates",
-    "empirical-bayes": "the unbiased estimates, each drawn towards what all of them together suggest, as far as its "
-    "noise warrants",
+    "empirical-bayes": "the unbiased estimates, each moved towards the typical size of a share, and further the "
+    "noisier it is (empirical Bayes)",
     "em": "the distribution that makes the reports most likely",
-    "smooth": "the distribution that makes the reports most likely, smoothed as strongly as held-out reports confirm",
-    "mmse": "the mean of what each report makes one believe, starting from the campaign's prior; where the prior is "
-    "wrong, so are they",
+    "smooth": "the distribution that makes the reports most likely, smoothed; a part of the reports was held out to "
+    "choose how strongly",
+    "mmse": "the mean posterior probability of each value, over all reports, under the campaign's prior; if the "
+    "prior is wrong, so are the shares",
     "map": "the most probable distribution, given the reports and the campaign's prior",
     "linear": "the unbiased estimates as they are: some may be below zero, and their sum need not be 100%",
 }
-"""By method, what the shares are."""
+"""The meaning of the shares, by method."""
 
 
 def method_section(found: Estimate) -> list[Html]:
     sure = f"{100 * found.level:.4g}%"
     told = {
         "Share": f"{SHARES[found.method]} (method {found.method}).",
-        "Unbiased": "what the reports say when the noise of the devices is taken out, and nothing else is assumed; for "
-        "sums and comparisons. It may be below zero or above 100%.",
+        "Unbiased": "the unbiased estimate: correct on average, with no assumption about the people. Use it for sums "
+        "and comparisons. It may be below zero or above 100%.",
         "Standard error": _standard_error(found),
-        "Interval": f"in {sure} of such surveys, or more, it holds the true share of that value. It is made from the "
-        "unbiased estimate, and reaches as far as the share where that lies outside.",
-        "For all together": f"in {sure} of such surveys all of these intervals hold at once. Whoever looks for the "
-        "largest or the strangest value goes by these.",
+        "Interval": f"the confidence interval: in {sure} of such surveys, or more, it contains the true share of "
+        "that value. It is computed from the unbiased estimate, and extended to the share if the share lies outside.",
+        "For all together": f"simultaneous intervals: in {sure} of such surveys all of them contain their true "
+        "shares. Use these to look for the largest or an unusual value.",
     }
     added = what_was_added(found)
     if added:
-        told["Prior"] = f"what was expected before any report. {added[:1].upper()}{added[1:]}."
+        told["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."
     if found.devices not in (None, found.reports):
         told["Devices"] = (
-            f"the {found.reports:,} reports come from {found.devices:,} devices. What one device says hangs together, "
-            "so the doubt is that between devices: many reports of few devices say little."
+            f"the {found.reports:,} reports come from {found.devices:,} devices. Reports of one device are "
+            "correlated, so the standard error is computed between devices: many reports of few devices are worth "
+            "little."
         )
     if isinstance(found.terms.domain, Items):
         told["Sets"] = (
-            "a share is the part of the people who hold an item, so shares need not sum to 100%. A device tells of one "
-            f"among {found.terms.domain.padding} items; a larger set counts for less, and shares lean low where there "
-            "are many of those."
+            "a share is the part of the people who have an item, so shares need not sum to 100%. A device reports "
+            f"one item, chosen among {found.terms.domain.padding}. Items of larger sets count for less, so shares are "
+            "too low if there are many such sets."
         )
     if found.pool == "precision":
         told["Classes"] = (
-            "each class is weighted by how sure it is. That is right where all classes have the same shares, and a "
-            "test found no difference."
+            "each class is weighted by the precision of its estimate. That is valid if all classes have the same "
+            "shares; a test found no difference."
         )
     if found.weighting is not None:
         told["Weights"] = (
-            "a report of a group that answered less than its part of the population counts for more, and the other way "
-            "round. That removes the error of who answered, as far as these groups explain it."
+            "reports of groups that answered less often than their share of the population count for more, and those "
+            "of other groups for less. That corrects for who answered, as far as these groups explain it."
         )
     if found.note is not None:
         told["Numbers"] = f"{found.note}."
     return [
-        tag("p", "Each device added noise to its answer before anything left it. One report says next to nothing; what "
-            "all of them say together is known up to the doubt shown here."),
+        tag("p", "Each device changed its answer at random before sending it (see Privacy). A single report reveals "
+        "little. All reports together give the shares, with the errors shown here."),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in told.items())),
         *_weights(found),
-        tag("p", "The doubt is that of the noise and of who happened to answer. Whether those who answered are like "
-            f"those who did not{'' if found.weighting is None else ' within each group'}, no number here says."),
+        tag("p", "The intervals include the random noise and the random choice of people. They do not tell whether "
+        "people who did not answer{'' if found.weighting is None else ', within each group,'} would have answered "
+        "differently."),
     ]  # fmt: skip
 
 
@@ -91,11 +94,11 @@ def _weights(found: Estimate) -> list[Html]:
 
 
 def _standard_error(found: Estimate) -> str:
-    said = "the root of the mean squared error of the unbiased estimate, as far as these reports tell it."
+    said = "the typical distance between the unbiased estimate and the true share, estimated from these reports."
     rough = 0 if found.rough is None else int(found.rough.sum())
     if not rough:
         return said
     return (
-        f"{said} At {rough:,} of {found.size:,} values few reports weigh much, and this number is known badly itself: "
-        "twice the standard error is no 95% interval there. Go by the interval."
+        f"{said} At {rough:,} of {found.size:,} values the estimate depends on few reports, so the standard error "
+        "is unreliable: use the interval there."
     )

@@ -59,7 +59,7 @@ def results_section(found: Estimate, truth: Floats | None, read: Ordered | None)
 def missed(found: Estimate, truth: Floats) -> str:
     known = ~np.isnan(found.low)
     inside = int(((found.low <= truth) & (truth <= found.high))[known].sum())
-    within = f"{inside:,} of {int(known.sum()):,} intervals hold it"
+    within = f"{inside:,} of {int(known.sum()):,} intervals contain the true share"
     return f"{within}; {distance(found, truth)}."
 
 
@@ -81,7 +81,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
              f"{value_text(one.low)} to {value_text(one.high)}")
             for one in read.quantiles
         ]  # fmt: skip
-        words = "Deciles: this part of the people is at or below the value."
+        words = "Deciles: this share of the people has this value or a lower one."
         parts.append(sheet(words, ("people", "value", *names), deciles))
     if read.bins:
         shares = [
@@ -89,7 +89,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
              interval_text(one.low, one.high, 1))
             for one in read.bins
         ]  # fmt: skip
-        parts.append(sheet("Shares of ranges, both ends in them.", ("range", "share", *names), shares))
+        parts.append(sheet("Shares of ranges, including both ends.", ("range", "share", *names), shares))
     return parts
 
 
@@ -126,7 +126,7 @@ def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
     parts = [_districts(found, each, truth) for each in found.resolutions[:-1]]
     parts.append(tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Numbers, a row a value"))
     if np.isnan(np.stack([found.raw, found.se])[:, shown]).any():
-        parts.append(tag("p", "A dash: not known, as the warning above says.", class_="soft"))
+        parts.append(tag("p", "A dash means not known; see the warning above.", class_="soft"))
     return parts
 
 
@@ -150,9 +150,12 @@ def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
 
 def _picked(found: Estimate, shown: int) -> str:
     words = selection(found, shown)
-    return f"{words[0].upper()}{words[1:]}. Go by the intervals for all together. The study's CSV has every value."
+    return (
+        f"{words[0].upper()}{words[1:]}. Use the intervals for all values together. The study's CSV export has "
+        "every value."
+    )
 
 
 def _doubtful(found: Estimate, x: int, shown: int) -> list[Html]:
-    """The mark of a selected value that cannot be told from one that nobody has."""
+    """Return the mark of a selected value whose share may be zero."""
     return [tag("span", f" {MAY_BE_ZERO}", class_="soft")] if may_be_zero(found, x, shown) else []

@@ -23,7 +23,7 @@ def promise_section(audit: Audit) -> list[Html]:
     notion = terms.notion
     parts = []
     if isinstance(notion, Classes):
-        parts.append(tag("p", "People are of classes, which are public. Within each class:"))
+        parts.append(tag("p", "Each person belongs to a class, which is public. The promise to each class:"))
         kept = enumerate(zip(terms.classes, terms.certificates, strict=True))
         parts.append(
             tag(
@@ -39,15 +39,21 @@ def promise_section(audit: Audit) -> list[Html]:
             )
         )
     else:
-        parts.append(tag("p", "Each person was told before they agreed:"))
+        parts.append(tag("p", "Each person read this promise before they agreed:"))
         parts.append(tag("blockquote", tag("p", Promise.of(notion, terms.certificate).told())))
     if isinstance(notion, OwnPrior):
         parts.append(
-            tag("p", "Each device makes and certifies the channel of its own prior, or takes the campaign's where that "
-                "tells more. The levels below are of the campaign's channel.")
+            tag("p", "Each device computes and certifies a channel from its declared prior, or uses the campaign's "
+            "channel if that gives better estimates. The levels below are those of the campaign's channel.")
         )  # fmt: skip
     elif isinstance(notion, TranscriptPrior):
-        parts.append(tag("p", "The levels below are of a device's first report; it certifies each later one anew."))
+        parts.append(
+            tag(
+                "p",
+                "The levels below are those of a device's first report. The device certifies the channel of each "
+                "later report, too.",
+            )
+        )
     elif terms.certificate.ldp is not None:
         parts.append(tag("p", _odds(terms)))
     parts.append(pairs(_levels(audit)))
@@ -60,14 +66,17 @@ def _audited(certificate: Certificate) -> str:
 
 
 def _odds(terms: Campaign) -> str:
-    """What the plain LDP level means for somebody who wonders which of two answers a person has."""
+    """Return a sentence on the posterior probability that the plain LDP level allows."""
     level = terms.certificate.ldp or 0
-    words = f"Somebody who holds two answers for equally likely is at most {_sure(level)} sure after a report"
+    words = (
+        "Suppose somebody considers two answers equally likely. After a report they can be at most "
+        f"{_sure(level)} sure of one"
+    )
     if terms.most_draws > 1 and not terms.certificate.adds:
         most = _sure(terms.worst_case)
-        words += f", and at most {most} after all that one device can ever draw"
-        words += ", which may leave no doubt" if most == "100%" else ""
-    return f"{words}. Without a report it is 50%."
+        words += f", and at most {most} after all reports of one device"
+        words += ", so they may be certain" if most == "100%" else ""
+    return f"{words}. Before, it was 50%."
 
 
 def _levels(audit: Audit) -> list[tuple[str, str]]:
@@ -97,10 +106,11 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
                 (title, audit.survey.levels[name].nats) for name, title in LEVELS.items() if name in audit.survey.levels
             )
         ]
-    worst = f"{exact.in_nats(terms.worst_case)} over the whole campaign: at most {draws:,} reports are drawn anew"
+    outputs = "output" if draws == 1 else "outputs"
+    worst = f"{exact.in_nats(terms.worst_case)} over the whole campaign: a device draws at most {draws:,} {outputs}"
     if not certificate.adds:
-        worst += ", one for each answer a person may come to have"
-    rows.append(("worst case", f"{worst}. A device sets this aside when the person consents."))
+        worst += ", one for each different answer of a person"
+    rows.append(("worst case", f"{worst}. The device reserves this when the person consents."))
     if audit.mse is not None and audit.mse_bound is not None:
         rows.append(
             ("error of one person", f"{audit.mse:.5f} under the prior; no mechanism is below {audit.mse_bound:.5f}")
@@ -109,7 +119,7 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
 
 
 def _factor(level: int) -> str:
-    """e^level as people are told it, rounded up."""
+    """Return e^level as text, rounded up."""
     return exact.written(exact.factor_above(level))
 
 

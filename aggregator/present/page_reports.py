@@ -22,23 +22,23 @@ LAST_DATE = 253_402_300_799
 
 REFUSED = {
     "malformed": "not a report, or too damaged to be read as one",
-    "unknown-campaign": "for a campaign that the study does not hold",
-    "unknown-key": "signed with a key that nobody enrolled",
+    "unknown-campaign": "for a campaign that is not in this study",
+    "unknown-key": "signed with a key that is not enrolled",
     "revoked-key": "signed with a key that was revoked before they arrived",
-    "bad-signature": "altered on the way, or signed by somebody else",
-    "early": "for a period that has not begun, by any honest clock",
+    "bad-signature": "with a signature that does not verify",
+    "early": "for a period that has not begun yet",
     "late": "for a period after the campaign's last",
-    "over-quota": "beyond the answers that a device has in a period",
+    "over-quota": "more answers than a device may give in a period",
     "bad-output": "with an output that no honest device can make",
     "replayed": "counted before",
 }
-"""What the reports of a reject class were."""
+"""A description of each reject class."""
 
 
 def refused_section(found: Estimate) -> list[Html]:
     counted = {name: count for name, count in found.rejected.items() if count}
     if not counted:
-        return [tag("p", "None: every report for this campaign that the study received was counted.")]
+        return [tag("p", "None: all reports for this campaign were counted.")]
     rows = [
         (
             name,
@@ -48,7 +48,7 @@ def refused_section(found: Estimate) -> list[Html]:
         for name, count in sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
     ]
     return [
-        tag("p", f"{sum(counted.values()):,} were refused, each under the first check that it failed."),
+        tag("p", f"{sum(counted.values()):,} were refused. Each is listed under the first check that it failed."),
         sheet("Refused reports by class", ("class", "reports", "they were"), rows),
     ]
 
@@ -56,17 +56,17 @@ def refused_section(found: Estimate) -> list[Html]:
 def forged_section(found: Estimate) -> list[Html]:
     weight = found.influence.people_per_report
     if math.isnan(weight):
-        return [tag("p", "Not known: without an unbiased estimate, no report has a weight of its own.")]
+        return [tag("p", "Not known: there is no unbiased estimate, so the weight of a single report is not defined.")]
     rows = [
         (f"{forged['reports']:,}", f"{forged['people']:,.1f}", percent(forged["share"], 3))
         for forged in found.influence.as_json()["forged"]
     ]
     return [
-        tag("p", "Noise hides people, and forgers too. A report made to mislead, by somebody with a valid key, counts "
-            f"for up to {weight:,.1f} people in the unbiased estimate of a value."),
-        sheet("At the worst", ("forged reports", "count for people", "move a share by"), rows),
-        tag("p", "Counts that no honest devices could make raise a warning at the top of this page. No report is "
-            "dropped for it."),
+        tag("p", "A forged report, from somebody with a valid key, changes the unbiased estimate of a value by up to "
+        f"{weight:,.1f} people."),
+        sheet("In the worst case", ("forged reports", "count for people", "move a share by"), rows),
+        tag("p", "If the counts are unlikely to come from honest devices alone, there is a warning at the top of "
+        "this page. No report is removed for that reason."),
     ]  # fmt: skip
 
 
@@ -74,16 +74,16 @@ def campaign_section(found: Estimate, period: int | None) -> list[Html]:
     terms = found.terms
     each = f"{terms.answers_per_period:,} a device" if terms.answers_per_period > 1 else "one a device"
     if terms.periods == 1:
-        schedule, counted = f"one, with {each}", "everybody's answer"
+        schedule, counted = f"one, with {each}", "all answers"
     else:
         schedule = f"{terms.periods:,} of {length_text(terms.period_seconds)} each, with {each}"
-        counted = "everybody's latest answer"
+        counted = "the latest answer of each device"
     if period is not None:
         start = terms.opens + period * terms.period_seconds
         end = min(start + terms.period_seconds, terms.closes)
         counted = f"period {period}, from {time_text(start)} to {time_text(end)}"
     of_class = "" if found.where is None else f", of the class {found.where}"
-    who = "devices whose keys were enrolled" if terms.enrolment == "enrolled" else "any device that introduces itself"
+    who = "devices whose keys were enrolled" if terms.enrolment == "enrolled" else "any device (open enrolment)"
     return [
         pairs([
             ("asked by", terms.organisation),
@@ -92,7 +92,7 @@ def campaign_section(found: Estimate, period: int | None) -> list[Html]:
             ("periods", schedule),
             ("counted", f"{found.reports:,} reports: {counted}{of_class}"),
             ("may answer", who),
-            ("at least", f"{terms.minimum_reports:,} devices, or nothing is estimated"),
+            ("at least", f"{terms.minimum_reports:,} devices, else nothing is estimated"),
             ("answers", _answers(terms.domain)),
             ("mechanism", f"{terms.mechanism}, {terms.output_bits:,} bits a report"),
         ])
@@ -109,7 +109,7 @@ def _answers(domain: Domain) -> str:
         return f"a {what} from {domain.span}, rounded to one of {domain.size:,}"
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
-        return f"a set of {items}, of which one among {domain.padding:,} is told"
+        return f"a set of {items}; one item, chosen among {domain.padding:,}, is reported"
     return f"one of {domain.size:,} values"
 
 

@@ -1,8 +1,8 @@
 """Pictures of an estimate: bars for a list of values, a map for a grid.
 
-No number without its doubt. A bar carries its interval. On a map, cells that may well be empty are pale, and
-where intervals are not equally wide another panel says how wide. Of thousands of cells some are large by chance, so a
-map goes by the intervals that hold for all together.
+Each bar has its interval. On a map, cells whose interval includes zero are pale, and if intervals differ in width, a
+second panel shows the width. Of thousands of cells some are large by chance, so a map goes by the intervals that hold
+for all together.
 """
 
 from __future__ import annotations

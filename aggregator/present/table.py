@@ -1,7 +1,7 @@
 """Estimates as tables for a terminal.
 
-A person reads percentages and wants the doubt beside them. Where not all values fit, those come first that surely
-occur, by the intervals that hold for all values together; of the others, which may be noise, few are shown, and marked.
+Shares are percentages with intervals. If not all values fit, values that surely occur, by their simultaneous intervals,
+come first. A few of the others, which may be noise, are shown with a mark.
 
 Programs read document.
 """
@@ -28,7 +28,7 @@ ROWS = 25
 """The most values that are shown."""
 
 FEW = 10
-"""Where fewer values are surely above zero, others fill up a selection to so many."""
+"""A selection has at least this many values, even if fewer are surely above zero."""
 
 HELD = 12
 """The most districts of a coarser resolution that are shown."""
@@ -137,12 +137,12 @@ def answer_texts(answer: Answer) -> tuple[str, str, str, str]:
 
 
 def total_variation(p: Floats, q: Floats) -> float:
-    """Half the sum of absolute differences: the share of people who stand at another value."""
+    """Return half the sum of absolute differences: the share of people with another value."""
     return float(np.abs(p - q).sum() / 2)
 
 
 def away(found: Estimate, truth: Floats) -> float:
-    """How far the shares are from the truth of a rehearsal, by the measure that ``distance_name`` names."""
+    """Return the distance between the shares and the truth of a rehearsal, in the measure of ``distance_name``."""
     if isinstance(found.terms.domain, Items):  # not a distribution: people hold several items, or none
         return float(np.abs(found.share - truth).mean())
     return total_variation(found.share, truth)
@@ -154,7 +154,7 @@ def distance_name(domain: Domain) -> str:
 
 
 def distance(found: Estimate, truth: Floats) -> str:
-    """The same in a sentence."""
+    """Return the distance to the truth as a sentence."""
     of_items = " of an item's share" if isinstance(found.terms.domain, Items) else ""
     return f"{distance_name(found.terms.domain)}{of_items} from the truth: {percent(away(found, truth), 2)}"
 
@@ -173,7 +173,7 @@ def listed(found: Estimate, rows: int, fewest: int = FEW) -> list[int]:
 
 
 def selection(found: Estimate, shown: int) -> str:
-    """What ``listed`` has chosen, in words."""
+    """Return a description of the values that ``listed`` selects."""
     if np.isnan(found.all_low).all():
         return f"the {shown:,} largest of {found.size:,} values"
     sure = int(found.above_zero.sum())
@@ -184,7 +184,7 @@ def selection(found: Estimate, shown: int) -> str:
 
 
 def may_be_zero(found: Estimate, x: int, shown: int) -> bool:
-    """Whether a value that was selected cannot be told from one that nobody has."""
+    """Return whether a selected value's share may be zero."""
     return shown < found.size and not found.above_zero[x] and not math.isnan(found.all_low[x])
 
 
@@ -194,7 +194,7 @@ def ends(found: Estimate, shown: int) -> tuple[Floats, Floats]:
 
 
 def interval_name(found: Estimate, shown: int) -> str:
-    """What ``ends`` are called."""
+    """Return the name of the intervals that ``ends`` returns."""
     kind = "" if shown == found.size else "simultaneous "
     return f"{kind}{100 * found.level:.4g}% interval"
 
@@ -225,7 +225,7 @@ def significant(numbers: Iterable[float], error: float) -> list[str]:
 
 
 def subtitle(found: Estimate, shown: int) -> str:
-    """What a picture or table of an estimate must say: how many, under what promise, how sure."""
+    """Return the subtitle of an estimate: number of reports, privacy level, confidence."""
     promise = f"epsilon {found.epsilon:g} ({found.terms.notion.name})"
     devices = "" if found.devices in (None, found.reports) else f" of {found.devices:,} devices"
     numbered = numbering(found.terms.domain)
@@ -235,7 +235,7 @@ def subtitle(found: Estimate, shown: int) -> str:
 
 
 def what_was_added(found: Estimate) -> str:
-    """What the reports added to the prior, and whether they contradict it; empty without a prior."""
+    """Return how far the estimate is from the prior, and whether the reports contradict it; empty without a prior."""
     if found.added is None:
         return ""
     said = f"the reports moved {percent(found.added, 2)} of the people away from the prior"

@@ -1,7 +1,7 @@
 """Tallies as a table for other programs: Parquet and CSV.
 
 A row says how many reports of a period had an output, and nothing else; so no row is about a device, and no
-column is the same for the same device twice. What would show few people's reports is left out, and said.
+column is the same for the same device twice. Rows of too few devices are left out, and their number is printed.
 """
 
 from __future__ import annotations

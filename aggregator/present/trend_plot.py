@@ -1,7 +1,7 @@
 """Pictures of changes: the course of values over the periods, and two sides with their differences.
 
-No number without its doubt, and each kind of doubt where it belongs. A course carries the interval of each
-period; a difference has a panel of its own, since the intervals of two periods do not tell whether they differ.
+The course of a value has the interval of each period. A difference has a separate panel with its own interval, since
+the intervals of two periods do not show whether they differ.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Changes as tables for a terminal, and as CSV: over the periods of a campaign, or between two sides.
 
-A change is read from its own interval, never from two others; so that is what stands beside it, and a star where even
-the interval that holds for all values together leaves no doubt that something has changed. Changes are of the unbiased
-estimates, so the shares beside them are these too: what is shown adds up. Of many values those come first whose change
-is surest.
+A change must be judged by its own interval, not by the intervals of the two shares. So its interval is printed beside
+it, with a star if the simultaneous interval excludes zero. Changes are of the unbiased estimates, so the shares beside
+them are these too: what is shown adds up. Of many values those come first whose change is surest.
 
 Pictures: trend_plot.
 """
@@ -119,7 +118,7 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
 
 
 def steps_table(trend: Trend, rows: int = ROWS) -> Table:
-    """What has surely changed from each span to the next: in each row a span, a value or district and its change."""
+    """Return a table of the sure changes between spans: a span, a value or district, and its change in each row."""
     level, count = f"{100 * trend.latest.level:.4g}%", len(trend.steps)
     found = [(step, place) for step in trend.steps for place in sure_places(step) if trend.only in (None, place)]
     found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
@@ -246,7 +245,7 @@ def entitled(found: Estimate) -> str:
 
 
 def heading(found: Difference) -> str:
-    """What is compared: two classes or periods of a campaign, or two campaigns."""
+    """Return the title of a comparison: two classes or periods of a campaign, or two campaigns."""
     sides = " and ".join(found.names)
     return f"{found.after.terms.title}: {sides}" if found.before.campaign_id == found.after.campaign_id else sides
 
@@ -360,7 +359,7 @@ def moment(seconds: int, period: int) -> str:
 
 
 def basis(found: Difference) -> str:
-    """How the two sides were set against each other, in a sentence."""
+    """Return a sentence that says how the two sides were compared."""
     if found.paired:
         return "devices that answered on both sides were compared with themselves"
     return "the two sides were taken to be independent"

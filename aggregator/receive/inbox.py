@@ -1,4 +1,4 @@
-"""The inbox: uploads on the disk, each whole or not at all, until they are ingested.
+"""The inbox: stores uploads on the disk, atomically, until they are ingested.
 
 An upload's name is the SHA-256 of its bytes, so the same upload is the same file however often it comes.
 Once ingested, uploads are put away as batches in which the envelopes of many are mixed and sorted: who sent which
@@ -36,7 +36,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class InboxFull(HalftruthError):
-    """There is no room for the upload; nothing of it was kept."""
+    """There is no room for the upload; nothing was stored."""
 
 
 class NoInbox(HalftruthError):

@@ -1,4 +1,4 @@
-"""How much one client may ask: a bucket of requests that fills again by the minute.
+"""Rate limits: each client has a bucket of requests that is refilled every minute.
 
 A client is a hash of its address under a salt of the day, in memory only. When the day is over the salt and
 all buckets are forgotten, and nobody can say who asked.

@@ -16,7 +16,7 @@ from edge_sdk import Device
 if TYPE_CHECKING:  # loaded with the first campaign
     from edge_sdk.answers.results import Receipt
     from edge_sdk.campaigns.terms import Terms
-    from edge_sdk.disclosure.envelopes import Outgoing, Said
+    from edge_sdk.disclosure.envelopes import Outgoing, OutputMeaning
     from edge_sdk.disclosure.preview import Preview
     from edge_sdk.presentation import Given
 
@@ -37,7 +37,7 @@ class Leaving:
         total: bytes that leave this phone for the study with the next sending, at most, before the report is made.
         report: the signed report, once it is made; None before.
         envelopes: all that waits to leave for this study, the report among it, once that is made.
-        said: what the report says in words, output by output; empty where it cannot be said.
+        said: the answers that each output of the report fits; empty if they are not computed.
         said_kind: the same as kind; "view" where the answer was coarsened before the report was drawn.
         beside: (how many, bytes) of the envelopes that wait for other studies.
         repeated: whether it is an earlier report again.
@@ -57,7 +57,7 @@ class Leaving:
     total: int
     report: bytes | None = field(repr=False)
     envelopes: tuple[Outgoing, ...] = field(repr=False)
-    said: tuple[Said, ...] = field(repr=False)
+    said: tuple[OutputMeaning, ...] = field(repr=False)
     said_kind: str
     beside: tuple[int, int]
     repeated: bool = field(repr=False)
@@ -73,7 +73,7 @@ class Leaving:
             preview: of this answer, from before it was given.
             receipt: of it, once it was given.
         """
-        from edge_sdk.disclosure.envelopes import outgoing, said
+        from edge_sdk.disclosure.envelopes import outgoing, output_meanings
         from edge_sdk.presentation import kept_kind
 
         cost = preview.cost if receipt is None else receipt.cost
@@ -95,7 +95,7 @@ class Leaving:
             preview.leaving_bytes if receipt is None else here,
             None if receipt is None else receipt.envelope,
             () if receipt is None else waiting,
-            () if mine is None else said(device, mine),
+            () if mine is None else output_meanings(device, mine),
             kept_kind(device, campaign_id),
             (len(device.outbox) - len(waiting), device.outbox.bytes - here),
             receipt is not None and receipt.repeated,

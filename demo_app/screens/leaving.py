@@ -23,7 +23,7 @@ from demo_app.widgets.look import look
 from demo_app.widgets.words import Mono
 
 if TYPE_CHECKING:  # loaded with the first campaign
-    from edge_sdk.disclosure.envelopes import Outgoing, Said
+    from edge_sdk.disclosure.envelopes import Outgoing, OutputMeaning
 
 WIDE_ROWS = 560
 """dp: from this width on, 16 bytes stand in a row."""
@@ -156,7 +156,7 @@ class LeavingView(PageView):
         self.app.go("leaving", leaving, fresh=True)
 
 
-def says(kind: str, said: Said, card: StudyCard) -> str:
+def says(kind: str, said: OutputMeaning, card: StudyCard) -> str:
     """What a report says in words: the answers that it fits, or how many these are."""
     if not said.fits:
         return say("says.none")

@@ -210,7 +210,7 @@ def _waiting(device: Device) -> list[dict[str, object]]:
 
 def _envelopes(device: Device) -> list[Printed]:
     """Return each waiting envelope: its kind, and the meaning of its bytes."""
-    from edge_sdk.disclosure.envelopes import outgoing, said
+    from edge_sdk.disclosure.envelopes import outgoing, output_meanings
 
     rows = []
     for one in outgoing(device):
@@ -218,7 +218,7 @@ def _envelopes(device: Device) -> list[Printed]:
         for part in one.parts:
             sizes[f"{part.name}_bytes"] += len(part.data)
         row: Printed = {"campaign": one.campaign_id.hex(), "what": one.kind, "bytes": len(one.data), **sizes}
-        told = said(device, one)
+        told = output_meanings(device, one)
         if len(told) == 1:
             named = " or ".join(label or "none" for label in told[0].labels)
             row["fits"] = named or f"{told[0].fits} of {told[0].size} answers"

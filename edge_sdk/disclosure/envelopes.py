@@ -41,7 +41,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Said:
+class OutputMeaning:
     """The answers that an output fits: those under which it is as likely as any output.
 
     Attributes:
@@ -120,7 +120,7 @@ def parts(data: bytes) -> tuple[Part, ...]:
     return tuple(Part(name, data[start:end]) for (name, start), end in zip(marks, ends, strict=True))
 
 
-def said(device: Device, envelope: Outgoing) -> tuple[Said, ...]:
+def output_meanings(device: Device, envelope: Outgoing) -> tuple[OutputMeaning, ...]:
     """Return, for each output of one of this device's reports, the answers that it fits.
 
     Args:
@@ -149,7 +149,7 @@ def said(device: Device, envelope: Outgoing) -> tuple[Said, ...]:
             fits = structure.fitting(y - first)
             named = fits if len(fits) <= MOST_NAMED else ()
             labels = tuple(joined.label(x) if x < nothing else "" for x in named)
-            found.append(Said(len(fits), size, labels))
+            found.append(OutputMeaning(len(fits), size, labels))
     except TooLarge:
         return ()
     return tuple(found)

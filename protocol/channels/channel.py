@@ -1,4 +1,4 @@
-"""What every channel can do: be weighed, be sampled, be audited, be written.
+"""The base class of channels: weights, sampling, worst ratios, wire form.
 
 The integers that ``weight`` names are the ones ``sample`` compares random bits with and the ones
 ``loss`` takes the ratio of. There is no other place a probability could come from.
@@ -69,7 +69,7 @@ class Channel(ABC):
         return (self.outputs - 1).bit_length()
 
     def emits(self, y: int) -> bool:
-        """Whether ``y`` is an output at all; some are no input's."""
+        """Whether any input gives output ``y``."""
         return 0 <= y < self.outputs and self.ones in (None, y.bit_count())
 
     @property

@@ -1,4 +1,4 @@
-"""What an audit asks of a channel besides single weights: pairs of inputs, columns, marginals, sums along rows.
+"""The interface of audits to a channel: pairs of inputs, columns, marginals, row sums.
 
 A large channel is never walked through. Its outputs fall into few classes: as a pair of inputs sees them, and
 as a prior sees them; a structured family names the classes and how many outputs each has, and every level is a sum or
@@ -29,7 +29,7 @@ Outputs where the two stand in the same ratio may be added up to one."""
 
 
 class TooLarge(HalftruthError):
-    """A level that is not computed: the channel is too large, and its family has no faster way."""
+    """The level is not computed: the channel is too large, and its family has no faster method."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Structure:
         return [[self.channel.weight(x, y) for y in range(self.channel.outputs)] for x in range(self.channel.inputs)]
 
     def profile(self, x: int, other: int) -> Profile:
-        """What tells input ``x`` from another input."""
+        """Return the profile of two inputs: the weights of both, by class of outputs."""
         return zip(self._rows[x], self._rows[other], repeat(1))
 
     @property

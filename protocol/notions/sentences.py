@@ -1,9 +1,9 @@
-"""The sentences in which a promise is told, in every language; the one place that words them.
+"""The sentences of privacy promises, in every language; no other module contains such texts.
 
 A key is a notion's name, or that name with what holds beside it. Each text says its bounds with "at most" and "as
 likely as". A pair of texts is for one and for several; ``count`` chooses.
 
-Which sentences make up a promise, and what the numbers in them are: promise.
+Which sentences a promise consists of, and the numbers in them: promise.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ MARKS = {"en": (".", ","), "de": (",", ".")}
 
 SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
     "en": {
-        "class": "Which class of people you answer as is told openly.",
-        "classes": "Which class of people you answer as is told openly. What is promised depends on the class; it is "
-        "said once you have named yours.",
+        "class": "Your report shows openly which class of people you belong to.",
+        "classes": "Your report shows openly which class of people you belong to. The promise depends on the class; "
+        "you see it after you choose yours.",
         "ldp": "Whatever leaves the device is at most {factor} times as likely with your answer as with any other.",
         "high-low": (
             "If your answer is the sensitive one, whatever leaves the device is at most {factor} times as likely with "
@@ -23,55 +23,56 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
             "If your answer is one of the {count} sensitive ones, whatever leaves the device is at most {factor} times "
             "as likely with it as with any other.",
         ),
-        "high-low.less": "The other way round is not protected: if your answer is not sensitive, what leaves may be up "
-        "to {overall} times as likely with it as with another. So it may show that your answer is not sensitive, and "
-        "which one it is.",
-        "high-low.none": "The other way round is not protected: if your answer is not sensitive, what leaves may show "
-        "so for certain, and also which one it is.",
+        "high-low.less": "Answers that are not sensitive are not protected in this way: what leaves may be up to "
+        "{overall} times as likely with such an answer as with another. So it may show that your answer is not "
+        "sensitive, and which one it is.",
+        "high-low.none": "Answers that are not sensitive are not protected: what leaves may show for certain that "
+        "yours is not sensitive, and which one it is.",
         "block": "Within a group of answers, whatever leaves the device is at most {factor} times as likely with yours "
         "as with another of the group. Which group your answer is in may show.",
         "block.less": "Between two groups, what leaves may be up to {overall} times as likely with one answer as with "
         "the other.",
         "block.none": "It may show for certain.",
-        "pairwise": "Each two answers are protected from each other in their own measure: where it is strongest, "
-        "whatever leaves the device is at most {least} times as likely with one as with the other; where it is "
-        "weakest, at most {factor} times.",
-        "pairwise.less": "Some pairs of answers are not protected, or only one way round: what leaves may be up to "
+        "pairwise": "How well two answers are protected from each other depends on the pair: for the best protected "
+        "pair, whatever leaves the device is at most {least} times as likely with one as with the other; for the "
+        "least protected pair, at most {factor} times.",
+        "pairwise.less": "Some pairs of answers are not protected, or only in one direction: what leaves may be up to "
         "{overall} times as likely with one of them as with the other.",
-        "pairwise.none": "Some pairs of answers are not protected, or only one way round: what leaves may tell them "
-        "apart for certain.",
+        "pairwise.none": "Some pairs of answers are not protected, or only in one direction: what leaves may show "
+        "for certain which of the two is yours.",
         "geo": "The nearer another answer is to yours, the better it hides yours: whatever leaves the device is at "
         "most {factor} times as likely with your answer as with one a unit of distance away, and less for nearer ones. "
         "That you are far from somewhere may show.",
         "geo.less": "Between the answers that differ most, what leaves may be up to {overall} times as likely with one "
         "as with the other.",
-        "minid": "Each two answers are protected from each other in their own measure: where it is strongest, whatever "
-        "leaves the device is at most {least} times as likely with one as with the other; where it is weakest, at most "
-        "{factor} times. Of two answers, the better protected one decides.",
-        "avgid": "Each two answers are protected from each other in their own measure: where it is strongest, whatever "
-        "leaves the device is at most {least} times as likely with one as with the other; where it is weakest, at most "
-        "{factor} times. Of two answers, the mean of both decides.",
+        "minid": "How well two answers are protected from each other depends on the pair: for the best protected "
+        "pair, whatever leaves the device is at most {least} times as likely with one as with the other; for the "
+        "least protected pair, at most {factor} times. The better protected answer of a pair determines its level.",
+        "avgid": "How well two answers are protected from each other depends on the pair: for the best protected "
+        "pair, whatever leaves the device is at most {least} times as likely with one as with the other; for the "
+        "least protected pair, at most {factor} times. The level of a pair is the mean of the levels of both answers.",
         "lip": "To an observer who expects you to answer like the people asked, whatever leaves the device makes any "
         "answer at most {factor} times as likely as before, and at least 1/{factor} times.",
-        "ball": "To one whose expectation differs from that by up to {people} of 100 people: at most {ball} times as "
-        "likely, and at least 1/{ball} times.",
+        "ball": "To an observer whose expectation differs from that for up to {people} of 100 people: at most {ball} "
+        "times as likely, and at least 1/{ball} times.",
         "own-lip": "You declare openly how likely each answer is for you. To an observer who believes just that, "
         "whatever leaves the device makes any answer at most {factor} times as likely as before, and at least "
         "1/{factor} times.",
-        "transcript-lip": "Each report is made for what your earlier ones here told. To an observer who expected you "
+        "transcript-lip": "Each report takes your earlier reports in this study into account. To an observer who "
+        "expected you "
         "to answer like the people asked, each makes any answer at most {factor} times as likely as just before, and "
-        "at least 1/{factor} times. Whoever sees another study of this kind about the same may learn more.",
+        "at least 1/{factor} times. An observer of another such study with the same question may learn more.",
         "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
         "with another.",
         "mutual-information": "On average over all people and reports (the geometric mean), a report makes the true "
         "answer at most {factor} times as likely as it was to an observer who expects people to answer like those "
-        "asked. A single report may tell more, even all: this is no promise to you alone.",
+        "asked. A single report may reveal more, even your answer: this is not a promise to each person.",
         "mutual-information.none": "A report may rule some answers out for certain.",
     },
     "de": {
-        "class": "Zu welcher Klasse von Leuten Sie gehören, wird offen gesagt.",
-        "classes": "Zu welcher Klasse von Leuten Sie gehören, wird offen gesagt. Was versprochen wird, hängt von der "
-        "Klasse ab; es steht hier, sobald Sie Ihre genannt haben.",
+        "class": "Ihr Bericht zeigt offen, zu welcher Gruppe von Leuten Sie gehören.",
+        "classes": "Ihr Bericht zeigt offen, zu welcher Gruppe von Leuten Sie gehören. Was versprochen wird, hängt "
+        "von der Gruppe ab; Sie sehen es, sobald Sie Ihre gewählt haben.",
         "ldp": "Was auch immer das Gerät verlässt, ist mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie "
         "mit jeder anderen.",
         "high-low": (
@@ -80,20 +81,20 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
             "Ist Ihre Antwort eine der {count} heiklen, so ist alles, was das Gerät verlässt, mit ihr höchstens "
             "{factor}-mal so wahrscheinlich wie mit jeder anderen.",
         ),
-        "high-low.less": "Umgekehrt gilt das nicht: Ist Ihre Antwort nicht heikel, so kann das, was das Gerät "
-        "verlässt, mit ihr bis zu {overall}-mal so wahrscheinlich sein wie mit einer anderen. Es kann also zeigen, "
+        "high-low.less": "Antworten, die nicht heikel sind, sind so nicht geschützt: Was das Gerät verlässt, kann "
+        "mit einer solchen bis zu {overall}-mal so wahrscheinlich sein wie mit einer anderen. Es kann also zeigen, "
         "dass Ihre Antwort nicht heikel ist, und welche es ist.",
-        "high-low.none": "Umgekehrt gilt das nicht: Ist Ihre Antwort nicht heikel, so kann das, was das Gerät "
-        "verlässt, dies mit Sicherheit zeigen, und auch, welche es ist.",
+        "high-low.none": "Antworten, die nicht heikel sind, sind nicht geschützt: Was das Gerät verlässt, kann mit "
+        "Sicherheit zeigen, dass Ihre nicht heikel ist, und welche es ist.",
         "block": "Innerhalb einer Gruppe von Antworten ist alles, was das Gerät verlässt, mit Ihrer höchstens "
         "{factor}-mal so wahrscheinlich wie mit einer anderen der Gruppe. In welcher Gruppe Ihre Antwort liegt, kann "
         "sich zeigen.",
         "block.less": "Zwischen zwei Gruppen kann das, was das Gerät verlässt, mit einer Antwort bis zu {overall}-mal "
         "so wahrscheinlich sein wie mit der anderen.",
         "block.none": "Es kann sich mit Sicherheit zeigen.",
-        "pairwise": "Je zwei Antworten sind in einem eigenen Maß voreinander geschützt: Wo der Schutz am stärksten "
-        "ist, ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der "
-        "anderen; wo er am schwächsten ist, höchstens {factor}-mal.",
+        "pairwise": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten "
+        "geschützten Paar ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie "
+        "mit der anderen; beim am schwächsten geschützten höchstens {factor}-mal.",
         "pairwise.less": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Was das Gerät "
         "verlässt, kann mit einer davon bis zu {overall}-mal so wahrscheinlich sein wie mit der anderen.",
         "pairwise.none": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Was das Gerät "
@@ -103,12 +104,14 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "entfernt ist, und weniger bei näheren. Dass Sie weit von etwas entfernt sind, kann sich zeigen.",
         "geo.less": "Zwischen den Antworten, die sich am meisten unterscheiden, kann das, was das Gerät verlässt, mit "
         "einer bis zu {overall}-mal so wahrscheinlich sein wie mit der anderen.",
-        "minid": "Je zwei Antworten sind in einem eigenen Maß voreinander geschützt: Wo der Schutz am stärksten ist, "
-        "ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der anderen; wo "
-        "er am schwächsten ist, höchstens {factor}-mal. Von zwei Antworten entscheidet die besser geschützte.",
-        "avgid": "Je zwei Antworten sind in einem eigenen Maß voreinander geschützt: Wo der Schutz am stärksten ist, "
-        "ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der anderen; wo "
-        "er am schwächsten ist, höchstens {factor}-mal. Von zwei Antworten entscheidet das Mittel beider.",
+        "minid": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten geschützten "
+        "Paar ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der "
+        "anderen; beim am schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt der Schutz der besser "
+        "geschützten Antwort.",
+        "avgid": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten geschützten "
+        "Paar ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der "
+        "anderen; beim am schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt das Mittel aus dem "
+        "Schutz beider Antworten.",
         "lip": "Wer erwartet, dass Sie antworten wie die Befragten, für den macht alles, was das Gerät verlässt, jede "
         "Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
         "ball": "Weicht die Erwartung davon um bis zu {people} von 100 Leuten ab: höchstens {ball}-mal so "
@@ -124,8 +127,8 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "wahrscheinlich wie mit einer anderen.",
         "mutual-information": "Im Mittel über alle Leute und Berichte (dem geometrischen) macht ein Bericht die wahre "
         "Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Leute antworten "
-        "wie die Befragten. Ein einzelner Bericht kann mehr verraten, sogar alles: Ihnen allein wird nichts "
-        "versprochen.",
+        "wie die Befragten. Ein einzelner Bericht kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen "
+        "an jeden Einzelnen.",
         "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen.",
     },
 }

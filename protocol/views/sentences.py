@@ -1,6 +1,6 @@
-"""What a device with a view is asked for, in words, in every language; the one place that words it.
+"""The sentences that explain a device's view, in every language; no other module contains such texts.
 
-Each text speaks of one device, since a person reads it about their own. What is promised of it: notions.sentences.
+Each text is about one device, since a person reads it about their own device. Promises: notions.sentences.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ SENTENCES: dict[str, dict[str, str]] = {
         "group": "This device is asked which of {count} groups of answers yours is in, not for the answer itself.",
         "question": "This device is asked one question of {count}: {names}.",
         "questions": "This device is asked two questions of {count}: {names}.",
-        "others": "Other devices are asked other questions. The key that a device has for this study decides that, "
-        "and never an answer.",
-        "chosen": "Other devices may be asked for more or for less. The key that a device has for this study decides "
-        "that, and never an answer.",
+        "others": "Other devices are asked other questions. The device's key for this study decides that, never an "
+        "answer.",
+        "chosen": "Other devices may be asked for more or less detail. The device's key for this study decides that, "
+        "never an answer.",
     },
     "de": {
         "cell": "Dieses Gerät wird nach der Zelle gefragt, in der Sie sind.",
@@ -41,17 +41,17 @@ SENTENCES: dict[str, dict[str, str]] = {
         "Antwort selbst.",
         "question": "Dieses Gerät wird eine Frage von {count} gefragt: {names}.",
         "questions": "Dieses Gerät wird zwei Fragen von {count} gefragt: {names}.",
-        "others": "Andere Geräte werden andere Fragen gefragt. Das entscheidet der Schlüssel, den ein Gerät für diese "
-        "Studie hat, und nie eine Antwort.",
-        "chosen": "Andere Geräte werden vielleicht nach mehr oder nach weniger gefragt. Das entscheidet der Schlüssel, "
-        "den ein Gerät für diese Studie hat, und nie eine Antwort.",
+        "others": "Andere Geräte werden andere Fragen gefragt. Das entscheidet der Schlüssel des Geräts für diese "
+        "Studie, nie eine Antwort.",
+        "chosen": "Andere Geräte werden vielleicht nach mehr oder nach weniger gefragt. Das entscheidet der "
+        "Schlüssel des Geräts für diese Studie, nie eine Antwort.",
     },
 }
 """By language and key."""
 
 
 def asked(map_: Map, domain: Domain, views: int, language: str = "en") -> str:
-    """What a device whose view has this map is asked for, and how that was decided, where there was anything to decide.
+    """Return a sentence on what a device with this map is asked for; of several views, also how that was decided.
 
     Args:
         domain: of the campaign.

@@ -241,7 +241,7 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch):
     monkeypatch.setattr(likelihood.em, "__kwdefaults__", {"steps": 2})
     asked = terms(hadamard(200, NANONATS))
     found = estimate(asked, tally(asked.channel, np.full(200, 1 / 200), 5000), method="em")
-    assert "search for the most likely shares was stopped" in found.warnings[0]
+    assert "maximum-likelihood search stopped" in found.warnings[0]
 
 
 def test_values_that_are_told_apart_have_error_bars_where_others_have_none():

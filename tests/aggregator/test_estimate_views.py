@@ -205,7 +205,7 @@ def test_a_sum_that_no_view_tells_apart_is_refused():
     tally = counted(terms, PEOPLE, [1000, 1000], np.random.default_rng(1))
     squares = district(terms, terms.views[0])
     assert weighted(terms, tally, (squares == 2).astype(float)).se > 0
-    with pytest.raises(NotInvertible, match="inside a district"):
+    with pytest.raises(NotInvertible, match="within a district"):
         weighted(terms, tally, np.arange(77))
 
 
@@ -445,5 +445,5 @@ def test_a_change_needs_an_answer_at_the_finest_resolution():
         if fits:
             assert not np.isnan(difference(side, other, paired=True).low).any()
         else:
-            with pytest.raises(NotInvertible, match="nobody has answered at the finest resolution"):
+            with pytest.raises(NotInvertible, match="no reports at the finest resolution"):
                 difference(side, other, paired=True)

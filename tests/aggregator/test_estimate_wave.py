@@ -103,7 +103,7 @@ def test_numbers_are_told_better_than_labels() -> None:
         if name == "wave":
             assert {one.method for one in found} == {"smooth"}
             assert all(np.isnan(one.raw).all() and np.isnan(one.se).all() for one in found)
-            assert all("where the numbers lie" in " ".join(one.warnings) for one in found)
+            assert all("not shares of single numbers" in " ".join(one.warnings) for one in found)
             assert found[0].as_json()["values"][0]["raw"] is None
     assert distances[0] < 0.5 * distances[1]
 

@@ -94,7 +94,7 @@ def test_strength_falls_with_the_root_of_the_people(tmp_path: Path) -> None:
 def test_what_cannot_be_learnt_is_said_plainly(tmp_path: Path) -> None:
     few = planned(tmp_path, 400)
     assert few.sentences[0].startswith("With 400 people at 1 nat no association of medium strength")
-    assert "In 3 not even the strongest can be told from none." in few.sentences
+    assert "In 3 not even the strongest can be distinguished from no association." in few.sentences
     assert few.enough is not None
     assert f"{in_nats(few.enough)} for these people" in few.sentences[-1]
     at_that = planned(tmp_path, 400, epsilon=str(nats(few.enough)))

@@ -235,7 +235,7 @@ def test_refusals_are_explained():
         assert words in parsed.text
     assert page_reports.REFUSED["late"] not in parsed.text
     assert set(page_reports.REFUSED) == set(Reject)
-    assert "None: every report" in written(campaign(COLOURS))[0].text
+    assert "None: all reports" in written(campaign(COLOURS))[0].text
 
 
 def test_forgeries_are_weighed():
@@ -257,11 +257,11 @@ def test_every_method_has_words():
         (draft('[privacy]\nnotion = "ldp"\nepsilon = 1.0'), ["2.8 times", "73.2% sure", "3 nats"]),
         (
             draft('[privacy]\nnotion = "high-low"\nepsilon = 1.0\nsensitive = ["a"]'),
-            ["sensitive", "The other way round is not protected"],
+            ["sensitive", "Answers that are not sensitive are not protected"],
         ),
         (
             draft('[privacy]\nnotion = "minid"\nbudgets = { a = 1.0 }\ndefault = 2.0'),
-            ["the better protected one decides"],
+            ["The better protected answer of a pair"],
         ),
         (
             draft('[privacy]\nnotion = "lip"\nepsilon = 1.0\n[prior]\nweights = [0.5, 0.3, 0.2]'),
@@ -357,7 +357,7 @@ def test_the_command_writes_a_page_and_never_over_another_file(tmp_path):
     for word in (found["campaign"], found["campaign_id"], str(found["table_version"])):
         assert word in parsed.words
     assert "400 reports" in parsed.text
-    assert "A rehearsal" in parsed.text
+    assert "a rehearsal" in parsed.text
     assert "exists" in run(*asked, tmp_path / "a.html", code=1).output
     refused = run(*study, "estimate", "it", "--value", "none", "--report", tmp_path / "c.html", code=2)
     assert "--report" in refused.output

@@ -31,7 +31,7 @@ BETWEEN, GROUND = 20, "#cbd0cc"
 
 
 def app(folder: Path) -> None:
-    """A person answers on a phone: the answer, what it could tell, the bytes that leave, the budget."""
+    """A person answers on a phone: the answer, what it could tell, the bytes that are sent, the budget."""
     trusted = folder / "analyst.pub"
     trusted.write_text(public_line(AUTHOR.public), encoding="utf-8")
     with Device.open(folder / "phone", [AUTHOR.public], BudgetPolicy(lifetime=8.0)) as device:

@@ -297,9 +297,9 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
     show(gallery, "pictures")
     gallery.wait("chances:truth")
     texts = gallery.texts()
-    assert {"1.5 spent by reports", "2.25 set aside for studies you agreed to", "4.25 of 8 left"} <= set(texts)
+    assert {"1.5 spent by reports", "2.25 reserved for studies you agreed to", "4.25 of 8 left"} <= set(texts)
     assert "63 of 100 reports of people with this answer fit it." in texts  # 62.1, rounded up
-    assert "Of people with any other answer, at least 28 of 100 reports fit it, too." in texts  # 28.9, rounded down
+    assert "At least 28 of 100 reports of people with any other answer also fit it." in texts  # 28.9, rounded down
     assert gallery.read("belief:before", "told") == "25 %"
     assert gallery.read("belief:after", "told") == "48 %"
 

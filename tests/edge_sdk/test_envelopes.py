@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from edge_sdk.__main__ import main
-from edge_sdk.disclosure.envelopes import MOST_NAMED, outgoing, parts, said
+from edge_sdk.disclosure.envelopes import MOST_NAMED, outgoing, output_meanings, parts
 from protocol import exact
 from protocol.channels import Bits, Hadamard
 from protocol.domain import Values
@@ -168,7 +168,7 @@ def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
         state = records.member(joined)
         state = state.following(records.transcripts.of(records.campaigns.number(joined)), period)
         report = Report.decode(decode(device.answer(joined, label).envelope).unverified)
-        [told] = said(device, outgoing(device, joined)[-1])
+        [told] = output_meanings(device, outgoing(device, joined)[-1])
         whole, channel = state.campaign.channel, state.channel
         [y] = report.outputs(state.campaign)
         y -= whole.offsets[state.role.place + 1] if state.role.place is not None else 0

@@ -11,7 +11,7 @@ import pytest
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
 from edge_sdk.campaigns.succession import continues
-from edge_sdk.disclosure.envelopes import outgoing, said
+from edge_sdk.disclosure.envelopes import outgoing, output_meanings
 from edge_sdk.errors import BudgetRefused, QuotaReached
 from edge_sdk.presentation import given, kept_kind
 from edge_sdk.unit.config import load
@@ -233,7 +233,7 @@ def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
         assert float(preview.belief.before) == pytest.approx(1 / inputs)
         receipt = device.answer(campaign_id, "none")
         [envelope_] = outgoing(device, campaign_id)
-        [told] = said(device, envelope_)
+        [told] = output_meanings(device, envelope_)
         assert device.preview(campaign_id, "none").cost == 0
         assert float(device.preview(campaign_id, "none").belief.before) == pytest.approx(2 / (inputs + 1))
         y = output(data, receipt.envelope, view)

@@ -1,4 +1,4 @@
-"""The recipe of Hadamard response: one bit is told, whatever the number of values."""
+"""The recipe of Hadamard response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protocol.exact import exp_lower
 
 
 def hadamard(size: int, level: int) -> Hadamard:
-    """Hadamard response, which tells one bit whatever k is (Acharya, Sun, Zhang 2019)."""
+    """Return Hadamard response, which reveals one bit for any k (Acharya, Sun, Zhang 2019)."""
     return Hadamard(_truth(level), size)
 
 

@@ -32,8 +32,8 @@ class NoiseDecoder(TableDecoder):
     def _inverse(self) -> Floats:
         if self.inputs > MOST_INVERTED:
             raise NotInvertible(
-                f"noise over {self.inputs} points is not inverted, {MOST_INVERTED} is the most; use method 'mmse' or "
-                "'map' with a prior"
+                f"noise over {self.inputs} points is too large to invert, the limit is {MOST_INVERTED}; use method "
+                "'mmse' or 'map' with a prior"
             )
         try:
             inverse = np.asarray(np.linalg.inv(self._law), dtype=np.float64)
@@ -42,8 +42,7 @@ class NoiseDecoder(TableDecoder):
         # Both norms bound the part of the largest singular value that the smallest is.
         if not np.abs(self._law).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < 1 / SINGULAR:
             raise NotInvertible(
-                f"the noise blurs its {self.inputs} points beyond recognition: shares that differ can give the same "
-                "reports, so there is no unbiased estimate; use method 'mmse' or 'map' with a prior, or author the "
-                "campaign with fewer points or another law of noise, such as discrete Laplace"
+                f"the noise is too smooth for its {self.inputs} points, so there is no unbiased estimate; use method "
+                "'mmse' or 'map' with a prior, or author the campaign with fewer points or with discrete Laplace noise"
             )
         return inverse

@@ -62,7 +62,7 @@ class ResponseDecoder(Decoder):
     def _telling(self) -> float:
         if not self._truth:
             raise NotInvertible(
-                "the channel draws every output from its cover and never tells the truth: nothing can be "
-                "estimated; the author must allow a higher level"
+                "the outputs do not depend on the answers, so nothing can be estimated; the author must choose a "
+                "higher level"
             )
         return self._truth

@@ -67,9 +67,9 @@ class WaveDecoder(Decoder):
     @property
     def _refused(self) -> NotInvertible:
         return NotInvertible(
-            "a wave's reports say where the numbers lie, and not how many people have a single one. Its shares are the "
-            "most likely ones, smoothed, method 'smooth': read them added up, as how many people lie below a number, "
-            "and not one by one. The mean of evenly spaced numbers has an unbiased estimate, with its error"
+            "the wave mechanism estimates ranges and quantiles, not shares of single numbers: use --quantiles, "
+            "--bins or "
+            "--cdf, or the smoothed shares of method 'smooth'"
         )
 
     def invert(self, share: Floats) -> Floats:
