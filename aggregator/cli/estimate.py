@@ -18,14 +18,14 @@ import click
 
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.forms import asked_of_form, print_form, print_form_course, require_form
+from aggregator.cli.forms import asked_of_form, print_form, print_form_course, require_form, write_form_page
 from aggregator.cli.ranges import Over, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
 from aggregator.estimate.span import Span
 from protocol.campaign import Campaign
-from protocol.domain import Domain
+from protocol.domain import Domain, Form
 
 if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.estimate import query
@@ -155,7 +155,7 @@ def estimate(
     population: int | None,
     forged: int | None,
     engine_name: str,
-) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse | FormEstimate | FormCourse:
+) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse | FormEstimate | FormCourse | None:
     """Estimate the distribution of answers from the reports of CAMPAIGN (its name in the study, or its id).
 
     Each share has a confidence interval, and a simultaneous interval for all values together. --value, --mean, --sum
@@ -168,7 +168,7 @@ def estimate(
     --by period alone prints the estimate of each period and the change from the first to the last. --between A,B
     compares two other periods, --steps adds the change from each period to the next, and --value prints one value only.
 
-    A form needs --question for one question, or --cross for the table of two questions.
+    A form needs --question for one question, --cross for the table of two questions, or --report for a page of all.
 
     If fewer devices have answered than the campaign's minimum, the command ends with exit code 75.
     """
@@ -231,7 +231,20 @@ def estimate(
 
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
-    require_form(signed.terms, questions)
+    of_form = isinstance(signed.terms.domain, Form) and not questions
+    require_form(signed.terms, questions, page=report is not None)
+    if of_form:
+        not_of_page: list[tuple[str, object]] = [
+            ("by", by),
+            ("where", where),
+            ("method", method),
+            ("plot", plot),
+            ("truth", truth_files),
+        ]
+        not_of_page += [("forged", forged), ("format", form != options.FORMS[0]), *((word, True) for word in queries)]
+        not_of_page += [(word, True) for word in ranges.named]
+        if given := [word for word, asked_for in not_of_page if asked_for]:
+            raise click.UsageError(f"--report of a form is of all its questions, and takes no --{given[0]}")
     if period is not None:
         options.require_period(signed.terms, period)
     course: Trend | None = None
@@ -265,6 +278,9 @@ def estimate(
             if report is None:
                 return course
         tally = engine.tally(study, signed, period)
+    if of_form and report is not None:
+        write_form_page(report, signed, tally, period, confidence, margins)
+        return None
     if questions:
         truth_file = truth_files[-1] if truth_files else None
         return print_form(signed, tally, questions, confidence, form, margins, truth_file, plot)

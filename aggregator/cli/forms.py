@@ -38,12 +38,12 @@ def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
     return names
 
 
-def require_form(terms: Campaign, names: tuple[str, ...]) -> None:
-    """Refuse to estimate a form as a whole, and questions of what is no form."""
-    if isinstance(terms.domain, Form) and not names:
+def require_form(terms: Campaign, names: tuple[str, ...], *, page: bool = False) -> None:
+    """Refuse questions of what is no form, and to print a form as a whole, of which there is only a ``page``."""
+    if isinstance(terms.domain, Form) and not names and not page:
         raise Failure(
-            f"{terms.title!r} is a form: ask for --question NAME, or for --cross NAME,NAME; its questions are "
-            f"{', '.join(terms.domain.places)}",
+            f"{terms.title!r} is a form: ask for --question NAME, for --cross NAME,NAME or for --report; its "
+            f"questions are {', '.join(terms.domain.places)}",
             BAD_DATA,
         )
     if names and not isinstance(terms.domain, Form):
@@ -123,3 +123,17 @@ def print_form_course(
         for warning in one.warnings:
             shell.warn(f"Warning: {span.words}: {warning}")
     return found
+
+
+def write_form_page(
+    path: Path, signed: SignedCampaign, tally: Tally, period: int | None, level: float, margins: tuple[KnownMargin, ...]
+) -> None:
+    """Write the page of all questions and tables of a form."""
+    from aggregator.author.audit import audit
+    from aggregator.present.form_page import form_page
+
+    with shell.progress("estimating", None):
+        text = form_page(signed, audit(signed.terms), tally, period=period, level=level, margins=margins)
+    with shell.new_file(path) as file:
+        file.write(text.encode("utf-8"))
+    shell.warn(f"{path}  written")

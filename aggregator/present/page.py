@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib import resources
 
 import numpy as np
@@ -32,6 +33,7 @@ from aggregator.present.page_parts import pairs
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, forged_section, refused_section
 from aggregator.present.table import subtitle
+from protocol.campaign import Campaign
 
 STYLE = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
 
@@ -71,10 +73,14 @@ def page(
         *([] if trend is None else [("course", "Over the periods", course_section(trend))]),
         ("method", "How the numbers were made", method_section(found)),
         ("promise", "What people were promised", promise_section(audit)),
-        ("refused", "Reports that were not counted", refused_section(found)),
+        ("refused", "Reports that were not counted", refused_section(found.rejected)),
         ("forged", "What forged reports could do", forged_section(found)),
-        ("campaign", "The campaign", campaign_section(found, period)),
-        ("source", "Where this page comes from", _source(found, tally, period)),
+        ("campaign", "The campaign", campaign_section(found.terms, found.reports, period, found.where)),
+        (
+            "source",
+            "Where this page comes from",
+            source_section(found.campaign_id, f"{found.method}, ", found.level, tally, period, found.where),
+        ),
     ]
     header = tag(
         "header",
@@ -86,9 +92,21 @@ def page(
         *([tag("p", f"Only people of the class {found.where}.", dir="auto")] if found.where is not None else []),
         *([] if found.weighting is None else [tag("p", f"The shares are {found.weighting.words}.", dir="auto")]),
     )
+    return html_page(terms, header, _warnings(found, truth, read), sections)
+
+
+def html_page(
+    terms: Campaign, header: Html, boxes: Sequence[Html], sections: Sequence[tuple[str, str, Sequence[Html]]]
+) -> str:
+    """Put a page together.
+
+    Args:
+        boxes: what is read first.
+        sections: of each its anchor, its title and its parts.
+    """
     body = [
         header,
-        *_warnings(found, truth, read),
+        *boxes,
         tag("nav", *(tag("a", title, href=f"#{name}") for name, title, _ in sections), aria_label="On this page"),
         tag(
             "main",
@@ -149,12 +167,19 @@ def _warnings(found: Estimate, truth: Floats | None, read: Ordered | None) -> li
     return boxes
 
 
-def _source(found: Estimate, tally: Tally, period: int | None) -> list[Html]:
+def source_section(
+    campaign_id: bytes, method: str, level: float, tally: Tally, period: int | None, where: str | None = None
+) -> list[Html]:
+    """The digest of what went in.
+
+    Args:
+        method: and a comma; empty where there is one only.
+    """
     rows: list[tuple[str, str]] = [
-        ("campaign", tag("code", found.campaign_id.hex()) if found.campaign_id else "not signed"),
-        ("table version", "none" if found.version is None else str(found.version)),
-        ("method, level", f"{found.method}, {100 * found.level:.4g}%"),
-        ("inputs, SHA-256", tag("code", digest(tally, found.campaign_id, period, found.where))),
+        ("campaign", tag("code", campaign_id.hex()) if campaign_id else "not signed"),
+        ("table version", "none" if tally.version is None else str(tally.version)),
+        ("method, level", f"{method}{100 * level:.4g}%"),
+        ("inputs, SHA-256", tag("code", digest(tally, campaign_id, period, where))),
     ]
     return [
         pairs(rows),

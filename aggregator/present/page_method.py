@@ -6,6 +6,7 @@ The rest of the page: page.
 from __future__ import annotations
 
 from aggregator.estimate.result import Estimate
+from aggregator.estimate.weighting import Weighting
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import sheet
 from aggregator.present.table import percent, what_was_added
@@ -69,17 +70,15 @@ def method_section(found: Estimate) -> list[Html]:
         tag("p", "Each device changed its answer at random before sending it (see Privacy). A single report reveals "
         "little. All reports together give the shares, with the errors shown here."),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in told.items())),
-        *_weights(found),
+        *([] if found.weighting is None else weights_tables(found.weighting)),
         tag("p", "The intervals include the random noise and the random choice of people. They do not tell whether "
-        "people who did not answer{'' if found.weighting is None else ', within each group,'} would have answered "
+        f"people who did not answer{'' if found.weighting is None else ', within each group,'} would have answered "
         "differently."),
     ]  # fmt: skip
 
 
-def _weights(found: Estimate) -> list[Html]:
+def weights_tables(weighting: Weighting) -> list[Html]:
     """The margins that the reports were weighted to."""
-    if found.weighting is None:
-        return []
     return [
         sheet(
             f"Known shares of the population by {margin.by}{f' ({margin.source})' if margin.source else ''}",
@@ -89,7 +88,7 @@ def _weights(found: Estimate) -> list[Html]:
                 for name, known, got in zip(margin.names, margin.shares, reported, strict=True)
             ],
         )
-        for margin, reported in zip(found.weighting.margins, found.weighting.reported, strict=True)
+        for margin, reported in zip(weighting.margins, weighting.reported, strict=True)
     ]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Mapping
 
 from aggregator.estimate.result import Estimate
 from aggregator.present.items import numbering
@@ -14,7 +15,8 @@ from aggregator.present.listing import ADVICE
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import pairs, sheet
 from aggregator.present.table import percent
-from protocol.domain import MICRODEGREES, Dates, Domain, Grid, Items, Line
+from protocol.campaign import Campaign
+from protocol.domain import MICRODEGREES, Dates, Domain, Form, Grid, Items, Line
 
 LAST_DATE = 253_402_300_799
 """The last second of the year 9999, where calendars end."""
@@ -35,8 +37,8 @@ REFUSED = {
 """A description of each reject class."""
 
 
-def refused_section(found: Estimate) -> list[Html]:
-    counted = {name: count for name, count in found.rejected.items() if count}
+def refused_section(rejected: Mapping[str, int]) -> list[Html]:
+    counted = {name: count for name, count in rejected.items() if count}
     if not counted:
         return [tag("p", "None: all reports for this campaign were counted.")]
     rows = [
@@ -70,8 +72,7 @@ def forged_section(found: Estimate) -> list[Html]:
     ]  # fmt: skip
 
 
-def campaign_section(found: Estimate, period: int | None) -> list[Html]:
-    terms = found.terms
+def campaign_section(terms: Campaign, reports: int, period: int | None, where: str | None = None) -> list[Html]:
     each = f"{terms.answers_per_period:,} a device" if terms.answers_per_period > 1 else "one a device"
     if terms.periods == 1:
         schedule, counted = f"one, with {each}", "all answers"
@@ -82,7 +83,7 @@ def campaign_section(found: Estimate, period: int | None) -> list[Html]:
         start = terms.opens + period * terms.period_seconds
         end = min(start + terms.period_seconds, terms.closes)
         counted = f"period {period}, from {time_text(start)} to {time_text(end)}"
-    of_class = "" if found.where is None else f", of the class {found.where}"
+    of_class = "" if where is None else f", of the class {where}"
     who = "devices whose keys were enrolled" if terms.enrolment == "enrolled" else "any device (open enrolment)"
     return [
         pairs([
@@ -90,7 +91,7 @@ def campaign_section(found: Estimate, period: int | None) -> list[Html]:
             ("opens", time_text(terms.opens)),
             ("closes", time_text(terms.closes)),
             ("periods", schedule),
-            ("counted", f"{found.reports:,} reports: {counted}{of_class}"),
+            ("counted", f"{reports:,} reports: {counted}{of_class}"),
             ("may answer", who),
             ("at least", f"{terms.minimum_reports:,} devices, else nothing is estimated"),
             ("answers", _answers(terms.domain)),
@@ -110,6 +111,8 @@ def _answers(domain: Domain) -> str:
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
         return f"a set of {items}; one item, chosen among {domain.padding:,}, is reported"
+    if isinstance(domain, Form):
+        return f"a form of {len(domain.questions)} questions; each device is asked one or two"
     return f"one of {domain.size:,} values"
 
 

@@ -186,6 +186,24 @@ def test_from_reports_to_a_table(tmp_path) -> None:
         assert found.table().num_rows == len(lines) - 1 == len(found.labels)
         assert "weighted to known shares" in found._repr_html_()
         assert found.plot().axes
+    page, again = tmp_path / "page.html", tmp_path / "again.html"
+    for file in (page, again):
+        run(*words, "--report", file, "--margins", margins)
+    text = page.read_text(encoding="utf-8")
+    assert text == again.read_text(encoding="utf-8"), "the same study gives the same page"
+    for question in FORM.questions:
+        assert question.text in text
+        for row in study.question(signed.id.hex(), question.name, margins=None).rows:
+            assert row["value"] in text
+    for x, y in (("town", "vote"), ("town", "pet")):
+        found = study.cross(signed.id.hex(), x, y, margins=margins)
+        assert f'id="table-{x}-{y}"' in text
+        for row in found.rows:
+            assert f"{100 * row['estimate']:.1f}%<small>{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in text
+    assert "table-vote-pet" not in text, "nobody is asked both"
+    assert "weighted by town" in text
+    assert "Known shares of the population by town" in text
+    run(*words, "--report", tmp_path / "no.html", "--format", "json", code=2)
     truth, drawn = tmp_path / "people.csv", tmp_path / "form.png"
     truth.write_text("town,vote,pet,count\nnorth,yes,no,6\nsouth,,yes,3\nwest,no,yes,1\n")
     shown = run(*words, "--cross", "town,pet", "--truth", truth, "--plot", drawn)

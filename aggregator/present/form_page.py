@@ -1,0 +1,202 @@
+"""The page of a form: its questions, its tables of two as heat maps, and the tests of association, as one HTML file.
+
+The heat maps are HTML tables: each cell has its share and interval in words, so a narrow screen scrolls and nothing is
+told by colour alone. What the pages of all campaigns have in common: page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+from aggregator.author.audit import Audit
+from aggregator.estimate.form import NotAsked
+from aggregator.estimate.form_result import FormEstimate, estimate_form
+from aggregator.estimate.minimum import NotEnough
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.weighting import KnownMargin, MarginRefused
+from aggregator.present.markup import Html, label, tag
+from aggregator.present.page import html_page, source_section
+from aggregator.present.page_method import weights_tables
+from aggregator.present.page_promise import promise_section
+from aggregator.present.page_reports import campaign_section, refused_section
+from aggregator.present.table import percent
+from protocol.campaign import SignedCampaign
+from protocol.domain.form import Form
+
+SHADES = 9
+"""Of a heat map, beside none."""
+
+PLACES = 1
+
+
+def form_page(
+    signed: SignedCampaign,
+    audit: Audit,
+    tally: Tally,
+    *,
+    period: int | None = None,
+    level: float = 0.95,
+    margins: Sequence[KnownMargin] = (),
+) -> str:
+    """The page of all questions of a form, and of all tables that its devices are asked for.
+
+    Args:
+        audit: of the campaign.
+        tally: of all its views.
+        period: the one it is of; None: everybody's latest answer.
+        level: of the intervals.
+        margins: known shares of the population by questions, to weight the reports to.
+    Raises:
+        NotEnough, NotAsked: of no question is there anything to tell.
+    """
+    terms, form = signed.terms, signed.terms.domain
+    if not isinstance(form, Form):
+        raise TypeError(f"{terms.title!r} is no form")
+    names = tuple(form.places)
+    asked = [(name,) for name in names], list(combinations(names, 2))
+    (questions, missing), (tables, _) = (_each(signed, tally, which, level, margins) for which in asked)
+    if not questions:
+        raise missing[0]
+    ranked = sorted(tables, key=lambda found: found.association.p_value if found.association else 1.0)
+    weighted = [one for one in questions if one.weighting is not None]
+    sections: list[tuple[str, str, Sequence[Html]]] = [
+        ("questions", "Questions", [part for found in questions for part in _question(found, form)]),
+        ("associations", "Which questions are connected", _associations(ranked)),
+        ("tables", "Tables of two questions", [part for found in ranked for part in _table(found)]),
+        ("method", "How the numbers were made", _method(level, weighted)),
+        ("promise", "What people were promised", promise_section(audit)),
+        ("refused", "Reports that were not counted", refused_section(tally.rejected)),
+        ("campaign", "The campaign", campaign_section(terms, tally.reports, period)),
+        ("source", "Where this page comes from", source_section(signed.id, "", level, tally, period)),
+    ]
+    header = tag(
+        "header",
+        tag("p", terms.organisation, class_="soft", dir="auto"),
+        tag("h1", terms.title, dir="auto"),
+        *([tag("p", terms.purpose, class_="text", dir="auto")] if terms.purpose.strip() else []),
+        tag("p", f"{len(names)} questions, {tally.reports:,} reports. Each device was asked one or two questions."),
+        *([tag("p", f"The shares are weighted by {weighted[0].weighting.by}.", dir="auto")]
+          if weighted and weighted[0].weighting is not None else []),
+    )  # fmt: skip
+    return html_page(terms, header, _warnings([*questions, *tables], missing), [s for s in sections if s[2]])
+
+
+def _each(
+    signed: SignedCampaign, tally: Tally, which: Sequence[tuple[str, ...]], level: float, margins: Sequence[KnownMargin]
+) -> tuple[list[FormEstimate], list[Exception]]:
+    """The estimates that can be made, and why others cannot."""
+    found, missing = [], []
+    for names in which:
+        try:
+            found.append(estimate_form(signed, tally, names, level=level, margins=margins))
+        except (NotAsked, NotEnough, MarginRefused) as reason:
+            missing.append(reason)
+    return found, list[Exception](missing)
+
+
+def _warnings(found: Iterable[FormEstimate], missing: Sequence[Exception]) -> list[Html]:
+    texts = dict.fromkeys([*(text for one in found for text in one.warnings), *map(str, missing)])
+    if not texts:
+        return []
+    heading = tag("h2", "Read this first", id="warnings-title")
+    listed = tag("ul", *(tag("li", f"{text[:1].upper()}{text[1:]}.") for text in texts))
+    return [tag("section", heading, listed, class_="warning", aria_labelledby="warnings-title")]
+
+
+def _question(found: FormEstimate, form: Form) -> list[Html]:
+    (name,) = found.questions
+    sure = f"{100 * found.level:.4g}%"
+    heads = ("value", "share", f"{sure} interval", f"{sure} for all together")
+    shares = found.shares
+    rows = [
+        tag(
+            "tr",
+            tag("th", label(value), scope="row", dir="auto"),
+            tag("td", percent(float(shares.share[x]), PLACES)),
+            tag("td", _between(shares.low[x], shares.high[x])),
+            tag("td", _between(shares.all_low[x], shares.all_high[x])),
+        )
+        for x, (value,) in enumerate(found.labels)
+    ]
+    said = f"{name}: {found.reports:,} reports" + (", without those who skipped it" if found.skipping else "")
+    text = form.questions[form.places[name]].text
+    return [tag("h3", text, dir="auto"), _scrolled(said, heads, rows, "numbers")]
+
+
+def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
+    if not tables:
+        return []
+    rows = []
+    for found in tables:
+        test = found.association
+        if test is None:
+            continue
+        link = tag("a", " and ".join(found.questions), href=f"#{_anchor(found)}")
+        said = "yes" if test.significant else "not found"
+        rows.append(
+            tag("tr", tag("th", link, scope="row"), tag("td", said), tag("td", f"{test.p_value:.3g}"),
+                tag("td", f"{found.reports:,}"))
+        )  # fmt: skip
+    return [
+        tag("p", "A test of each pair that was asked together. Not found does not mean that there is none: the reports "
+            f"may be too few. Of {len(rows)} tests one in twenty finds something where there is nothing."),
+        _scrolled("The surest come first.", ("questions", "connected", "p", "reports"), rows),
+    ]  # fmt: skip
+
+
+def _table(found: FormEstimate) -> list[Html]:
+    rows = list(dict.fromkeys(row for row, _ in found.labels))
+    columns = list(dict.fromkeys(column for _, column in found.labels))
+    shares, top = found.shares, max(float(found.shares.share.max()), 1e-9)
+    lines = []
+    for y, row in enumerate(rows):
+        cells = []
+        for x in range(y * len(columns), (y + 1) * len(columns)):
+            share, low, high = (float(each[x]) for each in (shares.share, shares.low, shares.high))
+            shade = f"heat{round(SHADES * share / top)}" if low > 0 else "unsure"
+            cells.append(tag("td", percent(share, PLACES), tag("small", _between(low, high)), class_=shade))
+        lines.append(tag("tr", tag("th", label(row), scope="row", dir="auto"), *cells))
+    first, second = found.questions
+    said = f"{first} (rows) and {second} (columns): {found.reports:,} reports"
+    if found.skipping:
+        said += f", without those who skipped {' or '.join(found.skipping)}"
+    return [
+        tag("h3", f"{first} and {second}", id=_anchor(found)),
+        _scrolled(said, ("", *columns), lines, "numbers heat"),
+    ]
+
+
+def _method(level: float, weighted: Sequence[FormEstimate]) -> list[Html]:
+    sure = f"{100 * level:.4g}%"
+    told = {
+        "Share": "of the people who answered. A question is pooled over all devices asked for it. A table has the "
+        "shares of its questions as margins, and as much association as the reports tell from noise.",
+        "Interval": f"in {sure} of such surveys, or more, it holds the true share of that value or cell. Whoever looks "
+        "for the largest or the strangest value of a question goes by those for all together.",
+        "No colour": "the interval of the cell reaches zero.",
+    }
+    parts = [
+        tag("p", "Each device changed its answer at random before sending it. A single report reveals little. All "
+            "reports together give the shares, with the errors shown here."),
+        tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in told.items())),
+    ]  # fmt: skip
+    for found in weighted[:1]:
+        if found.weighting is not None:
+            words = f"The shares of {found.questions[0]} are {found.weighting.words}. The tests of association are of "
+            parts += [tag("p", f"{words}the people who answered, without weights."), *weights_tables(found.weighting)]
+    return parts
+
+
+def _anchor(found: FormEstimate) -> str:
+    return "table-" + "-".join(found.questions)
+
+
+def _between(low: float, high: float) -> str:
+    return f"{percent(float(low), PLACES)} to {percent(float(high), PLACES)}"
+
+
+def _scrolled(caption: str, heads: Sequence[str], rows: Sequence[Html], kind: str = "sheet") -> Html:
+    head = tag("thead", tag("tr", *(tag("th", name, scope="col", dir="auto") for name in heads)))
+    table = tag("table", tag("caption", tag("span", caption)), head, tag("tbody", *rows), class_=kind)
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
