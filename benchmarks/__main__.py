@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import accuracy, app, daemon, device, estimate, form_answer, ingest, joining, receive, rows, scale, size
+from benchmarks import (
+    accuracy,
+    app,
+    daemon,
+    device,
+    estimate,
+    form_answer,
+    ingest,
+    joining,
+    receive,
+    rows,
+    scale,
+    size,
+    web,
+)
 
 BENCHMARKS = {
     "size": size.run,
@@ -18,6 +32,7 @@ BENCHMARKS = {
     "scale": scale.run,
     "rows": rows.run,
     "receive": receive.run,
+    "web": web.run,
     "accuracy": accuracy.run,
 }
 

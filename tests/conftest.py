@@ -36,6 +36,7 @@ SLOWEST_FIRST = (
     "aggregator/test_intake_ingest.py",
     "edge_sdk/test_send.py",
     "edge_sdk/test_daemon.py",
+    "web/test_browser.py",
     "demo_app/test_screens.py",
     "demo_app/test_session.py",
     "docs/test_mechanisms.py",

@@ -74,7 +74,7 @@ export class Device {
     return Math.floor(this.clock());
   }
 
-  /** Whether the browser promised to keep this; false in a private window, and wherever it may clear it by itself. */
+  /** Whether the browser promised not to clear this by itself. A private window ends with all that it kept all the same. */
   async kept() {
     return (await navigator.storage?.persisted?.()) ?? false;
   }
@@ -364,8 +364,11 @@ export class Device {
     for (const [key, kept] of (await this.store.read()).campaigns) {
       if (!kept.joined || !kept.outbox.length || (id && key !== hex(id))) continue;
       const addresses = addressesOf(await this.member(kept.id), kept);
-      const attempt = await send(this.store, kept, addresses, this.now, this.random(8));
-      if (attempt) attempts.push(attempt);
+      let attempt;
+      do {
+        attempt = await send(this.store, kept, addresses, this.now, this.random(8));
+        if (attempt) attempts.push(attempt);
+      } while (attempt?.outcome === "sent"); // what was queued while an upload was under way is the next one
     }
     return attempts;
   }

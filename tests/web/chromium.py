@@ -5,7 +5,11 @@ The browser is the system's: nothing is downloaded. Playwright brings only the d
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import json
 import shutil
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +20,8 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
+from aggregator.receive.receipts import look_over
+
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
 ALONE = (
@@ -25,9 +31,45 @@ ALONE = (
 SERVED = ("/edge_sdk/web/", "/tests/web/")
 
 
-class Files(SimpleHTTPRequestHandler):
-    """Modules of the repository, and an empty page for every other path."""
+class Study:
+    """What a study's server was sent.
 
+    Attributes:
+        came: each upload, acknowledged or not.
+        taken: envelopes that were acknowledged, as often as they were.
+        said: envelopes that a page told of, whatever became of them.
+        faults: what the next uploads meet, the first first: "500", "busy", "drop", "lie", "foreign", "never".
+    """
+
+    def __init__(self) -> None:
+        self.came: list[bytes] = []
+        self.taken: list[bytes] = []
+        self.said: list[bytes] = []
+        self.faults: list[str] = []
+
+    def answer(self, body: bytes) -> tuple[int, dict[str, Any]] | None:
+        """Status and JSON; None to say nothing, once the upload is there."""
+        self.came.append(body)
+        fault = self.faults.pop(0) if self.faults else ""
+        found = look_over(body)
+        envelopes = [body[start:end] for start, end in itertools.pairwise((0, *found.ends))]
+        receipt = {"digest": hashlib.sha256(body).hexdigest(), "envelopes": len(envelopes), "refused": []}
+        if fault in ("500", "busy"):
+            return (500 if fault == "500" else 503), {"error": "not now", "stage": "load"}
+        if fault == "never":
+            return 400, {"error": "not reports", "stage": "codec"}
+        if fault == "foreign":
+            return 200, receipt | {"refused": list(range(len(envelopes)))}
+        if fault == "lie":
+            return 200, receipt | {"digest": "00" * 32}
+        self.taken += envelopes
+        return None if fault == "drop" else (200, receipt)
+
+
+class Files(SimpleHTTPRequestHandler):
+    """Modules of the repository, an empty page for every other path, and a study at ``/v1/reports``."""
+
+    study: Study
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript", ".mjs": "text/javascript"}
 
     def do_GET(self) -> None:
@@ -41,14 +83,39 @@ class Files(SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(page)
 
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/said":
+            self.study.said.append(body)
+        said = self.study.answer(body) if self.path == "/v1/reports" else (200, {})
+        if said is None:
+            self.close_connection = True
+            return
+        status, stated = said
+        body = json.dumps(stated).encode()
+        self.send_response(status)
+        if status == 503:
+            self.send_header("Retry-After", "7200")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
+
+
+class Server(ThreadingHTTPServer):
+    """A server whose clients may be killed."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 @contextmanager
 def served(handler: Any) -> Iterator[str]:
     """The origin of a server on loopback."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
@@ -59,11 +126,12 @@ def served(handler: Any) -> Iterator[str]:
 
 
 class Chromium:
-    """One browser with a profile on the disk. ``origin`` serves the modules."""
+    """One browser with a profile on the disk. ``origin`` serves the modules, and is the address of ``study``."""
 
-    def __init__(self, context: BrowserContext, origin: str) -> None:
+    def __init__(self, context: BrowserContext, origin: str, study: Study) -> None:
         self.context = context
         self.origin = origin
+        self.study = study
 
     def page(self, within: BrowserContext | None = None) -> Page:
         """A new tab, in which the modules can be imported; in another context, a private window."""
@@ -87,9 +155,10 @@ class Chromium:
 def chromium(profile: Path, args: Sequence[str] = ALONE) -> Iterator[Chromium]:
     """A browser that keeps its data in a folder, until the block ends."""
     assert CHROMIUM is not None
-    with served(partial(Files, directory=str(ROOT))) as origin, sync_playwright() as playwright:
+    handler = type("Served", (Files,), {"study": Study()})
+    with served(partial(handler, directory=str(ROOT))) as origin, sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(profile, executable_path=CHROMIUM, args=args)
         try:
-            yield Chromium(context, origin)
+            yield Chromium(context, origin, handler.study)
         finally:
             context.close()

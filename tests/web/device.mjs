@@ -45,3 +45,35 @@ async function holds(device) {
   const history = (await device.history()).map(({ time, campaignId, kind, nanonats }) => [time, campaignId, kind, nanonats]);
   return { history: plain(history), campaigns };
 }
+
+/**
+ * Answer one new value after another, each in the next slot, say at once what each became, and send now and then; until
+ * the tab dies.
+ */
+export async function answersOn({ name, trust, now, id, values }) {
+  const device = await Device.open({ name, trust: trust.map(bytes), clock: () => now });
+  for (const [i, value] of values.entries()) {
+    navigator.sendBeacon("/said", (await device.answer(bytes(id), value)).envelope);
+    if (i % 8 === 7) await device.send();
+  }
+}
+
+/** People who each answer once, from the bytes that each is told, all at once; what waits of each, joined. */
+export const crowd = ({ trust, now, data, people }) =>
+  Promise.all(
+    people.map(async ({ name, value, rands }) => {
+      const random = (count) => {
+        const rand = bytes(rands.shift());
+        if (rand.length !== count) throw new Error(`${count} random bytes are asked for, not ${rand.length}`);
+        return rand;
+      };
+      const device = await Device.open({ name, trust: trust.map(bytes), clock: () => now, random });
+      const { campaignId } = await device.join(bytes(data));
+      await device.consent(campaignId);
+      await device.answer(campaignId, value);
+      const sent = await device.waiting(campaignId);
+      device.close();
+      indexedDB.deleteDatabase(name);
+      return sent.map(hex).join("");
+    }),
+  );

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Error, Page
 
+from aggregator.estimate.result import estimate
+from aggregator.intake.ingest import ingest
+from aggregator.simulation import Truth, dice, population, shuffled
+from aggregator.study import Study
+from protocol.campaign import campaign_id, open_campaign
+from protocol.domain import Values
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, campaign
 from tests.vectors import generate
 from tests.web import twin
 from tests.web.chromium import CHROMIUM, Chromium, chromium
@@ -49,11 +60,14 @@ class Tab:
         self.page = page
         self.name = name
 
+    @property
+    def told(self) -> dict[str, Any]:
+        return {"name": self.name, "trust": [public.hex() for public in twin.TRUST]}
+
     def run(self, steps: list[dict[str, Any]], name: str = "") -> tuple[list[Any], dict[str, Any]]:
         """What each step after the first gives, and all that is there then."""
-        told = {"name": self.name + name, "trust": [public.hex() for public in twin.TRUST]}
         call = "async ([told, steps]) => (await import('/tests/web/device.mjs')).run(told, steps)"
-        found, held = self.page.evaluate(call, [told, steps])
+        found, held = self.page.evaluate(call, [self.told | {"name": self.name + name}, steps])
         return found, held
 
 
@@ -75,3 +89,189 @@ def test_a_device_does_what_pythons_does(tab: Tab, seeds: range) -> None:
         answers, refusals = answers + answered, refusals + refused
     assert answers > 3 * len(seeds), "most sequences answer, or nothing is tested"
     assert refusals > 5 * len(seeds), "and something is refused"
+
+
+def at(now: float, what: str, *given: Any) -> dict[str, Any]:
+    return {"now": now, "what": what, "given": list(given)}
+
+
+def begun(data: bytes) -> list[dict[str, Any]]:
+    """Steps of a device that joins a campaign and agrees, under caps that do not matter."""
+    caps = at(OPENS, "tighten", {"lifetime": str(10**15)})
+    return [{"now": OPENS}, caps, at(OPENS, "join", {"bytes": data.hex()}), at(OPENS, "consent", known(data))]
+
+
+def known(data: bytes) -> dict[str, str]:
+    return {"bytes": campaign_id(data).hex()}
+
+
+def charges(held: dict[str, Any]) -> int:
+    return sum(entry[2] == "charge" for entry in held["history"])
+
+
+@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.long)])
+def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, kills: int) -> None:
+    """A tab that answers one new value after another, and sends, is closed at a random moment or crashes.
+
+    What it told is charged and comes to the study in these very bytes, and what is charged comes to the study once.
+    """
+    chance = random.Random(3)
+    domain = Values(tuple(map(str, range(40 * kills))))
+    data = campaign(domain=domain, answers=4096, periods=2, period_seconds=10**8, addresses=(browser.origin,))
+    tab.run(begun(data))
+    browser.study.taken.clear()
+    browser.study.said.clear()
+    for kill in range(kills):
+        page, now = browser.page(), OPENS + 2 * 86_400 * kill
+        values = [str(40 * kill + i) for i in range(40)]
+        asked = {**tab.told, "now": now, "id": known(data)["bytes"], "values": values}
+        page.evaluate("(asked) => { import('/tests/web/device.mjs').then((it) => it.answersOn(asked)) }", asked)
+        before = len(browser.study.said)
+        while kill % 5 and len(browser.study.said) == before:  # each fifth may die before it did anything
+            page.wait_for_timeout(1)
+        page.wait_for_timeout(chance.uniform(0, 60))
+        if kill % 4 == 3:
+            with pytest.raises(Error):
+                page.goto("chrome://crash")
+        page.close()
+        if kill % 4 == 3:
+            [attempts], held = tab.run([{"now": now + 86_400}, at(now + 86_400, "send")])
+            assert [one["outcome"] for one in attempts] in ([], ["sent"], ["sent", "sent"])
+            assert held["campaigns"][known(data)["bytes"]][0] == []
+            # Whether a receipt came before the kill or not, the same bytes came; the first is the enrolment.
+            came = set(browser.study.taken)
+            assert set(browser.study.said) <= came
+            assert len(came) - 1 == charges(held)
+    assert len(browser.study.said) > kills / 2, "tabs answer before they die, or nothing is tested"
+
+
+AT_ONCE = """([told, steps, start]) => {
+  window.over = new Promise((resolve) => setTimeout(resolve, start - Date.now()))
+    .then(() => import("/tests/web/device.mjs")).then((it) => it.run(told, steps));
+}"""
+
+
+def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
+    """Two tabs answer 60 values at once, 20 of them the same: each slot is filled once, and no value is drawn twice."""
+    data = campaign(domain=Values(tuple(map(str, range(60)))), answers=100)
+    tab.run(begun(data))
+    other = browser.page()
+    start = time.time() * 1000 + 500
+    for page, first in ((tab.page, 0), (other, 20)):
+        steps = [at(OPENS, "answer", known(data), str(value)) for value in range(first, first + 40)]
+        page.evaluate(AT_ONCE, [tab.told, [{"now": OPENS}, *steps], start])
+    found = [receipt for page in (tab.page, other) for receipt in page.evaluate("() => window.over")[0]]
+    other.close()
+    assert sorted(receipt["slot"] for receipt in found) == list(range(80))
+    _, held = tab.run([{"now": OPENS}])
+    assert charges(held) == 60
+    assert sorted(held["campaigns"][known(data)["bytes"]][1].values()) == [1] * 40 + [2] * 20
+
+
+def test_storage_that_is_full_changes_nothing(browser: Chromium, request: pytest.FixtureRequest) -> None:
+    """Where the browser gives no more room an answer is refused whole; with room again the reading is answered."""
+    data = campaign(domain=Values(tuple(map(str, range(200)))), answers=200)
+    origin = browser.origin.replace("127.0.0.1", "localhost")  # nothing is known of its room yet
+    page = browser.page()
+    quota = browser.context.new_cdp_session(page)
+    quota.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 50_000})
+    page.goto(origin)
+    tab = Tab(page, request.node.name)
+    found, held = tab.run([*begun(data), *(at(OPENS, "answer", known(data), str(value)) for value in range(150))])
+    refused = [answer for answer in found[3:] if "refused" in answer]
+    assert {answer["refused"] for answer in refused} == {"StoreError"}
+    assert "no room left" in refused[0]["message"]
+    answered = len(found) - 3 - len(refused)
+    assert len(held["campaigns"][known(data)["bytes"]][0]) - 1 == charges(held) == answered
+    quota.send("Storage.overrideQuotaForOrigin", {"origin": origin})
+    [receipt], after = tab.run([{"now": OPENS}, at(OPENS, "answer", known(data), "199")])
+    assert (receipt["slot"], receipt["charged"], charges(after)) == (answered, str(10**9), answered + 1)
+    page.close()
+
+
+def test_a_private_window_is_another_device_and_ends_with_it(browser: Chromium, tab: Tab) -> None:
+    """It works like any, knows nothing of the other, and is gone when it is closed."""
+    data = campaign(answers=9)
+    tab.run(begun(data))
+    ids = []
+    for _ in range(2):
+        with browser.private() as within:
+            private = Tab(browser.page(within), tab.name)
+            assert private.run([{"now": OPENS}, at(OPENS, "campaigns")])[0] == [[]]
+            *_, receipt = private.run([*begun(data), at(OPENS, "answer", known(data), "none")])[0]
+            assert (receipt["slot"], receipt["charged"]) == (0, str(10**9))
+            ids.append(receipt["envelope"][8:24])
+    assert ids[0] != ids[1]
+    assert charges(tab.run([{"now": OPENS}])[1]) == 0
+
+
+def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> None:
+    """Offline, 500, 503, a lost answer, a receipt of other bytes, a study without the campaign: all stays in the queue.
+
+    The same bytes go again, and the study has each envelope once.
+    """
+    data = campaign(answers=9, periods=2, period_seconds=10**8, addresses=(browser.origin,))
+    study, day = browser.study, 86_400
+    tab.run([*begun(data), at(OPENS, "answer", known(data), "none")])
+    study.came.clear()
+    study.taken.clear()
+    outcomes = []
+    tab.page.evaluate("() => import('/tests/web/device.mjs')")
+    now = OPENS
+    for fault in ("offline", "500", "busy", "drop", "lie", "foreign", ""):
+        now += 2 * day
+        study.faults = [fault] if fault not in ("offline", "") else []
+        browser.context.set_offline(fault == "offline")
+        [[sent, *more]], held = tab.run([{"now": now}, at(now, "send")])
+        outcomes.append(sent["outcome"])
+        if fault == "busy":
+            assert sent["again"] >= now + 7200
+        if fault == "lie":  # a new answer does not change what is in flight
+            tab.run([{"now": now}, at(now, "answer", known(data), "master")])
+    assert outcomes == ["failed", "failed", "failed", "failed", "failed", "foreign", "sent"]
+    assert len(set(study.came)) == 2
+    assert [one["outcome"] for one in more] == ["sent"], "what was answered meanwhile is an upload of its own"
+    [sent], held = tab.run([{"now": now}, at(now, "send")])
+    assert (sent, held["campaigns"][known(data)["bytes"]][0]) == ([], [])
+    assert len(set(study.taken)) == 3, "an enrolment and two reports, of which a lost answer brought two twice"
+    study.faults = ["never", "500"]
+    tab.run([{"now": now}, at(now, "answer", known(data), "primary")])
+    for _ in range(2):
+        [[sent]], held = tab.run([{"now": now + day}, at(now + day, "send")])
+        assert (sent["outcome"], len(held["campaigns"][known(data)["bytes"]][0])) == ("refused", 1)
+    assert study.faults == ["500"], "what a study can never take is not sent again"
+    study.faults = []
+
+
+@pytest.mark.parametrize("people", [500, pytest.param(10_000, marks=pytest.mark.long)])
+def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, people: int) -> None:
+    """Devices in the browser send, from the same dice, what simulated people send; the study takes all of it.
+
+    Its 95% intervals for all values together hold the truth: of other seeds, one in twenty would fail.
+    """
+    data = campaign()
+    signed = open_campaign(data, [AUTHOR.public])
+    truth = Truth(LABELS, tuple(people * share // 100 for share in (5, 10, 35, 30, 15, 5)))
+    (expected,) = population(signed.terms, signed.id, truth, 0, seed=1)
+    told = []
+    for number, group in enumerate(shuffled(truth, seed=1).tolist()):
+        draw = dice(1, number)
+        rands = [draw(count).hex() for count in (32, 8, signed.terms.channel.rand_bytes)]
+        told.append({"name": f"person {number}", "value": LABELS[group], "rands": rands})
+    page = browser.page()
+    sent = b""
+    for begin in range(0, people, 100):
+        asked = {"trust": [AUTHOR.public.hex()], "now": OPENS, "data": data.hex(), "people": told[begin : begin + 100]}
+        sent += bytes.fromhex(
+            "".join(page.evaluate("async (asked) => (await import('/tests/web/device.mjs')).crowd(asked)", asked))
+        )
+    page.close()
+    assert sent == expected.reports
+    study = Study.create(tmp_path / "study")
+    study.import_campaign(data, [AUTHOR.public], "education")
+    (tmp_path / "sent.htr").write_bytes(sent)
+    result = ingest(study, [tmp_path / "sent.htr"], now=OPENS + 1)
+    assert (result.accepted, sum(result.rejected.values())) == (people, 0)
+    found = estimate(signed, study.tally(signed))
+    shares = np.array(truth.counts) / people
+    assert ((found.all_low <= shares) & (shares <= found.all_high)).all()

@@ -1,0 +1,59 @@
+"""The device in a browser: how long an answer and an audit take in Chromium, and how much a page has to load."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.device import AUTHOR, OPENS, campaign
+from tests.web.chromium import chromium
+
+WEB = Path(__file__).parents[1] / "edge_sdk" / "web"
+ANSWERS, AUDITS = 100, 5
+
+TIMED = """async ([author, data, opens, answers, audits]) => {
+  const { Device } = await import("/edge_sdk/web/device.js");
+  const { openCampaign } = await import("/edge_sdk/web/campaign.js");
+  const bytes = (text) => Uint8Array.from(text.match(/../g), (digits) => parseInt(digits, 16));
+  const timed = async (work, times) => {
+    const found = [];
+    for (let i = 0; i < times; i++) {
+      const start = performance.now();
+      await work(i);
+      found.push(performance.now() - start);
+    }
+    return found.sort((one, other) => one - other);
+  };
+  const trusted = [bytes(author)];
+  const audited = await timed(() => openCampaign(bytes(data), { trusted }), audits);
+  let now = opens;
+  const device = await Device.open({ trust: trusted, clock: () => now });
+  await device.tighten({ lifetime: 10n ** 15n });
+  const { campaignId } = await device.join(bytes(data));
+  await device.consent(campaignId);
+  const answered = await timed(async (i) => {
+    now = opens + 60 * i;
+    await device.answer(campaignId, `${25.1 + 0.2 * i},-100`);
+  }, answers);
+  return [audited, answered];
+}"""
+
+
+def bare() -> bytes:
+    """All modules without comments and indentation."""
+    whole = "\n".join(path.read_text(encoding="utf-8") for path in sorted(WEB.rglob("*.js")))
+    return re.sub(r"\n\s*", "\n", re.sub(r"/\*\*.*?\*/|(?<!:)//[^\n]*", "", whole, flags=re.DOTALL)).encode()
+
+
+def run() -> Iterator[tuple[str, str]]:
+    """Each figure with its aim."""
+    yield "all modules without comments, gzipped (at most 60 kB)", f"{len(gzip.compress(bare(), 9)) / 1000:.1f} kB"
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, chromium(Path(profile)) as browser:
+        told = [AUTHOR.public.hex(), campaign().hex(), OPENS, ANSWERS, AUDITS]
+        audited, answered = browser.page().evaluate(TIMED, told)
+    yield "opening and auditing a campaign of k = 43,750 (under 1 s)", f"{audited[AUDITS // 2]:.0f} ms"
+    late = answered[95 * ANSWERS // 100]
+    yield "an answer on the disk (under 50 ms)", f"{answered[ANSWERS // 2]:.0f} ms, {late:.0f} ms the 95th of 100"
