@@ -537,7 +537,7 @@ def test_a_page_of_a_class_says_so(desk, tmp_path):
         where = () if name is None else ("--where", f"class={name}")
         in_study(desk, "estimate", "classes", *where, "--report", out)
         text = out.read_text(encoding="utf-8")
-        assert (name is None) or f"Of the class {name} only." in text
+        assert (name is None) or f"Only people of the class {name}." in text
         digests.add(re.search(r"inputs, SHA-256</dt><dd[^>]*><code>(\w+)", text).group(1))
     assert len(digests) == 3
 
