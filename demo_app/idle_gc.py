@@ -1,4 +1,4 @@
-"""The sweep: Python's search for what nobody holds any more, made while the person reads and not while they wait.
+"""Garbage collection in idle moments: while the person reads, and not while they wait.
 
 A full search walks everything that lives, up to half a second of it in an app of widgets, and comes when it
 likes: in the middle of a page that opens. What lives as long as the app is left out of it for good, and the rest is

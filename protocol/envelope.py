@@ -19,7 +19,7 @@ VERSION = 1
 
 
 class Kind(IntEnum):
-    """What an envelope carries. The signature covers it, so one kind never passes for another."""
+    """The kind of an envelope's payload. The signature covers it, so one kind never passes for another."""
 
     CAMPAIGN = 1
     ENROLMENT = 2

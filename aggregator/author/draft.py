@@ -265,7 +265,7 @@ def _require_form(document: dict[str, Any]) -> None:
 
 
 def _goal(section: Section, domain: Domain) -> tuple[str, int]:
-    """What the estimate is wanted for, "" where the draft does not say, and how many reports are expected."""
+    """The goal of the analysis, "" if the draft has none, and the expected number of reports."""
     reports = count(section, "reports", REPORTS)
     if reports > MOST_REPORTS:
         raise DraftError(f"[analysis] reports is at most {MOST_REPORTS:,}")

@@ -131,7 +131,7 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
 
 
 def _nats(entry: str, value: object) -> int:
-    """A budget; 0 where there is none."""
+    """A budget in nanonats; 0 if the entry is missing."""
     budget = exact.level_from(finite("privacy", entry, value))
     if budget and not exact.MIN_LEVEL <= budget <= exact.MAX_LEVEL:
         least, most = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)

@@ -147,7 +147,7 @@ def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fr
 
 
 def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction | None]:
-    """What a view is named by, and its share where there is one."""
+    """A view's entry without its share, and the share if it has one."""
     if isinstance(entry, kind) and not isinstance(entry, bool):
         return entry, None
     if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], kind) and not isinstance(entry[0], bool):

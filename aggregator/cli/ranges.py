@@ -45,7 +45,7 @@ class Ranges:
 
     @classmethod
     def usual(cls, terms: Campaign) -> Ranges:
-        """What is compared of several estimates where nobody asks: of a wave five quantiles and a few bins."""
+        """The default figures to compare between estimates: for a wave five quantiles and a few bins."""
         from aggregator.estimate.bins import FEW, bin_starts
         from aggregator.estimate.ordered import is_wave
 

@@ -44,7 +44,7 @@ def visible(text: str) -> str:
 
 @contextlib.contextmanager
 def _visible_refusals() -> Iterator[None]:
-    """What the command line is refused for, with file names and words as ``visible`` shows them."""
+    """The reason why a command line is refused, with file names and words as ``visible`` shows them."""
     try:
         yield
     except click.ClickException as error:

@@ -247,7 +247,7 @@ class Cluster:
         return standing
 
     def _answers(self, question: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """What each worker says, or what it fails with; one at least does.
+        """Each worker's answer, or the error it fails with; there is at least one answer.
 
         Raises:
             EngineError
@@ -524,7 +524,7 @@ def _guesses(files: Iterable[Place], most: int, warnings: dict[Place, str]) -> I
 
 
 def _absolute(path: Place) -> Place:
-    """As every machine names it; a link is read as it is named."""
+    """The absolute path, the same on every machine; links are not resolved."""
     return Path(os.path.abspath(path)) if isinstance(path, Path) else path  # noqa: PTH100
 
 

@@ -249,7 +249,7 @@ def _narrow(rows: pa.Table) -> pa.Table:
 
 
 def merged(parts: Sequence[ValidationOutcome]) -> ValidationOutcome:
-    """What all parts came to together."""
+    """The combined result of all parts."""
     whole = ValidationOutcome(sum(part.read for part in parts), Counter(), Counter(), Counter())
     for part in parts:
         whole.accepted.update(part.accepted)

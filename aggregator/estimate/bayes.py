@@ -135,7 +135,7 @@ def _grid(raw: Floats, se: Floats) -> Floats:
 
 
 def _phase(se: Floats) -> float:
-    """What is added to a standard error's logarithm, so that octaves begin where fewest of them lie."""
+    """The offset of a standard error's logarithm that puts the fewest values near a boundary between octaves."""
     part = np.floor(np.log2(se) % 1.0 * PHASES).astype(np.int64) % PHASES
     lie = np.bincount(part, minlength=PHASES)
     near = lie + np.roll(lie, 1)  # the part that begins there, and the one before

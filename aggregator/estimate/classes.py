@@ -86,7 +86,7 @@ class ClassesDecoder(Pooled):
 
 
 def _levels_of(stairs: BinomialSteps) -> tuple[Floats, Integers]:
-    """What the steps of a staircase lead to, from the top to the base, and how many reports stand at each level."""
+    """The levels of a staircase from the top to the base, and the number of reports at each level."""
     levels = stairs.base + np.concatenate(
         [np.cumsum(stairs.heights[::-1], axis=0)[::-1], np.zeros((1, len(stairs.base)))]
     )

@@ -345,7 +345,7 @@ def _variance(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
 
 
 def _furthest(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
-    """As far as one report moves the estimate."""
+    """The largest change of the estimate by one report."""
     return max((view.decoder.furthest(v, view.share) / view.tally.reports for view, v in queries.values()), default=0.0)
 
 

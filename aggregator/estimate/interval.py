@@ -1,6 +1,6 @@
 """Standard errors and confidence intervals of every value.
 
-What one report adds to a value's estimate takes few numbers, so the estimate is a staircase of binomial counts and each
+One report adds one of few numbers to a value's estimate, so the estimate is a staircase of binomial counts and each
 count has an exact interval (Clopper, Pearson 1934). Exact intervals of several steps add up to one that is too wide, so
 there the normal one takes over as soon as enough reports bear on the value.
 

@@ -70,7 +70,7 @@ class Answer:
 
     @property
     def days(self) -> dict[str, str]:
-        """Of days: estimate, low and high as YYYY-MM-DD; empty of everything else."""
+        """Estimate, low and high as YYYY-MM-DD, if the figure is a day; otherwise empty."""
         if self.unit != DAYS or math.isnan(self.estimate):
             return {}
         return {name: calendar.text_of(round(getattr(self, name))) for name in ("estimate", "low", "high")}

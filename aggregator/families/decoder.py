@@ -38,7 +38,7 @@ class BinomialSteps:
 
         raw[x] = base[x] + sum over s of heights[s, x] * counts[s, x] / n
 
-    What one report adds to raw[x] takes few different numbers. Ordered from the top, they are the base plus the
+    One report adds one of few different numbers to raw[x]. Ordered from the top, they are the base plus the
     heights of the steps a report reaches, and how many reports reach a step is binomial. One step is a support
     channel: S_x is the set of outputs that reach it, with probability ``inside`` = p* from x and ``outside`` = q*
     from every other input (MATH 4.1). Two steps: reports for x, against x, and neither.
@@ -85,7 +85,7 @@ class BinomialSteps:
 
 @dataclass(frozen=True)
 class WordIncrements:
-    """What one report adds to the estimate of each input, where that depends on its whole word of bits.
+    """The contribution of one report to the estimate of each input, if it depends on all bits of the report.
 
     Attributes:
         bearing: (k,) 1 / skewness^2 of what it adds, the least under any shares: the normal law is near where this

@@ -62,7 +62,7 @@ class Size:
 
     @classmethod
     def of(cls, sizes: Iterable[int]) -> Size:
-        """Of files of these sizes."""
+        """The summary of files with these sizes in bytes."""
         listed = list(sizes)
         return cls(len(listed), sum(listed))
 

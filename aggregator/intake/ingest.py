@@ -159,7 +159,7 @@ def ingest(
 def _finished(
     hearings: Iterator[PendingChunk], slots: Slots, most_outputs: int
 ) -> Iterator[tuple[ValidationOutcome, int]]:
-    """What each came to, and the bytes of its chunk.
+    """The result of each chunk, and its number of bytes.
 
     While a chunk is committed, the signatures of the next are verified: there are two in memory, and no more.
     """

@@ -62,7 +62,7 @@ def bounds(shard: int, shards: int) -> tuple[int, int]:
 
 
 def condition(shard: int, shards: int) -> str:
-    """What the query engine is told of the keys of a shard; empty where that are all."""
+    """The condition on the keys of a shard for the query engine; empty if the shard has all keys."""
     low, high = bounds(shard, shards)
     return " AND ".join([f"key >= {low}"] * (shard > 0) + [f"key <= {high}"] * (shard < shards - 1))
 

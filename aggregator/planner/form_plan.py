@@ -57,7 +57,7 @@ class QuestionPlan:
         name: of the question.
         values: how many it has, with "skipped".
         reports: to expect behind its shares.
-        se: standard error of one share, root mean square over the values; None where values are not told apart.
+        se: standard error of one share, root mean square over the values; None if they cannot be distinguished.
         people_for: for each wanted standard error, how many people the form takes.
     """
 
@@ -198,7 +198,7 @@ def _enough(asked: DraftForm, one: _Expected, reports: int, level: int) -> int |
 
 
 def _expected(form: Form, map_: Map, channel: Channel) -> FormView | None:
-    """A view with the counts to expect at even answers; None where values are not told apart."""
+    """A view with the counts to expect at even answers; None if the channel cannot distinguish the values."""
     decoder = decoder_of(channel)
     if not isinstance(map_, Questions) or not decoder.by_value:
         return None

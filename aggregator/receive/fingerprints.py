@@ -1,4 +1,4 @@
-"""Fingerprints of counted outputs, so that whether one is in the study is looked up and not searched for.
+"""Fingerprints of counted outputs, so that one lookup says whether an output is in the study.
 
 A fingerprint is 64 bits of (period, key, slot, output) under a secret of the process. Counted rows are never taken
 away, so each data file is read once, whoever wrote it; what is kept are sorted runs, merged as soon as one is not much

@@ -54,7 +54,7 @@ class ExposureSummary:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes) -> ExposureSummary:
-        """What was told about the values of a joined campaign."""
+        """The exposure of the values of a joined campaign."""
         exposure = device.exposure(campaign_id)
         drawn = tuple(Drawn(told.title, told.drawn, _nats(told.nanonats)) for told in exposure.told)
         level, terms = _nats(exposure.worst.nanonats), device.terms(campaign_id, spoken())

@@ -62,7 +62,7 @@ class OutboxView(PageView):
         return made
 
     def _standing(self, upload: WaitingReports) -> Iterator[Widget]:
-        """How much waits, where it goes, and what keeps it here."""
+        """The number of waiting reports, their destination, and why they have not been sent."""
         yield words(say("outbox.waits", count=upload.envelopes, size=upload.size))
         for kind, count, size in upload.kinds:
             yield words(say(f"outbox.{kind}", count=count, size=size), "small", "muted", name=f"waits:{kind}")

@@ -17,7 +17,7 @@ from demo_app.widgets.dialogs import ask, tell
 
 
 class SettingsView(PageView):
-    """What can be set."""
+    """The settings screen."""
 
     place = "settings"
 

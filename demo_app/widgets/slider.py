@@ -155,7 +155,7 @@ class NumberSlider(BoxLayout):
     Attributes:
         low, high: the least and the largest, as numbers.
         places: decimal places that the track writes at most.
-        step: the distance between two numbers that are told apart, counted from ``low``; 0 where there is none.
+        step: the distance between two numbers that are told apart, counted from ``low``; 0 if every number is allowed.
         counts: a function from a typed number to the one that it counts as, "" where that is itself; None where
             nothing outside the ends counts and nothing is said. It raises ValueError for a number that is refused.
         unit: after the number, such as "h"; may be empty.

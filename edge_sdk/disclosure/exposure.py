@@ -234,7 +234,7 @@ def _losses(domain: Domain, draws: Mapping[Law, int], first: Sequence[int], seco
 
 
 def _sum(levels: Iterable[int | None]) -> int | None:
-    """The sum of levels; None where one is infinite."""
+    """The sum of levels; None if any of them is infinite."""
     total = 0
     for level in levels:
         if level is None:

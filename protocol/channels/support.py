@@ -76,7 +76,7 @@ def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[in
     if not 0 < outside < inside:
         raise ChannelError("the outside weight is positive and below the inside weight")
     if remainder > inside - outside:
-        raise ChannelError(f"the remainder would make a {output} without the own input likelier than one with it")
+        raise ChannelError(f"the remainder would make a {output} without the true input more likely than one with it")
     return inside, remainder
 
 

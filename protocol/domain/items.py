@@ -38,7 +38,7 @@ _DUMMY, _DUMMY_END = "(none ", ")"
 
 @dataclass(frozen=True)
 class Items(Domain):
-    """Sets of m items, of which one is told among l.
+    """Sets of m items; a device pads or cuts its set to l items and reports one of them.
 
     The inputs are the m items, in the author's order, and l dummies after them. An answer is a list, tuple or set of
     labels, perhaps empty; a single label is a set of one. The label of a dummy, alone, is that dummy.

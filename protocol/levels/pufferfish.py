@@ -32,7 +32,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Pufferfish:
-    """Secrets, the pairs that must not be told apart, and the scenarios.
+    """Secrets, the pairs that must stay indistinguishable, and the scenarios.
 
     Attributes:
         secrets: names.

@@ -191,7 +191,7 @@ def _height(level: Level) -> float:
 
 
 def _worst(deltas: Sequence[Delta | None], first: Sequence[int]) -> Delta | None:
-    """The largest delta of the classes or views, whose inputs begin at ``first``; None where one is not computed."""
+    """The largest delta of the classes or views, whose inputs begin at ``first``; None if any is not computed."""
     found = [delta for delta in deltas if delta is not None]
     if len(found) < len(deltas):
         return None

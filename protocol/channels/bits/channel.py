@@ -39,10 +39,10 @@ MAX_BITS = 2**16
 
 @dataclass(frozen=True)
 class Bits(Channel):
-    """Independent bits, the own one more often 1 than the others.
+    """Independent bits; the bit of the true input is 1 more often than the others.
 
     Attributes:
-        own: for each class of inputs, 2^32 times a: the probability that the bit of the own input is 1.
+        own: for each class of inputs, 2^32 times a: the probability that the bit of the true input is 1.
         other: for each class, 2^32 times b: the probability that the bit is 1 where it is not the own. 0 <= b < a <= 1.
         runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance, no two of
             them alike.

@@ -1,6 +1,6 @@
 """Subset selection: answer with a set of d inputs, the best there is where k is small (SPEC 5.5).
 
-An output is a word of k bits with exactly d ones, a set of inputs, and every set that holds the own input is
+An output is a word of k bits with exactly d ones, a set of inputs, and every set that holds the true input is
 likelier by one and the same factor. No channel of its level estimates shares with less error, at the best d; it pays
 with k bits (Ye, Barg 2018; Wang et al. 2016). With d = 1 it would be randomised response.
 

@@ -6,14 +6,15 @@ all rare inputs. A few frequent inputs, the heavy ones, are told apart by types 
 weight each, and an input frequent enough to have an output of its own is a single.
 
     output                  0 .. s - 1      the singles'
-                            s               the rest: what is left of 2^64 after all others
+                            s               the remainder: 2^64 minus all the others
                             from s + 1      type, order, window: s + 1 + (type * orders + order) * cells + window
 
 The arcs are laid out anew in each of a few public random orders, of which every answer draws one, so that inputs that
 are neighbours once are not always (MATH 2.8).
 
-Types, singles and where inputs lie: arrangement. What windows cover of the arcs: circle. The worst ratios: loss. The
-optimal weights for a prior are the author's (aggregator.families.windows.recipe); here any weights are a channel.
+Types, singles and where inputs lie: arrangement. The part of the arcs that windows cover: circle. The worst ratios:
+loss. The optimal weights for a prior are the author's (aggregator.families.windows.recipe); here any weights are a
+channel.
 
 Source: MATH 2.5-2.8; the singles are Jiang, Li, Tandon 2020, Theorem 3, where it is legal.
 """
@@ -112,7 +113,7 @@ class Windows(Arrangement):
 
     @cached_property
     def bonus_of(self) -> dict[int, int]:
-        """What each single has more on its own output than others."""
+        """The additional weight of each single input on its own output."""
         return {single.x: single.own - single.other for single in self.singles}
 
     def _kind_of(self, x: int) -> int:

@@ -91,7 +91,7 @@ class Circle:
         return {}
 
     def start(self, order: int, x: int) -> int:
-        """Where the arc of ``x`` begins; 0 for an input without one, which is found no faster."""
+        """Where the arc of ``x`` begins; 0 for an input without one; both take the same steps."""
         if not self.rare:
             return 0
         if order not in self._starts:
@@ -131,7 +131,7 @@ class Circle:
         return [*mass, *(whole + each for each in mass), 2 * whole]
 
     def reach(self, order: int, members: Collection[int] | None) -> Reach:
-        """What windows cover of the arcs of ``members``; None for all arcs."""
+        """The part of the arcs of ``members`` that the windows cover; None for all arcs."""
         layout = self.layout(order)
         chosen: Sequence[int] = range(len(layout.sequence))
         inside = [True] * self.cells
