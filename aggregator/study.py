@@ -425,7 +425,7 @@ class Study(Holdings):
             ``as_json()``.
         Raises:
             NotOfForm: the campaign is no form, or has no such question.
-            NotAsked: nobody who has answered was asked this.
+            NotAsked: no device that has answered was asked this question.
             StudyError, NotEnough
             BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
         """

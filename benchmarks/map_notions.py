@@ -2,7 +2,7 @@
 
 All are measured on cells of two degrees: an audit of noise around a place takes longer than it may on a finer grid.
 
-How people and outputs are drawn: maps.
+How people and outputs are drawn: map_crowds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
-from benchmarks.maps import AIMS, CROWDS, Ways, counted, districts, means
+from benchmarks.map_crowds import AIMS, CROWDS, Ways, counted, districts, means
 from protocol.domain import Grid
 from protocol.exact import NANONATS
 from protocol.notions import Block, Geo, Ldp, Notion

@@ -29,7 +29,7 @@ LISTED = 16
 
 
 def lint(terms: Campaign) -> tuple[str, ...]:
-    """Return the warnings about a campaign; empty if there are none."""
+    """Return the warnings about a campaign; an empty list if it deserves no warning."""
     return tuple(_findings(terms))
 
 

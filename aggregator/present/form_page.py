@@ -139,8 +139,8 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
                 tag("td", f"{found.reports:,}"))
         )  # fmt: skip
     return [
-        tag("p", "A test of each pair that was asked together. Not found does not mean that there is none: the reports "
-            f"may be too few. Of {len(rows)} tests one in twenty finds something where there is nothing."),
+        tag("p", "A test of each pair that was asked together. A pair that is not found may still be connected: the "
+            f"reports may be too few. Of {len(rows)} tests one in twenty finds something where there is nothing."),
         _scrolled("The surest come first.", ("questions", "connected", "p", "reports"), rows),
     ]  # fmt: skip
 

@@ -31,7 +31,7 @@ LISTED = 8
 
 
 def named(found: Estimate) -> Resolution | None:
-    """Return the resolution whose districts have names; None if there is none."""
+    """Return the resolution whose districts have names; None if no districts have names."""
     return next((each for each in found.resolutions if isinstance(each.map, Districts) and each.map.names), None)
 
 

@@ -54,7 +54,7 @@ class DayField(BoxLayout):
         low, high: the first and the last, as YYYY-MM-DD.
         counts: a function from a day to the one that it counts as, "" where that is itself; it raises ValueError for a
             day that is refused.
-        text: the day as YYYY-MM-DD; "" until one is named, and while what is typed is none.
+        text: the day as YYYY-MM-DD; "" before a day is typed, and while the typed text is not a day.
         error: what is wrong with what was typed.
     Events:
         on_day: (text) the person named another day, or none.

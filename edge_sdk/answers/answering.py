@@ -168,7 +168,7 @@ def set_clock(records: Records, now: int) -> list[bytes]:
 def _again(
     records: Records, joined: Joined, campaign: int, period: int, place: int, x: int, collects: bool
 ) -> tuple[int, bytes] | None:
-    """Return slot and report of an earlier reading with the same input; None if there is none or it was forgotten."""
+    """Return slot and report of an earlier reading with the same input; None if none had it or it was forgotten."""
     filled = records.readings.find(campaign, period, place)
     if filled is None:
         # Transcripts need no rows, and a clock that went back finds none: where a period takes one answer, the memo

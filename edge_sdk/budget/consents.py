@@ -46,7 +46,7 @@ class Consents:
         self.store = store
 
     def find(self, campaign: int) -> Consent | None:
-        """Return the consent to a campaign; None if there is none."""
+        """Return the consent to a campaign; None if the person has not agreed."""
         row = self.store.row(
             "SELECT cost, inputs, answers, period_seconds, periods, time, dither, place, choice, latest, "
             "floor, prior FROM consent LEFT JOIN declared USING (campaign) WHERE campaign = ?",

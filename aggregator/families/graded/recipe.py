@@ -146,7 +146,7 @@ def classes_of(notion: Matrix) -> list[list[int]]:
 
 
 def _bounds_of(notion: Pairwise, classes: Sequence[Sequence[int]]) -> Floats:
-    """t x t, nats: the bound of each pair of classes; infinite where there is none."""
+    """t x t, nats: the bound of each pair of classes; infinite for pairs without a bound."""
     levels = np.full((len(classes), len(classes)), np.inf)
     if isinstance(notion, Matrix):
         for c, members in enumerate(classes):

@@ -1,0 +1,91 @@
+"""Crowds that answer on a map: who is asked for what, the outputs that are counted, and how far off an estimate is.
+
+Outputs are counted, not sent: each person has a cell, drawn from the true shares, and a view, drawn by the weights, and
+the counts of a view are one draw from the exact law of its channel's outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aggregator.estimate.error import expected_mse
+from aggregator.estimate.tree import Combined, Survey, Tree, combine, independent
+from aggregator.families.decoder import Decoder, Floats, Integers
+from aggregator.families.mechanism import Question
+from aggregator.families.registry import decoder_of
+from aggregator.planner.choice import AUTO, chosen
+from aggregator.planner.resolutions import PARTS, best_weights
+from benchmarks.accuracy import values
+from protocol.exact import NANONATS
+from protocol.notions import Ldp
+
+ROWS, COLUMNS = 125, 350
+CROWDS = 20
+AIMS = {100_000: (0.75, 0.47, 0.19), 546_659: (0.60, 0.34, 0.11)}
+"""By number of people: total variation at cells, squares of 5 x 5 and squares of 25 x 25."""
+
+
+def districts(factor: int) -> Integers:
+    """(k,) the square of ``factor`` by ``factor`` cells of each cell."""
+    row, column = np.divmod(np.arange(ROWS * COLUMNS), COLUMNS)
+    return row // factor * -(-COLUMNS // factor) + column // factor
+
+
+def counted(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """(m,) shares of the outputs of ``n`` people, drawn from the law of the channel.
+
+    Raises:
+        ValueError: a report of the channel has several features, so the means of them are no law.
+    """
+    if not decoder.one_hot:
+        raise ValueError(f"reports of a channel of {decoder.inputs} values are sets: take another mechanism")
+    law = decoder.forward(people)
+    return rng.multinomial(n, law / law.sum()) / n
+
+
+class Ways:
+    """A tree of resolutions with its channels, the weights that the planner gives them, and what they find."""
+
+    def __init__(self, maps: Sequence[Integers], n: int, mechanism: str = AUTO) -> None:
+        """Choose channels and weights.
+
+        Args:
+            maps: of each resolution, the coarsest first, (k,) the district of each cell.
+            n: the number of people.
+            mechanism: of every channel.
+        """
+        self.n, self.maps = n, maps
+        self.tree = Tree.of(maps)
+        sizes = self.tree.sizes
+        channels = [chosen(mechanism, Question(values(size), Ldp(NANONATS)))[1] for size in sizes]
+        variances = [expected_mse(channel) / size for channel, size in zip(channels, sizes, strict=True)]
+        self.weights = best_weights(sizes, variances, n)
+        self.decoders = [decoder_of(channel) for channel in channels]
+
+    def views(self, people: Floats, rng: np.random.Generator) -> list[Combined]:
+        """One crowd: the linear estimate of each resolution."""
+        surveys = []
+        shares = rng.multinomial(self.n, np.array(self.weights) / PARTS)
+        for view, decoder, asked in zip(self.maps, self.decoders, shares, strict=True):
+            share = counted(decoder, np.bincount(view, people), int(asked), rng)
+            even = decoder.forward(np.bincount(view) / len(view))
+            weighing, shown = (independent(decoder, law, decoder.variances(law) / asked) for law in (even, share))
+            surveys.append(Survey(decoder.invert(share), weighing, shown))
+        return combine(self.tree, surveys)
+
+    def off(self, people: Floats, found: Sequence[Floats]) -> list[float]:
+        """Total variation from the true shares at each resolution, the finest first."""
+        truths = [np.bincount(each, people) for each in self.maps]
+        return [variation(a, b) for a, b in zip(found, truths, strict=True)][::-1]
+
+
+def variation(found: Floats, truth: Floats) -> float:
+    """Total variation between two distributions."""
+    return float(np.abs(found - truth).sum()) / 2
+
+
+def means(off: Sequence[Sequence[float]]) -> str:
+    """The means over the crowds, at each resolution."""
+    return " / ".join(f"{each:.3f}" for each in np.mean(off, axis=0))
