@@ -110,7 +110,7 @@ def _ask_a_number() -> None:
     _run("simulate", "age.campaign", "--truth", "ages.csv", "--out", "age.htr", "--keys", "age.pub")
     _run("--study", "lib", "enrol", "age.pub")
     _run("--study", "lib", "ingest", "age.htr")
-    _tell("Every age beside the truth in a picture, and the quantiles with their intervals.")
+    _tell("Ages in groups beside the truth, also as a picture; then quantiles and groups of your own.")
     found: Estimate = _run("--study", "lib", "estimate", "age", "--truth", "ages.csv", "--plot", "age.png")
     asked = _run("--study", "lib", "estimate", "age", "--quantiles", ".1,.5,.9", "--mean", "--bins", "25,35,45,55,65")
     domain = found.terms.domain
