@@ -1,9 +1,9 @@
-"""The registry of channel families on the desk's side: the one list of which decoder reads the reports of a family.
+"""The registry of channel families on the desk's side: what reads the reports of a family, and what makes its channels.
 
 A family is a folder beside this file: its decoder, which turns counts into shares, and its recipe, which turns a level
-into the integers of a channel. A new family is added to ``DECODERS`` here and, with its mechanisms, to
-``aggregator.planner.catalogue``. The two lists are apart because recipes weigh errors, which takes decoders, and
-because an estimate should not wait for the solvers that recipes import.
+into the integers of a channel. A new family is added here alone: to ``DECODERS``, and its mechanisms to ``MECHANISMS``.
+Recipes are named by their modules, which ``aggregator.planner.catalogue`` imports: they weigh errors, which takes
+decoders, and an estimate should not wait for the solvers that they import.
 """
 
 from __future__ import annotations
@@ -86,3 +86,36 @@ DECODERS: dict[str, Callable[[Any, Reference], Decoder]] = {
     GradedProjective.family: _plainly(GradedDecoder),
 }
 """What makes the decoder of a channel, given the channel and a reference, for every family of the wire."""
+
+MECHANISMS = {
+    "randomized-response": "response.recipe",
+    "hadamard": "hadamard.recipe",
+    "projective": "projective.recipe",
+    "subset": "sets.recipe",
+    "triples": "sets.recipe",
+    "rappor": "bits.recipe",
+    "oue": "bits.recipe",
+    "best-in-blocks": "blocks.best",
+    "utility-rappor": "bits.recipe",
+    "utility-oue": "bits.recipe",
+    "graded": "graded.recipe",
+    "idue": "bits.idue",
+    "idue-opt1": "bits.idue",
+    "idue-opt2": "bits.idue",
+    "binary-optimum": "table.recipe",
+    "designed": "table.recipe",
+    "geometric": "noise.recipe",
+    "wave": "wave.recipe",
+    "planar": "noise.recipe",
+    "lip-response": "response.recipe",
+    "lip-windows": "windows.recipe",
+    "lip-table": "table.recipe",
+    "lip-telling": "table.recipe",
+    "lip-symmetric": "response.recipe",
+    "lip-published": "response.recipe",
+    "random-sampling": "response.recipe",
+    "oue-lip": "bits.recipe",
+    "mutual-information": "table.recipe",
+}
+"""The module of each mechanism's recipe, below ``aggregator.families``, in the order in which authors see mechanisms: the
+more widely useful first, and among equals the earlier is taken."""

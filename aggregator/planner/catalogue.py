@@ -1,77 +1,32 @@
 """The catalogue: every mechanism there is, the more widely useful first.
 
-Each family lists its mechanisms beside its recipe; here they are put into the order in which authors see them. Which
-one is best for a question: choice. A new family is added to ``CATALOGUE``, and its mechanisms to ``ORDER``.
+Each family lists its mechanisms beside its recipe; ``aggregator.families.registry`` names them in the order in which
+authors see them. Which one is best for a question: choice.
 """
 
 from __future__ import annotations
 
-from aggregator.families.bits import idue
-from aggregator.families.bits import recipe as bits
-from aggregator.families.blocks import best
-from aggregator.families.graded import recipe as graded
-from aggregator.families.hadamard import recipe as hadamard
+import importlib
+
 from aggregator.families.mechanism import Mechanism
-from aggregator.families.noise import recipe as noise
-from aggregator.families.projective import recipe as projective
-from aggregator.families.response import recipe as response
-from aggregator.families.sets import recipe as sets
-from aggregator.families.table import recipe as table
-from aggregator.families.wave import recipe as wave
-from aggregator.families.windows import recipe as windows
-
-ORDER = (
-    "randomized-response",
-    "hadamard",
-    "projective",
-    "subset",
-    "triples",
-    "rappor",
-    "oue",
-    "best-in-blocks",
-    "utility-rappor",
-    "utility-oue",
-    "graded",
-    "idue",
-    "idue-opt1",
-    "idue-opt2",
-    "binary-optimum",
-    "designed",
-    "geometric",
-    "wave",
-    "planar",
-    "lip-response",
-    "lip-windows",
-    "lip-table",
-    "lip-telling",
-    "lip-symmetric",
-    "lip-published",
-    "random-sampling",
-    "oue-lip",
-    "mutual-information",
-)
-"""The names of all mechanisms, the more widely useful first: among equals the earlier is taken."""
+from aggregator.families.registry import MECHANISMS
 
 
-def _ordered(*families: tuple[Mechanism, ...]) -> tuple[Mechanism, ...]:
-    named = {mechanism.name: mechanism for family in families for mechanism in family}
-    if named.keys() != set(ORDER):
-        raise ValueError(f"the families and the order of the catalogue differ in {sorted(named.keys() ^ set(ORDER))}")
-    return tuple(named[name] for name in ORDER)
+def _catalogue() -> tuple[Mechanism, ...]:
+    """Return the mechanisms of all recipes, in the order of the registry.
+
+    Raises:
+        ValueError: a recipe lists a mechanism that the registry does not, or the other way round.
+    """
+    found = {
+        (mechanism.name, module): mechanism
+        for module in dict.fromkeys(MECHANISMS.values())
+        for mechanism in importlib.import_module(f"aggregator.families.{module}").MECHANISMS
+    }
+    if differing := found.keys() ^ MECHANISMS.items():
+        raise ValueError(f"recipes and the registry of families differ in {sorted(name for name, _ in differing)}")
+    return tuple(found[entry] for entry in MECHANISMS.items())
 
 
-CATALOGUE = _ordered(
-    response.MECHANISMS,
-    hadamard.MECHANISMS,
-    projective.MECHANISMS,
-    sets.MECHANISMS,
-    bits.MECHANISMS,
-    graded.MECHANISMS,
-    idue.MECHANISMS,
-    best.MECHANISMS,
-    table.MECHANISMS,
-    noise.MECHANISMS,
-    wave.MECHANISMS,
-    windows.MECHANISMS,
-)
+CATALOGUE = _catalogue()
 """All mechanisms, in that order."""

@@ -1,27 +1,105 @@
-"""The channels: conditional laws Q(y given x) with integer probabilities (SPEC 5).
+"""The channels: conditional laws Q(y given x) with integer probabilities (SPEC 5), and the registry of their families.
 
-``channel`` holds what all families share, ``structure`` what audits ask of a channel; each folder is one family, and
-``registry`` the list of them.
+``channel`` holds what all families share, ``structure`` what audits ask of a channel. Each folder is one family: its
+channel, which is what devices sample and authors write, and its structure, which is how audits see the channel without
+a walk through all of its cells. ``FAMILIES`` is the one list that knows them all; a new family is added here alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from protocol import codec
+from protocol.channels.bits.audit import BitsStructure
 from protocol.channels.bits.channel import Bits
+from protocol.channels.blocks.audit import BlocksStructure
 from protocol.channels.blocks.channel import Blocks
 from protocol.channels.channel import Channel, Loss
+from protocol.channels.graded.audit import GradedStructure
 from protocol.channels.graded.channel import GradedProjective
+from protocol.channels.hadamard.audit import HadamardStructure
 from protocol.channels.hadamard.channel import Hadamard
+from protocol.channels.noise.audit import NoiseStructure
 from protocol.channels.noise.channel import Noise
+from protocol.channels.projective.audit import ProjectiveStructure
 from protocol.channels.projective.channel import ProjectiveGeometry
-from protocol.channels.registry import FAMILIES, decode, structure_of
+from protocol.channels.response.audit import ResponseStructure
 from protocol.channels.response.channel import RandomizedResponse
+from protocol.channels.sets.audit import SubsetStructure, TriplesStructure
 from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.sets.triples import Triples
+from protocol.channels.structure import MOST_STEPS, Structure
 from protocol.channels.table.channel import Table
+from protocol.channels.wave.audit import WaveStructure
 from protocol.channels.wave.channel import Wave
+from protocol.channels.windows.audit import WindowsStructure
 from protocol.channels.windows.channel import Windows
+from protocol.errors import ChannelError
 
 __all__ = [
     "FAMILIES", "Bits", "Blocks", "Channel", "GradedProjective", "Hadamard", "Loss", "Noise", "ProjectiveGeometry",
     "RandomizedResponse", "SubsetSelection", "Table", "Triples", "Wave", "Windows", "decode", "structure_of",
 ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of channels.
+
+    Attributes:
+        channel: the class of its channels; ``channel.family`` is the name on the wire.
+        structure: makes the structure of one of them, given the most steps of a walk.
+    """
+
+    channel: type[Channel]
+    structure: Callable[[Any, int], Structure]
+
+
+def structure_of(channel: Channel, most: int = MOST_STEPS) -> Structure:
+    """Return the structure of a channel, as its family makes it.
+
+    Args:
+        most: the most steps of a walk; an audit that needs more raises ``TooLarge``.
+    """
+    family = FAMILIES.get(channel.family)
+    return Structure(channel, most) if family is None else family.structure(channel, most)
+
+
+def _structure_of_blocks(channel: Blocks, most: int) -> Structure:
+    return BlocksStructure(channel, most, structure_of)
+
+
+FAMILIES: dict[str, Family] = {
+    family.channel.family: family
+    for family in (
+        Family(Table, Structure),
+        Family(RandomizedResponse, ResponseStructure),
+        Family(Hadamard, HadamardStructure),
+        Family(ProjectiveGeometry, ProjectiveStructure),
+        Family(SubsetSelection, SubsetStructure),
+        Family(Bits, BitsStructure),
+        Family(Blocks, _structure_of_blocks),
+        Family(Noise, NoiseStructure),
+        Family(Windows, WindowsStructure),
+        Family(Triples, TriplesStructure),
+        Family(Wave, WaveStructure),
+        Family(GradedProjective, GradedStructure),
+    )
+}
+"""All families, by their names on the wire. A channel of a single output, inside blocks only, is of none."""
+
+
+def decode(value: codec.Value) -> Channel:
+    """Return the channel of a wire form (SPEC 5).
+
+    Raises:
+        ChannelError: unknown family, wrong fields, or numbers that are not a channel.
+    """
+    if not isinstance(value, list) or not value:
+        raise ChannelError("a channel is an array that begins with its family")
+    family = FAMILIES.get(codec.text(value[0], "a channel's family", ChannelError))
+    if family is None:
+        raise ChannelError(f"a channel's family is one of {', '.join(FAMILIES)}")
+    return family.channel.from_wire(value)

@@ -6,7 +6,7 @@ once. What they ask of a channel: protocol.channels.structure, and each family's
 
 from __future__ import annotations
 
-from protocol.channels.registry import structure_of
+from protocol.channels import structure_of
 from protocol.channels.structure import MOST_STEPS, OutputClass, Structure, TooLarge
 from protocol.levels.leakage import bits_above, maximal_leakage, mutual_information
 from protocol.levels.level import Delta, Level, above, log_above

@@ -11,8 +11,7 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.hadamard.walsh import walsh
 from aggregator.families.registry import DECODERS, decoder_of
 from aggregator.families.response.recipe import lip_response, randomized_response
-from protocol.channels import Hadamard, RandomizedResponse, Table
-from protocol.channels.registry import FAMILIES
+from protocol.channels import FAMILIES, Hadamard, RandomizedResponse, Table
 from protocol.exact import NANONATS
 from tests.aggregator.matrix import dense
 

@@ -63,13 +63,13 @@ QUESTIONS = {
     "planar": Question(SQUARE, Geo.between(NAT, 1, [0, 1], [0, 1])),
     "mutual-information": Question(values(2), MutualInformation(NAT // 10, (3, 2))),
 }
-NUMBERS = Question(Buckets.of([0, 1, 2]), Ldp(NAT))
-# Whatever is not named above is asked for numbers, if it serves them.
 QUESTIONS |= {
-    mechanism.name: NUMBERS
+    mechanism.name: asked
+    for asked in (*QUESTIONS.values(), Question(Buckets.of([0, 1, 2]), Ldp(NAT)))
     for mechanism in CATALOGUE
-    if mechanism.name not in QUESTIONS and callable(mechanism.recipe(NUMBERS))
+    if mechanism.name not in QUESTIONS and callable(mechanism.recipe(asked))
 }
+"""What each mechanism is asked: one not named above, the last of these or of numbers that it serves."""
 
 
 def test_every_mechanism_is_measured() -> None:
