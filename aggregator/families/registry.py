@@ -117,5 +117,5 @@ MECHANISMS = {
     "oue-lip": "bits.recipe",
     "mutual-information": "table.recipe",
 }
-"""The module of each mechanism's recipe, below ``aggregator.families``, in the order in which authors see mechanisms: the
-more widely useful first, and among equals the earlier is taken."""
+"""The module of each mechanism's recipe, below ``aggregator.families``. Authors see mechanisms in this order: the more
+widely useful first; among equals the earlier is taken."""
