@@ -170,6 +170,7 @@ CHANNELS: dict[str, Channel] = {
     "blocks of unequal sizes, and open inputs": BLOCKS,
     "blocks of a family each": Blocks(0, ((1, 3), (2, 2), (3, 4), (2, 2)), (TABLE, POWER_OF_TWO, RESPONSE)),
     "blocks that share an inner channel": Blocks(0, ((1, 4), (2, 3), (3, 4)), (LINE_OF_SIX, UNEQUAL, LINE_OF_SIX)),
+    "blocks of a wave and a response": Blocks(0, ((1, 6), (2, 4)), (WAVE, RESPONSE)),
     "blocks, with a sensitive set": SENSITIVE,
     "blocks, with one sensitive input": MANGAT,
     "blocks, with a sensitive set and response inside": Blocks(cover_of(NAT, 4) << 64, ((1, 4), (0, 2)), (RESPONSE,)),
@@ -518,7 +519,6 @@ def _refused_wave() -> dict[str, Any]:
         "wave with a row above 2^128": ["wave", 6, 1, b"\xff" * 16],
         "wave with a row of 2^128 and a remainder": of(6, 1, WAVE.outside + 1),
         "wave whose window has a factor of the others": of(4, 1, WIDE // 9),
-        "blocks of waves": ["blocks", bytes(16), [0, 2, 1, 6], [WAVE.encode()], [0]],
     }
 
 

@@ -44,6 +44,7 @@ from tests.vectors.channels import (
     SETS,
     TABLE,
     TWO_CLASSES,
+    WAVE,
     WINDOWS,
     channel_cases,
     cover_of,
@@ -53,6 +54,7 @@ from tests.vectors.channels import (
     subset,
     triples,
     truth_of,
+    wave,
 )
 
 HERE = Path(__file__).parent
@@ -826,6 +828,11 @@ def certificate_cases() -> Iterator[Case]:
         notions.Classes.of((notions.Ldp(NAT),) * 3),
         Blocks(0, ((1, 3), (2, 3), (3, 3)), (response,) * 3),
     )
+    yield case(
+        "classes, one with a wave",
+        notions.Classes.of((notions.Ldp(NAT), notions.Ldp(2 * NAT))),
+        Blocks(0, ((1, 6), (2, 6)), (WAVE, RandomizedResponse(6, (cover_of(2 * NAT, 6),)))),
+    )
 
     def raised(truth: int) -> Hadamard:
         return Hadamard(truth, 5)
@@ -890,6 +897,11 @@ def certificate_cases() -> Iterator[Case]:
             "classes, one a unit too truthful",
             two_classes,
             Blocks(0, ((1, 3), (2, 3)), (RandomizedResponse(3, (response.cover[0] - 1,)), LIP_TABLE)),
+        ),
+        (
+            "classes, the wave of the other's level",
+            notions.Classes.of((notions.Ldp(NAT // 2), notions.Ldp(NAT))),
+            Blocks(0, ((1, 6), (2, 6)), (WAVE, RandomizedResponse(6, (cover_of(NAT, 6),)))),
         ),
         (
             "classes the other way round",
@@ -1052,6 +1064,17 @@ def of_classes() -> Campaign:
     )
 
 
+def numbers_of_classes() -> Campaign:
+    """A campaign that asks two classes of people for a number, each by a wave of its own level."""
+    return terms(
+        domain=domain.NumberRange.of(0, 5, unit="days"),
+        notion=notions.Classes.of((notions.Ldp(NAT), notions.Ldp(2 * NAT))),
+        mechanism="wave",
+        channel=Blocks(0, ((1, 6), (2, 6)), (WAVE, wave(6, 1, 2 * NAT))),
+        classes=("members", "guests"),
+    )
+
+
 def own_priors() -> Campaign:
     """A campaign in which every device declares a prior."""
     notion = notions.OwnPrior(NAT, 4)
@@ -1173,6 +1196,7 @@ def campaign_cases() -> Iterator[Case]:
         ),
     )  # fmt: skip
     yield described("two classes of people", of_classes())
+    yield described("a number of two classes, by a wave each", numbers_of_classes())
     yield described("own priors", own_priors())
     yield described("transcripts", transcripts())
     yield described("sets of items", terms(domain=domain.Items(2, ("bread", "milk", "eggs"))))

@@ -9,6 +9,7 @@ import { keyOf } from "./key.js";
 import { Projective } from "./projective.js";
 import { Response } from "./response.js";
 import { Table } from "./table.js";
+import { Wave } from "./wave.js";
 
 /** The channel of a block of one: it always gives the block's one output. */
 class Constant extends Channel {
@@ -31,7 +32,14 @@ class Constant extends Channel {
 }
 
 /** @type {Record<string, new (wire: any[]) => Channel>} */
-const INNER = { constant: Constant, table: Table, response: Response, hadamard: Hadamard, projective: Projective };
+const INNER = {
+  constant: Constant,
+  table: Table,
+  response: Response,
+  hadamard: Hadamard,
+  projective: Projective,
+  wave: Wave,
+};
 
 /** 2^128 Q(y|x) of an inner channel. @param {Channel} inner @param {number} x @param {number} y */
 const lifted = (inner, x, y) => inner.weight(x, y) << BigInt(128 - inner.scale);
@@ -40,7 +48,7 @@ const lifted = (inner, x, y) => inner.weight(x, y) << BigInt(128 - inner.scale);
 function largest(inner, inputs) {
   const most = (/** @type {bigint[]} */ weights) => weights.reduce((one, other) => (one > other ? one : other));
   if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0); // column 0 agrees with every row
-  if (inner instanceof Projective) return inner.inside;
+  if (inner instanceof Projective || inner instanceof Wave) return inner.inside;
   if (inner instanceof Response) return most([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
   return most(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));
 }

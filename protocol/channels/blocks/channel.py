@@ -28,6 +28,7 @@ from protocol.channels.hadamard.channel import Hadamard, different
 from protocol.channels.projective.channel import ProjectiveGeometry
 from protocol.channels.response.channel import RandomizedResponse
 from protocol.channels.table.channel import Table
+from protocol.channels.wave.channel import Wave
 from protocol.domain import MAX_VALUES
 from protocol.errors import ChannelError
 from protocol.runs import Runs, require_runs, runs_of
@@ -82,7 +83,7 @@ class Constant(Channel):
 
 
 INNER: dict[str, type[Channel]] = {
-    family.family: family for family in (Constant, Table, RandomizedResponse, Hadamard, ProjectiveGeometry)
+    family.family: family for family in (Constant, Table, RandomizedResponse, Hadamard, ProjectiveGeometry, Wave)
 }
 """The families that a block may hold."""
 
@@ -311,6 +312,8 @@ def _likeliest(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
         return inputs[0], 0  # column 0 agrees with every row
     if isinstance(inner, ProjectiveGeometry):
         return inputs[0], inner.preferred(inputs[0])
+    if isinstance(inner, Wave):
+        return inputs[0], inputs[0]  # the first output of its window
     if isinstance(inner, RandomizedResponse):
         y = 0 if len(inner.cover) == 1 else max(range(inner.outputs), key=inner.cover_of)
         x = max(inputs, key=inner.cover_of)
