@@ -22,7 +22,7 @@ from protocol.envelope import Kind
 from protocol.errors import BadData, CampaignError, CodecError, EnvelopeError, NotOpen, OutsideSchedule
 from protocol.notions import Certificate, Information, Notion
 from protocol.notions.classes import MAX_CLASSES as MAX_NOTIONS
-from protocol.notions.classes import Classes
+from protocol.notions.classes import Classes, class_channels
 from protocol.notions.transcript import MAX_TRANSCRIPT, TranscriptPrior
 from protocol.texts import MAX_TITLE, Texts
 from protocol.views import View
@@ -61,8 +61,8 @@ class Campaign:
         answers_per_period: the most outputs of one device in one period.
         minimum_reports: below this many outputs, nothing is estimated.
         enrolment: "open" (any key that introduces itself) or "enrolled" (keys the study was told of).
-        classes: names of the classes of people, where the notion is one of classes; else empty. An input of the channel
-            is then class * k + value.
+        classes: names of the classes of people, where the notion is one of classes; else empty. An input of a view's
+            channel is then class * k + value, k the number of the view's inputs.
         addresses: where the study takes reports, tried in this order; empty where whoever joins is told it.
         contact: how the organisation is reached; "" where it is not said.
         retention: how long reports and results are kept, in words; "" where it is not said.
@@ -135,7 +135,7 @@ class Campaign:
             raise CampaignError(f"a goal is one of {', '.join(GOALS)}, or empty, not {self.goal[:40]!r}")
         found = views.certificates_of(self.views, self.notion, self.domain)
         object.__setattr__(self, "view_certificates", found)
-        object.__setattr__(self, "certificate", views.worst_of(found, self.notion.level))
+        object.__setattr__(self, "certificate", views.worst_of(found, self.notion))
 
     @cached_property
     def own_texts(self) -> Texts:
@@ -268,9 +268,50 @@ class Campaign:
 
         A device reserves what they cost in its own class, and for its own view, when the person consents.
         """
-        if self.classes:
-            return max(certificate.cost for certificate in self.certificates) * self.most_draws
-        return max(found.cost * self.draws_of(view) for view, found in enumerate(self.view_certificates))
+        return max(self.worst_case_of(place) for place in range(max(1, len(self.classes))))
+
+    def worst_case_of(self, place: int) -> int:
+        """Nanonats that all fresh draws of a member of class ``place`` cost at most, for the view where that is most.
+
+        Args:
+            place: of the class; 0 where there are none.
+        Returns:
+            A level.
+        """
+        return max(self.certificate_of(place, view).cost * self.draws_of(view) for view in range(len(self.views)))
+
+    def cost_of(self, place: int) -> int:
+        """Nanonats that a fresh draw of a member of class ``place`` costs at most, for the view where that is most.
+
+        Args:
+            place: of the class; 0 where there are none.
+        Returns:
+            A level.
+        """
+        return max(self.certificate_of(place, view).cost for view in range(len(self.views)))
+
+    def certificate_of(self, place: int, view: int) -> Certificate:
+        """The certificate of what members of class ``place`` answer through in a view.
+
+        Args:
+            place: of the class; 0 where there are none.
+            view: by its position in the campaign.
+        Returns:
+            The certificate; its inputs are those of the class's own channel.
+        """
+        found = self.view_certificates[view]
+        return found.classes[place] if self.classes else found
+
+    def channel_of(self, place: int, view: int) -> Channel:
+        """The channel that members of class ``place`` answer through in a view, over the view's inputs.
+
+        Args:
+            place, view: as for ``certificate_of``.
+        Returns:
+            The channel; its outputs begin at 0.
+        """
+        whole = self.views[view].channel
+        return class_channels(whole, len(self.classes))[place] if self.classes else whole
 
     def class_of(self, name: str) -> int:
         """The place of the class called ``name``.
@@ -297,7 +338,8 @@ class Campaign:
         Returns:
             A channel's input, 0 .. its size - 1.
         """
-        return place * self.domain.size + self.views[view].map.input(self.domain, x)
+        map_ = self.views[view].map
+        return place * map_.inputs(self.domain) + map_.input(self.domain, x)
 
     def period_at(self, now: int) -> int:
         """The period that a time lies in.

@@ -22,7 +22,6 @@ from protocol.domain import Answer
 from protocol.envelope import MAX_PAYLOAD, Kind, sealed_bytes
 from protocol.keys import SigningKey
 from protocol.notions import Certificate
-from protocol.notions.classes import class_channels
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, packed_bytes, unpack
@@ -116,9 +115,10 @@ class Joined:
 
     @property
     def _place(self) -> int:
-        """The index of the class; before one is named, of the class with the highest cost."""
-        costs = [certificate.cost for certificate in self.campaign.certificate.classes]
-        return costs.index(max(costs)) if self.role.place is None else self.role.place
+        """The index of the class, 0 if there are none; before one is named, of the class with the highest cost."""
+        if self.role.place is not None:
+            return self.role.place
+        return max(range(max(1, len(self.campaign.classes))), key=self.campaign.worst_case_of)
 
     @cached_property
     def channel(self) -> Channel:
@@ -129,9 +129,7 @@ class Joined:
             if isinstance(notion, OwnPrior):
                 return notion.channel_of(prior, campaign.channel)
             return notion.channel_of(prior)
-        if campaign.classes:
-            return class_channels(campaign.channel, len(campaign.classes))[self._place]
-        return campaign.views[self.view].channel
+        return campaign.channel_of(self._place, self.view)
 
     @property
     def rand_bytes(self) -> int:
@@ -147,7 +145,7 @@ class Joined:
             if isinstance(notion, OwnPrior):
                 return notion.certificate_of(prior, campaign.channel)
             return notion.certificate_of(prior)
-        return campaign.certificate.classes[self._place] if campaign.classes else campaign.view_certificates[self.view]
+        return campaign.certificate_of(self._place, self.view)
 
     @cached_property
     def terms(self) -> Terms:
@@ -165,13 +163,14 @@ class Joined:
 
     @property
     def commitments(self) -> list[Commitment]:
-        """The commitments of the views, the costliest first; a plain campaign has one.
+        """The commitments of the views in this person's class, the costliest first; a plain campaign has one.
 
         There is to be room for each, whichever view the device has: whether it takes part must not hint at its view.
         """
         if is_plain(self.campaign.views):
             return [self.commitment]
-        found = [self._commitment(found.cost, view) for view, found in enumerate(self.campaign.view_certificates)]
+        place, views = self._place, range(len(self.campaign.views))
+        found = [self._commitment(self.campaign.certificate_of(place, view).cost, view) for view in views]
         return sorted(set(found), key=lambda one: -one.worst_case)
 
     def _commitment(self, cost: int, view: int) -> Commitment:
@@ -188,7 +187,8 @@ class Joined:
         """An output for ``x``, packed."""
         law = self.channel
         if self.campaign.classes:  # the class travels in clear: each has outputs of its own
-            law, x = self.campaign.channel, self.campaign.input_of(x, self._place)
+            first = self._place * law.inputs
+            law, x = self.campaign.views[self.view].channel, first + x
         # A person's own channel may take fewer bytes than the campaign's, for which they are drawn.
         return pack([law.sample(x, rand[: law.rand_bytes])], self.campaign.output_bits)
 

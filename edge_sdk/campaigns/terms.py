@@ -246,8 +246,10 @@ class Terms:
         campaign = signed.terms
         cost, worst, map_ = certificate.cost, certificate.cost * campaign.most_draws, None
         if not is_plain(campaign.views):
-            certificate, map_ = campaign.certificate, campaign.views[view].map
-            cost, worst = max(found.cost for found in campaign.view_certificates), campaign.worst_case
+            whole, map_ = campaign.certificate, campaign.views[view].map
+            certificate = whole if place is None else whole.classes[place]
+            places = range(max(1, len(campaign.classes))) if place is None else (place,)
+            cost, worst = max(map(campaign.cost_of, places)), max(map(campaign.worst_case_of, places))
         said = campaign.texts(language)
         listed = range(campaign.domain.size) if _is_listed(campaign.domain) else ()
         return cls(
@@ -289,13 +291,11 @@ def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:
         ClassTerms(
             name,
             shown,
-            exact.nats(certificate.declared),
-            exact.nats(certificate.cost),
-            exact.nats(certificate.cost * campaign.most_draws),
+            exact.nats(campaign.certificate.classes[place].declared),
+            exact.nats(campaign.cost_of(place)),
+            exact.nats(campaign.worst_case_of(place)),
         )
-        for name, shown, certificate in zip(
-            campaign.classes, said.classes, campaign.certificates, strict=bool(campaign.classes)
-        )
+        for place, (name, shown) in enumerate(zip(campaign.classes, said.classes, strict=bool(campaign.classes)))
     )
 
 

@@ -114,11 +114,15 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
 
 
 def _of_every_view(joined: Joined) -> Preview:
-    """The preview of the view where a report tells most, the same for every device: nobody agreed yet."""
+    """The preview of the view, and of the class, where a report tells most, the same for every device: nobody agreed
+    yet."""
     campaign = joined.campaign
     beside = joined.longest_enrolment if campaign.enrolment == "open" else 0
+    places = range(max(1, len(campaign.classes)))
     laws: dict[Channel, Certificate] = {
-        view.channel: found for view, found in zip(campaign.views, campaign.view_certificates, strict=True)
+        campaign.channel_of(place, view): campaign.certificate_of(place, view)
+        for place in places
+        for view in range(len(campaign.views))
     }
     bounds = {channel: bounded(Fraction(1, channel.inputs), found.ldp) for channel, found in laws.items()}
     channel, *others = sorted(laws, key=bounds.__getitem__, reverse=True)
@@ -135,7 +139,7 @@ def _of_every_view(joined: Joined) -> Preview:
         beside + joined.longest_report,
         *fits(channel, laws[channel].witness.x),
         most,
-        max(found.cost for found in campaign.view_certificates),
+        max(map(campaign.cost_of, places)),
     )
 
 

@@ -23,9 +23,9 @@ import { certificatesOf, placeOf, requireFit, viewsFrom } from "./views.js";
  * @property {import("./channels/channel.js").Channel} channel
  * @property {Certificate} certificate
  * @property {number[]} questions of a form, the places of those that it is asked; else empty
+ * @property {number} inputs how many answers it tells apart
  * @property {bigint} draws the most fresh outputs that it can ever draw
- * @property {bigint} charge what one costs, nanonats
- * @property {bigint} worstCharge what all of them cost
+ * @property {bigint} charge what one costs, nanonats, in the costliest class
  * @property {number} randomBytes that are drawn for an answer, whatever it is
  * @property {(role?: Role) => Law} lawFor what one answer is drawn from
  * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for
@@ -79,6 +79,9 @@ const NAMES = [
 /** @param {any} value @param {string} what */
 const textFrom = (value, what) => text(value, `the ${what}`, CampaignError);
 
+/** @param {bigint[]} levels @returns {bigint} the largest */
+const largest = (levels) => levels.reduce((one, other) => (one > other ? one : other));
+
 /** A campaign whose author was verified and whose certificate holds. */
 export class Campaign {
   /**
@@ -131,17 +134,18 @@ export class Campaign {
     const certificates = certificatesOf(this.views, this.notion, this.domain);
     /** What each view proves, in their order. */
     this.viewCertificates = certificates;
-    /** What each class proves; where there are none, each view. */
-    this.certificates = certificates[0].classes.length ? certificates[0].classes : certificates;
     const most = (/** @type {"audited" | "ldp"} */ name) => certificates.map((one) => one[name]).reduce(larger);
     /** The largest levels of any view. */
     this.audited = most("audited") ?? 0n;
     this.ldp = most("ldp");
-    /** The most that one fresh answer costs, and all together, nanonats: in the class and the view where it is most. */
-    this.charge = this.certificates.map(({ cost }) => cost).reduce((one, other) => (one > other ? one : other));
-    this.worstCharge = certificates
-      .map(({ cost, classes }, place) => (classes.length ? this.charge : cost) * this.drawsOf(place))
-      .reduce((one, other) => (one > other ? one : other));
+    /** Of each class, or of everybody, what one fresh answer and all together cost at most, in the view where it is most. */
+    this.costs = (this.classes.length ? this.classes : [""]).map((_, memberOf) => ({
+      charge: largest(this.views.map((_, view) => this.certificateOf(view, memberOf).cost)),
+      worstCharge: largest(this.views.map((_, view) => this.certificateOf(view, memberOf).cost * this.drawsOf(view))),
+    }));
+    /** The same in the class where they are most. */
+    this.charge = largest(this.costs.map(({ charge }) => charge));
+    this.worstCharge = largest(this.costs.map(({ worstCharge }) => worstCharge));
     /** Bits of one output on the wire, the same whatever the view. */
     this.outputBits = this.views.reduce((bits, { channel }) => Math.max(bits, channel.outputBits), 0);
   }
@@ -195,12 +199,22 @@ export class Campaign {
   }
 
   /**
+   * What is proved of what the members of a class answer through in a view.
+   * @param {number} view its place @param {number} memberOf the place of the class; 0 where there are none
+   * @returns {Certificate}
+   */
+  certificateOf(view, memberOf) {
+    const proved = this.viewCertificates[view];
+    return proved.classes[memberOf] ?? proved;
+  }
+
+  /**
    * What an answer of a person with a view is drawn from.
    * @param {number} view its place @param {Role} role @returns {Law}
    */
   lawOf(view, { memberOf = 0, prior = [], earlier = [], period = 0 }) {
-    const [{ channel: campaigns }, proved] = [this.views[view], this.viewCertificates[view]];
-    let [channel, charge] = [campaigns, (proved.classes[memberOf] ?? proved).cost];
+    const { channel: campaigns } = this.views[view];
+    let [channel, charge] = [campaigns, this.certificateOf(view, memberOf).cost];
     if (this.ownPrior) {
       channel = this.ownPrior.channelOf(prior, campaigns);
       charge = this.ownPrior.certificateOf(prior, campaigns).cost;
@@ -230,9 +244,9 @@ export class Campaign {
       channel,
       certificate,
       questions: map.questions,
+      inputs: map.inputs(domain),
       draws: this.drawsOf(index),
       charge: certificate.cost,
-      worstCharge: certificate.cost * this.drawsOf(index),
       randomBytes: channel.randomBytes,
       lawFor: (role = {}) => this.lawOf(index, role),
       label: (z) => map.label(domain, z),
@@ -242,7 +256,7 @@ export class Campaign {
           domain.indexOf
         );
         const x = await indexOf.call(domain, answer, dither, asked);
-        return (memberOf && memberOf * domain.size) + map.input(domain, x);
+        return memberOf * map.inputs(domain) + map.input(domain, x);
       },
     };
   }

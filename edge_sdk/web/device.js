@@ -343,7 +343,7 @@ export class Device {
   /** How many reports were of each value, by label: for the person alone. @param {Uint8Array} id */
   async answers(id) {
     const [joined, { memo }] = await this.found(id);
-    const size = joined.campaign.classes.length ? joined.campaign.domain.size : Infinity;
+    const size = joined.view.inputs; // of one class
     return Object.fromEntries([...memo].map(([x, { times }]) => [joined.view.label(x % size), times]));
   }
 

@@ -58,14 +58,15 @@ export class Joined {
   }
 
   /**
-   * What there must be room for before a person takes part: the worst case of the costliest view, whichever the device has,
-   * so that whether it takes part does not tell its view.
+   * What there must be room for before a person takes part: the worst case of the costliest view in their class, whichever
+   * view the device has, so that whether it takes part does not tell its view.
    * @param {Role} role
    * @returns {bigint} nanonats
    */
   worst(role) {
     const { campaign, view } = this;
-    return campaign.views.length > 1 ? campaign.worstCharge : this.charge(role) * view.draws;
+    if (campaign.views.length === 1) return this.charge(role) * view.draws;
+    return role.memberOf === undefined ? campaign.worstCharge : campaign.costs[role.memberOf].worstCharge;
   }
 
   /**

@@ -10,6 +10,7 @@ import { requireAffordable } from "./effort.js";
 import { CampaignError, NotionError, ViewError } from "./errors.js";
 import { gcd } from "./exact.js";
 import { sha256 } from "./keys.js";
+import { Classes } from "./notions/classes.js";
 import { requireInputs } from "./notions/notion.js";
 import { MAX_VALUES, blocksOf, runsFrom } from "./runs.js";
 
@@ -208,9 +209,11 @@ export function requireFit(views, domain, classes) {
 export function certificatesOf(views, notion, domain) {
   const plain = isPlain(views);
   if (!plain && !notion.carriesViews) throw new CampaignError(`${notion.name} as it is does not go with several views`);
-  if (domain instanceof Form && notion.name !== "ldp") throw new CampaignError(`a form keeps ldp, not ${notion.name}`);
-  if (!plain && notion.inputs !== null && notion.inputs !== domain.size)
-    throw new NotionError(`the notion speaks of ${notion.inputs} values, the domain has ${domain.size}`);
+  for (const { name, inputs } of notion instanceof Classes ? notion.notions : [notion]) {
+    if (domain instanceof Form && name !== "ldp") throw new CampaignError(`a form keeps ldp, in each class, not ${name}`);
+    if (!plain && inputs !== null && inputs !== domain.size)
+      throw new NotionError(`the notion speaks of ${inputs} values, the domain has ${domain.size}`);
+  }
   const maps = new Map(views.map(({ map }) => [keyOf(map.wire), map]));
   let steps = 0;
   for (const { name } of maps.values()) if (name !== "identity") steps += notion.coarseningSteps;

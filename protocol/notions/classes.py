@@ -56,6 +56,17 @@ class Classes(Notion):
         size = next((notion.inputs for notion in self.notions if notion.inputs is not None), None)
         return None if size is None else size * len(self.notions)
 
+    @property
+    def carries_views(self) -> bool:
+        return all(notion.carries_views for notion in self.notions)
+
+    @property
+    def coarsening_steps(self) -> int:
+        return sum(notion.coarsening_steps for notion in self.notions)
+
+    def coarsened(self, input_of: Callable[[int], int], size: int) -> Classes:
+        return Classes.of(tuple(notion.coarsened(input_of, size) for notion in self.notions))
+
     def audit_steps(self, channel: Channel) -> int:
         return self.steps(channel)
 

@@ -3,6 +3,7 @@
 A device has one view for the campaign's life, whatever it answers, so its channel is Q_j of the coarsened
 answer, and the level of two answers is the largest, over the views, of the level of what they become. Each view is
 certified alone, under the campaign's notion said of the view's own inputs; equal ones once, in one budget of steps.
+Where people have classes, the certificate of a view holds one for each class.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from protocol.channels import Channel
 from protocol.domain import Domain, Form
 from protocol.effort import require_affordable
 from protocol.errors import CampaignError, NotionError
-from protocol.notions import Certificate, Ldp, Notion
+from protocol.notions import Certificate, Classes, Ldp, Notion
 from protocol.notions.notion import require_inputs
 from protocol.views.maps import Identity, Map
 from protocol.views.view import View, channel_places, is_plain
@@ -34,12 +35,14 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     if not is_plain(views) and not notion.carries_views:
         raise CampaignError(
             "a campaign whose devices are asked for different views keeps ldp, pairwise, or minid or avgid with no "
-            f"pair left out; this one says {notion.name}"
+            f"pair left out, in each class; this one says {notion.name}"
         )
-    if isinstance(domain, Form) and notion.name != Ldp.name:
-        raise CampaignError(f"a form keeps ldp, not {notion.name}")
-    if not is_plain(views) and notion.inputs not in (None, domain.size):
-        raise NotionError(f"the notion speaks of {notion.inputs} values, the domain has {domain.size}")
+    of_classes = notion.notions if isinstance(notion, Classes) else (notion,)
+    for one in of_classes:
+        if isinstance(domain, Form) and one.name != Ldp.name:
+            raise CampaignError(f"a form keeps ldp, in each class, not {one.name}")
+        if not is_plain(views) and one.inputs not in (None, domain.size):
+            raise NotionError(f"the notion speaks of {one.inputs} values, the domain has {domain.size}")
     maps = dict.fromkeys(view.map for view in views)
     steps = sum(notion.coarsening_steps for map_ in maps if not isinstance(map_, Identity))
     require_affordable(steps, 0)
@@ -58,11 +61,11 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     return tuple(found[pair] for pair in pairs)
 
 
-def worst_of(found: Sequence[Certificate], declared: int) -> Certificate:
+def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
     """The certificate of a campaign from those of its views: the largest levels, and the view nearest to its bound.
 
     Args:
-        declared: the level of the campaign's notion.
+        notion: of the campaign; where it is one of classes, ``classes`` has the worst of each class over all views.
     """
     if len(found) == 1:
         return found[0]
@@ -71,9 +74,13 @@ def worst_of(found: Sequence[Certificate], declared: int) -> Certificate:
     levels = [certificate.ldp for certificate in found]
     return replace(
         found[view],
-        declared=declared,
+        declared=notion.level,
         audited=max(certificate.audited for certificate in found),
         ldp=None if None in levels else max(level for level in levels if level is not None),
+        classes=tuple(
+            worst_of([certificate.classes[place] for certificate in found], one)
+            for place, one in enumerate(notion.notions if isinstance(notion, Classes) else ())
+        ),
         view=view,
     )
 

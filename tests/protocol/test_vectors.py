@@ -150,6 +150,7 @@ def check_view(case: Case) -> None:
         assert (view.weight, terms.draws_of(place)) == (said["weight"], said["draws"])
         for name in ("declared", "audited", "ldp", "cost"):
             assert getattr(proved, name) == said[name], name
+            assert [getattr(one, name) for one in proved.classes] == [one[name] for one in said["classes"]], name
     for key in case["keys"]:
         assert signed.view_of(bytes.fromhex(key["public"])) == key["view"]
 

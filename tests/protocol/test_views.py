@@ -19,7 +19,17 @@ from protocol.effort import MOST_STEPS
 from protocol.errors import BadData, CampaignError, Uncertified, ViewError
 from protocol.keys import SigningKey
 from protocol.views import MAX_VIEWS, MAX_WEIGHT, Coarse, Districts, Identity, Map, View
-from tests.vectors.generate import at_resolutions, cover_of, of_classes, terms, truth_of
+from tests.vectors.generate import (
+    at_resolutions,
+    cover_of,
+    in_classes,
+    of_budgets,
+    of_classes,
+    of_pairs,
+    of_questions,
+    terms,
+    truth_of,
+)
 
 KEY = SigningKey(bytes(range(32)))
 NAT = exact.NANONATS
@@ -241,14 +251,57 @@ def test_notions_that_do_not_carry_views_are_refused(notion: notions.Notion, ove
         terms(views=(View(1, Identity(), response(5)), View(2, Identity(), Hadamard(truth_of(NAT), 5))), notion=notion)
 
 
-def test_classes_have_no_views() -> None:
-    """Classes of people and views in one campaign are refused."""
+def test_classes_of_priors_have_no_views() -> None:
+    """Classes of people and views in one campaign are refused where a class keeps a notion that carries no views."""
     whole = of_classes()
-    with pytest.raises(CampaignError):
+    with pytest.raises(CampaignError, match="in each class"):
         terms(
             domain=whole.domain, notion=whole.notion, classes=whole.classes,
             views=(View(1, Identity(), whole.channel), View(2, Identity(), response(6))),
         )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        (of_questions(2 * NAT), of_questions(NAT // 2)),
+        (at_resolutions(), at_resolutions(2 * NAT), at_resolutions(NAT // 2)),
+        (of_budgets(), of_budgets()),
+        (of_pairs(), of_pairs(2)),
+    ],
+    ids=["form", "map", "budgets", "pairs"],
+)
+def test_a_class_in_a_view_is_the_campaign_of_that_class_alone(made: tuple[Campaign, ...]) -> None:
+    """Class c of view j has the channel, certificate and cost of view j in the campaign of class c alone, at the inputs
+    c k_j + f_j(x); the outputs of two classes are apart; the level and the worst case are the largest."""
+    together = Campaign.decode(in_classes(*made).encode())
+    for view, asked_ in enumerate(together.views):
+        inputs = asked_.map.inputs(together.domain)
+        seen: set[int] = set()
+        for place, alone in enumerate(made):
+            assert together.channel_of(place, view) == alone.views[view].channel
+            assert together.certificate_of(place, view) == alone.view_certificates[view]
+            first = sum(one.views[view].channel.outputs for one in made[:place])
+            for x in (0, 1, together.domain.size - 1):
+                z = together.input_of(x, place, view)
+                assert z == place * inputs + alone.input_of(x, 0, view)
+                law = [asked_.channel.weight(z, y) for y in range(asked_.channel.outputs)]
+                mine = alone.views[view].channel
+                told = [mine.weight(alone.input_of(x, 0, view), y) for y in range(mine.outputs)]
+                scale = asked_.channel.scale - mine.scale
+                assert law[first : first + mine.outputs] == [weight << scale for weight in told]
+                assert not any(law[:first])
+                assert not any(law[first + mine.outputs :])
+            outputs = set(range(first, first + alone.views[view].channel.outputs))
+            assert not seen & outputs
+            seen |= outputs
+    for place, alone in enumerate(made):
+        of_class = together.certificate.classes[place]
+        assert (of_class.audited, of_class.ldp) == (alone.certificate.audited, alone.certificate.ldp)
+        assert (together.cost_of(place), together.worst_case_of(place)) == (alone.cost_of(0), alone.worst_case)
+    assert together.worst_case == max(alone.worst_case for alone in made)
+    assert together.certificate.audited == max(alone.certificate.audited for alone in made)
+    assert together.output_bits >= max(alone.output_bits for alone in made)
 
 
 # What a view tells: promise 22

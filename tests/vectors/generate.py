@@ -1507,15 +1507,16 @@ def _forged(payload: bytes) -> bytes:
 # 7.3 Views
 
 
-def at_resolutions() -> Campaign:
+def at_resolutions(level: int = NAT) -> Campaign:
     """A map of 3 x 4 cells, asked for by cell, by square and by district."""
     districts = Districts(((0, 2), (1, 2), (0, 1), (1, 3), (2, 4)), ("West", "East", "North"))
     return terms(
+        notion=notions.Ldp(level),
         domain=domain.Grid(0, 1_500_000, 0, 2_000_000, 500_000),
         views=(
-            View(5, Identity(), Hadamard(truth_of(NAT), 12)),
-            View(3, Coarse(2), RandomizedResponse(4, (cover_of(NAT, 4),))),
-            View(2, districts, RandomizedResponse(3, (cover_of(NAT, 3),))),
+            View(5, Identity(), Hadamard(truth_of(level), 12)),
+            View(3, Coarse(2), RandomizedResponse(4, (cover_of(level, 4),))),
+            View(2, districts, RandomizedResponse(3, (cover_of(level, 3),))),
         ),
     )
 
@@ -1532,14 +1533,16 @@ def of_budgets() -> Campaign:
     )
 
 
-def of_pairs() -> Campaign:
+def of_pairs(most: int = 4) -> Campaign:
     """A matrix of levels, some of them without a bound, in pairs of neighbours."""
-    rows = [[0 if x == y else -1 if abs(x - y) > 2 else NAT * (1 + min(x, y)) for y in range(5)] for x in range(5)]
-    notion = notions.Matrix(4 * NAT, tuple(map(tuple, rows)))
+    rows = [
+        [0 if x == y else -1 if abs(x - y) > 2 else NAT * min(most, 1 + min(x, y)) for y in range(5)] for x in range(5)
+    ]
+    notion = notions.Matrix(most * NAT, tuple(map(tuple, rows)))
     return terms(notion=notion, views=(View(1, Coarse(2), RandomizedResponse(3, (cover_of(NAT, 3),))),))
 
 
-def of_questions() -> Campaign:
+def of_questions(level: int = NAT) -> Campaign:
     """A form of three questions, of which a device is asked one or two."""
     questions = (
         FormQuestion("vote", "Did you vote?", domain.Values(("no", "yes"))),
@@ -1551,12 +1554,25 @@ def of_questions() -> Campaign:
     return terms(
         language="en",
         translations=(german,),
+        notion=notions.Ldp(level),
         domain=domain.Form(questions),
         views=tuple(
-            View(weight, Questions(places), RandomizedResponse(k, (cover_of(NAT, k),)))
+            View(weight, Questions(places), RandomizedResponse(k, (cover_of(level, k),)))
             for weight, (places, k) in enumerate(asked, 1)
         ),
     )
+
+
+def in_classes(*made: Campaign) -> Campaign:
+    """A campaign whose classes are asked for the views of these, each with its own notion and channels."""
+    notion = notions.Classes.of(tuple(one.notion for one in made))
+    names = ("members", "guests", "strangers")[: len(made)]
+    listed = []
+    for views in zip(*(one.views for one in made), strict=True):
+        inner = tuple(view.channel for view in views)
+        runs = tuple((block, one.inputs) for block, one in enumerate(inner, 1))
+        listed.append(View(views[0].weight, views[0].map, Blocks(0, runs, inner)))
+    return replace(made[0], notion=notion, views=tuple(listed), classes=names)
 
 
 def _several(listed: list[Any], laws: list[Any] | None = None, base: Campaign | None = None, **changes: Any) -> bytes:
@@ -1578,6 +1594,11 @@ def view_cases() -> Iterator[Case]:
         ("budgets, in pairs of neighbours", of_budgets()),
         ("a matrix of levels, in pairs of neighbours", of_pairs()),
         ("a form, by single questions and pairs", of_questions()),
+        ("a form, in two classes of two levels", in_classes(of_questions(2 * NAT), of_questions(NAT // 2))),
+        ("a form, in classes of which two are alike", in_classes(*map(of_questions, (NAT, NAT, NAT + 1)))),
+        ("a map at three resolutions, in two classes", in_classes(at_resolutions(), at_resolutions(2 * NAT))),
+        ("budgets, in pairs of neighbours, in two classes alike", in_classes(of_budgets(), of_budgets())),
+        ("matrices of levels, in pairs of neighbours, in two classes", in_classes(of_pairs(), of_pairs(2))),
         (
             "weights that sum to 2^32",
             terms(views=(
@@ -1610,6 +1631,10 @@ def view_cases() -> Iterator[Case]:
                     "ldp": found.ldp,
                     "cost": found.cost,
                     "draws": made.draws_of(place),
+                    "classes": [
+                        {"declared": one.declared, "audited": one.audited, "ldp": one.ldp, "cost": one.cost}
+                        for one in found.classes
+                    ],
                 }
                 for place, (view, found) in enumerate(zip(made.views, made.view_certificates, strict=True))
             ],
@@ -1705,7 +1730,7 @@ def view_cases() -> Iterator[Case]:
             "certificate",
         ),
     ]  # fmt: skip
-    for name, payload, stage in (*refused, *_no_form_views()):
+    for name, payload, stage in (*refused, *_no_form_views(), *_no_views_of_classes()):
         yield {"name": name, "campaign": envelope.seal(Kind.CAMPAIGN, ANALYST, payload).hex(), "stage": stage}
 
 
@@ -1756,6 +1781,54 @@ def _no_form_views() -> Iterator[tuple[str, bytes, str]]:
         asking(pair(0, 1), pair(1, 2), laws=[six, loud]),
         "certificate",
     )
+
+
+def _no_views_of_classes() -> Iterator[tuple[str, bytes, str]]:
+    """Views that two classes cannot have."""
+    made = in_classes(of_questions(), of_questions(NAT // 2))
+    two, six, _, nine = (view.channel.encode() for view in made.views)
+    listed = [[view.weight, view.map.encode(), place] for view, place in zip(made.views, (0, 1, 1, 2), strict=True)]
+
+    def asking(*laws: Any, **changes: Any) -> bytes:
+        return _several(listed, list(laws), made, **changes)
+
+    def blocks(runs: list[int], *inner: Any) -> list[Any]:
+        return ["blocks", bytes(16), runs, list(inner), list(range(len(inner)))]
+
+    loud, quiet = (RandomizedResponse(6, (cover_of(level, 6),)).encode() for level in (NAT, NAT // 2))
+    alone = RandomizedResponse(12, (cover_of(NAT // 2, 12),)).encode()
+    yield "a view without classes beside views with", asking(two, loud, nine), "campaign"
+    yield "a view with one channel over all classes", asking(two, alone, nine), "certificate"
+    backwards = blocks([1, 6, 2, 6], quiet, loud)
+    yield "a view with the classes the other way round", asking(two, backwards, nine), "certificate"
+    yield (
+        "a view with the second class as loud as the first",
+        asking(two, ["blocks", bytes(16), [1, 6, 2, 6], [loud], [0, 0]], nine),
+        "certificate",
+    )
+    yield "a view with interleaved classes", asking(two, blocks([1, 3, 2, 6, 1, 3], loud, quiet), nine), "certificate"
+    three, more = RandomizedResponse(3, (cover_of(NAT // 2, 3),)), RandomizedResponse(9, (cover_of(NAT, 9),))
+    yield (
+        "a view whose first class has more inputs",
+        asking(two, blocks([1, 9, 2, 3], more.encode(), three.encode()), nine),
+        "certificate",
+    )
+    under_minid = ["classes", NAT, [["ldp", NAT], ["minid", NAT // 2, [NAT // 2], [0, 54], []]]]
+    yield "a form with a class under minid", asking(two, six, nine, notion=under_minid), "campaign"
+    under_lip = ["classes", NAT, [["ldp", NAT], ["lip", NAT // 2, [1] * 54, 0]]]
+    yield "a form with a class under lip", asking(two, six, nine, notion=under_lip), "campaign"
+    pairs = in_classes(of_budgets(), of_budgets())
+    of_six = [["minid", NAT, [NAT], [0, 6], []], ["minid", NAT, [NAT], [0, 6], []]]
+    yield "classes of another number of values", _payload(pairs, notion=["classes", NAT, of_six]), "notion"
+    yield "classes of a view that bound no two of it", _no_bound_in_a_class(), "notion"
+
+
+def _no_bound_in_a_class() -> bytes:
+    """A matrix that bounds values within a pair of neighbours alone, which the second class keeps."""
+    made = in_classes(of_pairs(), of_pairs(2))
+    apart = [[0 if x == y else NAT if x // 2 == y // 2 else -1 for y in range(5)] for x in range(5)]
+    first = of_pairs().notion
+    return _payload(made, notion=["classes", first.level, [first.encode(), ["pairwise", NAT, apart]]])
 
 
 # 8. Reports and enrolments
@@ -1975,6 +2048,13 @@ def answer_cases() -> Iterator[Case]:
     for secret in secrets:
         view = signed.view_of(SigningKey.for_campaign(secret, signed.id).public)
         lives.append(("questions of a form", of_questions(), secret, None, None, [(1, form[view])]))
+    both = in_classes(of_questions(2 * NAT), of_questions(NAT // 2))
+    signed = open_campaign(seal_campaign(both, ANALYST), [ANALYST.public])
+    for number_, secret in enumerate(secrets):
+        view = signed.view_of(SigningKey.for_campaign(secret, signed.id).public)
+        lives.append(("a form in two classes", both, secret, number_ % 2, None, [(1, form[view])]))
+    map_ = in_classes(at_resolutions(), at_resolutions(2 * NAT))
+    lives.append(("a map in two classes", map_, DEVICE_SECRET, 1, None, [(0, "1.2,0.4"), (2, "0.2,0.4")]))
     for place, (name, made, secret, class_, prior, answers) in enumerate(lives):
         yield _life(f"{name}, device {place}", made, secret, class_, prior, answers)
 
@@ -2006,7 +2086,7 @@ def _life(
         if class_ is not None:
             cost = proved.classes[class_].cost
         x = view.map.input(made.domain, view.map.index(made.domain, made.domain.parse(text), dither))
-        x += (class_ or 0) * made.domain.size
+        x += (class_ or 0) * view.map.inputs(made.domain)
         output = law.sample(x, rand[: law.rand_bytes])
         earlier.append((period, output))
         before = number_ if made.transcript else sum(one["period"] == period for one in given)

@@ -82,7 +82,7 @@ const CHECKS = {
     for (const [language, shown] of Object.entries(it.shown))
       equal(Object.values(campaign.texts(language)), shown, language);
     equal(
-      campaign.certificates.map(({ cost }) => cost),
+      campaign.costs.map(({ charge }) => charge),
       it.costs.map(BigInt),
     );
     equal(campaign.worstCharge, BigInt(it.worst_case));
@@ -108,8 +108,11 @@ const CHECKS = {
         said.inputs,
       );
       equal([weight, campaign.drawsOf(place)], [said.weight, BigInt(said.draws)]);
-      for (const name of ["declared", "audited", "ldp", "cost"])
-        equal(campaign.viewCertificates[place][name], said[name] === null ? null : BigInt(said[name]), name);
+      const proved = campaign.viewCertificates[place];
+      equal(proved.classes.length, said.classes.length);
+      for (const [found, one] of [[proved, said], ...said.classes.map((one, c) => [proved.classes[c], one])])
+        for (const name of ["declared", "audited", "ldp", "cost"])
+          equal(found[name], one[name] === null ? null : BigInt(one[name]), name);
     }
     for (const { public: key, view } of it.keys) equal((await campaign.viewOf(bytes(key))).index, view);
   },

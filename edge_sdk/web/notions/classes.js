@@ -9,23 +9,32 @@ import { Notion, certify, levelFrom } from "./notion.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 
+/** A notion for each class. @param {any} wire @param {(wire: any) => Notion} notionFrom @returns {Classes} */
+export function classesFrom(wire, notionFrom) {
+  const parts = array(wire, "classes", NotionError, 3);
+  const level = levelFrom(parts[1]);
+  const notions = array(parts[2], "the notions of classes", NotionError).map(notionFrom);
+  if (notions.length < 2 || notions.length > 64)
+    throw new NotionError(`there are 2 to 64 classes, not ${notions.length}`);
+  if (notions.some(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name)))
+    throw new NotionError("a class has one notion, and its members one channel");
+  if (levelOf(notions) !== level) throw new NotionError("the level of classes is the largest that any of them declares");
+  return new Classes(wire, notions);
+}
+
+/** @param {Notion[]} notions @returns {bigint} the largest level */
+const levelOf = (notions) => notions.reduce((most, { level }) => (level > most ? level : most), 0n);
+
 export class Classes extends Notion {
-  /** @param {any[]} wire @param {(wire: any) => Notion} notionFrom */
-  constructor(wire, notionFrom) {
-    const parts = array(wire, "classes", NotionError, 3);
-    const level = levelFrom(parts[1]);
-    const notions = array(parts[2], "the notions of classes", NotionError).map(notionFrom);
-    if (notions.length < 2 || notions.length > 64)
-      throw new NotionError(`there are 2 to 64 classes, not ${notions.length}`);
-    if (notions.some(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name)))
-      throw new NotionError("a class has one notion, and its members one channel");
-    if (notions.reduce((most, one) => (one.level > most ? one.level : most), 0n) !== level)
-      throw new NotionError("the level of classes is the largest that any of them declares");
+  /** @param {any[]} wire @param {Notion[]} notions of the classes, in their order */
+  constructor(wire, notions) {
     const sizes = new Set(notions.map(({ inputs }) => inputs).filter((inputs) => inputs !== null));
     if (sizes.size > 1) throw new NotionError("the notions of all classes speak of the same values");
     const [size] = sizes;
-    super(wire, level, size === undefined ? null : size * notions.length);
+    super(wire, levelOf(notions), size === undefined ? null : size * notions.length);
     this.notions = notions;
+    this.carriesViews = notions.every((notion) => notion.carriesViews);
+    this.coarseningSteps = notions.reduce((steps, notion) => steps + notion.coarseningSteps, 0);
   }
 
   /** The channel and the notion of each class. @param {Channel} channel @returns {[Channel, Notion][]} */
@@ -39,6 +48,12 @@ export class Classes extends Notion {
     )
       throw new Uncertified(`${count} classes have a channel of as many blocks, in order, alike in size`);
     return channel.inner.map((inner, c) => [inner, this.notions[c]]);
+  }
+
+  /** @param {(x: number) => number} inputOf @param {number} size @returns {Notion} */
+  coarsened(inputOf, size) {
+    const notions = this.notions.map((notion) => notion.coarsened(inputOf, size));
+    return new Classes(["classes", levelOf(notions), notions.map(({ wire }) => wire)], notions);
   }
 
   /** @param {Channel} channel */

@@ -2,7 +2,7 @@
 
 import { array } from "../codec.js";
 import { NotionError } from "../errors.js";
-import { Classes } from "./classes.js";
+import { classesFrom } from "./classes.js";
 import { Geo } from "./geo.js";
 import { Information, MutualInformation, OwnPrior, Transcript } from "./information.js";
 import { block, graded, highLow, ldp, pairwise } from "./pairwise.js";
@@ -22,7 +22,7 @@ const NOTIONS = {
   "own-lip": (wire) => new OwnPrior(wire),
   "transcript-lip": (wire) => new Transcript(wire),
   "mutual-information": (wire) => new MutualInformation(wire),
-  classes: (wire) => new Classes(wire, notionFrom),
+  classes: (wire) => classesFrom(wire, notionFrom),
 };
 
 /**
