@@ -51,11 +51,11 @@ TOPICS = (
 CASES = {topic: read(topic) for topic in TOPICS}
 
 
-def run(script: str, told: object) -> Any:
-    """What a script beside this file writes when it is told ``told``."""
+def run(told: object, script: Path = HERE / "node.mjs") -> Any:
+    """What a script writes when it is told the cases ``told``: of each, what was wrong."""
     assert NODE is not None
     done = subprocess.run(
-        [NODE, HERE / script], input=json.dumps(told), capture_output=True, text=True, check=False, encoding="utf-8"
+        [NODE, script], input=json.dumps(told), capture_output=True, text=True, check=False, encoding="utf-8"
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -63,7 +63,7 @@ def run(script: str, told: object) -> Any:
 
 @pytest.fixture(scope="module")
 def faults() -> dict[str, list[str | None]]:
-    found: dict[str, list[str | None]] = run("vectors.mjs", CASES | {"author": generate.ANALYST.public.hex()})
+    found: dict[str, list[str | None]] = run(CASES | {"author": generate.ANALYST.public.hex()})
     return found
 
 
@@ -90,7 +90,7 @@ def test_wycheproof() -> None:
     """WebCrypto after the byte checks of SPEC 2.1 gives Wycheproof's verdict on all its 151 Ed25519 cases."""
     cases = wycheproof()
     assert len(cases) == 151
-    assert [fault for fault in run("vectors.mjs", {"keys": cases})["keys"] if fault] == []
+    assert [fault for fault in run({"keys": cases})["keys"] if fault] == []
 
 
 def test_audits_are_those_of_python() -> None:
@@ -105,7 +105,7 @@ def test_audits_are_those_of_python() -> None:
         except BadData as error:
             case["stage"] = error.stage
         cases.append(case)
-    found = run("vectors.mjs", {"certificate": cases})["certificate"]
+    found = run({"certificate": cases})["certificate"]
     assert {name: fault for name, fault in zip(SMALL, found, strict=True) if fault} == {}
 
 
@@ -126,7 +126,7 @@ def test_draws_are_those_of_python() -> None:
             draws.append({"input": x, "rand": rand.hex(), "output": str(channel.sample(x, rand))})
         cases.append({"wire": vector["wire"], "draws": draws})
     assert len(cases) > 50
-    assert [fault for fault in run("vectors.mjs", {"draw": cases})["draw"] if fault] == []
+    assert [fault for fault in run({"draw": cases})["draw"] if fault] == []
 
 
 def test_answers_become_the_inputs_of_python() -> None:
@@ -169,7 +169,7 @@ def test_answers_become_the_inputs_of_python() -> None:
             answers.append({"answer": text, "dither": dither.hex(), "input": x})
         assert sum(answer["input"] is not None for answer in answers) > 30
         cases.append({"wire": codec.encode(one.encode()).hex(), "answers": answers})
-    assert [fault for fault in run("vectors.mjs", {"input": cases})["input"] if fault] == []
+    assert [fault for fault in run({"input": cases})["input"] if fault] == []
 
 
 def test_keys_of_one_upper_half_are_in_order() -> None:
@@ -182,9 +182,7 @@ def test_keys_of_one_upper_half_are_in_order() -> None:
     channel = Windows((1,) * 4000, 8000, 128, (), (), (Type(1, weight, weight // 2, 0, ()),))
     rand = bytes(16) + bytes([126])
     draws = [{"input": x, "rand": rand.hex(), "output": str(channel.sample(x, rand))} for x in (934, 3083)]
-    assert run("vectors.mjs", {"draw": [{"wire": codec.encode(channel.encode()).hex(), "draws": draws}]})["draw"] == [
-        None
-    ]
+    assert run({"draw": [{"wire": codec.encode(channel.encode()).hex(), "draws": draws}]})["draw"] == [None]
 
 
 def nearly_alike(total: int) -> tuple[int, int, int]:
@@ -216,7 +214,7 @@ def test_a_float_decides_nothing() -> None:
         assert found.audited == exact.NANONATS + 1
         case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
         cases.append(case | {name: getattr(found, name) for name in ("declared", "audited", "ldp", "cost", "ball")})
-    assert run("vectors.mjs", {"certificate": cases})["certificate"] == [None, None]
+    assert run({"certificate": cases})["certificate"] == [None, None]
 
 
 def test_the_types_are_checked(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def judged(count: int, seed: int) -> None:
     refused = sum("stage" in case for case in cases)
     assert count // 10 < refused < count - count // 10
     told = {"author": generate.ANALYST.public.hex(), "judged": cases}
-    assert [fault for fault in run("vectors.mjs", told)["judged"] if fault] == []
+    assert [fault for fault in run(told)["judged"] if fault] == []
 
 
 def test_edited_campaigns_are_judged_alike() -> None:

@@ -1,6 +1,5 @@
 // Does with every case of tests/vectors what its fields ask for, and says what was wrong with each:
-// {topic: [null | text, ...]}. A refusal must come at the stage that the case names. In a browser `faults` is called;
-// node is told the cases on its standard input.
+// {topic: [null | text, ...]}. A refusal must come at the stage that the case names. In node: node.mjs.
 
 import { openCampaign } from "../../edge_sdk/web/campaign.js";
 import { openClosing } from "../../edge_sdk/web/closing.js";
@@ -288,9 +287,4 @@ export async function faults({ author: whose, ...topics }) {
     for (const it of cases) found[topic].push(await fault(topic, it));
   }
   return found;
-}
-
-if (globalThis.process?.argv) {
-  const { readFileSync } = await import("node:fs");
-  console.log(JSON.stringify(await faults(JSON.parse(readFileSync(0, "utf-8")))));
 }

@@ -1,0 +1,153 @@
+"""Splits a JavaScript module into its tokens, and writes tokens without comments and blank space.
+
+Only what a linker needs is told apart: words, numbers, texts, regular expressions, brackets and other signs. A slash
+divides after a word that is no keyword, a number, a text or a closing bracket, and begins a regular expression after
+anything else. So a statement that begins with a regular expression after ``if (...)`` or a block is read wrongly: write
+it another way.
+
+What is made of tokens: bundle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from protocol.errors import HalftruthError
+
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>[ \t\v\f\u00a0\ufeff]+)
+    | (?P<newline>[\n\r\u2028\u2029])
+    | (?P<comment>//[^\n\r\u2028\u2029]*|/\*.*?\*/)
+    | (?P<text>"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*')
+    | (?P<number>0[xXoObB][0-9A-Fa-f_]+n?|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?n?)
+    | (?P<word>[#@]?[^\W\d][\w$]*|\$[\w$]*)
+    | (?P<sign>\+\+|--|=>|[{}()\[\];,<>+\-*/%&|^!~?:=.])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_TEMPLATE = re.compile(r"(?:[^`\\$]|\\.|\$(?!\{))*(?P<ends>`|\$\{)", re.DOTALL)
+_REGEX = re.compile(r"/(?:[^/\\\[\n\r]|\\[^\n\r]|\[(?:[^\]\\\n\r]|\\[^\n\r])*\])+/[A-Za-z]*")
+_CLOSES = {")": "(", "]": "[", "}": "{"}
+_BEFORE_VALUE = frozenset(
+    "await case delete do else in instanceof new of return throw typeof void yield".split()  # noqa: SIM905  # as prose
+)
+_LINE_CONTINUES_AFTER = frozenset("{([,;:?=&|!<>~^*%.+-") | {"=>"}
+_LINE_CONTINUES_BEFORE = frozenset(")]},;:?.&|=") | {"=>"}
+
+
+class BundleError(HalftruthError):
+    """JavaScript that cannot be put into a page."""
+
+
+class Token(NamedTuple):
+    """A piece of a module.
+
+    Attributes:
+        kind: "word", "number", "text", "regex", "template" (a part of one) or "sign".
+        text: as it is written.
+        apart: what stands before it: "" for nothing, " " for blank space or a comment, "\\n" where a line ends.
+        depth: how many brackets are open around it; an opening and its closing bracket have the same depth.
+        line: from 1.
+    """
+
+    kind: str
+    text: str
+    apart: str
+    depth: int
+    line: int
+
+
+def tokens(source: str) -> Iterator[Token]:
+    """The tokens of a module, without its comments.
+
+    Raises:
+        BundleError: a character that begins nothing known here, a text that does not end, or unpaired brackets.
+    """
+    place, line, apart = 0, 1, ""
+    opened: list[str] = []
+    before: Token | None = None
+    while place < len(source):
+        kind, text = _next(source, place, line, before, opened)
+        begins, place = line, place + len(text)
+        line += text.count("\n")
+        if kind in ("blank", "newline", "comment"):
+            ends_line = kind == "newline" or (text.startswith("/*") and "\n" in text)
+            apart = "\n" if ends_line or apart == "\n" else " "
+            continue
+        if text in _CLOSES or (kind == "template" and text[0] == "}"):
+            expected = "`" if kind == "template" else _CLOSES[text]
+            if not opened or opened.pop() != expected:
+                raise BundleError(f"line {begins}: {text[0]} closes no bracket that is open")
+        before = Token(kind, text, apart, len(opened), begins)
+        apart = ""
+        yield before
+        if text in ("(", "[", "{"):
+            opened.append(text)
+        elif kind == "template" and text.endswith("${"):
+            opened.append("`")
+    if opened:
+        raise BundleError(f"the module ends inside of {opened[-1]}")
+
+
+def _next(source: str, place: int, line: int, before: Token | None, opened: list[str]) -> tuple[str, str]:
+    """Kind and text of what stands at a place."""
+    if source[place] == "`" or (source[place] == "}" and opened and opened[-1] == "`"):
+        found = _TEMPLATE.match(source, place + 1)
+        if found is None:
+            raise BundleError(f"line {line}: a template does not end")
+        return "template", source[place : found.end()]
+    if source[place] == "/" and source[place + 1 : place + 2] not in ("/", "*") and _begins_value(before):
+        found = _REGEX.match(source, place)
+        if found is None:
+            raise BundleError(f"line {line}: a regular expression does not end in its line")
+        return "regex", found[0]
+    found = _TOKEN.match(source, place)
+    if found is None:
+        raise BundleError(f"line {line}: {source[place]!r} begins nothing that is known here")
+    return str(found.lastgroup), found[0]
+
+
+def _begins_value(before: Token | None) -> bool:
+    """Whether a value is expected after a token, so that a slash there does not divide."""
+    if before is None:
+        return True
+    if before.kind == "template":
+        return before.text.endswith("${")
+    if before.kind == "sign":
+        return before.text not in (")", "]", "}", "++", "--")
+    return before.kind == "word" and before.text in _BEFORE_VALUE
+
+
+def written(found: Iterable[Token]) -> str:
+    """Tokens as a script that means the same. A line ends where it may decide where a statement ends."""
+    parts: list[str] = []
+    before: Token | None = None
+    for token in found:
+        if before is not None and token.apart:
+            parts.append(_between(before, token))
+        parts.append(token.text)
+        before = token
+    return "".join(parts)
+
+
+def _between(before: Token, token: Token) -> str:
+    """What must stand between two tokens that blank space separates."""
+    continues = _continues_after(before) or (token.kind == "sign" and token.text in _LINE_CONTINUES_BEFORE)
+    if token.apart == "\n" and not continues:
+        return "\n"
+    wordy = ("word", "number", "regex")
+    if before.kind in wordy and token.kind in ("word", "number"):
+        return " "
+    if before.kind == "number" and token.text == ".":
+        return " "
+    alike = before.text[-1] == token.text[0] and token.text[0] in "+-/"
+    return " " if alike and before.kind == "sign" and token.kind in ("sign", "regex") else ""
+
+
+def _continues_after(before: Token) -> bool:
+    if before.kind == "template":
+        return before.text.endswith("${")
+    return before.kind == "sign" and before.text in _LINE_CONTINUES_AFTER

@@ -1,0 +1,6 @@
+// Node is told the cases of `faults` on its standard input.
+
+import { readFileSync } from "node:fs";
+import { faults } from "./vectors.mjs";
+
+console.log(JSON.stringify(await faults(JSON.parse(readFileSync(0, "utf-8")))));
