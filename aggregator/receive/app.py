@@ -29,10 +29,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aggregator.intake.signatures import Verifier
-from aggregator.receive import inbox, receipts
+from aggregator.receive import inbox, origins, receipts
 from aggregator.receive.limits import Limits
 from aggregator.receive.view import StudySnapshot
 from aggregator.study import Study
+from protocol.campaign import SignedCampaign
 from protocol.errors import BadData
 
 MAX_BYTES = 2**18
@@ -50,6 +51,7 @@ ANSWER_SECONDS = 5.0
 DAY = 86_400
 
 BATCH = "application/octet-stream"
+_FOR_GOOD = {"cache-control": f"public, max-age={365 * DAY}, immutable"}
 _STAGES = {404: "path", 405: "method"}
 _log = logging.getLogger("halftruth.receive")
 
@@ -85,9 +87,14 @@ def application(
             Route("/v1/counted", service.counted, methods=["POST"]),
             Route("/v1/campaigns", service.campaigns),
             Route("/v1/campaigns/{id}", service.campaign),
+            Route("/v1/campaigns/{id}/author", service.author),
             Route("/v1/campaigns/{id}/closing", service.closing),
+            *(Route(path, origins.allow, methods=["OPTIONS"]) for path in origins.ANY_ORIGIN),
         ],
-        middleware=[Middleware(_Gate, limits=Limits(per_minute), max_bytes=max_bytes, patience=patience)],
+        middleware=[
+            Middleware(origins.AnyOrigin),
+            Middleware(_Gate, limits=Limits(per_minute), max_bytes=max_bytes, patience=patience),
+        ],
         exception_handlers={HTTPException: _answer_refusal},
     )
     made.router.redirect_slashes = False  # a redirect would name whatever host the request names
@@ -151,12 +158,12 @@ class _Service:
 
     async def campaign(self, request: Request) -> Response:
         """A campaign's signed bytes, which never change."""
-        asked = request.path_params["id"]
-        signed = self.view.campaigns.get(asked)
-        if signed is None:
-            raise Refused(404, "path", "the study has no campaign of this id: GET /v1/campaigns lists them")
-        headers = {"cache-control": f"public, max-age={365 * DAY}, immutable", "etag": f'"{asked}"'}
-        return Response(signed.data, media_type=BATCH, headers=headers)
+        signed = self._campaign(request)
+        return Response(signed.data, media_type=BATCH, headers=_FOR_GOOD | {"etag": f'"{signed.id.hex()}"'})
+
+    async def author(self, request: Request) -> Response:
+        """The public key that a campaign was signed with, which never changes either."""
+        return Response(self._campaign(request).author, media_type=BATCH, headers=_FOR_GOOD)
 
     async def closing(self, request: Request) -> Response:
         """The signed notice that closes a campaign early."""
@@ -164,6 +171,13 @@ class _Service:
         if notice is None:
             raise Refused(404, "path", "the study knows no notice that closes this campaign early")
         return Response(notice, media_type=BATCH, headers={"cache-control": "public, max-age=60"})
+
+    def _campaign(self, request: Request) -> SignedCampaign:
+        """The campaign that a request names."""
+        signed = self.view.campaigns.get(request.path_params["id"])
+        if signed is None:
+            raise Refused(404, "path", "the study has no campaign of this id: GET /v1/campaigns lists them")
+        return signed
 
     async def _upload(self, request: Request) -> receipts.ReceivedUpload:
         """The batch that a request carries."""

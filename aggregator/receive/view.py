@@ -176,6 +176,7 @@ def _listed(known: Known) -> dict[str, object]:
     terms = known.campaign.terms
     return {
         "id": known.campaign.id.hex(),
+        "author": known.campaign.author.hex(),
         "title": terms.title,
         "opens": terms.opens,
         "closes": terms.closes,

@@ -1,0 +1,98 @@
+"""Laws of requests that pages make: from any origin, without credentials, under the limits that hold for all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.aggregator.crowd import AUTHOR
+from tests.aggregator.test_receive import BATCH, OPEN, PLAIN, ask, post, raw, sent, served, spoken, study
+
+__all__ = ["study"]
+
+PREFLIGHT = {
+    "origin": "null",
+    "access-control-request-method": "POST",
+    "access-control-request-headers": "content-type",
+}
+"""What Chromium asks before a page that was kept as a file uploads a report."""
+
+
+def allowed(headers):
+    """What the headers of an answer say about pages of other origins."""
+    return {name: value for name, value in headers.items() if name.startswith("access-control-")}
+
+
+READABLE = {"access-control-allow-origin": "*", "access-control-expose-headers": "retry-after"}
+
+
+@pytest.mark.parametrize("path", ["/v1/reports", "/v1/counted", f"/v1/campaigns/{OPEN.id.hex()}/closing"])
+def test_a_page_of_any_origin_may_upload(study, path):
+    """A browser is told that it may send a batch, before and with the answer; refusals can be read as well."""
+    method = "GET" if path.endswith("closing") else "POST"
+    with served(study) as address:
+        status, headers, body = ask(address, "OPTIONS", path, headers=PREFLIGHT)
+        assert (status, body) == (204, b"")
+        assert allowed(headers) == READABLE | {
+            "access-control-allow-methods": "POST, GET",
+            "access-control-allow-headers": "content-type",
+            "access-control-max-age": "86400",
+        }
+        for upload, kind, expected in (
+            (sent(1), BATCH, (200, 404)),
+            (b"what?", BATCH, (400, 404)),
+            (b"", "x", (415, 404)),
+        ):
+            asked = {"origin": "https://elsewhere.example", "content-type": kind}
+            status, headers, _ = ask(address, method, path, upload, asked)
+            assert status in expected
+            assert allowed(headers) == READABLE
+            assert "set-cookie" not in headers
+
+
+def test_other_paths_tell_pages_of_other_origins_nothing(study):
+    """What the study asks is read by its own page and by apps; a browser shows it to no other page."""
+    paths = [
+        "/v1/campaigns",
+        f"/v1/campaigns/{OPEN.id.hex()}",
+        f"/v1/campaigns/{OPEN.id.hex()}/author",
+        "/health",
+        "/x",
+    ]
+    with served(study) as address:
+        for path in paths:
+            assert allowed(ask(address, "GET", path, headers={"origin": "null"})[1]) == {}
+            assert ask(address, "OPTIONS", path, headers=PREFLIGHT)[0] in (404, 405)
+
+
+def test_a_question_before_an_upload_counts_as_a_request(study):
+    """Who asks too often whether it may upload is refused as any other client, and can read when to come again."""
+    with served(study, per_minute=3) as address:
+        for _ in range(3):
+            assert ask(address, "OPTIONS", "/v1/reports", headers=PREFLIGHT)[0] == 204
+        status, headers, body = ask(address, "OPTIONS", "/v1/reports", headers=PREFLIGHT)
+        assert (status, json.loads(body)["stage"]) == (429, "limit")
+        assert allowed(headers) == READABLE
+        assert int(headers["retry-after"]) > 0
+        assert post(address, sent(1))[0] == 429
+
+
+def test_a_large_question_is_not_read(study):
+    """The bytes of a question before an upload are not waited for, and bounded as all others."""
+    head = b"OPTIONS /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n"
+    with served(study, patience=0.5) as address:
+        assert spoken(raw(address, head % 10**12))[0] == 204
+
+
+def test_the_authors_key_is_told(study):
+    """In the list in hex and by itself as 32 bytes, for good; of a campaign that the study does not have, it is 404."""
+    with served(study) as address:
+        listed = json.loads(ask(address, "GET", "/v1/campaigns")[2])["campaigns"]
+        assert {one["id"]: one["author"] for one in listed} == {
+            it.id.hex(): AUTHOR.public.hex() for it in (OPEN, PLAIN)
+        }
+        status, headers, key = ask(address, "GET", f"/v1/campaigns/{OPEN.id.hex()}/author")
+        assert (status, headers["content-type"], key) == (200, BATCH, AUTHOR.public)
+        assert "immutable" in headers["cache-control"]
+        assert ask(address, "GET", f"/v1/campaigns/{'0' * 32}/author")[0] == 404
