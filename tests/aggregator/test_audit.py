@@ -41,7 +41,7 @@ from protocol.notions import Classes, Graded, HighLow, Information, Ldp, Notion,
 from protocol.views import plain_views
 from tests.edge_sdk.test_black_box import QUESTIONS
 from tests.edge_sdk.test_black_box import campaign as mechanism_campaign
-from tests.vectors.channels import graded
+from tests.families.graded import graded
 
 NAT = exact.NANONATS
 ONE = 1 << 64

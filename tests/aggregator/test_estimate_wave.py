@@ -22,7 +22,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
 from protocol.views import plain_views
 from tests.aggregator.matrix import dense
-from tests.vectors.channels import CHANNELS
+from tests.families import CHANNELS
 
 WAVES = {name: channel for name, channel in CHANNELS.items() if isinstance(channel, Wave)}
 each = pytest.mark.parametrize("channel", WAVES.values(), ids=WAVES)

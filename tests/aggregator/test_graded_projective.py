@@ -29,7 +29,7 @@ from protocol.domain import Values
 from protocol.errors import Uncertified
 from protocol.notions import Graded, Matrix
 from tests.aggregator.crowd import AUTHOR
-from tests.vectors.channels import graded
+from tests.families.graded import graded
 
 NAT = exact.NANONATS
 CHANNELS = {

@@ -42,8 +42,8 @@ from tests.edge_sdk.test_forms import NAMES as FORM_NAMES
 from tests.edge_sdk.test_forms import asking
 from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_levels, of_own
 from tests.edge_sdk.test_views import dice_of
+from tests.families.blocks import high_low
 from tests.test_architecture import sources, tops
-from tests.vectors.channels import high_low
 from tests.vectors.generate import GERMAN, informed
 
 URL = "https://study.example"

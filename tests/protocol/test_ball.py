@@ -16,7 +16,7 @@ from protocol.channels.windows.arrangement import Type
 from protocol.errors import NotionError, Uncertified
 from protocol.notions import Information, Ldp, certify
 from protocol.notions.information import RADIUS_UNITS
-from tests.vectors.channels import CHANNELS as VECTORS
+from tests.families import CHANNELS as VECTORS
 
 NAT = exact.NANONATS
 ONE = 1 << 64

@@ -16,8 +16,13 @@ from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Tab
 from protocol.channels.blocks.channel import BLOCKS_SCALE, INNER, OPEN, Constant, largest_weight
 from protocol.channels.projective.channel import ProjectiveGeometry
 from protocol.errors import ChannelError, Uncertified
-from tests.protocol.test_channels import ChannelLaws, check_loss, random_table, weights
-from tests.vectors.generate import CHANNELS, ONE, cover_of, in_blocks, truth_of
+from tests.families import CHANNELS
+from tests.families.blocks import in_blocks
+from tests.families.hadamard import truth_of
+from tests.families.response import cover_of
+from tests.families.shapes import ONE
+from tests.families.table import random_table
+from tests.protocol.test_channels import ChannelLaws, check_loss, weights
 
 NAT = exact.NANONATS
 SEED = 20260102

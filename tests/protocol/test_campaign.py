@@ -16,7 +16,9 @@ from protocol.channels import Hadamard, RandomizedResponse
 from protocol.envelope import Kind
 from protocol.errors import BadData, CampaignError, OutsideSchedule, Uncertified
 from protocol.keys import SigningKey
-from tests.vectors.generate import GERMAN, OPENS, WEEK, cover_of, of_classes, terms, truth_of
+from tests.families.hadamard import truth_of
+from tests.families.response import cover_of
+from tests.vectors.generate import GERMAN, OPENS, WEEK, of_classes, terms
 
 KEY = SigningKey(bytes(range(32)))
 OTHER = SigningKey(bytes(32))

@@ -24,108 +24,25 @@ import protocol
 from protocol import channels, codec, exact, notions
 from protocol.channels import (
     FAMILIES,
-    Bits,
     Channel,
-    GradedProjective,
     Hadamard,
     Loss,
-    Noise,
     RandomizedResponse,
     Table,
-    Windows,
 )
-from protocol.channels.bits.channel import S
-from protocol.channels.support import SupportChannel
-from protocol.channels.windows.arrangement import Single, Type
 from protocol.errors import ChannelError, Uncertified
-from tests.vectors.channels import STEPS, graded, mirrored, projective, subset, triples, wave
-from tests.vectors.generate import CHANNELS, ONE, cover_of, high_low, in_blocks, truth_of
+from tests.families import CHANNELS, SHAPES
+from tests.families.hadamard import truth_of
+from tests.families.response import cover_of
+from tests.families.shapes import ONE, SEED
 
 NAT = exact.NANONATS
-SEED = 20260101
 PROTOCOL = str(Path(protocol.__file__).parent)
 
 
-def random_table(inputs: int, outputs: int, seed: int) -> Table:
-    draw = random.Random(seed)
-    weights = [[draw.randrange(0 if y % 3 else 1, 50) for y in range(outputs)] for _ in range(inputs)]
-    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
-
-
-def random_bits(classes: Sequence[int], seed: int) -> Bits:
-    """A class of random probabilities for each number."""
-    draw = random.Random(seed)
-    pairs = {number: sorted(draw.sample(range(1, S), 2), reverse=True) for number in sorted(set(classes))}
-    return Bits.over((pairs[number][0], pairs[number][1]) for number in classes)
-
-
-def random_noise(rows: int, columns: int, seed: int) -> Noise:
-    """Steps of random weights, unlike in all directions."""
-    draw = random.Random(seed)
-    law = [draw.randrange(1, 2**50) for _ in range((2 * rows - 1) * (2 * columns - 1))]
-    law[draw.randrange(len(law))] += STEPS - sum(law)
-    return Noise(rows, columns, tuple(law))
-
-
-def random_windows(rare: int, heavies: int, singles: int, cells: int, orders: int, types: int) -> Windows:
-    """Heavy inputs first, singles last, arcs of very different lengths between them; some weights are 0."""
-    draw = random.Random(SEED + 100 * rare + cells)
-    arcs = [0] * heavies + [draw.choice([1, 3, 40, 999]) for _ in range(rare)] + [0] * singles
-    most = ONE // (2 * cells * types)
-    made = []
-    for number in range(types):
-        span = draw.randrange(cells + 1)
-        outside = draw.randrange(1, most) if number else 0
-        inside = outside if span in (0, cells) else draw.randrange(outside + 1, most)
-        made.append(
-            Type(span, inside, outside, draw.randrange(most), tuple(draw.randrange(most) for _ in range(heavies)))
-        )
-    alone = tuple(Single(heavies + rare + place, ONE // 20 + place, ONE // 90) for place in range(singles))
-    return Windows(tuple(arcs), cells, orders, tuple(range(heavies)), alone, tuple(made))
-
-
-GRID: dict[str, Channel] = {
-    **CHANNELS,
-    "random table": random_table(5, 7, SEED),
-    "table of two": random_table(2, 2, SEED),
-    "response, one weight of zero": RandomizedResponse(3, (0, ONE // 4, ONE // 2)),
-    "response, unequal and nothing left": RandomizedResponse(3, (ONE // 4, ONE // 4, ONE // 2)),
-    **{f"Hadamard, k = {k}": Hadamard(truth_of(NAT), k) for k in (2, 3, 7, 8)},
-    **{f"response, k = {k}": RandomizedResponse(k, (cover_of(NAT, k),)) for k in (2, 3, 7, 8)},
-    "blocks, open inputs between them": in_blocks(NAT // 10, [0, 1, 1, 0, 2, 2, 2, 0]),
-    "blocks, interleaved": in_blocks(3 * NAT, [1, 2, 1, 2, 1, 2, 2]),
-    "high-low, all but one sensitive": high_low(NAT, [1, 1, 1, 0, 1]),
-    "high-low, two sensitive": high_low(2 * NAT, [0, 1, 0, 0, 1]),
-    "high-low, no cover": in_blocks(NAT, [0, 1, 1]),
-    **{
-        f"projective, q = {q}, t = {t}, k = {k}": projective(k, q, t, NAT)
-        for q, t, k in ((2, 2, 2), (2, 2, 3), (2, 3, 5), (3, 3, 8), (3, 3, 9), (7, 2, 7), (2, 4, 15))
-    },
-    **{f"subset, k = {k}, d = {d}": subset(k, d, NAT) for k, d in ((3, 2), (4, 2), (5, 4), (6, 3))},
-    **{f"bits, k = {k}": random_bits([x % 3 for x in range(k)], SEED + k) for k in (2, 3, 4, 5, 6)},
-    "bits alike": Bits((S // 2,), (S // 3,), ((0, 4),)),
-    **{
-        f"noise on {rows} x {columns}": random_noise(rows, columns, SEED)
-        for rows, columns in ((1, 2), (1, 3), (1, 8), (3, 3), (2, 4), (4, 2))
-    },
-    **{
-        f"noise on {rows} x {columns}, directions alike": mirrored(rows, columns, [STEPS >> 7] * (rows * columns - 1))
-        for rows, columns in ((1, 2), (1, 9), (2, 2), (3, 2))
-    },
-    "noise that may stop at nothing": mirrored(1, 5, (STEPS // 4, 0, STEPS // 16, 0)),
-    **{
-        f"windows of {rare} rare, {heavies} heavy, {singles} single": random_windows(rare, heavies, singles, *shape)
-        for rare, heavies, singles, *shape in (
-            (1, 1, 0, 1, 1, 1), (2, 0, 0, 5, 1, 2), (3, 0, 0, 3, 2, 2), (6, 1, 1, 4, 2, 3), (2, 3, 4, 7, 1, 2),
-        )
-    },
-    **{f"triples, k = {k}": triples(k, NAT) for k in (2, 3, 8, 9, 10, 16)},
-    **{f"wave, k = {k}, b = {b}": wave(k, b, NAT) for k, b in ((2, 1), (3, 1), (3, 2), (4, 2), (9, 2), (12, 3))},
-    **{
-        f"graded, q = {q}, t = {t}, k = {len(levels)}": graded(q, t, [number * NAT // 2 for number in levels])
-        for q, t, levels in ((2, 2, (1, 3)), (5, 2, (1, 3, 3, 2, 1)), (2, 3, (4, 1, 1, 4, 2)), (3, 3, (1, 2) * 5))
-    },
-}  # fmt: skip
+GRID: dict[str, Channel] = CHANNELS | {
+    name: channel for shapes in SHAPES.values() for name, channel in shapes.more.items()
+}
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
@@ -326,9 +243,7 @@ def test_sample_has_the_weights_of_a_hadamard_channel(name: str) -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, made in GRID.items() if isinstance(made, SupportChannel | GradedProjective)]
-)
+@pytest.mark.parametrize("name", [name for name, made in GRID.items() if SHAPES[made.family].one_run])
 def test_sample_has_the_weights_where_each_output_has_one_run(name: str) -> None:
     """The draws of one large integer that lead to an output are one run, as long as its weight: its ends and places
     within lead to it, and the next draw to an output not seen before; every output that has a weight has a run. For
@@ -457,21 +372,7 @@ def test_draws_follow_the_weights(channel: Channel) -> None:
     assert chi_square(channel, channel.inputs // 2, 3000, SEED) > 1e-6
 
 
-LARGE: dict[str, Channel] = {
-    "table": random_table(20, 400, SEED),
-    "response": RandomizedResponse(1000, (cover_of(6 * NAT, 1000),)),
-    "Hadamard": Hadamard(truth_of(NAT), 1000),
-    "blocks": in_blocks(NAT, [1] * 300 + [2] * 500 + [0] * 10),
-    "high-low": high_low(NAT, [1] * 700 + [0] * 300),
-    "projective": projective(500, 3, 7, NAT),
-    "subset": subset(11, 4, NAT),
-    "bits": random_bits([0, 0, 1, 1, 1, 2, 0, 1], SEED),
-    "noise": mirrored(20, 25, [STEPS >> 11] * 499),
-    "windows": random_windows(200, 3, 2, 50, 4, 3),
-    "triples": triples(100, NAT),
-    "wave": wave(1000, 251, NAT),
-    "graded": graded(4, 5, [NAT // 2] * 100 + [2 * NAT] * 200),
-}
+LARGE: dict[str, Channel] = {name: channel for shapes in SHAPES.values() for name, channel in shapes.drawn.items()}
 
 
 @pytest.mark.slow

@@ -23,7 +23,8 @@ from protocol.envelope import Kind, seal
 from protocol.errors import CampaignError, Uncertified
 from protocol.notions import Block, Classes, Geo, Graded, Information, Ldp, Matrix, MutualInformation, Notion
 from protocol.views import Coarse, Districts, Map
-from tests.vectors.channels import graded, wave
+from tests.families import SHAPES
+from tests.families.wave import wave
 
 NAT = exact.NANONATS
 MOST = exact.MAX_LEVEL
@@ -31,55 +32,6 @@ OPCODES = 45
 """Instructions of the interpreter to a step, at most; simple ones, as of a walk through cells, take 10 ns."""
 AT_FIRST = 20_000
 """Instructions of an audit of nothing: what is worked out once."""
-
-
-def small() -> dict[str, tuple[Notion, Channel]]:
-    """Of each family and notion a small campaign of the shape that takes most."""
-    make = joining
-    line = make._noise(1, 24)
-    runs = tuple((number, 2) for number in range(40))
-    pairs = Blocks(0, tuple((number + 1, 2) for number in range(40)), (Hadamard(2**63 + 2**62, 2),) * 40)
-    return {
-        "hadamard ldp": (Ldp(MOST), Hadamard(2**63 + 2**62, 200)),
-        "hadamard pairwise": (make._matrix(24), Hadamard(2**63 + 2**62, 24)),
-        "hadamard lip": (Information(MOST, (1,) * 63), Hadamard(2**63 + 2**62, 63)),
-        "hadamard ball": (Information(MOST, (1,) * 63, 10**8), Hadamard(2**63 + 2**62, 63)),
-        "projective lip, two": (Information(MOST, make._prior(127)), make.projective(127, 2, 7)),
-        "projective lip, many": (Information(MOST, make._prior(31)), make.projective(31, 5, 3)),
-        "projective ball": (Information(MOST, make._prior(31), 10**8), make.projective(31, 5, 3)),
-        "projective pairwise": (make._matrix(20), make.projective(20, 2, 20)),
-        "graded minid": (make._minid(20, 16), graded(2, 20, [NAT + x * 16 // 20 for x in range(20)])),
-        "graded lip": (Information(MOST, make._prior(60)), graded(2, 6, [NAT + x % 4 for x in range(60)])),
-        "graded lip, many": (Information(MOST, make._prior(31)), graded(5, 3, [NAT + x for x in range(31)])),
-        "graded ball": (Information(MOST, make._prior(31), 10**8), graded(5, 3, [NAT + x % 3 for x in range(31)])),
-        "graded pairwise": (make._matrix(20), graded(2, 20, [NAT + x % 2 for x in range(20)])),
-        "subset pairwise": (make._matrix(20), make._subset(20, 9)),
-        "subset lip": (Information(MOST, make._prior(20)), make._subset(20, 9)),
-        "triples lip": (Information(MOST, make._prior(60)), make._triples(60)),
-        "triples ball": (Information(MOST, make._prior(60), 10**8), make._triples(60)),
-        "wave lip": (Information(MOST, make._prior(200)), wave(200, 50, MOST)),
-        "wave ball": (Information(MOST, make._prior(200), 10**8), wave(200, 50, MOST)),
-        "wave pairwise": (make._matrix(20), wave(20, 4, 2 * NAT)),
-        "response lip": (Information(MOST, make._prior(200)), make._response(200)),
-        "response ball": (Information(MOST, make._prior(200), 10**8), make._response(200)),
-        "bits minid": (make._minid(256, 16), make._bits(256, 16)),
-        "bits lip": (Information(MOST, make._prior(60)), make._bits(60, 60)),
-        "bits ball": (Information(MOST, make._prior(40), 10**8), make._bits(40, 40)),
-        "blocks block": (Block(MOST, runs), pairs),
-        "table pairwise": (make._matrix(16), make._table(16, 20)),
-        "table ldp": (Ldp(MOST), make._table(20, 40)),
-        "table mutual information": (MutualInformation(MOST, make._prior(12)), make._table(12, 12)),
-        "table ball": (Information(MOST, make._prior(30), 10**8), make._table(30, 30)),
-        "noise ldp": (Ldp(MOST), make._noise(1, 64)),
-        "noise geo": (Geo.between(MOST, 1, [0], range(24)), line),
-        "noise geo on a grid": (Geo.between(MOST, 1, range(6), range(6)), make._noise(6, 6)),
-        "noise geo off its lattice": (Geo.between(MOST, 1, range(4), range(6)), line),
-        "windows, many arcs": (Information(MOST, make._prior(400)), make._windows(400, 16, 4, 2)),
-        "windows, many cells": (Information(MOST, make._prior(9)), make._windows(9, 200, 4, 2)),
-        "windows, many types": (Information(MOST, make._prior(30)), make._windows(30, 100, 2, 20)),
-        "windows ball": (Information(MOST, make._prior(60), 10**8), make._windows(60, 32, 4, 2)),
-        "classes": make._classes(12, 8, 12),
-    }
 
 
 def instructions(work: Any) -> int:
@@ -101,7 +53,9 @@ def instructions(work: Any) -> int:
     return count
 
 
-SMALL = small()
+SMALL = {name: asked for shapes in SHAPES.values() for name, asked in shapes.dear.items()}
+SMALL["classes"] = joining._classes(12, 8, 12)
+"""Of each family and notion a small campaign of the shape that takes most."""
 
 
 @pytest.mark.parametrize("name", SMALL)

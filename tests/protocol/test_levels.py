@@ -32,8 +32,9 @@ from protocol.channels.windows.arrangement import Single, Type
 from protocol.domain import Buckets, Grid, Values
 from protocol.errors import DomainError, NotionError
 from protocol.levels import Metric, Pufferfish, Scenario, Structure, TooLarge, structure_of
+from tests.families import CHANNELS
+from tests.families.hadamard import truth_of
 from tests.protocol.test_windows import GRID as WINDOWS
-from tests.vectors.channels import CHANNELS, truth_of
 
 ONE = 1 << 64
 NAT = exact.NANONATS

@@ -31,18 +31,14 @@ from protocol.notions import (
     TranscriptPrior,
     certify,
 )
-from tests.vectors.channels import (
-    ONE,
-    STEPS,
-    WINDOWS,
-    cover_of,
-    high_low,
-    in_blocks,
-    mirrored,
-    projective,
-    subset,
-    truth_of,
-)
+from tests.families.blocks import high_low, in_blocks
+from tests.families.hadamard import truth_of
+from tests.families.noise import mirrored
+from tests.families.projective import projective
+from tests.families.response import cover_of
+from tests.families.shapes import ONE, STEPS
+from tests.families.subset import subset
+from tests.families.windows import WINDOWS
 
 NAT = exact.NANONATS
 MOST = exact.MAX_LEVEL

@@ -14,7 +14,8 @@ from protocol.envelope import Kind
 from protocol.errors import BadData, ReportError
 from protocol.keys import SigningKey
 from protocol.report import Enrolment, Report, pack, packed_bytes, unpack
-from tests.vectors.generate import ANALYST, OPENS, terms, truth_of
+from tests.families.hadamard import truth_of
+from tests.vectors.generate import ANALYST, OPENS, terms
 
 TERMS = terms()
 ID = campaign_id(seal_campaign(TERMS, ANALYST))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import nacl.bindings
@@ -19,7 +20,8 @@ from protocol.closing import open_closing, unverified_closing
 from protocol.errors import BadData, KeyRefused, NotInDomain, SignatureRefused
 from protocol.keys import SigningKey
 from protocol.report import Enrolment, Report, pack, unpack
-from tests.vectors import generate, reader
+from tests.families import SHAPES
+from tests.vectors import generate
 
 VECTORS = Path(generate.__file__).parent
 Case = dict[str, Any]
@@ -261,7 +263,8 @@ CHANNELS = {case["name"]: case for case in read("channel") if "stage" not in cas
 def test_a_reader_of_the_text_alone_agrees(name: str) -> None:
     """Sizes, weights and draws of a channel are those of a reader that knows SPEC 5 and nothing of the code."""
     case = CHANNELS[name]
-    law = reader.read(wire(case["wire"]))
+    family, *fields = wire(case["wire"])
+    law = SHAPES[family].law(*fields)
     for size in ("inputs", "outputs", "scale", "rand_bytes"):
         assert getattr(law, size) == int(case[size]), size
     for x, row in enumerate(case.get("weights", [])):
@@ -270,6 +273,21 @@ def test_a_reader_of_the_text_alone_agrees(name: str) -> None:
         assert str(law.weight(cell["input"], int(cell["output"]))) == cell["weight"]
     for draw in case["draws"]:
         assert law.sample(draw["input"], bytes.fromhex(draw["rand"])) == int(draw["output"]), draw
+
+
+def names(code: CodeType) -> set[str]:
+    """The names that a function and those within it use."""
+    return {*code.co_names, *chain(*(names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))}
+
+
+@pytest.mark.parametrize("family", SHAPES)
+def test_a_reader_of_the_text_alone_knows_nothing_of_the_code(family: str) -> None:
+    """A second reader stands beside channels that the code makes, and uses nothing that came from ``protocol``."""
+    law = SHAPES[family].law
+    used = {name: law.__globals__[name] for name in names(law.__code__) & law.__globals__.keys()}
+    assert "Law" in used
+    origins = {name: getattr(it, "__module__", getattr(it, "__name__", "")) for name, it in used.items()}
+    assert not [name for name, origin in origins.items() if origin.startswith("protocol")]
 
 
 def test_vectors_are_current() -> None:

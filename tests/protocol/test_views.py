@@ -19,17 +19,9 @@ from protocol.effort import MOST_STEPS
 from protocol.errors import BadData, CampaignError, Uncertified, ViewError
 from protocol.keys import SigningKey
 from protocol.views import MAX_VIEWS, MAX_WEIGHT, Coarse, Districts, Identity, Map, View
-from tests.vectors.generate import (
-    at_resolutions,
-    cover_of,
-    in_classes,
-    of_budgets,
-    of_classes,
-    of_pairs,
-    of_questions,
-    terms,
-    truth_of,
-)
+from tests.families.hadamard import truth_of
+from tests.families.response import cover_of
+from tests.vectors.generate import at_resolutions, in_classes, of_budgets, of_classes, of_pairs, of_questions, terms
 
 KEY = SigningKey(bytes(range(32)))
 NAT = exact.NANONATS

@@ -28,34 +28,21 @@ from protocol.keys import FIELD, ORDER, SMALL_ORDER_Y, SigningKey
 from protocol.report import Enrolment, Report, pack
 from protocol.texts import Texts
 from protocol.views import Coarse, Districts, Identity, Questions, View, plain_views
+from tests.families import CHANNELS
+from tests.families.bits import TWO_CLASSES
+from tests.families.blocks import BLOCKS, MANGAT, SENSITIVE, high_low, in_blocks
+from tests.families.hadamard import PLAIN, truth_of
+from tests.families.noise import LINE, MAP
+from tests.families.projective import FANO, projective
+from tests.families.response import RESPONSE, cover_of
+from tests.families.shapes import NAT, ONE
+from tests.families.subset import SETS, subset
+from tests.families.table import TABLE
+from tests.families.triples import triples
+from tests.families.wave import WAVE, wave
+from tests.families.windows import WINDOWS
 from tests.vectors.case import Case, number, plain, wire
-from tests.vectors.channels import (
-    BLOCKS,
-    CHANNELS,
-    FANO,
-    LINE,
-    MANGAT,
-    MAP,
-    NAT,
-    ONE,
-    PLAIN,
-    RESPONSE,
-    SENSITIVE,
-    SETS,
-    TABLE,
-    TWO_CLASSES,
-    WAVE,
-    WINDOWS,
-    channel_cases,
-    cover_of,
-    high_low,
-    in_blocks,
-    projective,
-    subset,
-    triples,
-    truth_of,
-    wave,
-)
+from tests.vectors.channels import channel_cases
 
 HERE = Path(__file__).parent
 

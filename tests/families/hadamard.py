@@ -1,0 +1,68 @@
+"""Hadamard channels (SPEC 5.3) for tests: channels, wire forms that are none, and a second reader of the text."""
+
+from __future__ import annotations
+
+from benchmarks import joining
+from protocol import exact
+from protocol.channels import Hadamard
+from protocol.notions import Information, Ldp
+from tests.families.shapes import EXP_ONE, MOST, NAT, ONE, Law, Shapes, big
+
+
+def truth_of(level: int) -> int:
+    """floor(2^64 e / (1 + e)) with e bounded from below: the Hadamard truth weight at ``level``."""
+    odds = exact.exp_lower(level)
+    return (odds << 64) // (odds + EXP_ONE)
+
+
+def _rands(channel: Hadamard, x: int) -> list[bytes]:
+    """Three uniform parts with the first number at both ends and at both sides of its threshold."""
+    width = channel.rand_bytes - 8
+    tails = [bytes(width), bytes([0xA5] * width), bytes([0xFF] * width)]
+    return [head.to_bytes(8, "big") + tail for head in (0, channel.truth - 1, channel.truth, ONE - 1) for tail in tails]
+
+
+def law(k: int, truth: int) -> Law:
+    m = 1
+    while m <= k:
+        m *= 2
+    log = m.bit_length() - 1
+
+    def agree(x: int, y: int) -> bool:
+        return bin(x + 1 & y).count("1") % 2 == 0
+
+    def sample(x: int, rand: bytes) -> int:
+        y = big(rand[8:]) % m
+        return y if agree(x, y) is (big(rand[:8]) < truth) else y ^ (x + 1 & -(x + 1))
+
+    return Law(k, m, 63 + log, 8 + -(-log // 8), lambda x, y: truth if agree(x, y) else 2**64 - truth, sample)
+
+
+PLAIN = Hadamard(truth_of(NAT), 5)
+POWER_OF_TWO = Hadamard(truth_of(2 * NAT), 4)
+_TRUTH = ONE // 4 * 3
+
+SHAPES = Shapes(
+    small={
+        "Hadamard, plain": PLAIN,
+        "Hadamard, k a power of two": POWER_OF_TWO,
+    },
+    large={"Hadamard, k = 43,750": (Hadamard(truth_of(NAT), 43_750), [(0, 0), (43_749, 65_535), (43_749, 1)])},
+    refused={
+        "Hadamard of one half": ["hadamard", 4, ONE // 2],
+        "Hadamard that never tells the truth": ["hadamard", 4, 0],
+        "Hadamard of one input": ["hadamard", 1, _TRUTH],
+        "Hadamard of too many inputs": ["hadamard", 2**20 + 1, _TRUTH],
+        "Hadamard with a field too many": ["hadamard", 4, _TRUTH, 0],
+    },
+    more={f"Hadamard, k = {k}": Hadamard(truth_of(NAT), k) for k in (2, 3, 7, 8)},
+    drawn={"Hadamard": Hadamard(truth_of(NAT), 1000)},
+    dear={
+        "hadamard ldp": (Ldp(MOST), Hadamard(2**63 + 2**62, 200)),
+        "hadamard pairwise": (joining._matrix(24), Hadamard(2**63 + 2**62, 24)),
+        "hadamard lip": (Information(MOST, (1,) * 63), Hadamard(2**63 + 2**62, 63)),
+        "hadamard ball": (Information(MOST, (1,) * 63, 10**8), Hadamard(2**63 + 2**62, 63)),
+    },
+    rands=_rands,
+    law=law,
+)

@@ -1,0 +1,103 @@
+"""What the tests ask of a family: channels of every shape, what is no channel, and a second reader of the text.
+
+A vector that the code wrote proves the code and not the text. Where a reader that knows only SPEC 5, lists and loops,
+gives the same weights and draws, a stranger's would too; it is slow, and checks nothing: what is refused, the negative
+vectors say. Weights come from closed forms and levels in integers, as an author's would; which mechanism is best is no
+matter here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from protocol import exact
+from protocol.channels import Channel
+from protocol.notions import Notion
+
+ONE = 1 << 64
+WIDE = 1 << 128
+STEPS = 1 << 62
+NAT = exact.NANONATS
+MOST = exact.MAX_LEVEL
+EXP_ONE = 1 << exact.EXP_BITS
+SEED = 20260101
+
+
+@dataclass(frozen=True)
+class Law:
+    """A channel as SPEC 5 describes one: its sizes, its weights, and the output of an input and random bytes."""
+
+    inputs: int
+    outputs: int
+    scale: int
+    rand_bytes: int
+    weight: Callable[[int, int], int]
+    sample: Callable[[int, bytes], int]
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """A family as its tests see it.
+
+    Attributes:
+        rands: random bytes at the ends and on both sides of every threshold of a channel at an input.
+        law: the second reader: the channel that the fields of a wire form describe, with nothing of ``protocol``.
+        small: channels whose vectors list every weight.
+        large: channels whose vectors list some weights, those of these cells.
+        refused: wire forms that are no channel.
+        more: small channels that laws run over besides those of the vectors.
+        drawn: large channels whose draws are compared with their weights.
+        dear: with a notion each, small channels of the shape whose audit takes most.
+        one_run: whether the draws of one large integer that lead to an output lie side by side.
+    """
+
+    rands: Callable[[Any, int], list[bytes]]
+    law: Callable[..., Law]
+    small: dict[str, Channel] = field(default_factory=dict)
+    large: dict[str, tuple[Channel, list[tuple[int, int]]]] = field(default_factory=dict)
+    refused: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, Channel] = field(default_factory=dict)
+    drawn: dict[str, Channel] = field(default_factory=dict)
+    dear: dict[str, tuple[Notion, Channel]] = field(default_factory=dict)
+    one_run: bool = False
+
+
+def outside_of(level: int, having: int, lacking: int) -> int:
+    """ceil(2^128 / (having * e + lacking)): what an output without the own input weighs at ``level``."""
+    return -(-(WIDE << exact.EXP_BITS) // (exact.exp_lower(level) * having + EXP_ONE * lacking))
+
+
+def edges(lengths: Iterable[int], stop: int) -> list[int]:
+    """The last number of every interval from 0 on, the first of the next, and both ends of 0 .. stop - 1."""
+    ends = accumulate(lengths)
+    return sorted({0, stop - 1} | {edge for end in ends for edge in (end - 1, end) if 0 <= edge < stop})
+
+
+def at_edges(lengths: Callable[[Any, int], list[int]]) -> Callable[[Any, int], list[bytes]]:
+    """Return ``rands`` of a family that draws one integer.
+
+    Args:
+        lengths: how many values of it, from 0 on, lead to each output or step in the order of SPEC 5, at an input.
+    """
+
+    def rands(channel: Channel, x: int) -> list[bytes]:
+        width = channel.rand_bytes
+        return [edge.to_bytes(width, "big") for edge in edges(lengths(channel, x), 1 << 8 * width)]
+
+    return rands
+
+
+def big(data: bytes) -> int:
+    return int.from_bytes(data, "big")
+
+
+def first_above(number: int, lengths: Iterable[int]) -> int:
+    """The smallest place at which ``number`` is below the sum of the lengths up to there."""
+    return next(place for place, end in enumerate(accumulate(lengths)) if number < end)
+
+
+def of_runs(runs: list[int]) -> list[int]:
+    return [block for block, length in zip(runs[::2], runs[1::2], strict=True) for _ in range(length)]

@@ -1,0 +1,61 @@
+"""Tables (SPEC 5.1) for tests: channels, wire forms that are none, and a second reader of the text."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+from benchmarks import joining
+from protocol.channels import Table
+from protocol.notions import Information, Ldp, MutualInformation
+from tests.families.shapes import MOST, SEED, STEPS, Law, Shapes, at_edges, big, first_above
+
+
+def random_table(inputs: int, outputs: int, seed: int) -> Table:
+    draw = random.Random(seed)
+    weights = [[draw.randrange(0 if y % 3 else 1, 50) for y in range(outputs)] for _ in range(inputs)]
+    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
+
+
+def law(rows: list[list[int]]) -> Law:
+    return Law(
+        len(rows), len(rows[0]), 62, 8,
+        lambda x, y: rows[x][y],
+        lambda x, rand: first_above(big(rand) // 4, rows[x]),
+    )  # fmt: skip
+
+
+TABLE = Table.nearest([
+    [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6), Fraction(0)],
+    [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2), Fraction(0)],
+    [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3), Fraction(0)],
+])  # fmt: skip  # fmt: skip
+
+
+SHAPES = Shapes(
+    small={"table": TABLE},
+    refused={
+        "table of one row": ["table", [[STEPS, 0]]],
+        "table of one column": ["table", [[STEPS], [STEPS]]],
+        "table of no rows": ["table", []],
+        "table row a unit short": ["table", [[STEPS, 0], [0, STEPS - 1]]],
+        "table row a unit over": ["table", [[STEPS, 0], [1, STEPS]]],
+        "table row with a negative weight": ["table", [[STEPS, 0], [-1, STEPS + 1]]],
+        "table rows of unequal lengths": ["table", [[STEPS, 0], [0, 0, STEPS]]],
+        "table weight as text": ["table", [[STEPS, 0], ["0", STEPS]]],
+        "table with a field too many": ["table", [[STEPS, 0], [0, STEPS]], 0],
+    },
+    more={
+        "random table": random_table(5, 7, SEED),
+        "table of two": random_table(2, 2, SEED),
+    },
+    drawn={"table": random_table(20, 400, SEED)},
+    dear={
+        "table pairwise": (joining._matrix(16), joining._table(16, 20)),
+        "table ldp": (Ldp(MOST), joining._table(20, 40)),
+        "table mutual information": (MutualInformation(MOST, joining._prior(12)), joining._table(12, 12)),
+        "table ball": (Information(MOST, joining._prior(30), 10**8), joining._table(30, 30)),
+    },
+    rands=at_edges(lambda channel, x: [4 * weight for weight in channel.rows[x]]),
+    law=law,
+)
