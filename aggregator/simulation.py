@@ -52,12 +52,15 @@ class Truth:
         places: the class of each group, in a campaign of classes; if empty, each person's is drawn evenly.
         priors: what the people of each group declare, in a campaign for people's own priors; if empty, everybody
             declares what the whole population holds.
+        chances: of each group, in proportion, how often somebody who draws anew comes into it; if empty, as often as
+            ``counts`` says.
     """
 
     answers: tuple[Answer, ...]
     counts: tuple[int, ...]
     places: tuple[int, ...] = ()
     priors: tuple[tuple[int, ...], ...] = ()
+    chances: tuple[float, ...] = ()
 
     @property
     def people(self) -> int:
@@ -327,9 +330,10 @@ def histories(
     """
     held = np.repeat(order[:, np.newaxis], periods, axis=1)
     generator = np.random.default_rng(None if seed is None else [seed, periods, 1])
-    counts = np.array(truth.counts, dtype=np.float64)
+    counts = np.array(truth.chances or truth.counts, dtype=np.float64)
     kinds = list(zip(truth.places or (0,) * len(counts), declared or ((),) * len(counts), strict=True))
-    kin = np.unique([kinds.index(kind) for kind in kinds], return_inverse=True)[1]
+    number_of = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
+    kin = np.array([number_of[kind] for kind in kinds])
     for period in range(1, periods):
         held[:, period] = held[:, period - 1]
         changed = generator.random(len(order)) < change

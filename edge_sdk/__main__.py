@@ -186,12 +186,18 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     named.add_argument(
         "--choose-class", type=float, metavar="NATS", help="choose a class that fits you, at random, for this many nats"
     )
+    named.add_argument(
+        "--choose-prior",
+        type=float,
+        metavar="NATS",
+        help="declare a prior chosen from a public list by your answers, at random, for this many nats",
+    )
     consent.add_argument(
         "--prior",
         type=Path,
         metavar="CSV",
-        help="value,count for each value: declared publicly if the campaign asks for it; with --choose-class, used "
-        "to choose the class and never sent",
+        help="value,count for each value: declared publicly, for good, if the campaign asks for it (preview --prior "
+        "shows what it tells and costs); with --choose-class or --choose-prior, used to choose and never sent",
     )
     answer = campaign(command("answer", commands.answer, "draw, charge, sign and queue one answer"))
     answer.add_argument(
@@ -245,6 +251,12 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     )
     preview.add_argument(
         "value", metavar="VALUE", nargs="*", help="an answer to preview; - reads it from standard input"
+    )
+    preview.add_argument(
+        "--prior",
+        type=Path,
+        metavar="CSV",
+        help="instead of an answer, value,count for each value: what declaring this would say, promise and cost",
     )
     exposed = campaign(
         command("exposure", commands.exposure, "bound what all reports about the same values together reveal")

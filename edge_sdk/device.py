@@ -22,7 +22,7 @@ from edge_sdk.answers.answering import bundle, give, known_past, set_clock
 from edge_sdk.answers.results import Collected, Receipt
 from edge_sdk.budget.ledger import LedgerEntry
 from edge_sdk.budget.policy import Budget, BudgetPolicy
-from edge_sdk.campaigns.consent import agree, choose, no_consent
+from edge_sdk.campaigns.consent import agree, choose, choose_prior, no_consent
 from edge_sdk.errors import AddressRefused, StoreDamaged, StoreRestored, UnknownCampaign
 from edge_sdk.records import Records
 from edge_sdk.store.sqlite import MEMORY, Store
@@ -34,6 +34,7 @@ from protocol.errors import CampaignError
 if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledger needs no audit
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.campaigns.terms import Terms
+    from edge_sdk.disclosure.declaration import Declaration
     from edge_sdk.disclosure.exposure import Exposure
     from edge_sdk.disclosure.preview import Preview, Transcript
     from edge_sdk.rollback.key_store import KeyStore
@@ -400,6 +401,52 @@ class Device:
         """
         joined, now = self._open_now(campaign_id)
         return choose(self.records, joined, now, self._urandom, level, history)
+
+    def declaration(self, campaign_id: bytes, prior: Mapping[str, int] | None = None) -> Declaration:
+        """Return what declaring a prior of one's own says, promises and costs; nothing is stored, drawn or charged.
+
+        Args:
+            campaign_id: of a joined campaign for people's own priors, 16 bytes.
+            prior: as for ``consent``; None for the one that was declared before or, before any, for the even one.
+        Returns:
+            For each value what an observer who believes the declaration could believe after a report, and the costs.
+        Raises:
+            CampaignError: the campaign asks for no prior; or another one was declared before, and holds.
+            ReportError, NotInDomain: not a prior that can be declared, or of other values.
+        """
+        from edge_sdk.disclosure.declaration import declaration
+
+        return declaration(self.records, campaign_id, prior)
+
+    def choose_prior(
+        self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None
+    ) -> dict[str, int]:
+        """Record the consent under a declared prior chosen at random from a public list, most likely the one that is
+        nearest to the person's own history.
+
+            the nearest of k + 1 with probability e^level / (e^level + k), each other with 1 / (e^level + k)
+
+        The list has the even prior and, for each value, the one that gives it three quarters. It is drawn once, charged
+        ``level`` at once, beside the worst case of any prior of the list, and then public for good: a prior that was
+        declared before holds, also after forgetting, and nothing is drawn or charged.
+
+        Args:
+            campaign_id: of a joined campaign for people's own priors, 16 bytes.
+            level: nats that the choice may tell.
+            history: as in ``choose_class``.
+        Returns:
+            The declared weights by label.
+        Raises:
+            CampaignError: the campaign asks for no prior.
+            NotionError: a level that protects nothing or measures nothing.
+            NotInDomain: the history is of other values.
+            BudgetRefused: the choice and the costliest prior of the list do not fit under the caps.
+            OutboxFull: too much waits to leave, and the device could not be introduced.
+            OutsideSchedule: it is over.
+        """
+        joined, now = self._open_now(campaign_id)
+        prior = choose_prior(self.records, joined, now, self._urandom, level, history)
+        return {joined.campaign.domain.label(x): weight for x, weight in enumerate(prior)}
 
     def enrolment(self, campaign_id: bytes) -> bytes:
         """Return the sealed enrolment for a campaign with consent, to be handed to the organisation.

@@ -105,7 +105,7 @@ def drifted(prior: Sequence[int], start: Sequence[int], drift: int) -> tuple[int
 
 
 def choice(classes: int, level: int) -> RandomizedResponse:
-    """The channel through which a person's class is chosen: k-ary randomised response over the classes.
+    """The channel through which a person's class or prior is chosen: k-ary randomised response over those there are.
 
         Q(y|c) = e^eps / (e^eps + C - 1) for y = c, 1 / (e^eps + C - 1) otherwise
 
@@ -117,6 +117,18 @@ def choice(classes: int, level: int) -> RandomizedResponse:
         level: nanonats.
     """
     return RandomizedResponse(classes, (-(-(ONE << RESPONSE_SCALE) // (exp_lower(level) + (classes - 1) * ONE)),))
+
+
+def candidates(size: int) -> tuple[tuple[int, ...], ...]:
+    """The public list from which a declared prior may be chosen by what only its person knows.
+
+    Args:
+        size: k values.
+    Returns:
+        k + 1 priors: the even one, and for each value the one that gives it three quarters and all others the same.
+    """
+    peak = 3 * (size - 1)
+    return (1,) * size, *(tuple(peak if x == value else 1 for x in range(size)) for value in range(size))
 
 
 def nearest(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:

@@ -23,8 +23,21 @@ from protocol.errors import OutsideSchedule
     "--truth",
     "truth_file",
     type=shell.existing,
-    required=True,
     help="CSV with the header value,count; in a campaign with classes also value,count,class.",
+)
+@click.option(
+    "--priors",
+    "priors_file",
+    type=shell.existing,
+    help="Instead of --truth, where people declare priors of their own: CSV whose header names the values, and perhaps "
+    "count; each row holds the weights that a person, or so many, declare. What they hold is drawn from these, unless "
+    "a first column value says it.",
+)
+@click.option(
+    "--held",
+    "held_file",
+    type=shell.writable,
+    help="With --priors: file to write what the people hold to, as value,count, for estimate --truth.",
 )
 @click.option("--out", type=shell.writable, required=True, help="File to write the batch of reports to.")
 @click.option("--keys", "keys_file", type=shell.writable, help="File to write the devices' enrolments to.")
@@ -48,7 +61,9 @@ from protocol.errors import OutsideSchedule
 @shell.as_json
 def simulate(
     file: Path,
-    truth_file: Path,
+    truth_file: Path | None,
+    priors_file: Path | None,
+    held_file: Path | None,
     out: Path,
     keys_file: Path | None,
     seed: int | None,
@@ -58,11 +73,12 @@ def simulate(
     change: float | None,
     as_json: bool,
 ) -> None:
-    """Simulate a device for each person in a file of true counts.
+    """Simulate a device for each person in a file of true counts, or of declared priors.
 
     Every simulated device has its own key and random numbers, and signs its report as a real device does. For a
     campaign that takes any key, the batch carries the devices' enrolments too; for one that takes enrolled keys only,
     hand the file of --keys to `halftruth enrol`. Where classes are not stated, each person's class is drawn evenly.
+    Where people declare priors of their own and --priors names none, everybody declares the shares of --truth.
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
     probability 1 - CHANGE, and otherwise draws one from the truth (of their class), perhaps the same. A device draws
@@ -71,7 +87,13 @@ def simulate(
     data = file.read_bytes()
     require_campaign(data)
     terms = unverified_campaign(data)
-    truth = simulation.read_truth(truth_file, terms.domain, terms.classes, most=simulation.MOST_PEOPLE)
+    if (truth_file is None) == (priors_file is None):
+        raise click.UsageError("name the people: either --truth CSV or, where they declare priors, --priors CSV")
+    if held_file is not None and priors_file is None:
+        raise click.UsageError("--held writes what the people of --priors drew: with --truth there is such a file")
+    truth, held = _people_of(terms, truth_file, priors_file, seed)
+    if held_file is not None and not held:
+        raise Failure(f"{priors_file} says itself what its people hold: leave --held out", FAILED)
     if terms.enrolment == "enrolled" and keys_file is None:
         raise Failure("this campaign takes enrolled keys only: name a file for them with --keys", FAILED)
     answered = _periods_of(terms, period, panel, periods, change)
@@ -88,6 +110,8 @@ def simulate(
             if enrolments:
                 enrolments.write(sent.enrolments)
             advance(sent.people)
+        if held_file is not None:
+            files.enter_context(shell.new_file(held_file)).write(held.encode())
     reports = truth.people * len(answered)
     if as_json:
         files_made = {"file": str(out), "keys": None if keys_file is None else str(keys_file)}
@@ -98,6 +122,20 @@ def simulate(
     shell.say(f"{out}  {reports} reports for {span.words}, {out.stat().st_size} bytes")
     if keys_file:
         shell.say(f"{keys_file}  {truth.people} enrolments, {keys_file.stat().st_size} bytes")
+
+
+def _people_of(
+    terms: Campaign, truth_file: Path | None, priors_file: Path | None, seed: int | None
+) -> tuple[simulation.Truth, str]:
+    """What the simulated people hold and declare; and, where they drew it, the same as a CSV file, else ""."""
+    if truth_file is not None:
+        truth = simulation.read_truth(truth_file, terms.domain, terms.classes, most=simulation.MOST_PEOPLE)
+        return truth, ""
+    from aggregator import priors_file as priors
+
+    people = priors.read_priors(Path(priors_file or ""), terms, most=simulation.MOST_PEOPLE)
+    truth = priors.truth_of(people, terms.domain, seed)
+    return truth, priors.held(truth, terms.domain) if people[0].held is None else ""
 
 
 def _periods_of(

@@ -113,22 +113,31 @@ class Consents:
         row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
         return None if row is None else _weights(row[0])
 
-    def declare(self, campaign: int, prior: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        """Store a declared prior unless there is one already; return the one that holds.
+    def holding(self, campaign: int, prior: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        """Return the prior that holds when ``prior`` is to be declared: the first one that was.
 
         The study keeps the first declared prior, so reports under another one could not be decoded.
 
         Raises:
             CampaignError: another one was declared before.
         """
-        from protocol import codec
-
         known = self.declared(campaign)
-        if known is None and prior is not None:
-            self.store.execute("INSERT INTO declared VALUES (?, ?)", campaign, codec.encode(list(prior)))
-        elif prior not in (None, known):
+        if known is not None and prior not in (None, known):
             raise CampaignError("another prior was declared in this campaign before, and it holds: leave it out now")
         return known or prior
+
+    def declare(self, campaign: int, prior: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        """Store a declared prior unless there is one already; return the one that holds.
+
+        Raises:
+            CampaignError: another one was declared before.
+        """
+        from protocol import codec
+
+        holds = self.holding(campaign, prior)
+        if holds is not None:
+            self.store.execute("INSERT OR IGNORE INTO declared VALUES (?, ?)", campaign, codec.encode(list(holds)))
+        return holds
 
 
 def _weights(written: bytes) -> tuple[int, ...]:

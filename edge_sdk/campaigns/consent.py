@@ -1,7 +1,7 @@
 """Consent to a campaign: reserve its worst case, fix the role, queue the enrolment.
 
 All costs are fixed at consent, and so is the role. Answers, earlier values and draws never decide whether consent is
-granted. A class may be chosen from the person's history, once, at random, and the choice is charged.
+granted. A class or a declared prior may be chosen from the person's history, once, at random, and that is charged.
 
 What a role is: campaigns/role. The rows of a consent: budget/consents. What fits under the caps: budget/caps. Answers
 under a consent: answers/answering.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.budget.consents import Consent
 from edge_sdk.budget.ledger import EntryKind
-from edge_sdk.campaigns.role import Role, counts_of, declared_of, incomplete, priors_of
+from edge_sdk.campaigns.role import Role, candidates_of, counts_of, declared_of, incomplete, priors_of
 from edge_sdk.errors import ConsentMissing
 from protocol.errors import CampaignError
 
@@ -88,13 +88,46 @@ def choose(
     return names[place]
 
 
+def choose_prior(
+    records: Records,
+    joined: Joined,
+    now: int,
+    urandom: Randomness,
+    level: float,
+    history: Mapping[str, int] | None,
+) -> tuple[int, ...]:
+    """``Device.choose_prior``, in a campaign that is not over."""
+    from protocol import exact, personal
+    from protocol.domain import DITHER_BYTES
+    from protocol.notions import require_level
+
+    listed = candidates_of(joined.campaign)
+    asked = exact.level_from(level)
+    require_level(asked)
+    channel, most = personal.choice(len(listed), asked), joined.most_commitment(listed)
+    dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)  # before the history is looked at
+    with records.store.transaction():
+        campaign = records.campaigns.require_joined(joined.signed.id)
+        held, charged = records.consents.declared(campaign), 0
+        if held is None:
+            # What is refused may not depend on the draw: room for the choice and for the costliest prior.
+            records.caps.require_room(campaign, [most], now, choice=asked)
+            _require_introduction(records, joined)
+            counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
+            held, charged = listed[channel.sample(personal.nearest(counts, listed), rand)], asked
+            records.consents.declare(campaign, held)
+        if records.consents.find(campaign) is None:
+            _agree(records, joined.of(Role(prior=held)), campaign, now, dither, charged)
+    return held
+
+
 def no_consent(joined: Joined) -> ConsentMissing:
     """Return the error for a campaign without consent."""
     return ConsentMissing(f"nobody agreed to {joined.campaign.title!r} yet: consent first")
 
 
 def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: bytes, choice: int = 0) -> None:
-    """Reserve, charge the choice of the class, and write the consent down; part of the caller's transaction."""
+    """Reserve, charge the choice of class or prior, and write the consent down; part of the caller's transaction."""
     if joined.campaign.transcript and records.readings.used(campaign):
         raise CampaignError(
             f"{joined.campaign.title!r} was forgotten after an answer, and its transcript with it; a later answer "

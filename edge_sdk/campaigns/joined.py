@@ -20,6 +20,7 @@ from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign, SignedCampaign, 
 from protocol.channels import Channel
 from protocol.domain import Answer
 from protocol.envelope import MAX_PAYLOAD, Kind, sealed_bytes
+from protocol.errors import CampaignError
 from protocol.keys import SigningKey
 from protocol.notions import Certificate
 from protocol.notions.own import OwnPrior
@@ -172,6 +173,17 @@ class Joined:
         place, views = self._place, range(len(self.campaign.views))
         found = [self._commitment(self.campaign.certificate_of(place, view).cost, view) for view in views]
         return sorted(set(found), key=lambda one: -one.worst_case)
+
+    def most_commitment(self, priors: Iterable[tuple[int, ...]]) -> Commitment:
+        """The commitment of whoever declares the costliest of ``priors``, or a higher one.
+
+        Raises:
+            CampaignError: the campaign asks for no prior.
+        """
+        notion = self.campaign.notion
+        if not isinstance(notion, OwnPrior):
+            raise CampaignError(f"{self.campaign.title!r} asks for no prior")
+        return self._commitment(notion.most_cost(priors, self.campaign.channel), self.view)
 
     def _commitment(self, cost: int, view: int) -> Commitment:
         campaign = self.campaign

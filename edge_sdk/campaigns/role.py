@@ -3,7 +3,7 @@
 A role is public, and the answer may not decide it. It is a class that the campaign names, or a prior that the device
 declares for good; the law of a person's answers follows from it and from the signed campaign alone.
 
-How a class is chosen by what only the device knows, and charged: consent.
+How a class or a prior is chosen by what only the device knows, and charged: consent.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from protocol.errors import CampaignError, ReportError
 
 if TYPE_CHECKING:  # loaded with the first campaign
     from protocol.campaign import Campaign
+    from protocol.notions.own import OwnPrior
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,28 @@ def declared_of(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]
         NotInDomain, ReportError
     """
     from protocol import personal
+
+    _own_of(campaign)
+    return personal.declared(counts_of(campaign, prior))
+
+
+def candidates_of(campaign: Campaign) -> tuple[tuple[int, ...], ...]:
+    """Return the public list from which a declared prior may be chosen by the person's history.
+
+    Raises:
+        CampaignError: the campaign asks for no prior.
+    """
+    from protocol import personal
+
+    return personal.candidates(_own_of(campaign).size)
+
+
+def _own_of(campaign: Campaign) -> OwnPrior:
     from protocol.notions.own import OwnPrior
 
     if not isinstance(campaign.notion, OwnPrior):
         raise CampaignError(f"{campaign.title!r} asks for no prior: leave it out")
-    return personal.declared(counts_of(campaign, prior))
+    return campaign.notion
 
 
 def priors_of(campaign: Campaign) -> list[Sequence[int]]:

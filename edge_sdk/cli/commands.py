@@ -98,13 +98,16 @@ def consent(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         campaign_id = _find(device, options.id)
         counts = None if options.prior is None else _counts(options.prior)
-        if options.choose_class is None:
-            device.consent(campaign_id, as_class=options.as_class, prior=counts)
-        else:
-            try:
+        chosen = None
+        try:
+            if options.choose_class is not None:
                 device.choose_class(campaign_id, options.choose_class, counts)
-            except ValueError as error:
-                raise error if isinstance(error, HalftruthError) else Usage(f"no such level: {error}") from None
+            elif options.choose_prior is not None:
+                chosen = device.choose_prior(campaign_id, options.choose_prior, counts)
+            else:
+                device.consent(campaign_id, as_class=options.as_class, prior=counts)
+        except ValueError as error:
+            raise error if isinstance(error, HalftruthError) else Usage(f"no such level: {error}") from None
         terms, budget = device.terms(campaign_id), device.budget
         printed: Printed = {
             "campaign": campaign_id.hex(),
@@ -115,6 +118,8 @@ def consent(options: argparse.Namespace) -> Printed:
         }
         if terms.member_of is not None:
             printed["class"] = terms.member_of
+        if chosen is not None:
+            printed["prior"] = [f"{label}: {weight}" for label, weight in chosen.items()]
         if terms.enrolment == "enrolled":
             printed["next"] = "hand the organisation this device's enrolment: enrolment ID FILE"
         return printed
@@ -304,6 +309,8 @@ def preview(options: argparse.Namespace) -> Printed:
     """``preview ID [VALUE...]``: what would be sent, and what it could reveal."""
     with Device.open(options.store) as device:
         campaign_id = _find(device, options.id)
+        if options.prior is not None:
+            return _declaration(device, campaign_id, options)
         value = _answer(device, campaign_id, options.value) if options.value else None
         preview, terms = device.preview(campaign_id, value), device.terms(campaign_id)
         return {
@@ -319,6 +326,24 @@ def preview(options: argparse.Namespace) -> Printed:
             "notion": terms.notion,
             **({"asked": terms.asked} if terms.asked else {}),
         }
+
+
+def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
+    """What declaring a prior would say, promise and cost."""
+    if options.value:
+        raise Usage("preview an answer or a prior, not both at once")
+    told = device.declaration(campaign_id, _counts(options.prior))
+    return {
+        "campaign": campaign_id.hex(),
+        "public": "the shares below, for good: whoever reads the study's keys reads them",
+        "declared_before": told.holds,
+        "cost": told.cost,
+        "worst_case": told.worst_case,
+        "believed": [
+            {"value": one.label, "before": one.before, "least_after": one.least, "most_after": one.most}
+            for one in told.values
+        ],
+    }
 
 
 def exposure(options: argparse.Namespace) -> Printed:

@@ -24,9 +24,9 @@ NATS = {
     "together", "forgotten",
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "again", "known_past"}
-SHARES = {"truth", "belief_before", "belief_after"}
+SHARES = {"truth", "belief_before", "belief_after", "before", "most_after"}
 """Shares that are rounded up, so that no disclosure is understated."""
-LOW_SHARES = {"wrong"}
+LOW_SHARES = {"wrong", "least_after"}
 """Shares that are rounded down, for the same reason: what else a report fits, hides."""
 
 

@@ -10,7 +10,7 @@ The rule: personal. How a prior is declared: report.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -77,6 +77,18 @@ class OwnPrior(Notion):
             Uncertified
         """
         return certify(self.channel_of(prior, campaigns), Information(self.level, tuple(prior)))
+
+    def most_cost(self, priors: Iterable[Sequence[int]], campaigns: Channel) -> int:
+        """Nanonats of one fresh answer of whoever declares one of ``priors``, at most.
+
+        The rule treats all values alike, so priors that differ in the order of their weights cost the same.
+        """
+        different = {tuple(sorted(prior)) for prior in priors}
+        costs = [
+            certify(personal.lip_response(prior, self.level), Information(self.level, prior)).cost
+            for prior in different
+        ]
+        return max(self.certificate(campaigns).cost, *costs)
 
     def audit_steps(self, channel: Channel) -> int:
         return channel.inputs * 2 * RESPONSE_STEPS  # the rule's own channel, or refused before any ratio is taken

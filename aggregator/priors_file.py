@@ -1,0 +1,201 @@
+"""A file of people who declare priors of their own, for rehearsals of campaigns that ask for these.
+
+A CSV file whose header names the campaign's values, in any order. Each row is a person, or as many as a last column
+``count`` says, and holds the weights that they declare:
+
+    wheat,hay,flax,count
+    0.7,0.2,0.1,400
+    1,1,8,250
+
+What a person holds is drawn from what they declare (Jiang, Li, Tandon 2020, fig. 8: everybody's data are drawn from
+their own prior), unless a first column ``value`` says it.
+
+What is simulated with it: simulation.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from aggregator.author.value_table import SheetError
+from aggregator.simulation import Truth
+from protocol import exact, personal
+from protocol.campaign import Campaign
+from protocol.domain import DITHER_BYTES, Answer, Domain, Items
+from protocol.errors import NotInDomain, ReportError
+from protocol.notions.own import OwnPrior
+
+VALUE, COUNT = "value", "count"
+
+
+@dataclass(frozen=True)
+class Declarers:
+    """People who declare the same.
+
+    Attributes:
+        prior: (k,) their declared prior, as a device declares it.
+        count: how many they are.
+        held: the answer that all of them hold; None where each draws one from the prior.
+    """
+
+    prior: tuple[int, ...]
+    count: int
+    held: Answer | None
+
+
+def read_priors(path: Path, terms: Campaign, *, most: int | None = None) -> list[Declarers]:
+    """The people of a file, row by row.
+
+    Args:
+        path: a CSV file in UTF-8.
+        terms: the campaign they answer.
+        most: people, if that is limited.
+    Returns:
+        One entry for each row.
+    Raises:
+        SheetError: the campaign asks for no prior; or the header, a weight, a value or a count is wrong, or nobody is
+            counted.
+    """
+    if not isinstance(terms.notion, OwnPrior):
+        raise SheetError("the campaign asks nobody for a prior of their own: give it a file of counts by --truth")
+    if isinstance(terms.domain, Items):
+        raise SheetError(f"{path.name} has a weight for each value, and the answers to this campaign are sets")
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            found = list(_rows(csv.reader(file), path.name, terms.domain))
+    except UnicodeDecodeError:
+        raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
+    except csv.Error as error:
+        raise SheetError(f"{path.name} is not a CSV file: {error}") from None
+    people = sum(one.count for one in found)
+    if not people:
+        raise SheetError(f"{path.name} counts nobody")
+    if most is not None and people > most:
+        raise SheetError(f"{path.name} counts more than {most:,} people, for each of whom a device would be simulated")
+    return found
+
+
+def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = None) -> Truth:
+    """What these people hold; for whom the file does not say it, drawn from what they declare.
+
+    Args:
+        people: as ``read_priors`` returned them.
+        domain: of the campaign.
+        seed: for experiments; None takes the operating system's randomness.
+    Returns:
+        A group for each row and value that its people can hold. Who draws a new answer in a later period draws it
+        from the same prior.
+    """
+    values = [domain.parse(domain.label(x)) for x in range(domain.size)]
+    generator = np.random.default_rng(None if seed is None else [seed, len(people), 2])
+    answers: list[Answer] = []
+    counts: list[int] = []
+    priors: list[tuple[int, ...]] = []
+    chances: list[float] = []
+    for one in people:
+        if one.held is not None:
+            answers.append(one.held)
+            counts.append(one.count)
+            priors.append(one.prior)
+            chances.append(float(one.count))
+            continue
+        shares = np.array(one.prior) / sum(one.prior)
+        answers.extend(values)
+        counts.extend(generator.multinomial(one.count, shares).tolist())
+        priors.extend([one.prior] * domain.size)
+        chances.extend((one.count * shares).tolist())
+    return Truth(tuple(answers), tuple(counts), priors=tuple(priors), chances=tuple(chances))
+
+
+def held(truth: Truth, domain: Domain) -> str:
+    """What people drew, as the text of a CSV file that ``read_truth`` reads.
+
+    Args:
+        truth: of ``truth_of``, drawn for everybody.
+        domain: of the campaign.
+    Returns:
+        The header value,count, and a row for each value.
+    """
+    counts = [0] * domain.size
+    for answer, count in zip(truth.answers, truth.counts, strict=True):
+        counts[domain.index(answer, bytes(DITHER_BYTES))] += count
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(
+        [(VALUE, COUNT), *((domain.label(x), count) for x, count in enumerate(counts))]
+    )
+    return text.getvalue()
+
+
+def _rows(lines: Iterator[list[str]], name: str, domain: Domain) -> Iterator[Declarers]:
+    labels = {domain.label(x) for x in range(domain.size)}
+    header = [cell.strip() for cell in next(lines, [])]
+    holds = header[:1] == [VALUE] and VALUE not in labels
+    counted = header[-1:] == [COUNT] and COUNT not in labels
+    columns = header[holds : len(header) - counted]
+    places = _places(columns, name, domain)
+    for number, row in enumerate(lines, 2):
+        where = f"{name}, line {number}"
+        if len(row) != len(header):
+            raise SheetError(f"{where}: a row has {len(header)} cells, not {len(row)}")
+        weights = [Fraction(0)] * domain.size
+        for place, cell in zip(places, row[holds:], strict=False):
+            weights[place] = _weight(cell, where)
+        count = _count(row[-1], where) if counted else 1
+        yield Declarers(_declared(weights, where), count, _held(row[0], domain, where) if holds else None)
+
+
+def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
+    """The input that each column is of."""
+    expected = (
+        f"{name} must begin with a header of all {domain.size} values of the campaign, each once; perhaps with "
+        f"{VALUE} before them, and {COUNT} after them"
+    )
+    try:
+        places = [domain.index(domain.parse(column), bytes(DITHER_BYTES)) for column in columns]
+    except NotInDomain as error:
+        raise SheetError(f"{expected}: {error}") from None
+    if sorted(places) != list(range(domain.size)):
+        raise SheetError(expected)
+    return places
+
+
+def _weight(cell: str, where: str) -> Fraction:
+    try:
+        weight = exact.rational(cell)
+    except ValueError:
+        raise SheetError(f"{where}: a weight is a number, not {cell[:20]!r}") from None
+    if weight <= 0:
+        raise SheetError(f"{where}: every weight is above zero: nothing protects what a prior rules out")
+    return weight
+
+
+def _declared(weights: Sequence[Fraction], where: str) -> tuple[int, ...]:
+    """The weights as a device declares them: whole numbers without a factor in common."""
+    whole = math.lcm(*(weight.denominator for weight in weights))
+    try:
+        return personal.declared([int(weight * whole) for weight in weights])
+    except ReportError as error:
+        raise SheetError(f"{where}: {error}; write the weights with fewer digits") from None
+
+
+def _count(cell: str, where: str) -> int:
+    if not (cell.strip().isascii() and cell.strip().isdigit()) or len(cell) > 15:
+        raise SheetError(f"{where}: a count is a whole number of people")
+    return int(cell)
+
+
+def _held(cell: str, domain: Domain, where: str) -> Answer:
+    try:
+        answer = domain.parse(cell)
+        domain.index(answer, bytes(DITHER_BYTES))
+    except NotInDomain as error:
+        raise SheetError(f"{where}: {cell[:40]!r} is no value of the campaign: {error}") from None
+    return answer

@@ -1,0 +1,119 @@
+"""What declaring a prior of one's own says, promises and costs, for the person before they agree.
+
+Everything follows from the signed campaign and the weights, as it will for everybody who reads the declaration; nothing
+is stored and nothing is drawn.
+
+How it is declared: campaigns/consent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from edge_sdk.campaigns.role import Role, candidates_of, declared_of
+from protocol import exact
+from protocol.channels import Channel
+
+if TYPE_CHECKING:
+    from edge_sdk.records import Records
+
+
+@dataclass(frozen=True)
+class DeclaredValue:
+    """What an observer who believes the declaration can believe of one value.
+
+    Attributes:
+        label: of the value, as one answers with it.
+        before: the share that is declared.
+        least, most: after one report, whatever it is.
+    """
+
+    label: str
+    before: Fraction
+    least: Fraction
+    most: Fraction
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A declared prior, or one that could be declared.
+
+    Attributes:
+        values: in the order of the campaign.
+        holds: whether it was declared before: it holds for good, and no other one can be declared.
+        cost_nanonats: of one fresh answer of whoever declares it.
+        worst_case_nanonats: of all their answers together.
+        candidates: how many priors the public list has that ``Device.choose_prior`` chooses from.
+        chosen_worst_case_nanonats: of all answers together under the costliest of these; the choice is not in it.
+    """
+
+    values: tuple[DeclaredValue, ...]
+    holds: bool
+    cost_nanonats: int
+    worst_case_nanonats: int
+    candidates: int
+    chosen_worst_case_nanonats: int
+
+    @property
+    def cost(self) -> float:
+        """Nats of one fresh answer."""
+        return exact.nats(self.cost_nanonats)
+
+    @property
+    def worst_case(self) -> float:
+        """Nats of all answers together."""
+        return exact.nats(self.worst_case_nanonats)
+
+    @property
+    def chosen_worst_case(self) -> float:
+        """Nats of all answers together under the costliest prior of the public list."""
+        return exact.nats(self.chosen_worst_case_nanonats)
+
+
+def declaration(records: Records, campaign_id: bytes, prior: Mapping[str, int] | None) -> Declaration:
+    """``Device.declaration``."""
+    joined, number = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
+    campaign, listed = joined.campaign, candidates_of(joined.campaign)
+    asked = None if prior is None else declared_of(campaign, prior)
+    given = records.consents.holding(number, asked) or listed[0]
+    known = joined.of(Role(prior=given))
+    whole = sum(given)
+    labels = (campaign.domain.label(x) for x in range(campaign.domain.size))
+    return Declaration(
+        tuple(
+            DeclaredValue(label, Fraction(weight, whole), *beliefs)
+            for label, weight, beliefs in zip(labels, given, believed(known.channel, given), strict=True)
+        ),
+        records.consents.declared(number) is not None,
+        known.certificate.cost,
+        known.commitment.worst_case,
+        len(listed),
+        joined.most_commitment(listed).worst_case,
+    )
+
+
+def believed(channel: Channel, prior: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
+    """Return the least and the highest posterior of each value under a prior, over all outputs that occur.
+
+        P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x')
+
+    Args:
+        channel: the person's.
+        prior: a weight above zero for each input.
+    """
+    least = [(1, 1)] * len(prior)
+    most = [(0, 1)] * len(prior)
+    for y in range(channel.outputs):
+        joint = [weight * channel.weight(x, y) for x, weight in enumerate(prior)]
+        whole = sum(joint)
+        if not whole:
+            continue
+        for x, part in enumerate(joint):
+            if part * least[x][1] < least[x][0] * whole:
+                least[x] = part, whole
+            if part * most[x][1] > most[x][0] * whole:
+                most[x] = part, whole
+    return [(Fraction(*low), Fraction(*high)) for low, high in zip(least, most, strict=True)]

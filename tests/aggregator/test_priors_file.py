@@ -1,0 +1,117 @@
+"""Laws of rehearsals with a file of declared priors: who declares what, and what they hold."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aggregator.author.value_table import SheetError
+from aggregator.families.response.recipe import randomized_response
+from aggregator.priors_file import Declarers, read_priors, truth_of
+from aggregator.simulation import histories, read_truth, shuffled
+from protocol import exact, keys, personal
+from protocol.campaign import Campaign, seal_campaign
+from protocol.domain import Values
+from protocol.keys import SigningKey
+from protocol.notions import Ldp, OwnPrior
+from protocol.views import plain_views
+from tests.aggregator.command import run
+
+LABELS = ("wheat", "hay", "flax")
+CROPS = Values(LABELS)
+NOTION = OwnPrior(exact.NANONATS, 3)
+TERMS = Campaign("Crops", "Which?", "", "Council", CROPS, NOTION, "lip-response", plain_views(NOTION.response),
+                 1_700_000_000, 1_701_000_000, 10**6, 1, 1, "open")  # fmt: skip
+
+
+def file_of(tmp_path, text: str):
+    path = tmp_path / "people.csv"
+    path.write_text(text)
+    return path
+
+
+def test_weights_are_declared_as_a_device_declares_them(tmp_path) -> None:
+    """Fractions and whole numbers in any order of columns are one declaration; a row without a count is one person."""
+    found = read_priors(file_of(tmp_path, "hay,wheat,flax\n0.2,0.7,0.1\n4,14,2\n"), TERMS)
+    assert found == [Declarers((7, 2, 1), 1, None)] * 2
+    found = read_priors(file_of(tmp_path, "value,wheat,hay,flax,count\nhay,1,2,3,40\nflax,1,1,1,5\n"), TERMS)
+    assert found == [Declarers((1, 2, 3), 40, "hay"), Declarers((1, 1, 1), 5, "flax")]
+    assert all(personal.declared(one.prior) == one.prior for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("wheat,hay\n1,2\n", "all 3 values"),
+        ("wheat,hay,hay\n1,2,3\n", "all 3 values"),
+        ("wheat,hay,oats\n1,2,3\n", "all 3 values"),
+        ("wheat,hay,flax\n1,2\n", "line 2: a row has 3 cells"),
+        ("wheat,hay,flax\n1,2,0\n", "line 2: every weight is above zero"),
+        ("wheat,hay,flax\n1,2,many\n", "line 2: a weight is a number"),
+        ("wheat,hay,flax\n0.33333333,0.33333333,0.33333334\n", "fewer digits"),
+        ("wheat,hay,flax,count\n1,2,3,some\n", "line 2: a count is"),
+        ("wheat,hay,flax,count\n1,2,3,0\n", "counts nobody"),
+        ("wheat,hay,flax,count\n1,2,3,11\n", "more than 10 people"),
+        ("value,wheat,hay,flax\noats,1,2,3\n", "line 2: 'oats' is no value"),
+    ],
+)
+def test_a_file_is_read_strictly(tmp_path, text: str, said: str) -> None:
+    """What is wrong is said with its line, and nobody is simulated."""
+    with pytest.raises(SheetError, match=said):
+        read_priors(file_of(tmp_path, text), TERMS, most=10)
+
+
+def test_no_other_campaign_takes_such_a_file(tmp_path) -> None:
+    """Where nobody declares a prior a file of them is refused."""
+    ldp = Ldp(exact.NANONATS)
+    plain = replace(TERMS, notion=ldp, views=plain_views(randomized_response(3, exact.NANONATS)))
+    with pytest.raises(SheetError, match="asks nobody for a prior"):
+        read_priors(file_of(tmp_path, "wheat,hay,flax\n1,2,3\n"), plain)
+
+
+def test_people_hold_what_they_declare() -> None:
+    """Of 30,000 people of two priors, the answers are of these priors; later periods draw from the same again."""
+    people = [Declarers((8, 1, 1), 20_000, None), Declarers((1, 1, 2), 10_000, None)]
+    truth = truth_of(people, CROPS, seed=2)
+    drawn = np.array(truth.counts).reshape(2, 3)
+    assert drawn.sum(axis=1).tolist() == [20_000, 10_000]
+    expected = np.array([[16_000, 2000, 2000], [2500, 2500, 5000]])
+    # chi-square of 4 degrees of freedom; above 23.5 with probability 1e-4. The seed is fixed.
+    assert ((drawn - expected) ** 2 / expected).sum() < 23.5
+    later = histories(truth, truth.priors, shuffled(truth, 2), 2, 1.0, 2)[:, 1]
+    again = np.bincount(later, minlength=6).reshape(2, 3)
+    assert again.sum(axis=1).tolist() == [20_000, 10_000]
+    assert ((again - expected) ** 2 / expected).sum() < 23.5
+    assert truth_of(people, CROPS, seed=2) == truth != truth_of(people, CROPS, seed=3)
+
+
+def test_one_person_draws_anew_from_their_own_prior() -> None:
+    """Whoever declares what nobody else does still changes: the answer is not tied to that of the first period."""
+    truth = truth_of([Declarers((1, 1, 2), 1, None)], CROPS, seed=1)
+    held_in = histories(truth, truth.priors, shuffled(truth, 1), 40, 1.0, 1)
+    assert len(set(held_in[0].tolist())) == 3  # each value stays away 40 times with probability 3/4^40 at most
+
+
+def test_a_rehearsal_from_the_command_line(tmp_path, monkeypatch) -> None:
+    """simulate, ingest and estimate of a file of priors: what was held is written, and lies in the intervals."""
+    monkeypatch.chdir(tmp_path)
+    key = SigningKey(bytes(range(32)))
+    (tmp_path / "crops.campaign").write_bytes(seal_campaign(TERMS, key))
+    (tmp_path / "me.pub").write_text(keys.public_line(key.public))
+    file_of(tmp_path, "wheat,hay,flax,count\n8,1,1,300\n1,1,2,200\n")
+    run("simulate", "crops.campaign", "--priors", "people.csv", "--held", "held.csv", "--out", "batch", "--seed", 5)
+    truth = read_truth(tmp_path / "held.csv", CROPS)
+    assert truth.people == 500
+    run("--study", "lib", "import", "crops.campaign", "--trust", "me.pub")
+    run("--study", "lib", "ingest", "batch")
+    rows = json.loads(run("--study", "lib", "estimate", "crops", "--truth", "held.csv", "--json").output)["values"]
+    shares = truth.shares(CROPS).tolist()
+    assert all(row["low"] <= share <= row["high"] for row, share in zip(rows, shares, strict=True))  # fixed seed
+    run("simulate", "crops.campaign", "--out", "more", code=2)
+    run("simulate", "crops.campaign", "--priors", "people.csv", "--truth", "held.csv", "--out", "more", code=2)
+    run("simulate", "crops.campaign", "--truth", "held.csv", "--held", "again.csv", "--out", "more", code=2)
+    assert not (tmp_path / "more").exists()
+    assert not (tmp_path / "again.csv").exists()

@@ -1,0 +1,208 @@
+"""Declared priors before they are declared: what they tell and cost, and how one is chosen by charge."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+
+from aggregator.families.hadamard.recipe import hadamard
+from edge_sdk.__main__ import main
+from edge_sdk.budget.ledger import EntryKind
+from edge_sdk.errors import BudgetRefused
+from protocol import envelope, exact, keys, personal
+from protocol.campaign import open_campaign
+from protocol.errors import CampaignError, NotInDomain, NotionError
+from protocol.notions.information import Information
+from protocol.notions.notion import certify
+from protocol.notions.own import OwnPrior
+from protocol.report import Enrolment
+from protocol.views import plain_views
+from tests.edge_sdk.conftest import AUTHOR, LABELS, Dice, agreed, campaign
+from tests.edge_sdk.test_roles import NAT, PRIOR, K, of_own
+
+NOTION = OwnPrior(NAT, K)
+LISTED = personal.candidates(K)
+OFFERED = hadamard(K, NAT)
+
+
+def of_offered() -> bytes:
+    """A campaign that offers an LDP channel beside the rule's response."""
+    return of_own(views=plain_views(OFFERED))
+
+
+def weights_of(prior) -> dict[str, int]:
+    return dict(zip(LABELS, prior, strict=True))
+
+
+# What a declaration tells
+
+
+@pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
+@pytest.mark.parametrize("prior", [(1,) * K, (4, 2, 1, 1, 1, 1), (500, 500, 1, 1, 1, 1)])
+def test_what_a_declaration_tells_is_bayes_over_every_output(open_device, data: bytes, prior) -> None:
+    """Beliefs and costs are of the channel that a reader of the enrolment derives, within e^level of the shares."""
+    device = open_device(lifetime=100)
+    joined = device.join(data).campaign_id
+    told = device.declaration(joined, weights_of(prior))
+    channel = NOTION.channel_of(prior, device.campaign(joined).channel)
+    certificate = certify(channel, Information(NAT, prior))
+    assert (told.cost_nanonats, told.worst_case_nanonats, told.holds) == (certificate.cost, 6 * certificate.cost, False)
+    factor = exact.exp_above(NAT)
+    for x, one in enumerate(told.values):
+        beliefs = [
+            Fraction(prior[x] * channel.weight(x, y), sum(prior[z] * channel.weight(z, y) for z in range(K)))
+            for y in range(channel.outputs)
+            if any(channel.weight(z, y) for z in range(K))
+        ]
+        assert (one.label, one.before) == (LABELS[x], Fraction(prior[x], sum(prior)))
+        assert (one.least, one.most) == (min(beliefs), max(beliefs))
+        assert one.before / factor <= one.least <= one.before <= one.most <= one.before * factor
+    assert device.ledger == []
+    assert device.budget.reserved == 0
+    device.consent(joined, prior=weights_of(prior))
+    assert device.budget.reserved_nanonats == told.worst_case_nanonats
+
+
+def test_a_declaration_that_holds_is_told(open_device) -> None:
+    """After forgetting, the first declaration is what is told, and another one is refused."""
+    device = open_device(lifetime=100)
+    joined = agreed(device, of_own(), prior=PRIOR)
+    device.forget(joined)
+    device.join(of_own())
+    told = device.declaration(joined)
+    assert told.holds
+    assert [one.before for one in told.values] == [Fraction(n, sum(PRIOR.values())) for n in PRIOR.values()]
+    with pytest.raises(CampaignError, match="holds"):
+        device.declaration(joined, weights_of((1,) * K))
+    with pytest.raises(CampaignError, match="asks for no prior"):
+        device.declaration(device.join(campaign()).campaign_id)
+
+
+# Chosen by charge
+
+
+def test_the_public_list_is_even_or_three_quarters() -> None:
+    """k + 1 different priors, each one that can be declared."""
+    for size in (2, 3, 256):
+        listed = personal.candidates(size)
+        assert len(set(listed)) == size + 1
+        assert all(personal.declared(prior) == prior for prior in listed)
+        assert [Fraction(prior[x], sum(prior)) for x, prior in enumerate(listed[1:])] == [Fraction(3, 4)] * size
+
+
+@pytest.mark.parametrize("channel", [NOTION.response, OFFERED], ids=["response", "offered"])
+def test_the_costliest_prior_of_a_list_is_no_cheaper_than_any(channel) -> None:
+    """The bound that is reserved before the draw holds for every prior of the list, and for reorderings of others."""
+    most = NOTION.most_cost(LISTED, channel)
+    assert most >= max(NOTION.certificate_of(prior, channel).cost for prior in LISTED)
+    some = list(permutations((1, 2, 3, 5, 8, 13)))[::60]
+    assert len({certify(personal.lip_response(prior, NAT), Information(NAT, prior)).cost for prior in some}) == 1
+
+
+def test_the_choice_of_a_prior_is_charged_once_and_for_good(open_device, place) -> None:
+    """Level and worst case are reserved, the level is charged; forgetting keeps the prior and draws no other."""
+    data = of_own()
+    with open_device(place, lifetime=100, urandom=Dice(4)) as device:
+        joined = device.join(data).campaign_id
+        prior = device.choose_prior(joined, 0.7, {"none": 9, "primary": 1})
+        assert tuple(prior.values()) in LISTED
+        cost = NOTION.certificate_of(tuple(prior.values())).cost
+        assert [(entry.kind, entry.nanonats) for entry in device.ledger] == [
+            (EntryKind.RESERVE, 6 * cost + 700_000_000), (EntryKind.CHARGE, 700_000_000)
+        ]  # fmt: skip
+        assert device.choose_prior(joined, 0.7, {"doctorate": 9}) == prior
+        sealed = Enrolment.open(envelope.decode(device.enrolment(joined)))
+        assert sealed.prior == tuple(prior.values())
+        assert device.budget.spent_nanonats == 700_000_000
+        device.forget(joined)
+        device.join(data)
+        assert device.choose_prior(joined, 0.7, {"doctorate": 9}) == prior
+        assert device.budget.spent_nanonats == 700_000_000
+        assert device.budget.reserved_nanonats == 6 * cost
+
+
+def test_the_chosen_prior_is_the_channels_sample(open_device) -> None:
+    """For draws all over the range, what is declared is the sample of the prior nearest to the history, exactly."""
+    channel = personal.choice(K + 1, 2 * NAT)
+    seen = set()
+    for draw in range(30):
+        rand = (draw * 2**64 // 30).to_bytes(8, "big")
+        asked = iter([bytes(32), bytes(8), rand])
+        device = open_device(lifetime=100, urandom=lambda count, asked=asked: next(asked))
+        joined = device.join(of_own()).campaign_id
+        found = device.choose_prior(joined, 2.0, {"primary": 5, "none": 1})
+        expected = LISTED[channel.sample(2, rand)]  # three quarters on the second value
+        assert tuple(found.values()) == expected
+        seen.add(expected)
+    assert len(seen) > 3
+
+
+def test_the_choice_of_a_prior_reads_what_was_answered(open_device) -> None:
+    """Without a history, this device's own answers to the same question decide: at a high level surely."""
+    for seed in range(4):
+        device = open_device(lifetime=100, urandom=Dice(seed))
+        device.answer(agreed(device, campaign()), "doctorate")
+        found = device.choose_prior(device.join(of_own()).campaign_id, 20.0)
+        assert found["doctorate"] > 1  # any other has probability below 10^-7
+
+
+@pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
+def test_what_is_refused_does_not_depend_on_the_prior_drawn(open_device, data: bytes) -> None:
+    """Room is asked for the choice and the costliest prior of the list before the draw; a refusal charges nothing."""
+    channel = open_campaign(data, [AUTHOR.public]).terms.channel
+    most = 6 * NOTION.most_cost(LISTED, channel)
+    for seed in range(5):
+        device = open_device(lifetime=(most + NAT - 1) / NAT, urandom=Dice(seed))
+        joined = device.join(data).campaign_id
+        assert device.declaration(joined).chosen_worst_case_nanonats == most
+        with pytest.raises(BudgetRefused):
+            device.choose_prior(joined, 1.0)
+        assert device.ledger == []
+        assert not device.declaration(joined).holds
+        device = open_device(lifetime=(most + NAT) / NAT, urandom=Dice(seed))
+        device.choose_prior(device.join(data).campaign_id, 1.0)
+
+
+def test_a_prior_is_chosen_at_a_level_and_where_one_is_asked_for(open_device) -> None:
+    """Campaigns that ask for none, levels that are none and histories of other values declare nothing."""
+    device = open_device(lifetime=100)
+    with pytest.raises(CampaignError, match="asks for no prior"):
+        device.choose_prior(device.join(campaign()).campaign_id, 1.0)
+    joined = device.join(of_own()).campaign_id
+    for level in (0.0, 21.0):
+        with pytest.raises(NotionError):
+            device.choose_prior(joined, level)
+    with pytest.raises(NotInDomain):
+        device.choose_prior(joined, 1.0, {"baker": 3})
+    assert not device.consented(joined)
+    assert not device.declaration(joined).holds
+
+
+def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) -> None:
+    """preview --prior tells and stores nothing; consent --choose-prior declares one of the list."""
+    data = of_own(opens=0, closes=2**39, period_seconds=2**38)
+    (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
+    (tmp_path / "own").write_bytes(data)
+    (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{label},{n}\n" for label, n in PRIOR.items()))
+    own = open_campaign(data, [AUTHOR.public]).id.hex()
+
+    def run(*arguments: object) -> int:
+        return main(["--store", str(tmp_path / "store"), *map(str, arguments)])
+
+    assert run("budget", "--lifetime", 100) == 0
+    assert run("join", tmp_path / "own", "--trust", tmp_path / "author.pub") == 0
+    capsys.readouterr()
+    assert run("preview", own, "--prior", tmp_path / "prior.csv") == 0
+    text = capsys.readouterr().out
+    assert "value none  before 40%  least_after" in text
+    assert "for good" in text
+    assert run("preview", own, "none", "--prior", tmp_path / "prior.csv") == 2
+    capsys.readouterr()
+    assert run("consent", own, "--choose-prior", 0.5, "--prior", tmp_path / "prior.csv", "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert {f"{label}: {weight}" for label, weight in weights_of(LISTED[0]).items()} & set(printed["prior"])
+    assert run("preview", own, "--prior", tmp_path / "prior.csv") == 65
+    assert "holds" in capsys.readouterr().err
