@@ -82,6 +82,12 @@ class CampaignError(BadData):
     stage = "campaign"
 
 
+class LinkRefused(BadData):
+    """A link that invites to no study: cut off, misspelt, or to an address that a device refuses (SPEC 7.4)."""
+
+    stage = "link"
+
+
 class ReportError(BadData):
     """A report or enrolment that is not one, or does not fit its campaign (SPEC 8)."""
 

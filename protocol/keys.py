@@ -8,6 +8,7 @@ The curve itself is the ``cryptography`` package's. Where a secret is kept is no
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from protocol import codec
 from protocol.errors import KeyRefused, SignatureRefused
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 SECRET_BYTES = PUBLIC_BYTES = 32
 SIGNATURE_BYTES = 64
 KEY_ID_BYTES = 8
+FINGERPRINT_BYTES = 16
 
 FIELD = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
@@ -30,7 +33,10 @@ ORDER = 2**252 + 27742317777372353535851937790883648493
 _ORDER_8_Y = 2707385501144840649318225287225658788936804267575313519463743609750303402022
 SMALL_ORDER_Y = frozenset({0, 1, FIELD - 1, _ORDER_8_Y, FIELD - _ORDER_8_Y})
 _SECRET_LINE = re.compile(r"halftruth-secret-key:([0-9a-f]{64})")
-_PUBLIC_LINE = re.compile(r"halftruth-public-key:([0-9a-f]{64})")
+_PUBLIC_LINE = re.compile(r"halftruth-public-key:([0-9a-f]{64})(?: (.+))?")
+_FINGERPRINT = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
+MAX_AUTHOR = 100
+"""Characters of the name in a public key line."""
 
 
 def require_point(encoded: bytes, what: str, error: type[Exception]) -> None:
@@ -60,6 +66,27 @@ def require_public(public: bytes) -> None:
 def key_id(public: bytes) -> bytes:
     """The first 8 bytes of SHA-256 of a public key."""
     return hashlib.sha256(public).digest()[:KEY_ID_BYTES]
+
+
+def fingerprint(public: bytes) -> bytes:
+    """The first 16 bytes of SHA-256 of a public key: what a link names it by."""
+    return hashlib.sha256(public).digest()[:FINGERPRINT_BYTES]
+
+
+def fingerprint_text(found: bytes) -> str:
+    """A fingerprint as 22 characters: base64url without padding (RFC 4648, section 5)."""
+    return base64.urlsafe_b64encode(found).rstrip(b"=").decode("ascii")
+
+
+def fingerprint_from_text(text: str) -> bytes:
+    """The fingerprint of its text, 16 bytes.
+
+    Raises:
+        KeyRefused: not the text of 16 bytes, in its only form.
+    """
+    if not _FINGERPRINT.fullmatch(text):
+        raise KeyRefused("a fingerprint is 22 letters, digits, - and _, as a link or key list shows it")
+    return base64.urlsafe_b64decode(text + "==")
 
 
 def verify(public: bytes, signature: bytes, message: bytes) -> None:
@@ -166,19 +193,66 @@ class SigningKey:
         return cls(bytes.fromhex(match[1]))
 
 
-def public_line(public: bytes) -> str:
+@dataclass(frozen=True)
+class AuthorKey:
+    """The public key of a campaign's author, with the name that its owner or holder gave it.
+
+    The name is shown to people and decides nothing: anybody can write any name beside a key.
+
+    Attributes:
+        public: 32 bytes.
+        name: at most ``MAX_AUTHOR`` readable characters; "" where there is none.
+    """
+
+    public: bytes
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        require_public(self.public)
+        if self.name != self.name.strip() or len(self.name) > MAX_AUTHOR or not codec.readable(self.name):
+            raise KeyRefused(f"a key's name is at most {MAX_AUTHOR} readable characters, no blank at either end")
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the key, as text."""
+        return fingerprint_text(fingerprint(self.public))
+
+    def line(self) -> str:
+        """The text form of a public key file: one line, with its end."""
+        return f"halftruth-public-key:{self.public.hex()}{' ' if self.name else ''}{self.name}\n"
+
+    @classmethod
+    def from_line(cls, text: str) -> AuthorKey:
+        """The key of a public key file.
+
+        Args:
+            text: as ``line`` writes it; blanks around it make no difference.
+        Raises:
+            KeyRefused: not of that form, or a key that must not be used.
+        """
+        match = _PUBLIC_LINE.fullmatch(text.strip())
+        if match is None:
+            raise KeyRefused(
+                "a public key file is one line: halftruth-public-key:, 64 lower-case hex digits, and perhaps a blank "
+                "and a name"
+            )
+        return cls(bytes.fromhex(match[1]), match[2] or "")
+
+
+def public_line(public: bytes, name: str = "") -> str:
     """The text form of a public key file.
 
     Args:
         public: 32 bytes.
+        name: of the key's owner; "" for none.
     Returns:
         One line, with its end.
     """
-    return f"halftruth-public-key:{public.hex()}\n"
+    return AuthorKey(public, name).line()
 
 
 def public_from_line(text: str) -> bytes:
-    """The public key of a public key file.
+    """The public key of a public key file, whatever its name.
 
     Args:
         text: as ``public_line`` writes it.
@@ -187,9 +261,4 @@ def public_from_line(text: str) -> bytes:
     Raises:
         KeyRefused: not of that form, or a key that must not be used.
     """
-    match = _PUBLIC_LINE.fullmatch(text.strip())
-    if match is None:
-        raise KeyRefused("a public key file is one line: halftruth-public-key: and 64 lower-case hex digits")
-    public = bytes.fromhex(match[1])
-    require_public(public)
-    return public
+    return AuthorKey.from_line(text).public

@@ -19,6 +19,7 @@ from protocol.campaign import open_campaign
 from protocol.closing import open_closing, unverified_closing
 from protocol.errors import BadData, KeyRefused, NotInDomain, SignatureRefused
 from protocol.keys import SigningKey
+from protocol.link import Link
 from protocol.report import Enrolment, Report, pack, unpack
 from tests.families import SHAPES
 from tests.vectors import generate
@@ -60,8 +61,9 @@ def check_keys(case: Case) -> None:
         assert (key.secret.hex(), key.public.hex()) == (case["secret"], case["public"])
         return
     if "public_file" in case:
-        public = keys.public_from_line(case["public_file"])
-        assert public.hex() == case["public"]
+        author = keys.AuthorKey.from_line(case["public_file"])
+        assert (author.public.hex(), author.fingerprint) == (case["public"], case["fingerprint"])
+        assert author.line() == case["public_file"]
     if "secret_file" in case:
         key = SigningKey.from_line(case["secret_file"])
         assert (key.public.hex(), key.id.hex()) == (case["public"], case["id"])
@@ -166,6 +168,13 @@ def check_closing(case: Case) -> None:
     assert signed.terms.periods_until(closing.closes) == case["periods"]
 
 
+def check_link(case: Case) -> None:
+    link = Link.parse(case["link"])
+    assert (link.address, link.code, link.for_app) == (case["address"], case["code"], case["for_app"])
+    assert (link.campaign_id.hex(), link.fingerprint.hex()) == (case["campaign_id"], case["fingerprint"])
+    assert str(link) == case["link"]
+
+
 def check_report(case: Case) -> None:
     if "packed" in case:
         assert pack(case["outputs"], case["bits"]).hex() == case["packed"]
@@ -238,6 +247,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
     "campaign": check_campaign,
     "closing": check_closing,
     "view": check_view,
+    "link": check_link,
     "report": check_report,
     "enrolment": check_enrolment,
     "answer": check_answer,

@@ -43,6 +43,7 @@ from tests.families.wave import WAVE, wave
 from tests.families.windows import WINDOWS
 from tests.vectors.case import Case, number, plain, wire
 from tests.vectors.channels import channel_cases
+from tests.vectors.links import link_cases
 
 HERE = Path(__file__).parent
 
@@ -134,7 +135,8 @@ def keys_cases() -> Iterator[Case]:
             "public": key.public.hex(),
             "id": key.id.hex(),
             "secret_file": key.line(),
-            "public_file": keys.public_line(key.public),
+            "fingerprint": keys.fingerprint_text(keys.fingerprint(key.public)),
+            "public_file": keys.public_line(key.public, "Town library" if key is STRANGER else ""),
             "message": message.hex(),
             "signature": key.sign(message).hex(),
         }
@@ -190,7 +192,10 @@ def keys_cases() -> Iterator[Case]:
         "public key file in upper case": line.replace(ANALYST.public.hex(), ANALYST.public.hex().upper()),
         "public key file cut short": line[:-2],
         "public key file of two keys": line + line,
-        "public key file of a small-order key": keys.public_line(small[1].to_bytes(32, "little")),
+        "public key file of a small-order key": f"halftruth-public-key:{small[1].to_bytes(32, 'little').hex()}\n",
+        "public key file with two blanks before its name": f"{line.strip()}  Town library",
+        "public key file with a name that hides a character": f"{line.strip()} Town\u200b library",
+        "public key file with a name that is too long": f"{line.strip()} {'x' * 101}",
     }
     for name, text in refused_files.items():
         yield {"name": name, "public_file": text, "stage": "key"}
@@ -2114,6 +2119,7 @@ FILES = {
     "campaign": ("7", campaign_cases),
     "closing": ("7.2", closing_cases),
     "view": ("7.3", view_cases),
+    "link": ("7.4", link_cases),
     "report": ("8", report_cases),
     "enrolment": ("8.3", enrolment_cases),
     "answer": ("9", answer_cases),

@@ -1,0 +1,94 @@
+"""Links that invite people to a study, as they are mailed, printed and pasted (SPEC 7.4).
+
+A link has one spelling, so what a person was shown is what a device connects to. It names the study's address, the
+campaign and the author's key, so whoever has it needs nothing else and trusts nothing that comes over the network.
+
+Nothing here connects to anything.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from protocol import keys
+from protocol.address import MAX_ADDRESS, host_of, require_address
+from protocol.errors import CampaignError, LinkRefused
+
+MAX_CODE = 64
+_APP, _SECURE = "halftruth://", "https://"
+MAX_LINK = MAX_ADDRESS + len(_APP) - len(_SECURE) + len("/s/") + 32 + len("#k=") + 22 + len("&c=") + MAX_CODE
+_ID = re.compile(r"[0-9a-f]{32}")
+_CODE = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_CODE}}}")
+
+
+@dataclass(frozen=True)
+class Link:
+    """An invitation to one campaign. Its repr shows no code.
+
+    Attributes:
+        address: of the study, as SPEC 7.1 has it.
+        campaign_id: 16 bytes.
+        fingerprint: of the author's public key, 16 bytes.
+        code: by which an enrolled campaign lets a device in; "" where the link has none.
+        for_app: whether it is written with halftruth: in place of https:, for an app to open.
+    """
+
+    address: str
+    campaign_id: bytes
+    fingerprint: bytes
+    code: str = field(default="", repr=False)
+    for_app: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            require_address(self.address)
+        except CampaignError as error:
+            raise LinkRefused(f"the link leads to no study: {error}") from None
+        if len(self.campaign_id) != 16 or len(self.fingerprint) != keys.FINGERPRINT_BYTES:
+            raise LinkRefused("a link names a campaign by 16 bytes and its author's key by 16 bytes")
+        if self.code and not _CODE.fullmatch(self.code):
+            raise LinkRefused(f"the code in a link is 1 to {MAX_CODE} letters, digits, - and _")
+        if self.for_app and not self.address.startswith(_SECURE):
+            raise LinkRefused(f"a link that begins with {_APP} leads to an address with https")
+
+    @property
+    def host(self) -> str:
+        """The host that the link leads to, with its port where it names one."""
+        return host_of(self.address)
+
+    @classmethod
+    def parse(cls, text: str) -> Link:
+        """The link of its text; blanks around it make no difference.
+
+        Raises:
+            LinkRefused: with what is wrong with it. The text of the error does not repeat a code.
+        """
+        text = text.strip()
+        if len(text) > MAX_LINK:
+            raise LinkRefused(f"a link has at most {MAX_LINK} characters, not {len(text)}")
+        for_app = text.startswith(_APP)
+        page, hash_sign, fragment = text.partition("#")
+        address, slash, campaign = page.rpartition("/s/")
+        if not slash or not _ID.fullmatch(campaign):
+            raise LinkRefused("a link to a study has the form https://HOST/s/ID#k=KEY: copy it whole")
+        if not hash_sign:
+            raise LinkRefused("the link ends before the #, so it does not name its author's key: copy it whole")
+        parts = fragment.split("&")
+        if not parts[0].startswith("k=") or len(parts) > 2 or (len(parts) == 2 and not parts[1].startswith("c=")):
+            raise LinkRefused("after the # of a link comes k= and the author's key, then perhaps &c= and a code")
+        code = parts[1].removeprefix("c=") if len(parts) == 2 else ""
+        if len(parts) == 2 and not code:
+            raise LinkRefused("the code in the link is empty: copy the link whole")
+        try:
+            fingerprint = keys.fingerprint_from_text(parts[0].removeprefix("k="))
+        except keys.KeyRefused as error:
+            raise LinkRefused(f"the author's key in the link is wrong: {error}") from None
+        address = _SECURE + address.removeprefix(_APP) if for_app else address
+        return cls(address, bytes.fromhex(campaign), fingerprint, code, for_app)
+
+    def __str__(self) -> str:
+        """The text that ``parse`` reads."""
+        address = _APP + self.address.removeprefix(_SECURE) if self.for_app else self.address
+        code = f"&c={self.code}" if self.code else ""
+        return f"{address}/s/{self.campaign_id.hex()}#k={keys.fingerprint_text(self.fingerprint)}{code}"
