@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from protocol import keys
 from protocol.address import MAX_ADDRESS, host_of, require_address
-from protocol.errors import CampaignError, LinkRefused
+from protocol.errors import CampaignError, KeyRefused, LinkRefused
 
 MAX_CODE = 64
 _APP, _SECURE = "halftruth://", "https://"
@@ -82,7 +82,7 @@ class Link:
             raise LinkRefused("the code in the link is empty: copy the link whole")
         try:
             fingerprint = keys.fingerprint_from_text(parts[0].removeprefix("k="))
-        except keys.KeyRefused as error:
+        except KeyRefused as error:
             raise LinkRefused(f"the author's key in the link is wrong: {error}") from None
         address = _SECURE + address.removeprefix(_APP) if for_app else address
         return cls(address, bytes.fromhex(campaign), fingerprint, code, for_app)

@@ -23,7 +23,7 @@ class CommandEntry(NamedTuple):
 
 
 COMMANDS = {
-    "keygen": CommandEntry("keygen", "Make an author's key pair.", "keygen analyst"),
+    "keygen": CommandEntry("keygen", "Make an author's key pair.", 'keygen analyst --name "Town library"'),
     "plan": CommandEntry(
         "plan",
         "Compare mechanisms: expected error, and people needed.",
@@ -55,6 +55,11 @@ COMMANDS = {
     "enrol": CommandEntry("desk", "Register device keys.", "--study lib enrol devices.pub"),
     "revoke": CommandEntry(
         "desk", "Refuse all further reports of some device keys.", "--study lib revoke stolen.pub --from-period 3"
+    ),
+    "invite": CommandEntry(
+        "invite",
+        "Invite people to a campaign: link, QR code, poster.",
+        "--study lib invite education --out poster.pdf",
     ),
     "receive": CommandEntry("receive", "Receive uploads over HTTP.", "--study lib receive --listen 127.0.0.1:8700"),
     "ingest": CommandEntry("desk", "Verify reports and count each one once.", "--study lib ingest uploads/ --json"),

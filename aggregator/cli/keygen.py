@@ -14,8 +14,9 @@ from protocol import keys
 
 @halftruth.command()
 @click.argument("name", type=click.Path(path_type=Path))
+@click.option("--name", "owner", default="", help="Name of the key's owner, for people to read; it decides nothing.")
 @shell.as_json
-def keygen(name: Path, as_json: bool) -> None:
+def keygen(name: Path, owner: str, as_json: bool) -> None:
     """Make a key pair: NAME.key signs campaigns, NAME.pub is what devices and studies trust."""
     if not name.name:
         raise click.UsageError("NAME is what the files of the pair begin with, as analyst")
@@ -23,12 +24,13 @@ def keygen(name: Path, as_json: bool) -> None:
     if public.exists():
         raise Failure(f"{public} exists; it is not overwritten", FAILED)
     key = keys.SigningKey(os.urandom(keys.SECRET_BYTES))
+    author = keys.AuthorKey(key.public, owner.strip())
     with shell.new_file(secret, mode=0o600) as file:
         file.write(key.line().encode())
     with shell.new_file(public) as file:
-        file.write(keys.public_line(key.public).encode())
+        file.write(author.line().encode())
     if as_json:
-        shell.print_json({"secret": str(secret), "public": str(public), "key": key.id.hex()})
+        shell.print_json({"secret": str(secret), "public": str(public), "name": author.name, "key": author.fingerprint})
         return
     shell.say(f"{secret}  keep it: whoever has it can sign campaigns in your name")
-    shell.say(f"{public}  give it to devices and studies (key {key.id.hex()})")
+    shell.say(f"{public}  give it to devices and studies (key {author.fingerprint})")

@@ -226,7 +226,7 @@ def require_utf8(folder: str) -> None:
 def public_key(path: Path) -> bytes:
     """The public key of a key file."""
     try:
-        return keys.public_from_line(path.read_bytes().decode("ascii"))
+        return keys.public_from_line(path.read_bytes().decode("utf-8"))
     except UnicodeDecodeError:
         raise Failure(f"{path} is not a public key file", BAD_DATA) from None
 

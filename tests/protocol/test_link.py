@@ -47,13 +47,13 @@ def test_no_second_text_is_the_same_link(link: Link, data) -> None:
     text = str(link)
     place = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(st.sampled_from(["", "%", "#", "&", "=", "A", "a", "0", "/", "é"]).filter(text[place].__ne__))
+    changed = text[:place] + other + text[place + 1 :]
     try:
-        found = Link.parse(text[:place] + other + text[place + 1 :])
-    except LinkRefused as error:
-        assert not link.code or len(link.code) < 6 or link.code not in str(error)
-    else:
-        assert found != link
-        assert str(found) == text[:place] + other + text[place + 1 :]
+        found = Link.parse(changed)
+    except LinkRefused:
+        return
+    assert found != link
+    assert str(found) == changed
 
 
 @pytest.mark.parametrize(

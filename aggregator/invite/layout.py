@@ -1,0 +1,250 @@
+"""Where everything stands on a poster: lines, boxes and the code, in millimetres from the top left of an A4 page.
+
+Texts are as long as an author wrote them, so the page is laid out at falling sizes until it fits; room that is left is
+spread between its parts.
+
+How it is drawn: poster. Sizes of letters are in points, as printers have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+
+from aggregator.invite.code import QUIET, modules_of
+from aggregator.invite.content import PosterContent
+from protocol.errors import HalftruthError
+
+WIDE, HIGH = 210.0, 297.0
+EDGE = 17.0
+COLUMN = WIDE - 2 * EDGE
+POINT = 25.4 / 72
+"""Millimetres."""
+SCALES = tuple(size / 100 for size in range(130, 44, -5))
+LEAST_GAP, MOST_GAP = 5.5, 11.0
+"""Millimetres between two parts at scale 1, and what is added at most."""
+
+PAPER, INK, MUTED, ACCENT, TINT = "#ffffff", "#1b2420", "#55625d", "#0b6b58", "#e6f1ed"
+
+
+class TextsTooLong(HalftruthError):
+    """The campaign's texts do not fit on one page."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How letters look: size in points, weight, colour, equally wide or not, and the distance of lines in sizes."""
+
+    size: float
+    weight: str = "normal"
+    colour: str = INK
+    mono: bool = False
+    leading: float = 1.32
+
+    @property
+    def font(self) -> FontProperties:
+        """The font, which comes with matplotlib."""
+        family = "DejaVu Sans Mono" if self.mono else "DejaVu Sans"
+        return FontProperties(family=family, weight=self.weight, size=self.size)
+
+    @property
+    def line(self) -> float:
+        """Millimetres from one line to the next."""
+        return self.size * self.leading * POINT
+
+    def width(self, text: str) -> float:
+        """Millimetres that a text takes at most; neighbouring letters may stand closer."""
+        family = (self.weight, self.mono)
+        return sum(_advance(letter, *family) for letter in text) * self.size * POINT
+
+
+@cache
+def _advance(letter: str, weight: str, mono: bool) -> float:
+    """The width of a letter, in sizes."""
+    return float(text_to_path.get_text_width_height_descent(letter, Style(1.0, weight, mono=mono).font, False)[0])
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of text; ``y`` is its base line, and ``centred`` says that ``x`` is its middle."""
+
+    x: float
+    y: float
+    text: str
+    style: Style
+    centred: bool = False
+    leads: str = ""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A filled box, with round corners of this radius."""
+
+    x: float
+    y: float
+    wide: float
+    high: float
+    colour: str
+    radius: float = 0.0
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page's parts; ``code`` is the square of the QR code without its quiet zone: left, top, side."""
+
+    lines: tuple[Line, ...]
+    boxes: tuple[Box, ...]
+    code: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the page at its own top: what stands in it, and its height."""
+
+    high: float
+    lines: tuple[Line, ...] = ()
+    boxes: tuple[Box, ...] = ()
+    code: tuple[float, float, float] | None = None
+
+
+def page_of(content: PosterContent) -> Page:
+    """Lay a poster out.
+
+    Raises:
+        TextsTooLong
+    """
+    for scale in SCALES:
+        head, foot = _head(content, scale), _foot(content, scale)
+        parts = list(_parts(content, scale))
+        room = HIGH - head.high - foot.high - sum(part.high for part in parts)
+        gap = room / (len(parts) + 1)
+        if gap >= LEAST_GAP * scale:
+            return _together(head, parts, foot, min(gap, LEAST_GAP * scale + MOST_GAP))
+    raise TextsTooLong(
+        "the campaign's texts do not fit on one page: put a part of the question or purpose on a page of your own, and "
+        "print the link without --out"
+    )
+
+
+def _together(head: _Part, parts: list[_Part], foot: _Part, gap: float) -> Page:
+    placed, y = [(0.0, head)], head.high + gap
+    for part in parts:
+        placed.append((y, part))
+        y += part.high + gap
+    placed.append((HIGH - foot.high, foot))
+    lines = tuple(replace(line, y=top + line.y) for top, part in placed for line in part.lines)
+    boxes = tuple(replace(box, y=top + box.y) for top, part in placed for box in part.boxes)
+    codes = [(left, top + y, side) for top, part in placed if part.code for left, y, side in (part.code,)]
+    return Page(lines, boxes, codes[0])
+
+
+def _head(content: PosterContent, scale: float) -> _Part:
+    if not content.head:
+        return _Part(9.0, boxes=(Box(0, 0, WIDE, 9.0, ACCENT),))
+    style = Style(17 * scale, "bold", PAPER)
+    lines, high = _block(content.head, style, EDGE, COLUMN, 9.0)
+    high += 7.0
+    return _Part(high, lines, (Box(0, 0, WIDE, high, ACCENT),))
+
+
+def _parts(content: PosterContent, scale: float) -> Iterator[_Part]:
+    yield _texts(
+        (content.title, Style(27 * scale, "bold", leading=1.2), 3.5 * scale),
+        (content.question, Style(16 * scale, colour=ACCENT), 3.5 * scale),
+        (content.purpose, Style(11.5 * scale, colour=MUTED), 0.0),
+    )
+    yield _code(content, scale)
+    yield _promise(content, scale)
+
+
+def _texts(*texts: tuple[str, Style, float]) -> _Part:
+    """Texts below each other, each with its style and the room below it."""
+    lines: list[Line] = []
+    high = 0.0
+    for text, style, below in texts:
+        if text:
+            made, high = _block(text, style, EDGE, COLUMN, high)
+            lines += made
+            high += below
+    return _Part(high, tuple(lines))
+
+
+def _code(content: PosterContent, scale: float) -> _Part:
+    """The code, the steps beside it, and the link below."""
+    side = min(94.0, 88.0 * max(scale, 0.7))
+    quiet = QUIET * side / len(modules_of(content.link))
+    above = max(0.0, quiet - LEAST_GAP * scale)
+    left, gap, disc = EDGE + side + quiet, 3.4 * scale, 7.2 * scale
+    wide = WIDE - EDGE - left
+    lines, high = _block(content.part, Style(16 * scale, "bold"), left, wide, 0.0)
+    high += gap
+    boxes: list[Box] = []
+    for number, step in enumerate(content.steps, 1):
+        made, below = _block(step, Style(11.5 * scale), left + disc + 3.5, wide - disc - 3.5, high)
+        middle = high + disc / 2
+        boxes.append(Box(left, high - 0.6 * scale, disc, disc, ACCENT, disc / 2))
+        digit = Style(11 * scale, "bold", PAPER)
+        centre = middle - 0.6 * scale + 0.36 * digit.size * POINT
+        lines = (*lines, Line(left + disc / 2, centre, str(number), digit, centred=True), *made)
+        high = max(below, high + disc) + gap
+    made, high = _block(content.when, Style(11.5 * scale, "bold", ACCENT), left, wide, high + gap / 2)
+    top = above + max(0.0, (side - high) / 2)
+    lines = tuple(replace(line, y=line.y + top) for line in (*lines, *made))
+    boxes = [replace(box, y=box.y + top) for box in boxes]
+    high = max(high + top + 5.0 * scale, above + side + quiet)
+    link, high = _block(content.link, Style(10 * min(scale, 1.0), mono=True), EDGE, COLUMN, high, leads=content.link)
+    return _Part(high, (*lines, *link), tuple(boxes), (EDGE, above, side))
+
+
+def _promise(content: PosterContent, scale: float) -> _Part:
+    inside = 5.5
+    lines, high = _block(content.promised, Style(12.5 * scale, "bold"), EDGE + inside, COLUMN - 2 * inside, inside)
+    text, high = _block(content.promise, Style(11 * scale), EDGE + inside, COLUMN - 2 * inside, high + 1.8 * scale)
+    return _Part(high + inside, (*lines, *text), (Box(EDGE, 0.0, COLUMN, high + inside, TINT, 3.0),))
+
+
+def _foot(content: PosterContent, scale: float) -> _Part:
+    part = _texts(*((text, Style(9.5 * min(scale, 1.0), colour=MUTED), 0.8) for text in content.foot))
+    return replace(part, high=part.high + EDGE * 0.75)
+
+
+def _block(
+    text: str, style: Style, x: float, wide: float, top: float, leads: str = ""
+) -> tuple[tuple[Line, ...], float]:
+    """The lines of a text that begins at ``top``, and where it ends."""
+    lines = []
+    y = top
+    for words in _wrapped(text, style, wide):
+        lines.append(Line(x, y + 0.93 * style.size * POINT, words, style, leads=leads))
+        y += style.line
+    return tuple(lines), y
+
+
+def _wrapped(text: str, style: Style, wide: float) -> Iterator[str]:
+    """The text in lines that are not wider than ``wide``; a word that is longer is broken."""
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in paragraph.split():
+            longer = f"{line} {word}" if line else word
+            if style.width(longer) <= wide:
+                line = longer
+                continue
+            if line:
+                yield line
+            while style.width(word) > wide:
+                fits = _fitting(word, style, wide)
+                yield word[:fits]
+                word = word[fits:]
+            line = word
+        yield line
+
+
+def _fitting(word: str, style: Style, wide: float) -> int:
+    """How many characters of a word fit into a line; after a / or # where that breaks it no earlier than half way."""
+    fits = next(length for length in range(len(word), 0, -1) if length == 1 or style.width(word[:length]) <= wide)
+    sign = max(word.rfind(sign, 0, fits) for sign in "/#") + 1
+    return sign if 2 * sign >= fits else fits

@@ -1,0 +1,121 @@
+"""A poster as a file: one drawing, saved as SVG, PDF, PNG, or HTML with the SVG in it.
+
+SVG and PDF are made of lines and letters' outlines, so they are sharp at any size; no file loads anything.
+
+What stands on it: content. Where: layout.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+import warnings
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.patches import Circle, FancyBboxPatch, Patch, PathPatch
+from matplotlib.path import Path
+
+from aggregator.invite.code import modules_of, runs
+from aggregator.invite.content import PosterContent
+from aggregator.invite.layout import HIGH, INK, PAPER, WIDE, Box, Page, Style, page_of
+from aggregator.present.markup import Html, tag
+
+FORMATS = ("svg", "pdf", "png", "html")
+DOTS_PER_INCH = 200
+INCH = 25.4
+_CSS = (
+    "@page{size:A4;margin:0}body{margin:0;background:#fff}"
+    "svg{display:block;width:210mm;max-width:100%;height:auto;margin:0 auto}"
+)
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def draw_poster(content: PosterContent, form: str) -> bytes:
+    """Return a poster as the bytes of a file; the same content gives the same bytes.
+
+    Args:
+        form: one of ``FORMATS``.
+    Raises:
+        TextsTooLong
+    """
+    figure = _figure(page_of(content), content.link)
+    title = " - ".join(part for part in (content.title, content.head) if part)
+    if form != "html":
+        return _saved(figure, form, title)
+    drawn = _saved(figure, "svg", title).decode("utf-8")
+    # Markup of our own: what an author wrote is outlines in it, or escaped by matplotlib.
+    picture = Html(drawn[drawn.index("<svg") :])
+    words = "\n".join(content.texts)
+    body = (tag("div", picture, role="img", aria_label=words), tag("style", Html(_CSS)))
+    head = (
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name="viewport", content="width=device-width"),
+        tag("title", title),
+    )
+    page = tag("html", tag("head", *head), tag("body", *body), lang=content.language)
+    return f"<!doctype html>\n{page}\n".encode()
+
+
+def undrawn(content: PosterContent) -> list[str]:
+    """The letters that a poster cannot show: those that its font lacks, and those that are written from the right."""
+    known = get_font(findfont(Style(10).font)).get_charmap()
+    letters = sorted({letter for text in content.texts for letter in text if not letter.isspace()})
+    return [
+        letter for letter in letters if ord(letter) not in known or unicodedata.bidirectional(letter) in ("R", "AL")
+    ]
+
+
+def _figure(page: Page, link: str) -> Figure:
+    figure = Figure(figsize=(WIDE / INCH, HIGH / INCH), dpi=DOTS_PER_INCH, facecolor=PAPER)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set_xlim(0, WIDE)
+    axes.set_ylim(HIGH, 0)
+    axes.axis("off")
+    for box in page.boxes:
+        axes.add_patch(_shape(box))
+    axes.add_patch(PathPatch(_outline(link, *page.code), facecolor=INK, linewidth=0))
+    for line in page.lines:
+        axes.text(
+            line.x,
+            line.y,
+            line.text,
+            fontproperties=line.style.font,
+            color=line.style.colour,
+            ha="center" if line.centred else "left",
+            va="baseline",
+            parse_math=False,
+            url=line.leads or None,
+        )
+    return figure
+
+
+def _shape(box: Box) -> Patch:
+    if 2 * box.radius == box.wide:
+        return Circle((box.x + box.radius, box.y + box.radius), box.radius, facecolor=box.colour, linewidth=0)
+    style = f"round,pad=0,rounding_size={box.radius}" if box.radius else "square,pad=0"
+    return FancyBboxPatch((box.x, box.y), box.wide, box.high, boxstyle=style, facecolor=box.colour, linewidth=0)
+
+
+def _outline(link: str, left: float, top: float, side: float) -> Path:
+    """The dark runs of a link's code as one path, so that nothing shows between neighbours."""
+    modules = modules_of(link)
+    unit = side / len(modules)
+    corners, codes = [], []
+    for row, first, length in runs(modules):
+        x, y, wide = left + first * unit, top + row * unit, length * unit
+        corners += [(x, y), (x + wide, y), (x + wide, y + unit), (x, y + unit), (x, y)]
+        codes += [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    return Path(corners, codes)
+
+
+def _saved(figure: Figure, form: str, title: str) -> bytes:
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
+    file = io.BytesIO()
+    settings = {"svg.fonttype": "path", "svg.hashsalt": "halftruth", "pdf.fonttype": 42}
+    with rc_context(settings), warnings.catch_warnings():  # type: ignore[arg-type]
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
+        figure.savefig(file, format=form, dpi=DOTS_PER_INCH, metadata={"Title": title, **undated})
+    return file.getvalue()

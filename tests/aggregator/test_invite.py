@@ -1,0 +1,235 @@
+"""The invitation: a link that devices take, a code that a camera reads, and a poster in every format."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+import time
+from dataclasses import replace
+
+import numpy as np
+import pypdfium2
+import pytest
+import resvg_py
+import zxingcpp
+from matplotlib.textpath import text_to_path
+from PIL import Image
+
+from aggregator.invite.code import QUIET, as_text, modules_of, runs
+from aggregator.invite.content import LISTED, PosterContent
+from aggregator.invite.invitation import NoInvitation, invite
+from aggregator.invite.layout import COLUMN, EDGE, HIGH, WIDE, TextsTooLong, page_of
+from aggregator.invite.poster import draw_poster, undrawn
+from protocol import keys
+from protocol.campaign import open_campaign, seal_campaign
+from protocol.errors import CampaignError
+from protocol.link import Link
+from protocol.notions import Promise
+from protocol.texts import MAX_TEXT, Texts
+from tests.aggregator import crowd
+from tests.aggregator.command import run
+from tests.aggregator.crowd import AUTHOR
+from tests.edge_sdk.conftest import AUTHOR as AUTHOR_OF_FORM
+from tests.edge_sdk.conftest import campaign
+from tests.edge_sdk.test_forms import FORM, MAPS
+
+DAY = 86_400
+HERE = "https://study.example"
+
+
+def signed_campaign(**changes):
+    """A campaign that is open now, with all its texts, in English and German."""
+    now = int(time.time())
+    german = Texts("de", "Abschlüsse", "Welchen Abschluss haben Sie?", "Kurse planen.", "Stadtbücherei")
+    texts = {
+        "title": "Highest education",
+        "purpose": "Plan evening classes.",
+        "organisation": "Town library",
+        "addresses": (HERE, "https://other.example"),
+        "contact": "survey@library.example",
+        "retention": "until the classes begin",
+        "notice": "https://library.example/legal",
+        "language": "en",
+        "translations": (german,),
+    }
+    terms = replace(crowd.campaign(5).terms, opens=now - DAY, closes=now + 13 * DAY, **texts | changes)
+    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+
+
+SIGNED = signed_campaign()
+NOW = int(time.time())
+LINK = invite(SIGNED, NOW)
+
+
+def read_codes(picture):
+    """The texts of the QR codes in a picture."""
+    return [found.text for found in zxingcpp.read_barcodes(picture)]
+
+
+def test_a_link_leads_to_the_first_signed_address():
+    """The link names the study, the campaign and the author's key, and is what a device parses."""
+    assert Link(HERE, SIGNED.id, keys.fingerprint(AUTHOR.public)) == LINK
+    assert invite(SIGNED, NOW, "https://other.example/").address == "https://other.example"
+
+
+@pytest.mark.parametrize(
+    ("changes", "address", "error", "why"),
+    [
+        ({"addresses": ()}, None, NoInvitation, "names no address"),
+        ({"addresses": ()}, "http://study.example", CampaignError, "plain http"),
+        ({"addresses": ()}, "study.example", CampaignError, "begins with https"),
+        ({}, "https://elsewhere.example", NoInvitation, "author signed where reports go"),
+    ],
+)
+def test_nobody_is_invited_where_no_report_would_go(changes, address, error, why):
+    """What a device would not send to, no link leads to."""
+    with pytest.raises(error, match=why):
+        invite(signed_campaign(**changes), NOW, address)
+
+
+def test_nobody_is_invited_once_it_is_over():
+    with pytest.raises(NoInvitation, match="over"):
+        invite(SIGNED, SIGNED.terms.closes)
+
+
+@pytest.mark.parametrize("length", [60, 100, 300])
+def test_a_code_is_read_from_the_terminal(length):
+    """The half blocks of a terminal are the code, with a quiet zone of four modules."""
+    text = (str(LINK) + "x" * length)[:length]
+    lines = as_text(modules_of(text)).splitlines()
+    halves = {" ": (255, 255), "▀": (0, 255), "▄": (255, 0), "█": (0, 0)}
+    pixels = np.array([[halves[sign] for sign in line] for line in lines], np.uint8).transpose(0, 2, 1)
+    picture = pixels.reshape(2 * len(lines), -1)
+    assert (picture[:QUIET] == 255).all()
+    assert (picture[:, :QUIET] == 255).all()
+    assert read_codes(np.kron(picture, np.ones((4, 4), np.uint8))) == [text]
+
+
+def test_runs_are_the_dark_modules():
+    """Runs cover each dark module once and no light one."""
+    modules = modules_of("runs")
+    found = [(row, first + at) for row, first, length in runs(modules) for at in range(length)]
+    assert sorted(found) == [(y, x) for y, row in enumerate(modules) for x, dark in enumerate(row) if dark]
+
+
+def test_a_poster_says_what_the_campaign_and_the_app_say():
+    """Every text of the campaign and the promise of the app stands on it, in the language asked for."""
+    terms = SIGNED.terms
+    english, german = (PosterContent.of(SIGNED, LINK, language) for language in (None, "de_AT"))
+    whole = "\n".join(english.texts)
+    for text in (terms.title, terms.question, terms.purpose, terms.organisation, terms.contact, terms.retention,
+                 terms.notice, str(LINK), keys.fingerprint_text(LINK.fingerprint)):  # fmt: skip
+        assert text in whole
+    promise = Promise.of(terms.notion, terms.certificate)
+    assert (english.promise, german.promise) == (promise.told("en"), promise.told("de"))
+    assert (german.title, german.head, german.language) == ("Abschlüsse", "Stadtbücherei fragt", "de")
+    assert PosterContent.of(SIGNED, LINK, "fr").language == "en"
+
+
+def test_nothing_of_a_poster_leaves_the_page_or_covers_the_code():
+    """However long the texts are, until none of them is legible: then it is refused."""
+    refused = 0
+    for length in (1, 200, 700, MAX_TEXT):
+        words = ("word " * MAX_TEXT)[:length].strip() or "?"
+        signed = signed_campaign(purpose=words, question=words, retention=words, translations=())
+        content = PosterContent.of(signed, invite(signed, NOW))
+        try:
+            page = page_of(content)
+        except TextsTooLong:
+            refused += 1
+            continue
+        left, top, side = page.code
+        assert left >= EDGE
+        for line in page.lines:
+            wide = text_to_path.get_text_width_height_descent(line.text, line.style.font, False)[0] * 25.4 / 72
+            assert wide <= COLUMN + 1e-6
+            assert line.x + (0 if line.centred else wide) <= WIDE
+            assert 0 < line.y < HIGH
+            below = line.y - line.style.size * 0.3 > top + side
+            assert below or line.y < top or line.x > left + side, line.text
+        assert 50 <= side <= 95
+    assert refused < 2
+
+
+def test_a_form_lists_some_of_its_questions():
+    """Of a form a poster says how many questions there are, and lists the first."""
+    data = campaign(domain=FORM, maps=MAPS, addresses=(HERE,), opens=NOW - DAY)
+    signed = open_campaign(data, [AUTHOR_OF_FORM.public])
+    said = PosterContent.of(signed, invite(signed, NOW), "de").question.split("\n")
+    assert said == ["3 Fragen, von denen jedes Telefon eine oder zwei bekommt.", *(one.text for one in FORM.questions)]
+    assert len(FORM.questions) <= LISTED
+
+
+@pytest.fixture(scope="module")
+def posters(tmp_path_factory):
+    """A poster in every format, in German."""
+    folder = tmp_path_factory.mktemp("posters")
+    content = PosterContent.of(SIGNED, LINK, "de")
+    for form in ("svg", "pdf", "png", "html"):
+        (folder / f"poster.{form}").write_bytes(draw_poster(content, form))
+    return folder
+
+
+def test_the_code_is_read_from_png_and_pdf(posters):
+    """A camera's decoder reads the link from both, at the resolution of a poor printer."""
+    assert read_codes(Image.open(posters / "poster.png")) == [str(LINK)]
+    pages = pypdfium2.PdfDocument(posters / "poster.pdf")
+    assert [(round(page.get_width() * 25.4 / 72), round(page.get_height() * 25.4 / 72)) for page in pages] == [
+        (210, 297)
+    ]
+    assert read_codes(pages[0].render(scale=1).to_pil()) == [str(LINK)]
+    pages.close()
+
+
+def test_the_code_is_read_from_svg_and_html(posters):
+    """The decoder reads the link from the drawn SVG; the HTML page shows the same SVG, and loads nothing."""
+    svg, page = ((posters / f"poster.{form}").read_text(encoding="utf-8") for form in ("svg", "html"))
+    drawn = resvg_py.svg_to_bytes(svg_string=svg, dpi=96, background="#ffffff", skip_system_fonts=True)
+    assert read_codes(Image.open(io.BytesIO(drawn))) == [str(LINK)]
+    assert svg[svg.index("<svg") :].strip() in page
+    assert "default-src 'none'" in html.unescape(page)
+    assert not re.search(r"<(script|link|img|iframe)|@import|url\((?!#)", page)
+
+
+def test_a_poster_is_lines_and_says_no_date(posters):
+    """SVG and PDF hold no picture, and the same campaign gives the same bytes."""
+    svg, pdf = (posters / "poster.svg").read_bytes(), (posters / "poster.pdf").read_bytes()
+    assert b"<image" not in svg
+    assert b"/Subtype /Image" not in pdf
+    content = PosterContent.of(SIGNED, LINK, "de")
+    assert (draw_poster(content, "svg"), draw_poster(content, "pdf")) == (svg, pdf)
+
+
+def test_an_authors_text_is_no_markup():
+    """A title with markup is a title."""
+    signed = signed_campaign(title="<script>alert(1)</script> & $x^2$", translations=())
+    drawn = draw_poster(PosterContent.of(signed, invite(signed, NOW)), "html").decode()
+    assert "<script" not in drawn
+
+
+def test_letters_that_cannot_be_drawn_are_named():
+    """The font has no Chinese letter, and Hebrew is written from the right."""
+    signed = signed_campaign(title="Age 年齢 גיל", translations=())
+    assert set("年齢גיל") == set(undrawn(PosterContent.of(signed, invite(signed, NOW))))
+    assert undrawn(PosterContent.of(SIGNED, LINK, "de")) == []
+
+
+def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
+    """From a study or from a campaign's file; a wrong author, another address or file ending is one sentence."""
+    study = tmp_path / "study"
+    crowd.study(study, SIGNED, range(1))
+    (tmp_path / "c.campaign").write_bytes(SIGNED.data)
+    (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public, "Town library"))
+    printed = run("--study", study, "invite", "education")
+    assert printed.stdout.splitlines()[-1] == str(LINK)
+    assert "█" in printed.stdout
+    of_file = ("invite", tmp_path / "c.campaign", "--author", tmp_path / "author.pub")
+    told = json.loads(run(*of_file, "--out", tmp_path / "p.svg", "--json").stdout)
+    assert told["link"] == str(LINK)
+    assert (tmp_path / "p.svg").read_bytes().startswith(b"<?xml")
+    assert "not overwritten" in run(*of_file, "--out", tmp_path / "p.svg", code=1).output
+    assert "ends in .svg" in run(*of_file, "--out", tmp_path / "p.gif", code=2).output
+    assert "author signed" in run(*of_file, "--address", "https://x.example", code=1).output
+    assert "--study" in run("invite", tmp_path / "c.campaign", code=2).output
