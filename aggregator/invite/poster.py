@@ -114,7 +114,7 @@ def _outline(link: str, left: float, top: float, side: float) -> Path:
 def _saved(figure: Figure, form: str, title: str) -> bytes:
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
     file = io.BytesIO()
-    settings = {"svg.fonttype": "path", "svg.hashsalt": "halftruth", "pdf.fonttype": 42}
+    settings = {"svg.fonttype": "path", "svg.hashsalt": "halftruth", "pdf.fonttype": 42, "text.hinting": "none"}
     with rc_context(settings), warnings.catch_warnings():  # type: ignore[arg-type]
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
         figure.savefig(file, format=form, dpi=DOTS_PER_INCH, metadata={"Title": title, **undated})
