@@ -36,7 +36,7 @@ class TextsTooLong(HalftruthError):
 
 
 @dataclass(frozen=True)
-class Style:
+class LetterStyle:
     """How letters look: size in points, weight, colour, equally wide or not, and the distance of lines in sizes."""
 
     size: float
@@ -65,23 +65,23 @@ class Style:
 @cache
 def _advance(letter: str, weight: str, mono: bool) -> float:
     """The width of a letter, in sizes."""
-    return float(text_to_path.get_text_width_height_descent(letter, Style(1.0, weight, mono=mono).font, False)[0])
+    return float(text_to_path.get_text_width_height_descent(letter, LetterStyle(1.0, weight, mono=mono).font, False)[0])
 
 
 @dataclass(frozen=True)
-class Line:
+class DrawnLine:
     """One line of text; ``y`` is its base line, and ``centred`` says that ``x`` is its middle."""
 
     x: float
     y: float
     text: str
-    style: Style
+    style: LetterStyle
     centred: bool = False
     leads: str = ""
 
 
 @dataclass(frozen=True)
-class Box:
+class DrawnBox:
     """A filled box, with round corners of this radius."""
 
     x: float
@@ -93,25 +93,25 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Page:
+class PosterPage:
     """A page's parts; ``code`` is the square of the QR code without its quiet zone: left, top, side."""
 
-    lines: tuple[Line, ...]
-    boxes: tuple[Box, ...]
+    lines: tuple[DrawnLine, ...]
+    boxes: tuple[DrawnBox, ...]
     code: tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Section:
     """A part of the page at its own top: what stands in it, and its height."""
 
     high: float
-    lines: tuple[Line, ...] = ()
-    boxes: tuple[Box, ...] = ()
+    lines: tuple[DrawnLine, ...] = ()
+    boxes: tuple[DrawnBox, ...] = ()
     code: tuple[float, float, float] | None = None
 
 
-def page_of(content: PosterContent) -> Page:
+def page_of(content: PosterContent) -> PosterPage:
     """Lay a poster out.
 
     Raises:
@@ -130,7 +130,7 @@ def page_of(content: PosterContent) -> Page:
     )
 
 
-def _together(head: _Part, parts: list[_Part], foot: _Part, gap: float) -> Page:
+def _together(head: _Section, parts: list[_Section], foot: _Section, gap: float) -> PosterPage:
     placed, y = [(0.0, head)], head.high + gap
     for part in parts:
         placed.append((y, part))
@@ -139,92 +139,98 @@ def _together(head: _Part, parts: list[_Part], foot: _Part, gap: float) -> Page:
     lines = tuple(replace(line, y=top + line.y) for top, part in placed for line in part.lines)
     boxes = tuple(replace(box, y=top + box.y) for top, part in placed for box in part.boxes)
     codes = [(left, top + y, side) for top, part in placed if part.code for left, y, side in (part.code,)]
-    return Page(lines, boxes, codes[0])
+    return PosterPage(lines, boxes, codes[0])
 
 
-def _head(content: PosterContent, scale: float) -> _Part:
+def _head(content: PosterContent, scale: float) -> _Section:
     if not content.head:
-        return _Part(9.0, boxes=(Box(0, 0, WIDE, 9.0, ACCENT),))
-    style = Style(17 * scale, "bold", PAPER)
+        return _Section(9.0, boxes=(DrawnBox(0, 0, WIDE, 9.0, ACCENT),))
+    style = LetterStyle(17 * scale, "bold", PAPER)
     lines, high = _block(content.head, style, EDGE, COLUMN, 9.0)
     high += 7.0
-    return _Part(high, lines, (Box(0, 0, WIDE, high, ACCENT),))
+    return _Section(high, lines, (DrawnBox(0, 0, WIDE, high, ACCENT),))
 
 
-def _parts(content: PosterContent, scale: float) -> Iterator[_Part]:
+def _parts(content: PosterContent, scale: float) -> Iterator[_Section]:
     yield _texts(
-        (content.title, Style(27 * scale, "bold", leading=1.2), 3.5 * scale),
-        (content.question, Style(16 * scale, colour=ACCENT), 3.5 * scale),
-        (content.purpose, Style(11.5 * scale, colour=MUTED), 0.0),
+        (content.title, LetterStyle(27 * scale, "bold", leading=1.2), 3.5 * scale),
+        (content.question, LetterStyle(16 * scale, colour=ACCENT), 3.5 * scale),
+        (content.purpose, LetterStyle(11.5 * scale, colour=MUTED), 0.0),
     )
     yield _code(content, scale)
     yield _promise(content, scale)
 
 
-def _texts(*texts: tuple[str, Style, float]) -> _Part:
+def _texts(*texts: tuple[str, LetterStyle, float]) -> _Section:
     """Texts below each other, each with its style and the room below it."""
-    lines: list[Line] = []
+    lines: list[DrawnLine] = []
     high = 0.0
     for text, style, below in texts:
         if text:
             made, high = _block(text, style, EDGE, COLUMN, high)
             lines += made
             high += below
-    return _Part(high, tuple(lines))
+    return _Section(high, tuple(lines))
 
 
-def _code(content: PosterContent, scale: float) -> _Part:
+def _code(content: PosterContent, scale: float) -> _Section:
     """The code, the steps beside it, and the link below."""
     side = min(94.0, 88.0 * max(scale, 0.7))
     quiet = QUIET * side / len(modules_of(content.link))
     above = max(0.0, quiet - LEAST_GAP * scale)
     left, gap, disc = EDGE + side + quiet, 3.4 * scale, 7.2 * scale
     wide = WIDE - EDGE - left
-    lines, high = _block(content.part, Style(16 * scale, "bold"), left, wide, 0.0)
+    lines, high = _block(content.part, LetterStyle(16 * scale, "bold"), left, wide, 0.0)
     high += gap
-    boxes: list[Box] = []
+    boxes: list[DrawnBox] = []
     for number, step in enumerate(content.steps, 1):
-        made, below = _block(step, Style(11.5 * scale), left + disc + 3.5, wide - disc - 3.5, high)
+        made, below = _block(step, LetterStyle(11.5 * scale), left + disc + 3.5, wide - disc - 3.5, high)
         middle = high + disc / 2
-        boxes.append(Box(left, high - 0.6 * scale, disc, disc, ACCENT, disc / 2))
-        digit = Style(11 * scale, "bold", PAPER)
+        boxes.append(DrawnBox(left, high - 0.6 * scale, disc, disc, ACCENT, disc / 2))
+        digit = LetterStyle(11 * scale, "bold", PAPER)
         centre = middle - 0.6 * scale + 0.36 * digit.size * POINT
-        lines = (*lines, Line(left + disc / 2, centre, str(number), digit, centred=True), *made)
+        lines = (*lines, DrawnLine(left + disc / 2, centre, str(number), digit, centred=True), *made)
         high = max(below, high + disc) + gap
-    made, high = _block(content.when, Style(11.5 * scale, "bold", ACCENT), left, wide, high + gap / 2)
+    made, high = _block(content.when, LetterStyle(11.5 * scale, "bold", ACCENT), left, wide, high + gap / 2)
     top = above + max(0.0, (side - high) / 2)
     lines = tuple(replace(line, y=line.y + top) for line in (*lines, *made))
     boxes = [replace(box, y=box.y + top) for box in boxes]
     high = max(high + top + 5.0 * scale, above + side + quiet)
-    link, high = _block(content.link, Style(10 * min(scale, 1.0), mono=True), EDGE, COLUMN, high, leads=content.link)
-    return _Part(high, (*lines, *link), tuple(boxes), (EDGE, above, side))
+    link, high = _block(
+        content.link, LetterStyle(10 * min(scale, 1.0), mono=True), EDGE, COLUMN, high, leads=content.link
+    )
+    return _Section(high, (*lines, *link), tuple(boxes), (EDGE, above, side))
 
 
-def _promise(content: PosterContent, scale: float) -> _Part:
+def _promise(content: PosterContent, scale: float) -> _Section:
     inside = 5.5
-    lines, high = _block(content.promised, Style(12.5 * scale, "bold"), EDGE + inside, COLUMN - 2 * inside, inside)
-    text, high = _block(content.promise, Style(11 * scale), EDGE + inside, COLUMN - 2 * inside, high + 1.8 * scale)
-    return _Part(high + inside, (*lines, *text), (Box(EDGE, 0.0, COLUMN, high + inside, TINT, 3.0),))
+    lines, high = _block(
+        content.promised, LetterStyle(12.5 * scale, "bold"), EDGE + inside, COLUMN - 2 * inside, inside
+    )
+    text, high = _block(
+        content.promise, LetterStyle(11 * scale), EDGE + inside, COLUMN - 2 * inside, high + 1.8 * scale
+    )
+    return _Section(high + inside, (*lines, *text), (DrawnBox(EDGE, 0.0, COLUMN, high + inside, TINT, 3.0),))
 
 
-def _foot(content: PosterContent, scale: float) -> _Part:
-    part = _texts(*((text, Style(9.5 * min(scale, 1.0), colour=MUTED), 0.8) for text in content.foot))
+def _foot(content: PosterContent, scale: float) -> _Section:
+    part = _texts(*((text, LetterStyle(9.5 * min(scale, 1.0), colour=MUTED), 0.8) for text in content.foot))
     return replace(part, high=part.high + EDGE * 0.75)
 
 
 def _block(
-    text: str, style: Style, x: float, wide: float, top: float, leads: str = ""
-) -> tuple[tuple[Line, ...], float]:
+    text: str, style: LetterStyle, x: float, wide: float, top: float, leads: str = ""
+) -> tuple[tuple[DrawnLine, ...], float]:
     """The lines of a text that begins at ``top``, and where it ends."""
     lines = []
     y = top
     for words in _wrapped(text, style, wide):
-        lines.append(Line(x, y + 0.93 * style.size * POINT, words, style, leads=leads))
+        lines.append(DrawnLine(x, y + 0.93 * style.size * POINT, words, style, leads=leads))
         y += style.line
     return tuple(lines), y
 
 
-def _wrapped(text: str, style: Style, wide: float) -> Iterator[str]:
+def _wrapped(text: str, style: LetterStyle, wide: float) -> Iterator[str]:
     """The text in lines that are not wider than ``wide``; a word that is longer is broken."""
     for paragraph in text.split("\n"):
         line = ""
@@ -243,7 +249,7 @@ def _wrapped(text: str, style: Style, wide: float) -> Iterator[str]:
         yield line
 
 
-def _fitting(word: str, style: Style, wide: float) -> int:
+def _fitting(word: str, style: LetterStyle, wide: float) -> int:
     """How many characters of a word fit into a line; after a / or # where that breaks it no earlier than half way."""
     fits = next(length for length in range(len(word), 0, -1) if length == 1 or style.width(word[:length]) <= wide)
     sign = max(word.rfind(sign, 0, fits) for sign in "/#") + 1

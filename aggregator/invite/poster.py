@@ -19,7 +19,7 @@ from matplotlib.path import Path
 
 from aggregator.invite.code import modules_of, runs
 from aggregator.invite.content import PosterContent
-from aggregator.invite.layout import HIGH, INK, PAPER, WIDE, Box, Page, Style, page_of
+from aggregator.invite.layout import HIGH, INK, PAPER, WIDE, DrawnBox, LetterStyle, PosterPage, page_of
 from aggregator.present.markup import Html, tag
 
 FORMATS = ("svg", "pdf", "png", "html")
@@ -61,14 +61,14 @@ def draw_poster(content: PosterContent, form: str) -> bytes:
 
 def undrawn(content: PosterContent) -> list[str]:
     """The letters that a poster cannot show: those that its font lacks, and those that are written from the right."""
-    known = get_font(findfont(Style(10).font)).get_charmap()
+    known = get_font(findfont(LetterStyle(10).font)).get_charmap()
     letters = sorted({letter for text in content.texts for letter in text if not letter.isspace()})
     return [
         letter for letter in letters if ord(letter) not in known or unicodedata.bidirectional(letter) in ("R", "AL")
     ]
 
 
-def _figure(page: Page, link: str) -> Figure:
+def _figure(page: PosterPage, link: str) -> Figure:
     figure = Figure(figsize=(WIDE / INCH, HIGH / INCH), dpi=DOTS_PER_INCH, facecolor=PAPER)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0, WIDE)
@@ -92,7 +92,7 @@ def _figure(page: Page, link: str) -> Figure:
     return figure
 
 
-def _shape(box: Box) -> Patch:
+def _shape(box: DrawnBox) -> Patch:
     if 2 * box.radius == box.wide:
         return Circle((box.x + box.radius, box.y + box.radius), box.radius, facecolor=box.colour, linewidth=0)
     style = f"round,pad=0,rounding_size={box.radius}" if box.radius else "square,pad=0"
