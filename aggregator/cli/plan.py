@@ -30,6 +30,7 @@ from protocol import exact
 from protocol.domain import MAX_VALUES, Domain, NumberRange, Values
 from protocol.errors import DomainError
 from protocol.notions import Block, HighLow, Information, Ldp, Notion
+from protocol.notions.information import RADIUS_UNITS
 
 Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
 
@@ -47,6 +48,9 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 @click.option("--sensitive", type=click.IntRange(min=1), help="Number of sensitive values.")
 @click.option("--blocks", type=click.IntRange(min=2), help="Number of values in a block.")
 @click.option("--prior", type=shell.existing, help="CSV value,count: the prior. The notion is then LIP.")
+@click.option(
+    "--radius", type=options.Number(0, 1), help="How far off the prior may be, in total variation; goes with --prior."
+)
 @click.option(
     "--bits",
     type=click.IntRange(min=1),
@@ -74,6 +78,7 @@ def plan(
     sensitive: int | None,
     blocks: int | None,
     prior: Path | None,
+    radius: float | None,
     bits: int | None,
     wanted: tuple[float, ...],
     distances: tuple[float, ...],
@@ -95,8 +100,8 @@ def plan(
     if [draft is None, size is None, ends is None].count(False) != 1:
         raise click.UsageError("name a draft, or give --values or --number, and --epsilon")
     if draft is not None:
-        if any(option is not None for option in (epsilon, sensitive, blocks, prior)):
-            raise click.UsageError("a draft says its own epsilon, sensitive values, blocks and prior")
+        if any(option is not None for option in (epsilon, sensitive, blocks, prior, radius)):
+            raise click.UsageError("a draft says its own epsilon, sensitive values, blocks, prior and radius")
         form = read_form(draft)
         if form is not None:
             if bits is not None or distances or all_of_them or plot is not None:
@@ -106,12 +111,15 @@ def plan(
             _plan_form(form, REPORTS if reports is None else reports, wanted, as_json)
             return
         whole = read_question(draft, rounded=False)
+    elif radius is not None and prior is None:
+        raise click.UsageError("--radius goes with --prior")
     elif epsilon is None:
         raise click.UsageError(f"--{'values' if ends is None else 'number'} goes with --epsilon")
     else:
         domain = Values(tuple(f"{number}" for number in range(1, (size or 0) + 1))) if ends is None else _number(ends)
         goal = "distribution" if domain.ordered else ""
-        whole = Question(domain, _notion(domain, exact.level_from(epsilon), sensitive, blocks, prior), goal=goal)
+        notion = _notion(domain, exact.level_from(epsilon), sensitive, blocks, prior, radius)
+        whole = Question(domain, notion, goal=goal)
     reports = whole.reports if reports is None else reports
     views = [] if draft is None else _views(draft, reports, reports)
     question = whole if views else rounded_for_mean(whole)
@@ -223,7 +231,9 @@ def _number(text: str) -> NumberRange:
         raise click.UsageError(f"--number: {error}") from None
 
 
-def _notion(domain: Domain, level: int, sensitive: int | None, blocks: int | None, prior: Path | None) -> Notion:
+def _notion(
+    domain: Domain, level: int, sensitive: int | None, blocks: int | None, prior: Path | None, radius: float | None
+) -> Notion:
     asked = [
         name for name, given in (("sensitive", sensitive), ("blocks", blocks), ("prior", prior)) if given is not None
     ]
@@ -238,5 +248,5 @@ def _notion(domain: Domain, level: int, sensitive: int | None, blocks: int | Non
             raise click.UsageError(f"one block of all {domain.size} values is plain LDP, without --blocks")
         return Block.over(level, [x // blocks for x in range(domain.size)])
     if prior is not None:
-        return Information(level, prior_weights(prior, domain))
+        return Information(level, prior_weights(prior, domain), math.ceil(exact.rational(radius or 0) * RADIUS_UNITS))
     return Ldp(level)

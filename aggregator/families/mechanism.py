@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from aggregator.estimate.reported import Reported
+from aggregator.families.lifts import scaled
 from protocol import exact
 from protocol.channels import Channel
 from protocol.domain import MAX_VALUES, Domain, Line
@@ -139,7 +140,14 @@ def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Que
 def for_prior(
     build: Callable[[Sequence[int], int], Channel], most: int = MAX_VALUES
 ) -> Callable[[Question], Recipe | str]:
-    """A mechanism made for a prior of at most ``most`` values."""
+    """A mechanism made for a prior of at most ``most`` values; for a radius, at a level low enough for all near it."""
+    return for_priors_near(lambda prior, level, radius: build(prior, scaled(level, radius)), most)
+
+
+def for_priors_near(
+    build: Callable[[Sequence[int], int, int], Channel], most: int = MAX_VALUES
+) -> Callable[[Question], Recipe | str]:
+    """A mechanism made for a prior of at most ``most`` values, a level and a radius in parts per billion."""
 
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion
@@ -147,7 +155,7 @@ def for_prior(
             return "it is made for a prior: notion lip"
         if len(notion.prior) > most:
             return f"it takes {most:,} values at most"
-        return lambda: build(notion.prior, notion.level)
+        return lambda: build(notion.prior, notion.level, notion.radius)
 
     return recipe
 

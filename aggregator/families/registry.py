@@ -111,6 +111,7 @@ MECHANISMS = {
     "lip-windows": "windows.recipe",
     "lip-table": "table.recipe",
     "lip-telling": "table.recipe",
+    "lip-centre": "table.recipe",
     "lip-symmetric": "response.recipe",
     "lip-published": "response.recipe",
     "random-sampling": "response.recipe",

@@ -1,8 +1,8 @@
 """Local information privacy: |ln P(x|y) - ln P(x)| <= eps, under a prior (Jiang, Li, Tandon 2020, Def. 1).
 
 What is bounded is how far a report moves the belief in a value, for an observer who believed the prior. A
-prior is a guess, so a campaign may also declare how far off it can be: the certificate then says what is kept for every
-observer within that distance.
+prior is a guess, so a campaign may also declare how far off it can be: the level is then kept for every observer within
+that distance.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ RADIUS_UNITS = 10**9
 class Information(Notion):
     """Local information privacy under a prior: e^-eps <= P(x|y) / P(x) <= e^eps for all x and y.
 
+    With a radius, under every prior that near.
+
     Attributes:
         prior: k positive integers; P(x) = prior[x] / sum(prior), exactly. Counts serve as they are.
-        radius: of the ball of priors that the certificate speaks of as well, in parts per billion of total variation;
-            0 where none is declared.
+        radius: of the ball of priors at which the level is kept, in parts per billion of total variation; 0 where none
+            is declared.
     """
 
     level: int
@@ -83,6 +85,12 @@ class Information(Notion):
             raise Uncertified(f"{error}; a ball of priors cannot be declared") from None
         if found.nanonats is None:
             raise Uncertified(f"output {channel.spelled(found.y or 0)} rules an input out, which no LIP level allows")
+        if found.nanonats > self.level:
+            raise Uncertified(
+                f"the channel's level is {exact.in_nats(found.nanonats)} for a prior within the radius "
+                f"{exact.written(Fraction(self.radius, RADIUS_UNITS))} of the declared one, where lip declares "
+                f"{exact.in_nats(self.level)} (output {channel.spelled(found.y or 0)})"
+            )
         return found.nanonats
 
     def encode(self) -> codec.Value:

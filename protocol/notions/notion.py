@@ -29,8 +29,8 @@ class Certificate:
         ldp: its plain LDP level, which needs no prior; None where it is infinite.
         witness: the ratio that comes nearest to its bound.
         adds: whether the declared levels of a device's reports add up.
-        ball: of LIP with a declared radius: the LIP level for an observer with any prior that near. None where no
-            radius is declared; never infinite, since what keeps a LIP level has an LDP level, which bounds it.
+        ball: of LIP with a declared radius: the LIP level for an observer with any prior that near, at most the
+            declared one. None where no radius is declared.
         classes: the certificate of each class, where the notion is one of classes.
         view: the place of the view that the witness is of; its inputs and output are those of that view's channel.
     """
@@ -97,7 +97,7 @@ class Notion(ABC):
         """The level of ``channel`` over a declared ball of priors; None where the notion declares none.
 
         Raises:
-            Uncertified: the channel is too large for it.
+            Uncertified: it is above the declared level, or the channel is too large for it.
         """
         return None
 

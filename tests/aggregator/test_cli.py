@@ -236,6 +236,7 @@ WRONG = [
     (("--study", "{new}", "import", "{batch}", "--trust", "{pub}"), 65),
     (("plan", "--values", "10", "--epsilon", "nan"), 2),
     (("plan", "--values", "10", "--epsilon", "1", "--error", "nan"), 2),
+    (("plan", "--values", "10", "--epsilon", "1", "--radius", "0.1"), 2),
     (("plan", "--values", "10", "--epsilon", "1", "--plot", "{folder}/x.pdf"), 2),
     (("audit", "{campaign}", "--ball", "nan"), 2),
     (("audit", "{campaign}", "--epsilon", "nan"), 2),

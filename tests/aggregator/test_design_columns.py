@@ -11,14 +11,8 @@ from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound
 from aggregator.families.mechanism import Question
 from aggregator.families.response.recipe import lip_response
 from aggregator.families.table import column_generation
-from aggregator.families.table.column_generation import (
-    DEARER,
-    Coordinates,
-    best_mixture,
-    optimal_table,
-    plain_mixture,
-    telling_table,
-)
+from aggregator.families.table.column_generation import Coordinates, best_mixture, plain_mixture
+from aggregator.families.table.prior_table import DEARER, optimal_table, telling_table
 from aggregator.planner.choice import chosen
 from protocol.channels import Table
 from protocol.domain import Values

@@ -287,7 +287,7 @@ def test_the_promise_is_in_words_and_in_nats(terms, words):
 def test_a_ball_of_priors_is_told():
     """A LIP campaign that speaks of priors nearby has its level for them on the page."""
     prior = (5, 3, 2)
-    terms = campaign(COLOURS, Information(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS))
+    terms = campaign(COLOURS, Information(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS * 3 // 4))
     parsed, _, _ = written(terms)
     assert "LIP for every prior within 0.1 of the campaign's" in parsed.words
     assert f"{exact.in_nats(terms.certificate.ball)}" in parsed.text

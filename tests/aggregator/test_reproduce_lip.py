@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from aggregator.estimate.error import lip_mse
 from aggregator.families.response.recipe import lip_response, published_lip_response, randomized_response
-from aggregator.families.table.column_generation import optimal_table
+from aggregator.families.table.prior_table import optimal_table
 from aggregator.reproduce.lip import people
 from aggregator.reproduce.lip.published import (
     bit,

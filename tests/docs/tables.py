@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 from aggregator.author.audit import ask, audit
@@ -124,6 +125,39 @@ def lip_errors() -> str:
     return grid(["values", "nats", "prior alone", "published", "lip-response", "auto", "bound"], rows)
 
 
+def ball_errors() -> str:
+    """One person's error under LIP for every prior within a radius, beside the other ways to keep that."""
+    from aggregator.estimate.error import lip_mse, prior_mse
+    from aggregator.families.table.prior_table import optimal_table
+    from protocol import levels as levels_of
+    from protocol.notions.information import RADIUS_UNITS
+
+    rows = []
+    for size, exponent, eps, radius in (
+        (2, 2.0, 1, 0.05), (6, 1.0, 1, 0.05), (6, 1.0, 2, 0.05), (20, 1.0, 1, 0.01), (20, 1.0, 1, 0.05),
+        (20, 1.0, 1, 0.2), (20, 1.0, 2, 0.05), (20, 1.0, 4, 0.05),
+    ):  # fmt: skip
+        prior, nats = zipf(size, exponent), level(eps)
+        question = Question(values(size), Information(nats, prior, round(radius * RADIUS_UNITS)))
+        found = {mechanism.name: one for mechanism, one in candidates(question) if not isinstance(one, str)}
+        choice, _ = best(question, list(found.values()), most_bits_of(question, None))
+        centre = optimal_table(prior, nats)
+        kept = levels_of.information_in_ball(
+            levels_of.Structure(centre), prior, Fraction(question.notion.radius, RADIUS_UNITS)
+        )
+        plain = min(
+            one.person_mse for name, one in found.items() if not name.startswith("lip") and one.person_mse is not None
+        )
+        rows.append([
+            f"{size}, zipf({exponent:g})", f"{eps:g}", f"{radius:g}", f"{prior_mse(prior):.5f}", f"{plain:.5f}",
+            f"{found['lip-centre'].person_mse:.5f}", f"{choice.person_mse:.5f} ({choice.mechanism.name})",
+            f"{lip_mse(centre, prior):.5f}, keeps {kept.nats:.3f}",
+        ])  # fmt: skip
+    return grid(
+        ["values", "nats", "radius", "prior alone", "best LDP", "centre, scaled", "auto", "centre, not legal"], rows
+    )
+
+
 def projective_orders() -> str:
     """The error of projective response over the least that there is, with primes alone and with all fields."""
     from aggregator.families.projective.recipe import geometries, projective_error
@@ -174,6 +208,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "catalogue": catalogue,
     "choices": choices,
     "lip-errors": lip_errors,
+    "ball-errors": ball_errors,
     "levels": levels,
     "projective-orders": projective_orders,
     "graded-errors": graded_errors,

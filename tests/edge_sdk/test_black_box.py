@@ -55,6 +55,7 @@ QUESTIONS = {
         ("lip-response", "lip-windows", "lip-table", "lip-telling", "oue-lip"),
         Question(values(3), Information(NAT, (5, 3, 1))),
     ),
+    "lip-centre": Question(values(3), Information(NAT, (5, 3, 1), 5 * 10**7)),
     **dict.fromkeys(("lip-symmetric",), Question(values(2), Information(NAT, (4, 1)))),
     **dict.fromkeys(("lip-published", "random-sampling"), Question(values(2), Information(NAT, (3, 2)))),
     "best-in-blocks": Question(values(5), Block.over(NAT, [0, 0, 1, 1, 1])),

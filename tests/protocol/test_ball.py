@@ -89,15 +89,19 @@ def test_the_ball_lies_between_lip_and_ldp(name: str) -> None:
     assert balls[-1] == made[0].ldp
 
 
-def test_the_declared_level_is_at_the_prior_alone() -> None:
-    """A campaign declares its level for its prior; a ball above it is said, not refused."""
+def test_the_declared_level_is_kept_over_the_ball() -> None:
+    """The level that a campaign declares is that of the whole ball: to the nanonat, by however little."""
     channel = CHANNELS["table"]
-    level = certify(channel, Information(MOST, PRIOR)).audited
-    found = certify(channel, Information(level, PRIOR, 5 * 10**7))
-    assert found.ball is not None
-    assert found.ball > found.declared == level
+    centre = certify(channel, Information(MOST, PRIOR)).audited
+    found = certify(channel, Information(MOST, PRIOR, 5 * 10**7)).ball
+    assert found is not None
+    assert found > centre
+    assert certify(channel, Information(found, PRIOR, 5 * 10**7)).ball == found
+    for level in (centre, found - 1):
+        with pytest.raises(Uncertified, match=r"within the radius 0\.05"):
+            certify(channel, Information(level, PRIOR, 5 * 10**7))
     with pytest.raises(Uncertified):
-        certify(channel, Information(level - 1, PRIOR, 5 * 10**7))
+        certify(channel, Information(centre - 1, PRIOR, 5 * 10**7))
 
 
 def test_the_radius_travels() -> None:

@@ -778,8 +778,10 @@ def certificate_cases() -> Iterator[Case]:
     yield case("lip of a Hadamard channel", notions.Information(NAT, (1, 1, 1, 1, 1)), PLAIN)
     lip_level = notions.certify(LIP_TABLE, notions.Information(NAT, PRIOR)).audited
     yield case("lip at its very level", notions.Information(lip_level, PRIOR), LIP_TABLE)
-    yield case("lip with a ball of priors", notions.Information(NAT, PRIOR, 10**8), LIP_TABLE)
-    yield case("lip with the ball of all priors", notions.Information(NAT, PRIOR, 10**9), LIP_TABLE)
+    yield case("lip with a ball of priors", notions.Information(2 * NAT, PRIOR, 10**8), LIP_TABLE)
+    yield case("lip with the ball of all priors", notions.Information(2 * NAT, PRIOR, 10**9), LIP_TABLE)
+    ball_level = notions.certify(LIP_TABLE, notions.Information(2 * NAT, PRIOR, 10**8)).ball
+    yield case("lip with a ball at its very level", notions.Information(ball_level, PRIOR, 10**8), LIP_TABLE)
     for name, channel in (
         ("response", RandomizedResponse(2100, (cover_of(NAT, 2100),))),
         ("subset", subset(30, 8, NAT)),
@@ -851,6 +853,7 @@ def certificate_cases() -> Iterator[Case]:
         ),
         ("pairwise with a zero where a bound is", notions.Matrix(two, matrix), line),
         ("lip a nanonat above its level", notions.Information(lip_level - 1, PRIOR), LIP_TABLE),
+        ("lip of a ball a nanonat above its level", notions.Information(ball_level - 1, PRIOR, 10**8), LIP_TABLE),
         ("lip under another prior", notions.Information(lip_level, (98, 1, 1)), LIP_TABLE),
         ("lip with a zero", notions.Information(20 * NAT, PRIOR), line),
         ("lip of a channel of 2^23 cells", notions.Information(20 * NAT, (1,) * 2048), Hadamard(truth_of(NAT), 2048)),

@@ -16,44 +16,15 @@ For larger domains use ``windows``, which solves the same program for its few fr
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from aggregator.estimate.error import lip_mse, prior_mse
-from protocol import exact, personal
-from protocol.channels import Table
-from protocol.channels.response.channel import RESPONSE_SCALE
-from protocol.channels.table.channel import TABLE_SCALE
-from protocol.errors import ChannelError, Uncertified
-from protocol.exact import NANONATS
-from protocol.notions import Information, certify
+from protocol.errors import ChannelError
 
 Floats = NDArray[np.float64]
-
-MOST_INPUTS = 150
-"""A table of more inputs takes minutes to design, and above 200 kilobytes to send."""
-
-SHRINK = 1e-9
-"""The part of the level that is left to rounding, at first."""
-
-ATTEMPTS = 12
-"""How often that part is quadrupled before a design is given up."""
-
-DEARER = 1.005
-"""A channel that is mixed with another, so that all values differ, has at most this times the least error."""
-
-LOST = 0.01
-"""The most of the best channel's gain over the prior that it gives up."""
-
-LEAST_PART = 1e-4
-"""How often the other answers at least."""
 
 _LISTED = 14
 """Up to this many coordinates every corner is listed and priced, and what is found is the optimum."""
@@ -101,6 +72,32 @@ class Coordinates:
         worth: Floats = lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.fluid
         return worth
 
+    def listed(self) -> Floats | None:
+        """Every corner; None where they are too many."""
+        return _corners(self) if len(self.mass) <= _LISTED else None
+
+    def alone(self) -> Floats:
+        """(n, n): for each class the posterior that raises it as far as it goes and all others alike (MATH 2.4).
+
+        With the right weights these mix to the prior, which is where the search begins.
+        """
+        rest = self.mass.sum() - self.mass
+        others = np.maximum(self.low, (self.budget - self.high * self.mass) / rest)
+        own = (self.budget - rest * others) / self.mass
+        lifts: Floats = np.where(np.eye(len(rest), dtype=bool), own, others[:, np.newaxis])
+        return lifts
+
+    def along(self, gains: Floats, prices: Floats) -> Floats:
+        """Corners that lift the classes of large gain for their mass.
+
+        Args:
+            gains: (r, n).
+            prices: (n,) what a lift of each class costs; of no use where a gain alone makes a corner.
+        Returns:
+            (c, n): lifts.
+        """
+        return _filled(self, gains)
+
 
 @dataclass(frozen=True)
 class Mixture:
@@ -120,15 +117,16 @@ def best_mixture(given: Coordinates) -> Mixture:
     n = len(given.mass)
     if n == 1:
         return _polished(given, np.array([[given.budget / given.mass[0]]]))
-    start = np.concatenate([np.full((1, n), given.budget / given.mass.sum()), _alone(given)])
-    listed = _corners(given) if n <= _LISTED else None
+    start = np.concatenate([np.full((1, n), given.budget / given.mass.sum()), given.alone()])
+    listed = given.listed()
     if listed is not None and len(listed) <= _ENTERED:
         return _polished(given, np.concatenate([start, listed]))
     # Where corners are searched for, the search is the same one at every call.
     draw = np.random.default_rng(n)
     floor = float(given.worth(start[:1])[0]) * given.mean * given.mass.sum() / given.budget  # if nothing were told
     slope = (given.low + given.high) * (given.square + given.fluid)
-    pool = np.concatenate([start, _filled(given, slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * given.mass)])
+    first = slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * given.mass
+    pool = np.concatenate([start, given.along(first, 0 * given.mass)])
     history: list[float] = []
     for _ in range(_MOST_ROUNDS):
         weights, prices, value = _master(given, pool)
@@ -140,7 +138,7 @@ def best_mixture(given: Coordinates) -> Mixture:
             gain = slope - prices
             noise = np.outer(np.geomspace(1e-3, 1, _TRIES), np.abs(gain).mean() / given.mass.mean() * given.mass)
             noise *= draw.normal(size=noise.shape)
-            found = _filled(given, np.concatenate([gain[np.newaxis], gain + noise]))
+            found = given.along(np.concatenate([gain[np.newaxis], gain + noise]), prices)
         else:
             found = listed
         gains = given.worth(found) - found @ prices
@@ -155,7 +153,7 @@ def best_mixture(given: Coordinates) -> Mixture:
 
 def plain_mixture(given: Coordinates) -> Mixture:
     """A mixture that tells two or more classes apart, whatever it gains: each raised alone, and half the time none."""
-    raised = _alone(given)
+    raised = given.alone()
     others = raised.min(axis=1)
     steps = raised.diagonal() - others
     weights = given.mean / (steps * (1 + (others / steps).sum()))  # then the mean lift of every class is the same
@@ -180,18 +178,6 @@ def _corners(given: Coordinates) -> Floats:
     found = np.concatenate(corners)
     clipped: Floats = np.clip(found, given.low, given.high)
     return clipped
-
-
-def _alone(given: Coordinates) -> Floats:
-    """(n, n): for each class the posterior that raises it as far as it goes and all others alike (MATH 2.4).
-
-    With the right weights these mix to the prior, which is where the search begins.
-    """
-    rest = given.mass.sum() - given.mass
-    others = np.maximum(given.low, (given.budget - given.high * given.mass) / rest)
-    own = (given.budget - rest * others) / given.mass
-    lifts: Floats = np.where(np.eye(len(rest), dtype=bool), own, others[:, np.newaxis])
-    return lifts
 
 
 def _filled(given: Coordinates, gains: Floats) -> Floats:
@@ -253,73 +239,3 @@ def _polished(given: Coordinates, pool: Floats) -> Mixture:
         if weights.min() > 0:
             return Mixture(lifts, weights)
         lifts = lifts[weights > 0]
-
-
-def optimal_table(prior: Sequence[int], level: int) -> Table:
-    """The LIP channel of the least expected squared error under ``prior``, as a table of at most k outputs.
-
-    Up to 14 inputs it is the optimum of the linear program over all corners, above it comes within about 10^-4 of the
-    coordinate bound's gain where that can be reached. Every cell is rounded at a level that is a billionth lower, and
-    the whole is certified.
-
-    Args:
-        prior: positive integers, P[x] = prior[x] / sum.
-        level: nanonats.
-    Raises:
-        ChannelError: more than ``MOST_INPUTS`` inputs; use ``windows``.
-        Uncertified: no rounding was found that keeps the level.
-    """
-    if len(prior) > MOST_INPUTS:
-        raise ChannelError(f"an explicit table is made for at most {MOST_INPUTS} values, not {len(prior)}: use windows")
-    return _optimal(tuple(prior), level)
-
-
-@lru_cache(maxsize=4)
-def _optimal(prior: tuple[int, ...], level: int) -> Table:
-    notion = Information(level, prior)
-    mass = np.asarray(prior, dtype=np.float64) / sum(prior)
-    for attempt in range(ATTEMPTS):
-        b = math.exp(level / NANONATS * (1 - SHRINK * 4**attempt))
-        mixture = best_mixture(Coordinates(mass, mass**2, 0 * mass, 1 / b, b, 1.0, 1.0))
-        rows = (mixture.lifts * mixture.weights[:, np.newaxis]).T
-        if rows.shape[1] < 2:
-            rows = np.repeat(rows / 2, 2, axis=1)
-        table = Table.nearest([_whole(row) for row in rows])
-        try:
-            certify(table, notion)
-        except Uncertified:
-            continue
-        return table
-    raise Uncertified(f"no rounding of the best table keeps {exact.in_nats(level)}")
-
-
-def telling_table(prior: Sequence[int], level: int) -> Table:
-    """The table of ``optimal_table``, and now and then the response of ``lip_response``, so that all values differ.
-
-    The best table often has fewer different outputs than inputs, or rows that depend on each other; then no unbiased
-    estimate exists, and no interval. Each output belongs to one of the two channels, so the level is kept, and the
-    error is the mean of theirs: the response is as frequent as makes the error ``DEARER`` times the least, or loses
-    ``LOST`` of what the best table gains over the prior, whichever is less often.
-
-    Args, Raises: as of ``optimal_table``.
-    """
-    best = optimal_table(prior, level)
-    other = personal.lip_response(prior, level - 2)  # nanonats for the rounding of the table's cells
-    least, errors = lip_mse(best, prior), lip_mse(other, prior)
-    more = min((DEARER - 1) * least, LOST * (prior_mse(prior) - least)) / max(errors - least, 1e-12)
-    part = Fraction(min(max(more, LEAST_PART), 0.5)).limit_denominator(10**6)
-    rows = [
-        [(1 - part) * Fraction(cell, 1 << TABLE_SCALE) for cell in row]
-        + [part * Fraction(other.weight(x, y), 1 << RESPONSE_SCALE) for y in range(other.outputs)]
-        for x, row in enumerate(best.rows)
-    ]
-    table = Table.nearest(rows)
-    certify(table, Information(level, tuple(prior)))
-    return table
-
-
-def _whole(row: Floats) -> list[Fraction]:
-    """The row as fractions that sum to one exactly: what floats lost is shared out in proportion."""
-    cells = [Fraction(float(cell)) for cell in row]
-    total = sum(cells)
-    return [cell / total for cell in cells]

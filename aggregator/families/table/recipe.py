@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from aggregator.families.mechanism import COUNT, DENSE, Mechanism, Question, Recipe, for_prior
-from aggregator.families.table.column_generation import optimal_table, telling_table
+from aggregator.families.lifts import scaled
+from aggregator.families.mechanism import COUNT, DENSE, Mechanism, Question, Recipe, for_priors_near
 from aggregator.families.table.mutual_information import mutual_information_table
+from aggregator.families.table.prior_table import optimal_table, telling_table
 from aggregator.families.table.search import best_table, binary_optimum
 from protocol import exact
-from protocol.notions import UNBOUNDED, Ldp, Matrix, MutualInformation, Pairwise
+from protocol.notions import UNBOUNDED, Information, Ldp, Matrix, MutualInformation, Pairwise
 
 MOST_DESIGNED = 8
 """Values of a designed table: above it the search takes long."""
@@ -57,6 +58,15 @@ def _matrix(notion: Pairwise, size: int) -> Matrix:
     return Matrix(max(max(row) for row in rows), rows)
 
 
+def _centre(question: Question) -> Recipe | str:
+    notion = question.notion
+    if not isinstance(notion, Information) or not notion.radius:
+        return "it is shown beside what is designed for a prior with a radius"
+    if question.size > MOST_COLUMNS:
+        return f"it takes {MOST_COLUMNS} values at most"
+    return lambda: optimal_table(notion.prior, scaled(notion.level, notion.radius))
+
+
 MECHANISMS = (
     Mechanism(
         "binary-optimum",
@@ -72,13 +82,22 @@ MECHANISMS = (
         DENSE,
         _designed,
     ),
-    Mechanism("lip-table", "the optimum, by column generation", "ours", DENSE, for_prior(optimal_table, MOST_COLUMNS)),
+    Mechanism(
+        "lip-table", "the optimum, by column generation", "ours", DENSE, for_priors_near(optimal_table, MOST_COLUMNS)
+    ),
     Mechanism(
         "lip-telling",
         "the optimum, and now and then a response, so that all values are told apart",
         "ours",
         DENSE,
-        for_prior(telling_table, MOST_COLUMNS),
+        for_priors_near(telling_table, MOST_COLUMNS),
+    ),
+    Mechanism(
+        "lip-centre",
+        "the optimum for the declared prior alone, at a level low enough for all priors near it",
+        "ours",
+        DENSE,
+        _centre,
     ),
     Mechanism(
         "mutual-information",

@@ -17,19 +17,10 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.families.mechanism import POINTS, Mechanism, for_prior
-from aggregator.families.table.column_generation import (
-    ATTEMPTS,
-    DEARER,
-    LEAST_PART,
-    LOST,
-    SHRINK,
-    Coordinates,
-    Floats,
-    Mixture,
-    best_mixture,
-    plain_mixture,
-)
+from aggregator.families.lifts import lift_range
+from aggregator.families.mechanism import POINTS, Mechanism, for_priors_near
+from aggregator.families.table.column_generation import Coordinates, Floats, Mixture, best_mixture, plain_mixture
+from aggregator.families.table.prior_table import ATTEMPTS, DEARER, LEAST_PART, LOST, SHRINK
 from aggregator.families.windows.decoder import MOST_CELLS, MOST_INPUTS, WindowsDecoder
 from protocol import exact
 from protocol.channels.windows.arrangement import Single, Type
@@ -38,6 +29,7 @@ from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.errors import Uncertified
 from protocol.exact import NANONATS
 from protocol.notions import Information, certify
+from protocol.notions.information import RADIUS_UNITS
 
 HEAVIES = (0, 1, 2, 3, 4, 6, 8, 10, 12, 24)
 """The numbers of heavy inputs that are tried. The program for few is solved in no time."""
@@ -79,8 +71,8 @@ class _Split:
 
     @property
     def edge(self) -> float:
-        """r: the mass of a set that can have lift b where all else has lift a."""
-        return 1 / (self.high + 1)
+        """r: the mass of a set that can have lift b where all else has lift a; 1 / (e^eps + 1) without a radius."""
+        return (1 - self.low) / (self.high - self.low)
 
     @property
     def budget(self) -> float:
@@ -130,7 +122,7 @@ class _Plan:
         return bool(min(of_types, of_windows) >= _LEAST_INFORMATION)
 
 
-def windows(prior: Sequence[int], level: int) -> Windows:
+def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     """The windows channel of the least expected squared error among a few designs for ``prior``.
 
     Up to ``MOST_INPUTS`` inputs every one tells all apart, so that each value has an unbiased estimate and an interval.
@@ -140,33 +132,34 @@ def windows(prior: Sequence[int], level: int) -> Windows:
     Args:
         prior: positive integers, P[x] = prior[x] / sum; they are the arcs of the rare inputs as they are.
         level: nanonats.
+        radius: the level is kept for every prior this near in total variation, in parts per billion.
     Raises:
         NotionError: no prior, or no level.
         Uncertified: no rounding was found that keeps the level.
     """
-    notion = Information(level, tuple(prior))
+    notion = Information(level, tuple(prior), radius)
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
     guess = 1 - float((law**2).sum())
     found: list[tuple[float, int, int, int, float]] = []
     sizes: set[int] = set()
     for heavies in HEAVIES:
-        split = _split(law, level, SHRINK, heavies)
+        split = _split(law, notion, SHRINK, heavies)
         if len(split.heavies) in sizes:
             continue
         sizes.add(len(split.heavies))
         for cells in _cells(split):
             part = _part(split, cells, prior)
             made = _rounded(_planned(split, cells, part), prior, orders=1)
-            found.append((_error(made, law), replace(made, orders=_orders(made)).outputs, heavies, cells, part))
+            found.append((_error(made, law), replace(made, orders=_orders(made, notion)).outputs, heavies, cells, part))
     if len(prior) <= MOST_INPUTS:
         dearest = DEARER * min(found)[0]
         found = [each for each in found if each[0] <= dearest and each[1] <= MOST_CELLS // len(prior)] or found
     least = guess - (guess - min(found)[0]) * (1 - _WORTH)
     _, _, heavies, cells, part = min((each for each in found if each[0] <= least), key=lambda each: each[1])
     for attempt in range(ATTEMPTS):
-        split = _split(law, level, SHRINK * 4**attempt, heavies)
+        split = _split(law, notion, SHRINK * 4**attempt, heavies)
         made = _rounded(_planned(split, cells, part), prior, orders=1)
-        made = replace(made, orders=_orders(made))
+        made = replace(made, orders=_orders(made, notion))
         try:
             certify(made, notion)
         except Uncertified:
@@ -175,9 +168,9 @@ def windows(prior: Sequence[int], level: int) -> Windows:
     raise Uncertified(f"no rounding of the windows keeps {exact.in_nats(level)}")
 
 
-def _split(law: Floats, level: int, shrink: float, heavies: int) -> _Split:
-    b = math.exp(level / NANONATS * (1 - shrink))
-    edge = 1 / (b + 1)
+def _split(law: Floats, notion: Information, shrink: float, heavies: int) -> _Split:
+    a, b = lift_range(math.exp(notion.level / NANONATS * (1 - shrink)), notion.radius / RADIUS_UNITS)
+    edge = (1 - a) / (b - a)
     falling = np.argsort(-law, kind="stable").tolist()
     alone = int((law >= edge).sum())
     rest = float(law[falling[alone:]].sum())
@@ -185,7 +178,7 @@ def _split(law: Floats, level: int, shrink: float, heavies: int) -> _Split:
         alone -= 1
         rest += float(law[falling[alone]])
     end = min(alone + heavies, max(len(falling) - 1, alone))
-    return _Split(law, sorted(falling[:alone]), sorted(falling[alone:end]), sorted(falling[end:]), 1 / b, b)
+    return _Split(law, sorted(falling[:alone]), sorted(falling[alone:end]), sorted(falling[end:]), a, b)
 
 
 def _cells(split: _Split) -> list[int]:
@@ -284,7 +277,7 @@ def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
     )  # fmt: skip
 
 
-def _orders(made: Windows) -> int:
+def _orders(made: Windows, notion: Information) -> int:
     """As many orders as tell all rare inputs apart; they cost bits and no error (MATH 2.8).
 
     Windows of J cells tell J - 1 differences in one order. With no more orders than that needs the unbiased estimate
@@ -297,16 +290,14 @@ def _orders(made: Windows) -> int:
     each = _ORDERS_PER_NEEDED if made.inputs <= MOST_INPUTS else _ORDERS_OF_MANY
     wanted = max(-(-each * rare // (made.cells - 1)), _LEAST_ORDERS)
     orders = min(1 << (wanted - 1).bit_length(), MAX_ORDERS)
-    while orders > 1 and not _affordable(replace(made, orders=orders)):
+    while orders > 1 and not _affordable(replace(made, orders=orders), notion):
         orders //= 2
     return orders
 
 
-def _affordable(made: Windows) -> bool:
+def _affordable(made: Windows, notion: Information) -> bool:
     """Whether a device would audit it (SPEC 6.11)."""
-    everything = range(made.inputs)
-    steps = made.prior_steps + 2 * made.inputs + made.pair_steps(everything, everything)
-    return steps <= MOST_STEPS and made.held <= MOST_HELD
+    return notion.steps(made) <= MOST_STEPS and made.held <= MOST_HELD
 
 
 def _error(made: Windows, law: Floats) -> float:
@@ -323,6 +314,6 @@ MECHANISMS = (
         "types for frequent values, windows of a circle for rare ones",
         "ours",
         POINTS,
-        for_prior(windows),
+        for_priors_near(windows),
     ),
 )

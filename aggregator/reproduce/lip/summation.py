@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 
 from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
-from aggregator.families.table.column_generation import ATTEMPTS, SHRINK
+from aggregator.families.table.prior_table import ATTEMPTS, SHRINK
 from protocol import exact
 from protocol.channels import Channel, Table
 from protocol.errors import ChannelError, Uncertified

@@ -71,6 +71,7 @@ export class Information extends Notion {
     const { n, d } = worstLift(channel.outputsUnder(this.prior), BigInt(sum(this.prior)), this.radius);
     const level = levelOf(n, d);
     if (level === null) throw new Uncertified("an output rules an input out, which no level allows");
+    if (level > this.level) throw new Uncertified("the level is not kept for every prior within the radius");
     return level;
   }
 }

@@ -1,0 +1,71 @@
+"""How far lifts may reach when a level is kept for every prior near the declared one.
+
+A lift is Q(y|x) / P(y). For an observer with prior P' it is divided by the mean of the lifts under P', which the worst
+P' within total variation d moves by at most d times the range of the lifts (MATH 2.13).
+"""
+
+from __future__ import annotations
+
+import math
+
+from protocol import exact
+from protocol.exact import NANONATS
+from protocol.notions.information import RADIUS_UNITS
+
+_HALVINGS = 60
+
+
+def lift_range(b: float, radius: float) -> tuple[float, float]:
+    """The ends (low, high) of lifts that keep the bound b for every prior near, whatever the output.
+
+    With u = 1 - low and v = high - 1, lifts of mean 1 keep it where
+
+        (1 + b d) v + b d u <= b - 1   and   (1 + d / b) u + d v / b <= 1 - 1 / b,
+
+    or, for any d, where high <= b low. Of these ends, those of the largest u v, which is what windows gain.
+
+    Args:
+        b: e^level.
+        radius: d, 0 .. 1.
+    """
+    a, d = 1 / b, radius
+    # Both constraints tight, then each alone at the largest u v along it, then plain LDP.
+    width = (b - a) / (1 + d * (a + b))
+    found = [(1 - a * (1 + d * width), b * (1 - d * width) - 1), ((b - 1) / (2 * b), (b - 1) / 2)]
+    if d:
+        alone = [
+            ((b - 1) / (2 * b * d), (b - 1) / (2 * (1 + b * d))),
+            ((1 - a) / (2 * (1 + a * d)), (1 - a) / (2 * a * d)),
+        ]
+        found += [
+            (u, v)
+            for u, v in alone
+            if u < 1 and (1 + b * d) * v + b * d * u <= b - 1 and (1 + a * d) * u + a * d * v <= 1 - a
+        ]
+    u, v = max(found, key=lambda ends: ends[0] * ends[1] if min(ends) > 0 else -1)
+    return 1 - u, 1 + v
+
+
+def scaled(level: int, radius: int) -> int:
+    """The largest level at which every LIP channel for the declared prior keeps ``level`` for all priors near it.
+
+    That is s where e^s <= e^level (1 - d (e^s - e^-s)), or half the level, at which every LIP channel keeps ``level``
+    under plain LDP (Jiang, Li, Tandon 2020, Prop. 1). Rounded down.
+
+    Args:
+        level: nanonats.
+        radius: of the ball, in parts per billion; 0 leaves the level as it is.
+    Returns:
+        Nanonats; of the least levels it may be below what a campaign declares.
+    """
+    if not radius:
+        return level
+    b, d = math.exp(exact.nats(level)), radius / RADIUS_UNITS
+    low, high = 0.0, exact.nats(level)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if math.exp(middle) <= b * (1 - d * 2 * math.sinh(middle)):
+            low = middle
+        else:
+            high = middle
+    return max(level // 2, math.floor(low * NANONATS) - 1)

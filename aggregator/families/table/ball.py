@@ -1,0 +1,127 @@
+"""Corners of the linear program of ``column_generation`` where a level is kept for every prior near the declared one.
+
+The lifts of an output keep the level for all priors within total variation d exactly where, v over the corners of that
+ball,
+
+    max over x of lift[x] <= b min over v of <lift, v>   and   min over x of lift[x] >= a max over v of <lift, v>.
+
+For a given order of the inputs by lift the two worst priors are known: mass d goes from the largest lifts to the
+smallest, or back. So within one order these are two linear constraints, and a corner has at most three different lifts:
+a staircase of three steps (MATH 2.13). All ordered partitions into three sets are all corners.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggregator.families.lifts import lift_range
+from aggregator.families.table.column_generation import Coordinates, Floats, Mixture
+
+MOST_LISTED = 10
+"""Up to this many inputs every staircase is listed: 3^10 of them."""
+
+_ORDERS = 100
+"""Orders of the inputs whose cuts are all tried in a round."""
+_BEST_CUTS = 6
+_CLOSE = 1e-12
+
+
+@dataclass(frozen=True)
+class Staircases(Coordinates):
+    """Inputs with a bound b for every prior within ``radius``; ``low`` and ``high`` are the ends of most lifts.
+
+    Attributes:
+        bound: b = e^level.
+        radius: d, total variation.
+    """
+
+    bound: float
+    radius: float
+
+    @classmethod
+    def of(cls, mass: Floats, bound: float, radius: float) -> Staircases:
+        """The corners for a prior."""
+        return cls(mass, mass**2, 0 * mass, *lift_range(bound, radius), 1.0, 1.0, bound, radius)
+
+    def listed(self) -> Floats | None:
+        n = len(self.mass)
+        if n > MOST_LISTED:
+            return None
+        steps = np.array([part for part in itertools.product(range(3), repeat=n) if {0, 2} <= set(part)])
+        top, middle, bottom = ((steps == step).astype(float) @ self.mass for step in range(3))
+        levels, legal = self._levels(top, middle, bottom)
+        lifts: Floats = np.take_along_axis(levels, steps, axis=1)[legal]
+        return lifts
+
+    def alone(self) -> Floats:
+        n = len(self.mass)
+        levels, _ = self._levels(self.mass, np.zeros(n), 1 - self.mass)
+        lifts: Floats = np.where(np.eye(n, dtype=bool), levels[:, :1], levels[:, 2:])
+        return lifts
+
+    def along(self, gains: Floats, prices: Floats) -> Floats:
+        n = len(self.mass)
+        rows = gains[:1] if len(gains) == 1 else gains[:: -(-len(gains) // _ORDERS)]
+        ends, starts = np.array([(i, j) for i in range(1, n) for j in range(i, n)]).T  # the middle is i .. j - 1
+        found = []
+        for row in rows:
+            order = np.argsort(-row / self.mass, kind="stable")
+            mass, square, price = (np.concatenate([[0.0], np.cumsum(of[order])])
+                                   for of in (self.mass, self.square, prices))  # fmt: skip
+            cut = [[of[ends], of[starts] - of[ends], of[-1] - of[starts]] for of in (mass, square, price)]
+            levels, legal = self._levels(*cut[0])
+            gain = sum(levels[:, step] ** 2 * cut[1][step] - levels[:, step] * cut[2][step] for step in range(3))
+            best = np.argsort(-np.where(legal, gain, -np.inf))[:_BEST_CUTS]
+            for place in best[legal[best]]:
+                lifts = np.empty(n)
+                lifts[order] = np.repeat(levels[place], [ends[place], starts[place] - ends[place], n - starts[place]])
+                found.append(lifts)
+        return np.unique(np.concatenate([np.array(found), super().along(gains, prices)]), axis=0)
+
+    def _levels(self, top: Floats, middle: Floats, bottom: Floats) -> tuple[Floats, Floats]:
+        """The three lifts of each staircase with these masses, and whether there is one.
+
+        With a middle both constraints are tight; without one the difference of the two lifts is as large as they
+        allow.
+
+        Args:
+            top, middle, bottom: (c,), of sum 1; middle 0 for two steps.
+        Returns:
+            (c, 3) lifts, falling; (c,) bool.
+        """
+        a, b, d = 1 / self.bound, self.bound, self.radius
+        # Of the two worst priors: what leaves the top and the middle, and what leaves the bottom and the middle.
+        off_top, off_bottom = np.minimum(d, top), np.minimum(d, bottom)
+        down, up = np.minimum(d - off_top, middle), np.minimum(d - off_bottom, middle)
+        apart = np.minimum((b - 1) / (bottom + b * off_top), (1 - a) / (top + a * off_bottom))
+        rows = np.array([
+            [top, middle, bottom],
+            [1 + b * off_top, b * down, -b * (off_top + down)],
+            [-a * (off_bottom + up), a * up, 1 + a * off_bottom],
+        ]).transpose(2, 0, 1)  # fmt: skip
+        usable = (middle > 0) & (np.abs(np.linalg.det(rows)) > _CLOSE)
+        rows[~usable] = np.eye(3)
+        levels = np.linalg.solve(rows, np.tile([1.0, b, a], (len(top), 1))[..., np.newaxis])[..., 0]
+        falling = (levels[:, 0] >= levels[:, 1] - _CLOSE) & (levels[:, 1] >= levels[:, 2] - _CLOSE)
+        two = middle <= 0
+        levels[two] = np.stack([1 + bottom * apart, np.ones(len(top)), 1 - top * apart], axis=1)[two]
+        return levels, two | (usable & falling & (levels[:, 2] > 0))
+
+
+def of_two(mass: Floats, b: float, radius: float) -> Mixture:
+    """The best mixture for two values, in closed form (MATH 2.13).
+
+    An output of difference t has lifts 1 + t (1 - p) and 1 - t p, where p is the prior of the value that it raises, and
+
+        t(p) = min((b - 1) / (1 - p + b min(d, p)), (1 - a) / (p + a min(d, 1 - p))).
+
+    One output raises each value; their weights make the mean lift one.
+    """
+    a = 1 / b
+    p = mass
+    t = np.minimum((b - 1) / (1 - p + b * np.minimum(radius, p)), (1 - a) / (p + a * np.minimum(radius, 1 - p)))
+    lifts = np.array([[1 + t[0] * p[1], 1 - t[0] * p[0]], [1 - t[1] * p[1], 1 + t[1] * p[0]]])
+    return Mixture(lifts, t[::-1] / t.sum())

@@ -1,0 +1,129 @@
+"""The best LIP tables for a prior, rounded to integers and certified: the optimum, and one that tells all values apart.
+
+With a radius they are the best for the level at every prior near the declared one. The linear program:
+column_generation; its corners where a radius is declared: ball.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from aggregator.estimate.error import lip_mse, prior_mse
+from aggregator.families.lifts import scaled
+from aggregator.families.table.ball import Staircases, of_two
+from aggregator.families.table.column_generation import Coordinates, Floats, Mixture, best_mixture
+from protocol import exact, personal
+from protocol.channels import Table
+from protocol.channels.response.channel import RESPONSE_SCALE
+from protocol.channels.table.channel import TABLE_SCALE
+from protocol.errors import ChannelError, Uncertified
+from protocol.exact import NANONATS
+from protocol.notions import Information, certify
+from protocol.notions.information import RADIUS_UNITS
+
+MOST_INPUTS = 150
+"""A table of more inputs takes minutes to design, and above 200 kilobytes to send."""
+
+SHRINK = 1e-9
+"""The part of the level that is left to rounding, at first."""
+
+ATTEMPTS = 12
+"""How often that part is quadrupled before a design is given up."""
+
+DEARER = 1.005
+"""A channel that is mixed with another, so that all values differ, has at most this times the least error."""
+
+LOST = 0.01
+"""The most of the best channel's gain over the prior that it gives up."""
+
+LEAST_PART = 1e-4
+"""How often the other answers at least."""
+
+
+def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
+    """The LIP channel of the least expected squared error under ``prior``, as a table of at most k outputs.
+
+    Up to 14 inputs (10 with a radius) it is the optimum of the linear program over all corners, above it comes within
+    about 10^-4 of the coordinate bound's gain where that can be reached. Every cell is rounded at a level that is a
+    billionth lower, and the whole is certified.
+
+    Args:
+        prior: positive integers, P[x] = prior[x] / sum.
+        level: nanonats.
+        radius: the level is kept for every prior this near in total variation, in parts per billion.
+    Raises:
+        ChannelError: more than ``MOST_INPUTS`` inputs; use ``windows``.
+        Uncertified: no rounding was found that keeps the level.
+    """
+    if len(prior) > MOST_INPUTS:
+        raise ChannelError(f"an explicit table is made for at most {MOST_INPUTS} values, not {len(prior)}: use windows")
+    return _optimal(tuple(prior), level, radius)
+
+
+@lru_cache(maxsize=4)
+def _optimal(prior: tuple[int, ...], level: int, radius: int) -> Table:
+    notion = Information(level, prior, radius)
+    mass = np.asarray(prior, dtype=np.float64) / sum(prior)
+    for attempt in range(ATTEMPTS):
+        mixture = _mixture(mass, level / NANONATS * (1 - SHRINK * 4**attempt), radius / RADIUS_UNITS)
+        rows = (mixture.lifts * mixture.weights[:, np.newaxis]).T
+        if rows.shape[1] < 2:
+            rows = np.repeat(rows / 2, 2, axis=1)
+        table = Table.nearest([_whole(row) for row in rows])
+        try:
+            certify(table, notion)
+        except Uncertified:
+            continue
+        return table
+    raise Uncertified(f"no rounding of the best table keeps {exact.in_nats(level)}")
+
+
+def _mixture(mass: Floats, level: float, radius: float) -> Mixture:
+    """The best mixture for a prior and those near it; of two values in closed form.
+
+    Args:
+        level: nats.
+        radius: total variation.
+    """
+    b = math.exp(level)
+    if not radius:
+        return best_mixture(Coordinates(mass, mass**2, 0 * mass, 1 / b, b, 1.0, 1.0))
+    return of_two(mass, b, radius) if len(mass) == 2 else best_mixture(Staircases.of(mass, b, radius))
+
+
+def telling_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
+    """The table of ``optimal_table``, and now and then the response of ``lip_response``, so that all values differ.
+
+    The best table often has fewer different outputs than inputs, or rows that depend on each other; then no unbiased
+    estimate exists, and no interval. Each output belongs to one of the two channels, so the level is kept, and the
+    error is the mean of theirs: the response is as frequent as makes the error ``DEARER`` times the least, or loses
+    ``LOST`` of what the best table gains over the prior, whichever is less often.
+
+    Args, Raises: as of ``optimal_table``.
+    """
+    best = optimal_table(prior, level, radius)
+    # Two nanonats are for the rounding of the table's cells.
+    other = personal.lip_response(prior, scaled(level, radius) - 2)
+    least, errors = lip_mse(best, prior), lip_mse(other, prior)
+    more = min((DEARER - 1) * least, LOST * (prior_mse(prior) - least)) / max(errors - least, 1e-12)
+    part = Fraction(min(max(more, LEAST_PART), 0.5)).limit_denominator(10**6)
+    rows = [
+        [(1 - part) * Fraction(cell, 1 << TABLE_SCALE) for cell in row]
+        + [part * Fraction(other.weight(x, y), 1 << RESPONSE_SCALE) for y in range(other.outputs)]
+        for x, row in enumerate(best.rows)
+    ]
+    table = Table.nearest(rows)
+    certify(table, Information(level, tuple(prior), radius))
+    return table
+
+
+def _whole(row: Floats) -> list[Fraction]:
+    """The row as fractions that sum to one exactly: what floats lost is shared out in proportion."""
+    cells = [Fraction(float(cell)) for cell in row]
+    total = sum(cells)
+    return [cell / total for cell in cells]

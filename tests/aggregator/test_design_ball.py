@@ -1,0 +1,203 @@
+"""LIP channels for every prior near the declared one: against all corners, closed forms and the certificate."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.spatial import HalfspaceIntersection
+
+from aggregator.estimate.error import lip_mse, prior_mse
+from aggregator.families.lifts import lift_range, scaled
+from aggregator.families.mechanism import Question
+from aggregator.families.response.recipe import randomized_response
+from aggregator.families.table import ball
+from aggregator.families.table.ball import Staircases, of_two
+from aggregator.families.table.column_generation import best_mixture
+from aggregator.families.table.prior_table import optimal_table, telling_table
+from aggregator.planner.choice import candidates, chosen
+from protocol.domain import Values
+from protocol.errors import Uncertified
+from protocol.exact import NANONATS
+from protocol.notions import Information, certify
+from protocol.notions.information import RADIUS_UNITS
+
+SEED = 20261122
+
+
+def zipf(size: int, power: float) -> tuple[int, ...]:
+    return tuple(round(10**6 / (x + 1) ** power) for x in range(size))
+
+
+def ball_corners(law: np.ndarray, radius: float) -> np.ndarray:
+    """Every corner of the ball of priors: mass moves from inputs, in every order, to every one."""
+    corners = []
+    for givers in itertools.permutations(range(len(law))):
+        moved, left = law.copy(), radius
+        for x in givers[:-1]:
+            taken = min(left, moved[x])
+            moved[x] -= taken
+            moved[givers[-1]] += taken
+            left -= taken
+        corners.append(moved)
+    return np.unique(np.round(corners, 13), axis=0)
+
+
+def brute_force(law: np.ndarray, b: float, radius: float) -> float:
+    """The least MSE over all channels: a linear program over every corner of the posteriors that are legal.
+
+    The legal lifts are those that keep b and 1/b at each corner of the ball, one inequality for each input and corner;
+    the library of convex hulls finds where these meet. Nothing of the design's own reasoning is used.
+    """
+    priors, n = ball_corners(law, radius), len(law)
+    cells = []  # A l + c <= 0 for lifts l
+    for prior, x in itertools.product(priors, range(n)):
+        own = np.eye(n)[x]
+        cells += [own - b * prior, prior / b - own]
+    # The mean is one: the last lift is what the others leave.
+    rows = np.array(cells)
+    reduced = rows[:, :-1] - np.outer(rows[:, -1], law[:-1] / law[-1])
+    halfspaces = np.unique(np.round(np.column_stack([reduced, rows[:, -1] / law[-1]]), 12), axis=0)
+    if n == 2:
+        meets = -halfspaces[:, 1] / np.where(halfspaces[:, 0] == 0, np.nan, halfspaces[:, 0])
+        found = np.array([[np.nanmax(meets[meets < 1])], [np.nanmin(meets[meets > 1])]])
+    else:
+        found = HalfspaceIntersection(halfspaces, np.ones(n - 1)).intersections
+    lifts = np.column_stack([found, (1 - found @ law[:-1]) / law[-1]])
+    solved = linprog(-(lifts**2 @ law**2), A_eq=lifts.T, b_eq=np.ones(n), method="highs")
+    return 1 + float(solved.fun)
+
+
+def searched(law: np.ndarray, b: float, radius: float) -> float:
+    """The MSE of the best mixture of staircases."""
+    given = Staircases.of(law, b, radius)
+    mixture = best_mixture(given)
+    assert mixture.weights @ mixture.lifts == pytest.approx(np.ones(len(law)), abs=1e-9)
+    return 1 - float(mixture.weights @ given.worth(mixture.lifts))
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_staircases_are_all_corners(size):
+    """Column generation over staircases finds the optimum that all corners have, on skewed and even priors."""
+    draw = np.random.default_rng(SEED + size)
+    for _ in range({2: 20, 3: 12, 4: 6, 5: 2}[size]):
+        law = draw.dirichlet(np.full(size, draw.choice([0.7, 3.0])))
+        law = np.maximum(law, 1e-3) / np.maximum(law, 1e-3).sum()
+        b, radius = math.exp(draw.uniform(0.2, 3)), draw.choice([0.01, 0.05, 0.2, 0.6])
+        expected = brute_force(law, b, radius)
+        assert searched(law, b, radius) == pytest.approx(expected, abs=2e-7)
+        if size == 2:
+            mixture = of_two(law, b, radius)
+            assert 1 - mixture.weights @ mixture.lifts**2 @ law**2 == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("radius", "error"), [(0, 0.1261), (0.1, 0.1431), (0.2, 0.1602), (1, 0.1710)])
+def test_two_values_at_one_nat(radius, error):
+    """P1 = .3 at 1 nat: a polygon of the four constraints gave these errors of the exact prior, of two intervals and of
+    all priors, where it is randomised response."""
+    mass = np.array([0.3, 0.7])
+    mixture = of_two(mass, math.e, radius)
+    assert (1 - mixture.weights @ mixture.lifts**2 @ mass**2) / 2 == pytest.approx(error, abs=6e-5)
+    if radius == 1:
+        level = math.log((mixture.lifts.max(axis=1) / mixture.lifts.min(axis=1)).max())
+        assert level == pytest.approx(1, abs=1e-9)
+
+
+def test_a_search_comes_close_to_all_staircases(monkeypatch):
+    """Where there are too many staircases to list, the search finds 98% of what they gain over the prior."""
+    for size, power, eps, radius in ((8, 1.0, 1.0, 0.05), (8, 1.5, 2.0, 0.02), (9, 0.5, 3.0, 0.1), (8, 1.0, 1.0, 0.5)):
+        law = np.array(zipf(size, power)) / sum(zipf(size, power))
+        listed = searched(law, math.exp(eps), radius)
+        with monkeypatch.context() as patched:
+            patched.setattr(ball, "MOST_LISTED", 1)
+            found = searched(law, math.exp(eps), radius)
+        flat = 1 - float((law**2).sum())
+        assert 0.98 <= (flat - found) / (flat - listed) <= 1 + 1e-5
+
+
+@settings(max_examples=60)
+@given(
+    st.floats(0.01, 10),
+    st.integers(0, RADIUS_UNITS),
+    st.lists(st.integers(0, 1000), min_size=2, max_size=7),
+    st.integers(0, 2**32),
+)
+def test_lifts_within_the_range_keep_the_level(eps, billionths, parts, seed):
+    """Lifts of mean one between the two ends keep the bound for the worst prior within the radius, and no LIP channel
+    at the scaled level breaks it."""
+    law = np.random.default_rng(seed).dirichlet(np.full(len(parts), 0.7)) + 1e-4
+    law /= law.sum()
+    b, radius = math.exp(eps), billionths / RADIUS_UNITS
+    alone = math.exp(scaled(round(eps * NANONATS), billionths) / NANONATS)
+    for low, high in (lift_range(b, radius), (1 / alone, alone)):
+        assert low <= 1 <= high
+        # A mixture of two lifts with mean one: what is above the mean, as far as the smaller of both ranges allows.
+        lifts = np.array(parts) / 1000
+        lifts = lifts - lifts @ law
+        if abs(lifts).max() < 1e-6:
+            continue
+        lifts = 1 + lifts * min((high - 1) / max(lifts.max(), 1e-12), (1 - low) / max(-lifts.min(), 1e-12))
+        means = [prior @ lifts for prior in _extremes(law, lifts, radius)]
+        assert lifts.max() <= b * min(means) * (1 + 1e-8)
+        assert lifts.min() * b >= max(means) * (1 - 1e-8)
+
+
+def _extremes(law: np.ndarray, lifts: np.ndarray, radius: float) -> list[np.ndarray]:
+    """The two priors within the radius whose mean of the lifts is least and largest."""
+    found = []
+    for order in (np.argsort(-lifts), np.argsort(lifts)):
+        moved, left = law.copy(), radius
+        for x in order[:-1]:
+            taken = min(left, moved[x])
+            moved[x] -= taken
+            moved[order[-1]] += taken
+            left -= taken
+        found.append(moved)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("prior", "eps", "radius"),
+    [((1, 9), 1, 0.05), ((3, 7), 0.5, 1.0), (zipf(5, 1), 1, 0.1), (zipf(20, 1), 2, 0.05), (zipf(9, 2), 4, 0.3)],
+)
+def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
+    """The integers keep the declared level for every prior near, are within a thousandth of it, and tell at most what
+    the exact prior's optimum tells and at least what plain LDP and the scaled optimum of the centre do."""
+    level, billionths = round(eps * NANONATS), round(radius * RADIUS_UNITS)
+    notion = Information(level, prior, billionths)
+    table = optimal_table(prior, level, billionths)
+    found = certify(table, notion).ball
+    assert 0.999 * level <= found <= level
+    centre = optimal_table(prior, level)
+    with pytest.raises(Uncertified, match="radius"):
+        certify(centre, notion)
+    shrunk = optimal_table(prior, scaled(level, billionths))
+    certify(shrunk, notion)
+    plain = randomized_response(len(prior), level)
+    errors = [lip_mse(channel, prior) for channel in (centre, table, shrunk)]
+    assert errors == sorted(errors)
+    assert errors[1] <= min(lip_mse(plain, prior), prior_mse(prior)) + 1e-9
+    telling = telling_table(prior, level, billionths)
+    assert certify(telling, notion).ball <= level
+
+
+@pytest.mark.parametrize("size", [12, 200])
+def test_auto_designs_for_the_ball(size):
+    """Of a draft with a radius every mechanism made for a prior keeps the level over the ball, and the choice has the
+    least error of them: less than the scaled optimum of the centre has, and than plain LDP."""
+    prior = zipf(size, 1)
+    question = Question(Values(tuple(map(str, range(size)))), Information(NANONATS, prior, 5 * 10**7))
+    wanted = ("lip-table", "lip-windows", "lip-centre", "lip-response", "subset", "projective")
+    errors = {mechanism.name: one.error for mechanism, one in candidates(question)
+              if not isinstance(one, str) and mechanism.name in wanted}  # fmt: skip
+    name, channel = chosen("auto", question)
+    assert name in ("lip-table", "lip-telling", "lip-windows")
+    assert certify(channel, question.notion).ball <= NANONATS
+    best = lip_mse(channel, prior)
+    assert all(best <= 1.01 * error for error in errors.values())
+    assert all(best < error for name, error in errors.items() if name in ("lip-centre", "lip-response", "projective"))
