@@ -97,7 +97,7 @@ def view_facts(terms: Campaign) -> list[dict[str, Any]]:
         {
             "view": view_name(terms.domain, view),
             "map": view.map.name,
-            "values": view.channel.inputs,
+            "values": view.map.inputs(terms.domain),
             "weight": view.weight,
             "share": view.weight / total,
             "family": view.channel.family,

@@ -142,7 +142,8 @@ class Truth:
 def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most: int | None = None) -> Truth:
     """The truth of a CSV file with the header ``value,count`` or, with classes, ``value,count,class``.
 
-    Of a form, the header names its questions, and each row is a person, or as many as a last column ``count`` says.
+    Of a form, the header names its questions, with classes perhaps also ``class``, and each row is a person, or as many
+    as a last column ``count`` says.
 
     Args:
         classes: the names of the campaign's classes.
@@ -154,7 +155,7 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
             whole number.
     """
     if isinstance(domain, Form):
-        return _require_people(path, _people(path, domain), most)
+        return _require_people(path, _people(path, domain, classes), most)
     answers, counts, places = [], [], []
     for answer, count, place, where in read_sheet_by_class(path, domain, "count", classes):
         if count.denominator != 1 or count < 0:
@@ -166,18 +167,20 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
     return _require_people(path, Truth(tuple(answers), tuple(counts), tuple(places)), most)
 
 
-def _people(path: Path, form: Form) -> Truth:
+def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
     """The truth of a CSV file of people who fill in a form: equal rows are one group."""
     found: dict[tuple[str, ...], int] = {}
     answers: list[Answer] = []
     counts: list[int] = []
-    for texts, answer, count in read_people(path, form):
+    places: list[int] = []
+    for texts, answer, place, count in read_people(path, form, classes):
         group = found.setdefault(texts, len(answers))
         if group == len(answers):
             answers.append(answer)
             counts.append(0)
+            places += [] if place is None else [place]
         counts[group] += count
-    return Truth(tuple(answers), tuple(counts))
+    return Truth(tuple(answers), tuple(counts), tuple(places))
 
 
 def _require_people(path: Path, truth: Truth, most: int | None) -> Truth:

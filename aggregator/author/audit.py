@@ -158,12 +158,11 @@ def _prior_of(notion: Notion) -> tuple[int, ...] | None:
 
 def _surveyed(terms: Campaign, asked: SurveyRequest) -> LevelSurvey:
     """All levels of the campaign, of classes and of views the worst of each."""
+    places, channels = _surveyed_places(terms, asked)
+    starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
+    asked = replace(asked, prior=tuple(chain(*(asked.prior[starts[at] : starts[at + 1]] for at in places))))
     if terms.classes:
-        channels: Sequence[Channel] = class_channels(terms.channel, len(terms.classes))
-    else:
-        places, channels = _surveyed_places(terms, asked)
-        starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
-        asked = replace(asked, prior=tuple(chain(*(asked.prior[starts[at] : starts[at + 1]] for at in places))))
+        channels = [one for channel in channels for one in class_channels(channel, len(terms.classes))]
     found = levels.survey_of([structure_of(channel, MOST_STEPS) for channel in channels], asked)
     if is_plain(terms.views):
         return found
@@ -183,11 +182,11 @@ def _surveyed_places(terms: Campaign, asked: SurveyRequest) -> tuple[list[int], 
 
 
 def _coarsened(terms: Campaign, view: View, weights: Sequence[int]) -> list[int]:
-    """A prior of the answers as one of a view's values."""
-    sums = [0] * view.channel.inputs
+    """A prior of the answers as one of a view's values, once for each class."""
+    sums = [0] * view.map.inputs(terms.domain)
     for x, weight in enumerate(weights):
         sums[view.map.input(terms.domain, x)] += weight
-    return sums
+    return sums * max(1, len(terms.classes))
 
 
 def _whose(terms: Campaign) -> str:

@@ -26,6 +26,7 @@ from aggregator.author.study_section import addresses_of, translations_of
 from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
 from aggregator.author.views_section import DEVICES, views_of
 from aggregator.estimate.reported import Reported
+from aggregator.estimate.weighting import CLASS
 from aggregator.families.decoder import Decoder
 from aggregator.families.mechanism import REPORTS, Question
 from aggregator.families.noise.recipe import discrete_gaussian
@@ -36,9 +37,9 @@ from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.padding import choose_padding, read_sets
 from protocol.campaign import ENROLMENTS, GOALS, Campaign
 from protocol.channels import Channel, Table
-from protocol.domain import Dates, Domain, Items, Line, NumberRange
+from protocol.domain import Dates, Domain, Form, Items, Line, NumberRange
 from protocol.errors import NotionError
-from protocol.notions import Ldp, MutualInformation, Notion, OwnPrior, TranscriptPrior
+from protocol.notions import Classes, Ldp, MutualInformation, OwnPrior, TranscriptPrior
 from protocol.notions.classes import class_channels
 from protocol.views import View, plain_views
 
@@ -100,8 +101,8 @@ def read_form(path: Path) -> DraftForm | None:
         Section(name, top.take(name, dict, "a table of its own", {})) for name in ("privacy", "analysis", "mechanism")
     )
     form, name = form_of(top), _name_of(mechanism)
-    question = _question(privacy, Section("prior", {}), form, path.parent, _bundled(document))
-    return DraftForm(form, question, name, form_views(analysis, name, form, question)[1])
+    question, classes = _asked(document, top, form, path.parent, privacy, Section("prior", {}))
+    return DraftForm(form, question, name, form_views(analysis, name, form, question)[1], classes)
 
 
 def _whole_question(document: dict[str, Any], folder: Path) -> Question:
@@ -120,13 +121,13 @@ def _whole_question(document: dict[str, Any], folder: Path) -> Question:
 
 
 def read_classes(path: Path) -> tuple[tuple[str, ...], Sequence[Channel]] | None:
-    """The classes of the draft at ``path`` and the channel of each; None where it has none.
+    """The classes of the draft at ``path`` and the channel of each; None where it has none, or views as well.
 
     Raises:
         DraftError, BadData
     """
     document = _document(path)
-    if "classes" not in document:
+    if "classes" not in document or "views" in document:
         return None
     top = Section("", document)
     domain = domain_of(Section("domain", top.take("domain", dict, "a table of its own")))
@@ -137,8 +138,8 @@ def read_classes(path: Path) -> tuple[tuple[str, ...], Sequence[Channel]] | None
     return names, class_channels(channel, len(names))
 
 
-def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View, ...]] | None:
-    """The domain and the views of the draft at ``path``; None where it has no ``[views]``.
+def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View, ...], int] | None:
+    """The domain, the views and the number of classes of the draft at ``path``; None where it has no ``[views]``.
 
     Args:
         expected: the number of devices that shares are made for, where the draft says none.
@@ -148,10 +149,13 @@ def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View,
     document = _document(path)
     if "views" not in document:
         return None
-    question = _whole_question(document, path.parent)
     top = Section("", document)
-    mechanism = Section("mechanism", top.take("mechanism", dict, "a table of its own", {}))
-    return question.domain, _views(top, mechanism, question, path.parent, expected)[1]
+    domain, privacy, prior, mechanism = (
+        Section(name, top.take(name, dict, "a table of its own", {}))
+        for name in ("domain", "privacy", "prior", "mechanism")
+    )
+    question, names = _asked(document, top, domain_of(domain), path.parent, privacy, prior)
+    return question.domain, _views(top, mechanism, question, path.parent, expected)[1], len(names)
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -187,25 +191,14 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     form = form_of(top) if _is_form(document) else None
     domain = form or domain_of(sections["domain"])
     goal, reports = ("", 0) if form else _goal(sections["analysis"], domain)
-    names: tuple[str, ...] = ()
-    notion: Notion
+    question, names = _asked(document, top, domain, folder, sections.pop("privacy"), sections["prior"])
+    notion = question.notion
     if form:
-        question = _question(sections["privacy"], sections["prior"], form, folder, _bundled(document))
-        notion = question.notion
         mechanism, views = form_views(sections["analysis"], _name_of(sections["mechanism"]), form, question)
-    elif "classes" in top:
-        if "views" in top:
-            raise DraftError("[views] and [classes] do not go together: leave out one of the two")
-        # Read class by class, so these two sections are not read here.
-        sections.pop("prior").done()
-        del sections["privacy"]
-        tables = top.take("classes", dict, "a table [classes.NAME] for each class")
-        notion, names = classes_of(tables, document["privacy"], domain, folder)
+    elif isinstance(notion, Classes) and "views" not in top:
         mechanism, channel = class_channel(_name_of(sections["mechanism"]), domain, notion)
         views = plain_views(channel)
     else:
-        question = _question(sections["privacy"], sections["prior"], domain, folder, _bundled(document))
-        notion = question.notion
         question = _for_goal(question, goal, reports)
         if "views" not in top and _name_of(Section("mechanism", document.get("mechanism", {}))) == AUTO:
             question = rounded_for_mean(question)
@@ -255,7 +248,7 @@ def _is_form(document: dict[str, Any]) -> bool:
 
 def _require_form(document: dict[str, Any]) -> None:
     """Refuse what a form does not have, by name."""
-    for name in ("domain", "views", "classes", "prior"):
+    for name in ("domain", "views", "prior"):
         if name in document:
             raise DraftError(f"[{name}] does not go with [[question]]: leave it out")
     privacy = document.get("privacy")
@@ -326,6 +319,25 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
         return document
     baskets = read_sets(file, domain)
     return padded(choose_padding(baskets, domain.count, decoder, count(limits, "minimum_reports", 100)).length)
+
+
+def _asked(
+    document: dict[str, Any], top: Section, domain: Domain, folder: Path, privacy: Section, prior: Section
+) -> tuple[Question, tuple[str, ...]]:
+    """What a draft asks and keeps, and the names of its classes; none where it has no tables [classes.NAME].
+
+    Args:
+        privacy, prior: the sections; with classes, the former is read class by class.
+    """
+    if "classes" not in top:
+        question = _question(privacy, prior, domain, folder, _bundled(document))
+        privacy.done()
+        return question, ()
+    if isinstance(domain, Form) and CLASS in domain.places:
+        raise DraftError(f'[[question]] with [classes] no question is called "{CLASS}": give it another name')
+    tables = top.take("classes", dict, "a table [classes.NAME] for each class")
+    notion, names = classes_of(tables, document["privacy"], domain, folder)
+    return Question(domain, notion, bundled=_bundled(document)), names
 
 
 def _question(privacy: Section, prior: Section, domain: Domain, folder: Path, bundled: bool) -> Question:

@@ -14,7 +14,8 @@
     outcome = "vote"                                 # this question with each other one
 
 Without either, all pairs are asked, each of as many devices. A question that is in no pair is asked alone. Each view
-has the channel that is best for its number of answers, at the whole level.
+has the channel that is best for its number of answers, at the whole level; with tables [classes.NAME], one for each
+class, at the level of the class.
 
 What a view of a form is: protocol.views.
 """
@@ -30,7 +31,8 @@ from aggregator.author.views_section import channel_of
 from aggregator.families.mechanism import Question
 from protocol.channels import Channel
 from protocol.domain import Form, FormQuestion, Line, NumberRange
-from protocol.notions import Ldp
+from protocol.notions import Classes, Ldp
+from protocol.notions.classes import class_channels
 from protocol.views import Questions, View
 
 MOST_BINS = 16
@@ -46,15 +48,27 @@ class DraftForm:
         question: what the campaign asks, which is the form, and what it keeps.
         mechanism: the name of one that makes all channels, or ``auto``.
         views: that devices would be asked for.
+        classes: the names of the classes of people; empty where there are none.
     """
 
     form: Form
     question: Question
     mechanism: str
     views: tuple[View, ...]
+    classes: tuple[str, ...] = ()
+
+    def of_class(self, place: int) -> DraftForm:
+        """Return the form as the class at ``place`` has it."""
+        if not isinstance(self.question.notion, Classes):
+            raise ValueError("the form has no classes")
+        views = tuple(
+            replace(view, channel=class_channels(view.channel, len(self.classes))[place]) for view in self.views
+        )
+        question = replace(self.question, notion=self.question.notion.notions[place])
+        return replace(self, question=question, views=views, classes=())
 
     def channel(self, view: View, level: int) -> Channel:
-        """Return the channel of a view if the form kept another level, nanonats."""
+        """Return the channel of a view if the form had no classes and kept another level, nanonats."""
         return channel_of(self.mechanism, replace(self.question, notion=Ldp(level)), view.map)[1]
 
 

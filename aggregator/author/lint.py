@@ -78,7 +78,7 @@ def _unseen(terms: Campaign) -> Iterator[str]:
         return
     n, parts = terms.minimum_reports, []
     for view, worth in zip(terms.views, view_worths(terms), strict=True):
-        size = view.channel.inputs
+        size = view.map.inputs(terms.domain)
         if (error := math.sqrt(worth.mse / size / n)) > 1 / size:
             wanted = _rounded(worth.mse * size)
             parts.append(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
+from aggregator.estimate.weighting import CLASS
 from protocol import exact
 from protocol.domain import DITHER_BYTES, Answer, Domain, Form, Items
 from protocol.domain.items import SEPARATOR
@@ -55,7 +56,7 @@ def read_sheet_by_class(
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = csv.reader(file)
             header = next(lines, None)
-            by_class = bool(classes) and header == ["value", column, "class"]
+            by_class = bool(classes) and header == ["value", column, CLASS]
             if not by_class and header != ["value", column]:
                 raise SheetError(_wrong_header(path.name, header, column, classes))
             for row in lines:
@@ -68,15 +69,22 @@ def read_sheet_by_class(
         raise SheetError(f"{path.name} is not a CSV file: {error}") from None
 
 
-def read_people(path: Path, form: Form) -> Iterator[tuple[tuple[str, ...], Answer, int]]:
+def read_people(
+    path: Path, form: Form, classes: Sequence[str] = ()
+) -> Iterator[tuple[tuple[str, ...], Answer, int | None, int]]:
     """The rows of a CSV file whose header names the questions of a form, in any order, and perhaps ``count`` last.
 
-    A question that can be skipped is skipped by an empty cell.
+    A question that can be skipped is skipped by an empty cell. If there are classes, a column ``class`` may name each
+    person's.
 
+    Args:
+        classes: the names of the campaign's classes.
     Yields:
-        The texts of the row, the answer to all questions, and how many people it is of.
+        The texts of the row, the answer to all questions, the place of the class (None without that column), and how
+        many people the row is of.
     Raises:
-        SheetError: the header, an answer outside a question's domain, or a count that is no whole number.
+        SheetError: the header, an answer outside a question's domain, a class that the campaign does not have, or a
+            count that is no whole number.
     """
     names = list(form.places)
     try:
@@ -85,17 +93,23 @@ def read_people(path: Path, form: Form) -> Iterator[tuple[tuple[str, ...], Answe
             header = [name.strip() for name in next(lines, [])]
             counted = header[-1:] == ["count"] and "count" not in names
             asked = header[:-1] if counted else header
-            if sorted(asked) != sorted(names):
+            by_class = CLASS in asked and CLASS not in names
+            if by_class and not classes:
+                raise SheetError(f"{path.name} has a column {CLASS}, but the campaign has no classes: leave it out")
+            if sorted(asked) != sorted([*names, CLASS] if by_class else names):
+                also = f"a column {CLASS}, and " if classes else ""
                 raise SheetError(
-                    f"{path.name} must begin with a header of the form's questions, {','.join(names)}, and perhaps a "
-                    "last column count"
+                    f"{path.name} must begin with a header of the form's questions, {','.join(names)}, and perhaps "
+                    f"{also}a last column count"
                 )
             for row in lines:
                 where = f"{path.name}, line {lines.line_num}"
                 if len(row) != len(header):
                     raise SheetError(f"{where}: a row has {len(header)} cells, not {len(row)}")
                 texts = tuple(row[: len(asked)])
-                yield texts, _filled(form, dict(zip(asked, texts, strict=True)), where), _count(row, counted, where)
+                cells = dict(zip(asked, texts, strict=True))
+                place = _place_of(cells[CLASS].strip(), classes, where) if by_class else None
+                yield texts, _filled(form, cells, where), place, _count(row, counted, where)
     except UnicodeDecodeError:
         raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
     except csv.Error as error:
@@ -134,7 +148,7 @@ def stranger(domain: Domain, text: str) -> str:
 
 
 def _wrong_header(name: str, header: list[str] | None, column: str, classes: Sequence[str]) -> str:
-    if header == ["value", column, "class"]:
+    if header == ["value", column, CLASS]:
         return f"{name} has a column class, but the campaign has no classes: use the header value,{column}"
     also = f", or value,{column},class" if classes else ""
     return f"{name} must begin with the header value,{column}{also}"
@@ -143,9 +157,13 @@ def _wrong_header(name: str, header: list[str] | None, column: str, classes: Seq
 def _class_of(row: Sequence[str], column: str, classes: Sequence[str], where: str) -> int:
     if len(row) < 3:
         raise SheetError(f"{where}: a row is a value, a {column} and a class")
-    if row[-1] not in classes:
-        raise SheetError(f"{where}: the campaign has no class {row[-1][:40]!r}; its classes are: {', '.join(classes)}")
-    return classes.index(row[-1])
+    return _place_of(row[-1], classes, where)
+
+
+def _place_of(name: str, classes: Sequence[str], where: str) -> int:
+    if name not in classes:
+        raise SheetError(f"{where}: the campaign has no class {name[:40]!r}; its classes are: {', '.join(classes)}")
+    return classes.index(name)
 
 
 def _row(row: Sequence[str], domain: Domain, column: str, where: str) -> tuple[Answer, Fraction]:

@@ -23,16 +23,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
+from aggregator.author.classes import class_channel
 from aggregator.author.districts_file import read_districts
 from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
-from aggregator.estimate.error import expected_mse
+from aggregator.estimate.classes import even_decoder
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.mechanism import Question
 from aggregator.planner.choice import AUTO, Unsuited, chosen
 from aggregator.planner.resolutions import best_weights
 from protocol.channels import Channel
 from protocol.domain import Domain, Grid, Values
-from protocol.notions import Graded
+from protocol.notions import Classes, Graded
 from protocol.views import MAX_WEIGHT, Coarse, Districts, Identity, Map, View
 
 GRID_FACTOR, LIST_FACTOR = 5, 4
@@ -58,7 +61,8 @@ def views_of(
     Raises:
         DraftError, BadData: what is wrong, and where.
     """
-    if isinstance(question.notion, Graded) and not question.notion.carries_views:
+    notions = question.notion.notions if isinstance(question.notion, Classes) else (question.notion,)
+    if any(isinstance(notion, Graded) and not notion.carries_views for notion in notions):
         raise DraftError(
             "[views] and [privacy] pairs do not go together: a district holds values of several budgets, so no budget "
             "of its own says which pairs of districts are protected. Leave out pairs, or write the bound of each two "
@@ -66,7 +70,8 @@ def views_of(
         )
     if not question.notion.carries_views:
         raise DraftError(
-            f"[views] goes with the notions ldp, pairwise, minid and avgid, not with {question.notion.name}: whoever "
+            "[views] goes with the notions ldp, pairwise, minid and avgid, in each class, not with "
+            f"{next(notion.name for notion in notions if not notion.carries_views)}: whoever "
             "has another notion asks everybody for the answer as it is"
         )
     asked = sorted(_asked(section, question.domain, folder), key=lambda one: one[0].inputs(question.domain))
@@ -79,24 +84,29 @@ def views_of(
     given = [share for share in shares if share is not None]
     if given and len(given) < len(shares):
         raise DraftError("[views] gives a share to some views and none to others: give all or none")
-    weights = _weights(given) if given else chosen_weights(channels, devices)
+    classes = len(notions) if isinstance(question.notion, Classes) else 0
+    weights = _weights(given) if given else chosen_weights(channels, devices, classes)
     views = tuple(View(weight, map_, channel) for weight, map_, channel in zip(weights, maps, channels, strict=True))
     return ", ".join(dict.fromkeys(name for name, _ in made)), views
 
 
-def chosen_weights(channels: Sequence[Channel], devices: int) -> tuple[int, ...]:
+def chosen_weights(channels: Sequence[Channel], devices: int, classes: int = 0) -> tuple[int, ...]:
     """Return the weights that the planner chooses for views with these channels, the coarsest first.
 
     Args:
         devices: how many to expect.
+        classes: of people, who are expected evenly in them; 0 where there are none.
     Raises:
         DraftError: a channel has no unbiased estimate.
     """
+    decoders = [even_decoder(channel, classes) for channel in channels]
+    sizes = [decoder.inputs for decoder in decoders]
     try:
-        variances = [expected_mse(channel) / channel.inputs for channel in channels]
+        laws = [one.forward(np.full(one.inputs, 1 / one.inputs)) for one in decoders]
+        variances = [float(one.variances(law).mean()) for one, law in zip(decoders, laws, strict=True)]
     except NotInvertible as reason:
         raise DraftError(f"[views] give each view a share: one has no error to choose it by ({reason})") from None
-    weights = best_weights([channel.inputs for channel in channels], variances, devices)
+    weights = best_weights(sizes, variances, devices)
     factor = math.gcd(*weights)
     return tuple(weight // factor for weight in weights)
 
@@ -180,13 +190,16 @@ def _districts(file: Path, domain: Domain) -> Districts:
 
 
 def channel_of(mechanism: str, question: Question, map_: Map) -> tuple[str, Channel]:
-    """Return the name of the mechanism and the channel of a view.
+    """Return the name of the mechanism and the channel of a view; of classes the names, and the channel of all.
 
     Raises:
         DraftError: the mechanism does not serve it.
     """
     try:
-        return chosen(mechanism, coarsened(question, map_))
+        of_view = coarsened(question, map_)
+        if isinstance(of_view.notion, Classes):
+            return class_channel(mechanism, of_view.domain, of_view.notion)
+        return chosen(mechanism, of_view)
     except Unsuited as error:
         size = map_.inputs(question.domain)
         raise DraftError(f"[mechanism] for the view of {size:,} values: {error}") from None

@@ -20,7 +20,7 @@ from aggregator.families.mechanism import REPORTS, Question
 from aggregator.families.registry import decoder_of
 from aggregator.inspection import view_name
 from aggregator.planner.catalogue import CATALOGUE
-from aggregator.planner.form_plan import plan_form
+from aggregator.planner.form_plan import FormPlan, plan_form
 from aggregator.planner.goals import GoalPlan, goal_plans, goals_of
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.plan import CURVE, curve
@@ -173,11 +173,25 @@ def plan(
 
 
 def _plan_form(form: DraftForm, reports: int, wanted: tuple[float, ...], as_json: bool) -> None:
-    """Print what a form can teach."""
-    found = plan_form(form, reports, wanted=wanted)
-    if as_json:
-        shell.print_json(found.as_json())
+    """Print what a form can teach; with classes what it can teach of each, with as many people in all of them."""
+    if not form.classes:
+        found = plan_form(form, reports, wanted=wanted)
+        if as_json:
+            shell.print_json(found.as_json())
+        else:
+            _print_form_plan(found)
         return
+    each = max(reports // len(form.classes), 1)
+    plans = {name: plan_form(form.of_class(place), each, wanted=wanted) for place, name in enumerate(form.classes)}
+    if as_json:
+        shell.print_json({"classes": {name: one.as_json() for name, one in plans.items()}})
+        return
+    for name, one in plans.items():
+        shell.say(f"Class {name}, {each:,} of {reports:,} people:")
+        _print_form_plan(one)
+
+
+def _print_form_plan(found: FormPlan) -> None:
     for table in form_tables(found):
         shell.console().print(table)
     shell.say(" ".join(found.sentences))
@@ -192,19 +206,19 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
     found = read_views(draft, expected)
     if found is None:
         return []
-    domain, views = found
+    domain, views, classes = found
     total = sum(view.weight for view in views)
     return [
         {
             "view": view_name(domain, view),
-            "values": view.channel.inputs,
+            "values": view.map.inputs(domain),
             "share": view.weight / total,
             "family": view.channel.family,
             "output_bits": view.channel.output_bits,
-            "se": None if math.isnan(worth.mse) else math.sqrt(worth.mse / view.channel.inputs / reports),
+            "se": None if math.isnan(worth.mse) else math.sqrt(worth.mse / view.map.inputs(domain) / reports),
             "people_per_report": None if math.isnan(worth.weight) else worth.weight,
         }
-        for view, worth in zip(views, worths_of(domain, views), strict=True)
+        for view, worth in zip(views, worths_of(domain, views, classes), strict=True)
     ]
 
 

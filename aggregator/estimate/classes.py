@@ -14,16 +14,16 @@ import numpy as np
 
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally, offered_by
 from aggregator.estimate.pooled import Pooled
+from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.transcript import TranscriptDecoder, TranscriptTally
 from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.registry import decoder_of
+from protocol.channels import Channel
 from protocol.errors import HalftruthError
 from protocol.notions import Information, MutualInformation, OwnPrior
 from protocol.notions.classes import Classes, class_channels
-from protocol.views import plain_views
 
 if TYPE_CHECKING:
-    from aggregator.estimate.tally import Tally
     from protocol.campaign import Campaign
 
 
@@ -107,13 +107,60 @@ def within(terms: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
         known = ", ".join(terms.classes) or "none"
         raise NoSuchClass(f"{terms.title!r} has no class {name[:40]!r}; its classes are: {known}")
     place = terms.classes.index(name)
-    channels = class_channels(terms.channel, len(terms.classes))
+    views = tuple(replace(view, channel=terms.channel_of(place, at)) for at, view in enumerate(terms.views))
+    texts = tuple(replace(one, classes=()) for one in terms.translations)
+    cut = replace(terms, notion=terms.notion.notions[place], views=views, classes=(), translations=texts)
+    parts = [_of_class(part, terms, view, place) for view, part in enumerate(tally.by_view)]
+    if len(terms.views) > 1:
+        return cut, ViewsTally.of_parts(parts, tally.rejected, tally.version)
+    return cut, parts[0]
+
+
+def _of_class(tally: Tally, terms: Campaign, view: int, place: int) -> Tally:
+    """The part of a view's tally that is of the class at ``place``."""
+    channels = class_channels(terms.views[view].channel, len(terms.classes))
     first = sum(channel.outputs for channel in channels[:place])
     past = first + channels[place].outputs
     counts = tally.counts[first:past]
     groups = None if tally.groups is None else tally.groups.within(first, past)
-    cut = replace(terms, notion=terms.notion.notions[place], views=plain_views(channels[place]), classes=())
-    return cut, replace(tally, counts=counts, reports=int(counts.sum()), groups=groups)
+    return replace(tally, counts=counts, reports=int(counts.sum()), groups=groups)
+
+
+def classes_decoder(
+    channel: Channel, counts: Integers, priors: Floats | None = None, *, classes: int
+) -> ClassesDecoder:
+    """The decoder of everybody, over the outputs of all classes.
+
+    Args:
+        channel: of all classes, of a campaign or of one of its views.
+        counts: (m,) how often each output came, by which the classes are as large as they are.
+        priors: (C, k) of the classes, where each has one.
+        classes: C.
+    """
+    channels = class_channels(channel, classes)
+    parts = np.split(counts, np.cumsum([one.outputs for one in channels])[:-1])
+    sizes = np.array([part.sum() for part in parts])
+    references = [None] * classes if priors is None else [row.tolist() for row in priors]
+    decoders = [decoder_of(one, reference) for one, reference in zip(channels, references, strict=True)]
+    return ClassesDecoder(decoders, sizes / max(int(sizes.sum()), 1), priors)
+
+
+def even_decoder(channel: Channel, classes: int) -> Decoder:
+    """The decoder of a view's channel where people are spread evenly over the classes; 0 of them: it has none."""
+    if not classes:
+        return decoder_of(channel)
+    return ClassesDecoder([*map(decoder_of, class_channels(channel, classes))], np.full(classes, 1 / classes), None)
+
+
+def view_decoder(terms: Campaign, view: int, tally: Tally) -> Decoder:
+    """The decoder of everybody who has a view, whatever their class.
+
+    Args:
+        view: by its position in the campaign.
+        tally: of the view.
+    """
+    channel = terms.views[view].channel
+    return classes_decoder(channel, tally.counts, classes=len(terms.classes)) if terms.classes else decoder_of(channel)
 
 
 def pooled(terms: Campaign, tally: Tally) -> Pooled | None:
@@ -128,12 +175,7 @@ def pooled(terms: Campaign, tally: Tally) -> Pooled | None:
         return PersonalDecoder(tally.priors, terms.notion.level, tally.members, offered_by(terms.notion, terms.channel))
     if not isinstance(terms.notion, Classes):
         return None
-    channels = class_channels(terms.channel, len(terms.classes))
-    parts = np.split(tally.counts, np.cumsum([channel.outputs for channel in channels])[:-1])
-    members = np.array([part.sum() for part in parts]) / max(tally.reports, 1)
     notions = [notion for notion in terms.notion.notions if isinstance(notion, Information | MutualInformation)]
     weights = [np.array(notion.prior, dtype=np.float64) for notion in notions]
-    priors = np.array([row / row.sum() for row in weights]) if len(notions) == len(channels) else None
-    references = [None] * len(channels) if priors is None else [row.tolist() for row in priors]
-    decoders = [decoder_of(channel, reference) for channel, reference in zip(channels, references, strict=True)]
-    return ClassesDecoder(decoders, members, priors)
+    priors = np.array([row / row.sum() for row in weights]) if len(notions) == len(terms.classes) else None
+    return classes_decoder(terms.channel, tally.counts, priors, classes=len(terms.classes))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.estimate.classes import ClassesDecoder
+from aggregator.estimate.classes import even_decoder
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import Floats, NotInvertible
 from aggregator.families.registry import decoder_of
@@ -21,7 +21,6 @@ from protocol.campaign import Campaign
 from protocol.channels import Channel
 from protocol.domain import Domain
 from protocol.notions import Information
-from protocol.notions.classes import class_channels
 from protocol.views import Questions, View, is_plain
 
 
@@ -69,17 +68,18 @@ class ViewWorth:
 
 def view_worths(terms: Campaign) -> list[ViewWorth]:
     """Return what one report is worth in the figures of each view of a campaign, as ``worths_of``."""
-    return worths_of(terms.domain, terms.views)
+    return worths_of(terms.domain, terms.views, len(terms.classes))
 
 
-def worths_of(domain: Domain, views: Sequence[View]) -> list[ViewWorth]:
+def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[ViewWorth]:
     """Return what one report is worth in the figures of each view, from the reports of that view alone.
 
-    Of n reports a view has about n w_j / W, so both numbers are W / w_j times those of its channel.
+    Of n reports a view has about n w_j / W, so both numbers are W / w_j times those of its channel. People are spread
+    evenly over ``classes``, if there are any.
     """
     total, found = sum(view.weight for view in views), []
     for view in views:
-        decoder, times = decoder_of(view.channel), total / view.weight
+        decoder, times = even_decoder(view.channel, classes), total / view.weight
         try:
             variances = decoder.variances(decoder.forward(_even_law(domain, view)))
             found.append(ViewWorth(float(variances.sum()) * times, decoder.weight * times))
@@ -91,8 +91,8 @@ def worths_of(domain: Domain, views: Sequence[View]) -> list[ViewWorth]:
 def _even_law(domain: Domain, view: View) -> Floats:
     """(k_j,) the shares of a view's values where all answers are equally common."""
     if isinstance(view.map, Questions):  # the answers of a form are too many to list
-        return np.full(view.channel.inputs, 1 / view.channel.inputs)
-    counts = np.bincount([view.map.input(domain, x) for x in range(domain.size)], minlength=view.channel.inputs)
+        return np.full(view.map.inputs(domain), 1 / view.map.inputs(domain))
+    counts = np.bincount([view.map.input(domain, x) for x in range(domain.size)], minlength=view.map.inputs(domain))
     law: Floats = counts / domain.size
     return law
 
@@ -111,7 +111,7 @@ def campaign_error(terms: Campaign) -> tuple[float, float]:
     """
     if not is_plain(terms.views):
         worths = view_worths(terms)
-        finest = max(range(len(worths)), key=lambda place: terms.views[place].channel.inputs)
+        finest = max(range(len(worths)), key=lambda place: terms.views[place].map.inputs(terms.domain))
         if any(math.isnan(worth.mse) for worth in worths):
             raise NotInvertible("a view has no unbiased estimate")
         return worths[finest].mse, max(worth.weight for worth in worths)
@@ -119,9 +119,7 @@ def campaign_error(terms: Campaign) -> tuple[float, float]:
     prior = terms.notion.prior if isinstance(terms.notion, Information) else None
     decoder = reported.reader(terms.channel, None if prior is None else np.array(prior, dtype=np.float64) / sum(prior))
     if terms.classes:
-        channels = class_channels(terms.channel, len(terms.classes))
-        even = np.full(len(channels), 1 / len(channels))
-        decoder = ClassesDecoder([decoder_of(channel) for channel in channels], even, None)
+        decoder = even_decoder(terms.channel, len(terms.classes))
     share = np.full(decoder.inputs, 1 / decoder.inputs)
     variances = decoder.variances(decoder.forward(share))
     return reported.squared_error(variances), decoder.weight * reported.factor

@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimate import interval, tree
+from aggregator.estimate.classes import view_decoder
 from aggregator.estimate.groups import GROUPS
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tree import Combined, NotNested, Passes, Survey, Tree, parent_of
 from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible
-from aggregator.families.registry import decoder_of
 from protocol.campaign import Campaign
 from protocol.domain import Domain
 from protocol.views import Coarse, Identity, Map, View
@@ -127,14 +127,15 @@ class Asked:
     linear: Linear | None
 
     @classmethod
-    def of(cls, terms: Campaign, view: View, tally: Tally) -> Asked:
-        """Return a view and its unbiased estimate.
+    def of(cls, terms: Campaign, place: int, tally: Tally) -> Asked:
+        """Return the view at ``place`` and its unbiased estimate.
 
         Raises:
             NotInvertible
         """
+        view = terms.views[place]
         districts = np.array([view.map.input(terms.domain, x) for x in range(terms.domain.size)], dtype=np.int64)
-        decoder = decoder_of(view.channel)
+        decoder = view_decoder(terms, place, tally)
         return cls(view, districts, decoder, tally, solve(decoder, tally) if tally.reports else None)
 
     @cached_property
@@ -173,8 +174,8 @@ class Views:
         Raises:
             NotInvertible
         """
-        asked = [Asked.of(terms, view, part) for view, part in zip(terms.views, parts, strict=True)]
-        asked.sort(key=lambda one: one.view.channel.inputs)
+        asked = [Asked.of(terms, place, part) for place, part in enumerate(parts)]
+        asked.sort(key=lambda one: one.decoder.inputs)
         return cls(tuple(asked), _largest_chain(asked))
 
     def combined(self) -> list[Combined | None]:

@@ -31,7 +31,7 @@ from aggregator.estimate.reported import Reported
 from aggregator.estimate.resolutions import Resolution, Views, resolutions
 from aggregator.estimate.robust import LARGEST, robust
 from aggregator.estimate.screen import screen
-from aggregator.estimate.shared import shared
+from aggregator.estimate.shared import NotShared, shared
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.estimate.view_screen import screen_views
@@ -336,7 +336,11 @@ def estimate(
         raise ValueError(f"0 to {tally.reports} of the reports may be forged")
     if not is_plain(terms.views):
         if margins:
-            raise MarginRefused("margins by class are for campaigns with classes, and this one asks for views")
+            raise MarginRefused(
+                "a campaign that asks for views is not weighted to margins: ask for one class with --where"
+            )
+        if pool != POOLS[0]:
+            raise NotShared("a campaign that asks for views pools its classes by heads: leave out --pool")
         return _of_views(terms, signed.id if signed else b"", tally, method, level, forged)
     decoder, prior = reader_of(terms, tally)
     reported = Reported.of(terms.domain)

@@ -141,7 +141,7 @@ def _errors(audit: Audit) -> list[tuple[str, str]]:
 
 
 def _of_view(domain: Domain, view: View) -> str:
-    return f"{view.channel.inputs:,} values" if isinstance(view.map, Identity) else view_name(domain, view)
+    return f"{view.map.inputs(domain):,} values" if isinstance(view.map, Identity) else view_name(domain, view)
 
 
 def _summed(terms: Campaign) -> str:

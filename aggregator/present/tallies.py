@@ -23,7 +23,6 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Integers
 from aggregator.present.document import cell
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.notions.classes import class_channels
 
 WRITERS: Mapping[str, Callable[[pa.Table, IO[bytes]], None]] = {
     ".parquet": lambda table, file: pa_parquet.write_table(table, file),
@@ -47,10 +46,11 @@ class Exported:
     Attributes:
         table: columns ``period``; ``class``, of campaigns with classes; ``view``, of those with several views;
             ``output``, or ``bit`` where a report is a word of bits (``feature`` where that depends on the view);
-            ``count``, the reports that have it; and ``reports``, all reports of that period (and class or view). An
+            ``count``, the reports that have it; and ``reports``, all reports of that period (and class and view). An
             output that did not come has no row.
         reports, periods: what is in it.
-        withheld: reports that are not, in periods, classes or views with fewer devices than the campaign waits for.
+        withheld: reports that are not, in periods, or classes or views of them, with fewer devices than
+            the campaign waits for.
         version: of the study's table.
     """
 
@@ -73,7 +73,7 @@ class Exported:
 
 
 def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[int, Tally]) -> Exported:
-    """The tallies of a campaign by period, and by class or view where it has several.
+    """The tallies of a campaign by period, and by class and view where it has several.
 
     The schema's metadata has the campaign's id and title and the version of the study's table, as JSON under
     ``halftruth``.
@@ -81,18 +81,18 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
     Args:
         tallies: of each period, by groups of devices, where a device may have several reports in one; else empty.
     Raises:
-        NotEnough: no period (and class or view) has as many devices as the campaign waits for.
+        NotEnough: no period (and class and view) has as many devices as the campaign waits for.
     """
     terms = campaign.terms
     place, first = _places(terms, counted)
-    cells, which = np.unique(np.stack([counted.period, place]), axis=1, return_inverse=True)
+    cells, which = np.unique(np.stack([counted.period, counted.view, place]), axis=1, return_inverse=True)
     if terms.classes:
         reports = np.bincount(which, weights=counted.count, minlength=cells.shape[1]).astype(np.int64)
     else:
-        reports = np.array([counted.reports[period, view] for period, view in cells.T.tolist()], dtype=np.int64)
+        reports = np.array([counted.reports[period, view] for period, view, _ in cells.T.tolist()], dtype=np.int64)
     devices = reports
     if tallies:
-        devices = np.array([_devices(terms, tallies[period], place) for period, place in cells.T.tolist()])
+        devices = np.array([_devices(terms, tallies[period], *cell) for period, *cell in cells.T.tolist()])
     enough = devices >= terms.minimum_reports
     whole = sum(counted.reports.values())
     if not enough.any():
@@ -105,7 +105,7 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
     if terms.classes:
         columns["class"] = np.array(terms.classes, dtype=object)[place[kept]]
     if len(terms.views) > 1:
-        columns["view"] = place[kept]
+        columns["view"] = counted.view[kept]
     kinds = {view.channel.unary for view in terms.views}
     columns["feature" if len(kinds) > 1 else "bit" if kinds == {True} else "output"] = (counted.feature - first)[kept]
     columns |= {"count": counted.count[kept], "reports": reports[which][kept]}
@@ -115,16 +115,18 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
     return Exported(table, inside, len(np.unique(cells[0][enough])), whole - inside, counted.version)
 
 
-def _devices(terms: Campaign, tally: Tally, place: int) -> int:
-    """How many devices there are at least in a period, and in the class or view at ``place``."""
-    return devices_of(within(terms, tally, terms.classes[place])[1] if terms.classes else tally.by_view[place])
+def _devices(terms: Campaign, tally: Tally, view: int, place: int) -> int:
+    """How many devices there are at least in a period and a view, and in the class at ``place`` if there are any."""
+    return devices_of((within(terms, tally, terms.classes[place])[1] if terms.classes else tally).by_view[view])
 
 
 def _places(terms: Campaign, counted: Counts) -> tuple[Integers, Integers]:
-    """The class or view that each output is of, and the first output of that class or view."""
-    if not terms.classes:
-        return counted.view, np.zeros_like(counted.view)
-    sizes = [channel.outputs for channel in class_channels(terms.channel, len(terms.classes))]
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    place = np.searchsorted(starts, counted.feature, side="right") - 1
-    return place, starts[place]
+    """The class that each output is of, and the first output of that class in its view; 0 where there are none."""
+    place, first = np.zeros_like(counted.view), np.zeros_like(counted.view)
+    for view in range(len(terms.views)) if terms.classes else ():
+        sizes = [terms.channel_of(of_class, view).outputs for of_class in range(len(terms.classes))]
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        mine = counted.view == view
+        place[mine] = np.searchsorted(starts, counted.feature[mine], side="right") - 1
+        first[mine] = starts[place[mine]]
+    return place, first

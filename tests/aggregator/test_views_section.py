@@ -106,7 +106,11 @@ def test_other_views_are_refused(views, said):
             "write the bound of each two values",
         ),
         ("[schedule]", '[mechanism]\nname = "planar"\n[schedule]', "for the view of 24 values"),
-        ("[schedule]", "[classes.a]\n[classes.b]\n[schedule]", "do not go together"),
+        (
+            'notion = "ldp"\nepsilon = 1.0',
+            'notion = "geo"\nepsilon = 1.0\n[classes.a]\n[classes.b]',
+            "in each class, not with geo",
+        ),
     ],
 )
 def test_views_that_the_rest_of_a_draft_does_not_carry_are_refused(old, new, said):
