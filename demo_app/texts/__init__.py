@@ -1,7 +1,8 @@
 """The texts: every word the app shows, by key, in the language the person reads.
 
-A key names a place ("consent.agree"); what it says stands in one TOML file for each language, sorted by
-screen. A key that is missing, or a placeholder without its value, is an error, never an empty label.
+A key names a place ("consent.agree"); what it says is in one TOML file for each language, sorted by screen: what a
+page in a browser says as well in edge_sdk/texts, the rest here. A key that is missing, or a placeholder without its
+value, is an error, never an empty label.
 
 Numbers and days are written as the language writes them. What is said when is the screens' business.
 """
@@ -27,11 +28,15 @@ def speak(language: str) -> None:
     import tomllib
     from pathlib import Path
 
+    from edge_sdk.texts import catalogue
+
     chosen = language[:2].lower()
     chosen = chosen if chosen in LANGUAGES else DEFAULT
     words = tomllib.loads((Path(__file__).parent / f"{chosen}.toml").read_text(encoding="utf-8"))
     _spoken.clear()
-    _spoken.update(words, language=chosen)
+    _spoken.update(catalogue(chosen), language=chosen)
+    for section, texts in words.items():
+        _spoken[section] = _spoken.get(section, {}) | texts
 
 
 def spoken() -> str:

@@ -16,6 +16,7 @@ import { budget, enter, fold, requireKept, requireRoom, tighten } from "./ledger
 import { fill, filledWith, following, forgetAnswers, remember, usedSlots } from "./memo.js";
 import { beginAnew, requireSpace } from "./outbox.js";
 import { Store } from "./store.js";
+import { addressesOf, revealsOf, termsOf } from "./terms.js";
 import { send } from "./upload.js";
 
 /** @typedef {import("./store.js").Kept} Kept */
@@ -168,33 +169,7 @@ export class Device {
    * @param {Uint8Array} id @param {string} [language] as navigator.language names it
    */
   async terms(id, language = "") {
-    const [joined, kept] = await this.found(id);
-    const { campaign, view } = joined;
-    const charge = kept.consent?.charge ?? campaign.charge;
-    const asked = view.questions.length ? view.questions : null;
-    return {
-      campaignId: id,
-      texts: language ? campaign.texts(language) : campaign.ownTexts,
-      domain: campaign.domain.describe(),
-      notion: campaign.notion.name,
-      audited: campaign.audited,
-      ldp: campaign.ldp,
-      charge,
-      worstCharge: kept.consent ? charge * kept.consent.draws : campaign.worstCharge,
-      opens: campaign.opens,
-      closes: campaign.closes,
-      closedEarly: kept.closes,
-      periodSeconds: campaign.periodSeconds,
-      periods: campaign.periods,
-      answersPerPeriod: campaign.answersPerPeriod,
-      enrolled: campaign.enrolled,
-      classes: campaign.classes,
-      needsPrior: campaign.ownPrior !== null,
-      views: campaign.views.length,
-      addresses: addressesOf(joined, kept),
-      consented: kept.consent !== null,
-      asked: kept.consent && asked,
-    };
+    return termsOf(...(await this.found(id)), this.now, language);
   }
 
   /**
@@ -340,6 +315,20 @@ export class Device {
     return { reportBytes: joined.longestReport, waitingBytes, charge: paid ? 0n : charge };
   }
 
+  /**
+   * What one report could reveal of an answer; nothing is drawn, charged or kept.
+   * @param {Uint8Array} id @param {Answer} [value] that the person considers; else the one that a report reveals most about
+   */
+  async reveals(id, value) {
+    return revealsOf(...(await this.found(id)), this.now, value);
+  }
+
+  /** Equal weights for all values: a prior that tells nothing about the person. @param {Uint8Array} id */
+  async evenPrior(id) {
+    const { domain } = (await this.member(id)).campaign;
+    return Object.fromEntries(Array.from({ length: domain.size }, (_, x) => [domain.label(x), 1]));
+  }
+
   /** How many reports were of each value, by label: for the person alone. @param {Uint8Array} id */
   async answers(id) {
     const [joined, { memo }] = await this.found(id);
@@ -414,12 +403,6 @@ function required(address) {
   } catch (error) {
     throw error instanceof BadData ? new AddressRefused(error.message) : error;
   }
-}
-
-/** Where the reports go, in the order in which addresses are tried. @param {Joined} joined @param {Kept} kept @returns {string[]} */
-function addressesOf({ campaign }, { joined }) {
-  if (campaign.addresses.length) return campaign.addresses;
-  return joined?.address ? [joined.address] : [];
 }
 
 /** Another tab may have forgotten it meanwhile. @param {Kept} kept */

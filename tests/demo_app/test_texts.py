@@ -14,7 +14,8 @@ import pytest
 from demo_app import texts
 
 ROOT = Path(__file__).parent.parent.parent
-FOLDER = ROOT / "demo_app" / "texts"
+FOLDERS = [ROOT / package / "texts" for package in ("edge_sdk", "demo_app")]
+WEB = ROOT / "edge_sdk" / "web" / "page"
 MARKS = {"number.point", "number.group", "day.form", "day.months"}
 """How numbers and days are written; used by the catalogue itself."""
 
@@ -30,8 +31,14 @@ def flat(words: dict[str, Any], above: str = "") -> dict[str, Any]:
     return found
 
 
+def written(language: str) -> list[dict[str, Any]]:
+    """What a page says as well, and what only the app says."""
+    return [flat(tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))) for folder in FOLDERS]
+
+
 def catalogue(language: str) -> dict[str, Any]:
-    return flat(tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8")))
+    shared, own = written(language)
+    return shared | own
 
 
 def placeholders(text: Any) -> set[str]:
@@ -45,8 +52,8 @@ def _english() -> None:
 
 
 def sources() -> str:
-    """All code of the app, its kv too."""
-    paths = sorted([*(ROOT / "demo_app").rglob("*.py"), *(ROOT / "demo_app").rglob("*.kv")])
+    """All code of the app, its kv and the page's scripts too."""
+    paths = sorted([*(ROOT / "demo_app").rglob("*.py"), *(ROOT / "demo_app").rglob("*.kv"), *WEB.glob("*.js")])
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
@@ -57,7 +64,7 @@ def asked() -> tuple[set[str], set[str]]:
     named |= {key for key in re.findall(r'"([a-z_]+\.[a-z_.]+)"', sources()) if key in catalogue("en")}
     patterns = {
         re.sub(r"\{[^}]*\}", "*", key)
-        for key in re.findall(r"""f["']([a-z_]*[a-z_.{}A-Za-z]*\.[^"' ]*)["']""", sources())
+        for key in re.findall(r"""(?:f["']|say\(`)([a-z_]*[a-z_.{}A-Za-z]*\.[^"' ]*)["']""", sources())
     }
     return named, {pattern for pattern in patterns if "*" in pattern}
 
@@ -99,8 +106,23 @@ def test_every_key_that_is_asked_for_is_there() -> None:
     assert len(named) > 20
 
 
+def test_every_text_is_written_once() -> None:
+    """What a page says as well, the app does not say in other words."""
+    for language in texts.LANGUAGES:
+        shared, own = written(language)
+        assert not set(shared) & set(own)
+
+
+def test_a_page_says_what_is_handed_to_it() -> None:
+    """All of the catalogue that is put into a page is said by its scripts: nothing is sent for nothing."""
+    said = "\n".join(path.read_text(encoding="utf-8") for path in WEB.glob("*.js"))
+    put_together = {f"{section}." for section in re.findall(r"`([a-z]+)\.\$\{", said)}
+    handed = {key for key in written("en")[0] if not key.startswith(tuple(put_together))}
+    assert not {key for key in handed if f'"{key}"' not in said}
+
+
 def test_no_text_is_left_over() -> None:
-    """Every text is said somewhere in the app."""
+    """Every text is said somewhere, in the app or on a page."""
     named, patterns = asked()
     left = {key for key in catalogue("en") if key not in named | MARKS}
     assert not {key for key in left if not any(matches(key, pattern) for pattern in patterns)}

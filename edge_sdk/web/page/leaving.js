@@ -1,0 +1,79 @@
+/** What leaves for an answer: what it could tell, what it costs, every byte on request, and one button that sends. */
+
+import { REPORT, decodeEnvelope } from "../envelope.js";
+import { hex } from "../codec.js";
+import { above, date, number, say } from "./say.js";
+import { button, card, el, hear, p } from "./dom.js";
+import { labelsOf } from "./choices.js";
+import { position } from "./map.js";
+import { questionsOf } from "./question.js";
+import { reveals } from "./reveals.js";
+
+/**
+ * An answer as a person reads it.
+ * @param {any} value as the device reads it @param {any} domain @param {string[]} shown @returns {string}
+ */
+export function spelled(value, domain, shown) {
+  if (value === null) return say("answer.skipped");
+  const { kind, low, labels = [], unit = "" } = domain;
+  const named = (/** @type {string} */ label) => labelsOf(domain, shown)[labelsOf(domain, []).indexOf(label)] ?? label;
+  if (kind === "grid") return position(value, "answer.position");
+  if (kind === "date") return date(value);
+  if (kind === "items") return [value].flat().map(named).join(", ") || say("leaving.empty");
+  return low === undefined || labels.length ? named(value) : `${number(value)} ${unit}`.trim();
+}
+
+/**
+ * @param {import("./main.js").Visit} visit @param {any} value as the device reads it
+ * @param {{[name: string]: any}} answers the same, by question
+ */
+export async function leaving(visit, value, answers) {
+  const { device, id } = visit;
+  const [told, found, cost] = [await visit.terms(), await device.reveals(id, value), await device.preview(id, value)];
+  const asked = questionsOf(told);
+  const { kind, random } = told.domain;
+  // A number or day between two that are counted becomes one of them, which is told where it is not left to chance.
+  const rounded = (kind === "number" || kind === "date") && !random && told.views === 1 && found.label !== value;
+  const counts = rounded && spelled(found.label, told.domain, []);
+  const bytes = el("div");
+  const send = button(say("leaving.send"), () => visit.do(() => visit.send(value)));
+  const price = p(cost.charge ? say("leaving.costs", { cost: above(cost.charge) }) : say("leaving.free"));
+  const change = button(say("leaving.change"), () => visit.do(() => visit.question(0, answers)), "plain");
+  const make = button(say("page.show"), () => visit.do(async () => {
+    const { charged } = await visit.make(value);
+    if (charged) price.textContent = say("leaving.cost_now", { cost: above(charged) });
+    change.remove();
+    bytes.replaceChildren(...(await sent(visit)));
+    hear(/** @type {string} */ (bytes.querySelector("h2")?.textContent));
+  }), "plain");
+  bytes.append(make, p(say("page.show_how"), "small"));
+  visit.show(say("leaving.title"), [
+    el(
+      "div.card",
+      {},
+      asked.map(({ name, text, domain, shown }) => [
+        p(asked.length > 1 ? text : say("leaving.answer"), "small"),
+        el("p.asked", {}, spelled(answers[name], domain, shown)),
+      ]).flat(),
+      counts && counts !== spelled(value, told.domain, []) && p(kind === "date" ? say("day.counts", { day: counts }) : say("number.counts", { number: counts })),
+      p(say(asked.length > 1 ? "leaving.stay" : "leaving.stays"), "small"),
+    ),
+    reveals(say("leaving.chances"), asked.length > 1 ? say("leaving.together") : "", found),
+    card(say("leaving.price"), price),
+    el("div.card", {}, bytes),
+    el("div.actions.stay", {}, send, change),
+  ]);
+}
+
+/** Every byte that waits to leave, envelope by envelope. @param {import("./main.js").Visit} visit */
+export async function sent(visit) {
+  const waiting = await visit.device.waiting(visit.id);
+  const count = waiting.reduce((total, { length }) => total + length, 0);
+  return [
+    el("h2", {}, say("leaving.bytes", { count })),
+    ...waiting.flatMap((one) => [
+      p(say(decodeEnvelope(one).kind === REPORT ? "leaving.report" : "leaving.enrolment", { count: one.length })),
+      el("p.code", {}, hex(one).replace(/../g, "$& ")),
+    ]),
+  ];
+}

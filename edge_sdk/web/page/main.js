@@ -1,0 +1,197 @@
+/**
+ * The page of a study: from the link to the sent report, and what the person may look at and undo.
+ *
+ * It reads what the document hands over, opens this browser's device, and shows one screen at a time.
+ */
+
+import { hex } from "../codec.js";
+import { Device } from "../device.js";
+import { REPORT, decodeEnvelope } from "../envelope.js";
+import { OutsideSchedule } from "../errors.js";
+import { sha256 } from "../keys.js";
+import { button, el, p, show } from "./dom.js";
+import { leaving } from "./leaving.js";
+import { own } from "./own.js";
+import { question } from "./question.js";
+import { language, say, speak } from "./say.js";
+import { sending, stop } from "./sent.js";
+import { terms } from "./terms.js";
+import { WrongLink, trouble } from "./trouble.js";
+
+/**
+ * What the document hands over.
+ * @typedef {object} Study
+ * @property {string} campaign base64 of the signed bytes
+ * @property {string} author hex of its author's public key
+ * @property {string | null} authorName
+ * @property {string | null} closing base64 of a closing notice
+ * @property {boolean} served whether the study answers at this origin
+ * @property {{[language: string]: any}} texts
+ */
+
+/** @param {string} base64 */
+const fromBase64 = (base64) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+
+/** One person's visit to a study, and the way from screen to screen. */
+export class Visit {
+  /** @param {Study} study */
+  constructor(study) {
+    this.study = study;
+    this.author = Uint8Array.from(study.author.match(/../g) ?? [], (digits) => parseInt(digits, 16));
+    /** @type {Device} */
+    this.device = /** @type {any} */ (null);
+    this.id = new Uint8Array();
+    this.named = false;
+    this.busy = false;
+    this.made = false;
+    this.consented = false;
+    /** The screen now, to be shown again in another language. */
+    this.screen = () => this.start();
+    this.leave = new AbortController();
+  }
+
+  /** Ends when another screen is shown. */
+  get shown() {
+    return this.leave.signal;
+  }
+
+  /** Open the device, verify and audit the campaign, and show what comes next. */
+  start() {
+    return this.do(() => this.begin());
+  }
+
+  async begin() {
+    const { study } = this;
+    this.screen = () => this.begin();
+    await this.requireLink();
+    this.device ??= await Device.open({ trust: [this.author] });
+    const data = fromBase64(study.campaign);
+    this.id = (await sha256(data)).slice(0, 16);
+    try {
+      await this.device.join(data, study.served ? location.origin : undefined);
+      if (study.closing) await this.device.closeEarly(this.id, fromBase64(study.closing));
+    } catch (error) {
+      const known = (await this.device.campaigns()).some((one) => hex(one) === hex(this.id));
+      if (!(error instanceof OutsideSchedule) || !known) throw error;
+    }
+    await this.next();
+  }
+
+  /** Refuse an author that is not the one whom the link names: 128 bits of the hash of the key, in base64url. */
+  async requireLink() {
+    const named = new URLSearchParams(location.hash.slice(1)).get("k");
+    if (named === null) return;
+    const found = btoa(String.fromCharCode(...(await sha256(this.author)).slice(0, 16)));
+    if (named !== found.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")) throw new WrongLink(named);
+    this.named = true;
+  }
+
+  /** What comes next: the terms, the question, what waits, or where the study stands. */
+  async next() {
+    const told = await this.terms();
+    const ended = Date.now() / 1000 >= Math.min(told.closes, told.closedEarly ?? Infinity);
+    if (!told.consented && !ended) return this.see(() => terms(this));
+    const waiting = await this.device.waiting(this.id);
+    return waiting.some((one) => decodeEnvelope(one).kind === REPORT) || !told.left ? this.own() : this.question();
+  }
+
+  /** @returns {Promise<any>} */
+  async terms() {
+    const told = await this.device.terms(this.id, language());
+    this.consented = told.consented;
+    return told;
+  }
+
+  /** @param {() => Promise<any>} screen */
+  see(screen) {
+    this.screen = screen;
+    return screen();
+  }
+
+  own() {
+    return this.see(() => own(this));
+  }
+
+  /** @param {number} [place] @param {{[name: string]: any}} [answers] */
+  question(place, answers) {
+    this.made = false;
+    return this.see(() => question(this, place, answers));
+  }
+
+  /** @param {any} value @param {{[name: string]: any}} answers */
+  leaving(value, answers) {
+    return this.see(() => leaving(this, value, answers));
+  }
+
+  sending() {
+    return this.see(() => sending(this));
+  }
+
+  /** @param {string} [asClass] */
+  async agree(asClass) {
+    const { needsPrior } = await this.terms();
+    await this.device.consent(this.id, { asClass, prior: needsPrior ? await this.device.evenPrior(this.id) : undefined });
+    await this.next();
+  }
+
+  /** Keep nothing of the study but what was spent. */
+  async forget() {
+    await this.device.forget(this.id);
+    this.consented = false;
+    const again = () => this.do(() => this.begin());
+    await this.see(async () => this.show(say("page.forgotten"), [p(say("page.forgotten_how")), button(say("terms.title"), again, "plain")]));
+  }
+
+  /** Draw, charge and queue the report, once. @param {any} value */
+  async make(value) {
+    const receipt = await this.device.answer(this.id, value);
+    this.made = true;
+    return receipt;
+  }
+
+  /** @param {any} value */
+  async send(value) {
+    if (!this.made) await this.make(value);
+    await this.sending();
+  }
+
+  /** Do one thing at a time; what goes wrong has a screen of its own. @param {() => Promise<any>} work */
+  async do(work) {
+    if (this.busy) return;
+    this.busy = true;
+    try {
+      await work();
+    } catch (error) {
+      trouble(this, error);
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  /** @param {string} title @param {any[]} parts */
+  show(title, parts) {
+    stop();
+    this.leave.abort();
+    this.leave = new AbortController();
+    show(title, parts, this.foot());
+  }
+
+  foot() {
+    const other = language() === "de" ? "en" : "de";
+    const turn = () => {
+      speak(this.study.texts, other);
+      return this.screen();
+    };
+    const link = button(say("page.switch"), () => this.do(turn), "plain");
+    link.lang = other;
+    const place = (/** @type {string} */ words, /** @type {() => Promise<any>} */ go) => button(say(words), () => this.do(() => this.see(go)), "plain");
+    return el("nav.foot", { "aria-label": say("page.places") }, this.consented && [place("terms.title", () => terms(this)), place("page.own", () => own(this))], link);
+  }
+}
+
+const found = document.getElementById("study");
+if (found) {
+  const study = JSON.parse(found.textContent ?? "");
+  speak(study.texts, navigator.language);
+  new Visit(study).start();
+}

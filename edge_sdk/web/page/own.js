@@ -1,0 +1,81 @@
+/** What is the person's own: where the study stands, what was answered and spent, what is left; and to forget it. */
+
+import { hex } from "../codec.js";
+import { above, below, day, say } from "./say.js";
+import { button, card, el, p, svg } from "./dom.js";
+import { enrolment } from "./sent.js";
+import { factorAbove } from "../promise.js";
+import { number } from "./say.js";
+import { spelled } from "./leaving.js";
+
+/** Where a study stands, in a sentence. @param {any} told @returns {string} */
+export function standing({ opens, closes, closedEarly, left, following }) {
+  const [now, ends] = [Date.now() / 1000, Math.min(closes, closedEarly ?? Infinity)];
+  if (now >= ends) return say(ends < closes ? "state.early" : "state.over", { day: day(ends) });
+  if (now < opens) return say("state.upcoming", { day: day(opens) });
+  if (left > 0) return say("state.open", { day: day(ends) });
+  return following === null ? say("state.last") : say("state.answered", { day: day(following) });
+}
+
+/** @param {import("./main.js").Visit} visit */
+export async function own(visit) {
+  const { device, id } = visit;
+  const [told, budget] = [await visit.terms(), await device.budget()];
+  const [answers, waits] = [Object.entries(await device.answers(id)), await device.waiting(id)];
+  const named = (/** @type {string} */ label) => (told.views > 1 || told.domain.kind === "form" ? label : spelled(label, told.domain, told.texts.labels));
+  const entries = (await device.history()).reverse().slice(0, 60);
+  visit.show(told.texts.title, [
+    el("div.card", {}, p(standing(told)), waits.length > 0 && p(say("delivered.waits", { count: waits.length }))),
+    el(
+      "div.actions",
+      {},
+      waits.length > 0 && button(say("leaving.send"), () => visit.do(() => visit.sending())),
+      told.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question()), waits.length ? "plain" : ""),
+    ),
+    card(
+      say("history.title"),
+      p(say("history.private"), "small"),
+      !answers.length && p(say("history.nothing")),
+      ...answers.map(([label, times]) => p(`${named(label)} (${times}×)`)),
+    ),
+    gauge(budget),
+    card(
+      say("ledger.title"),
+      p(say("ledger.what"), "small"),
+      el(
+        "ul",
+        {},
+        entries.map(({ time, kind, nanonats, campaignId }) => {
+          const title = hex(campaignId) === hex(id) ? told.texts.title : say("ledger.forgotten");
+          return el("li", {}, `${day(time)}: ${say(`ledger.${kind}`, { nats: above(nanonats), title })}`);
+        }),
+      ),
+    ),
+    told.enrolled && (await enrolment(visit)),
+    card(
+      say("forget.ask", { title: told.texts.title }),
+      p(say("forget.what"), "small"),
+      button(say("forget.do"), () => visit.do(() => visit.forget()), "grave"),
+    ),
+  ]);
+}
+
+/** @param {{lifetime: bigint, spent: bigint, reserved: bigint, remaining: bigint}} budget */
+function gauge({ lifetime, spent, reserved, remaining }) {
+  const part = (/** @type {bigint} */ nats) => `${lifetime ? Number((1000n * nats) / lifetime) / 10 : 0}%`;
+  const nat = (/** @type {bigint} */ nats) => number(factorAbove(nats * 10n ** 9n));
+  return card(
+    say("budget.title"),
+    svg(
+      "svg",
+      { class: "bar", "aria-hidden": "true" },
+      svg("rect", { width: "100%", height: "100%" }),
+      svg("rect", { width: part(spent + reserved), height: "100%", class: "half" }),
+      svg("rect", { width: part(spent), height: "100%", class: "full" }),
+    ),
+    p(say("gauge.spent", { nats: above(spent) })),
+    p(say("gauge.reserved", { nats: above(reserved) })),
+    p(say("gauge.remaining", { nats: below(remaining), cap: below(lifetime) })),
+    p(say("budget.nat", { one: nat(1n), two: nat(2n), eight: nat(8n) }), "small"),
+  );
+}

@@ -1,0 +1,63 @@
+/** The questions, one a page, in the form that suits what can be answered. The answers stay in this page until they are sent. */
+
+import { button, el, p } from "./dom.js";
+import { field } from "./choices.js";
+import { say } from "./say.js";
+
+/**
+ * What this device is asked, each with its domain and what its values are called.
+ * @param {any} told as `terms` tells it
+ * @returns {{name: string, text: string, domain: any, shown: string[], skippable: boolean}[]}
+ */
+export function questionsOf({ domain, texts, asked }) {
+  if (domain.kind !== "form") return [{ name: "", text: texts.question, domain, shown: texts.labels, skippable: false }];
+  const said = texts.question.split("\n");
+  return asked.map((/** @type {number} */ place) => {
+    const one = domain.questions[place];
+    return { ...one, text: said.length > 1 ? said[place] : one.text, shown: [] };
+  });
+}
+
+/**
+ * @param {import("./main.js").Visit} visit @param {number} [place] of the question among those that are asked
+ * @param {{[name: string]: any}} [answers] so far, by the names of the questions
+ */
+export async function question(visit, place = 0, answers = {}) {
+  const told = await visit.terms();
+  const asked = questionsOf(told);
+  const { name, text, domain, shown, skippable } = asked[place];
+  const form = domain !== told.domain;
+  const on = async () => {
+    if (place + 1 < asked.length) return question(visit, place + 1, answers);
+    await visit.leaving(form ? answers : answers[name], answers);
+  };
+  const next = button(say(place + 1 < asked.length ? "question.on" : "question.next"), () => visit.do(on));
+  const choose = (/** @type {any} */ value) => {
+    answers[name] = value;
+    next.toggleAttribute("disabled", value === undefined);
+  };
+  const parts = field(domain, shown, answers[name] ?? undefined, choose);
+  const skip = () => {
+    answers[name] = null;
+    return on();
+  };
+  visit.show(text, [
+    form && p(say("question.place", { place: place + 1, count: asked.length }), "small"),
+    form && !place && el("p.card", {}, say("selection.asked", { count: asked.length, total: told.domain.questions.length }), ". ", say("selection.why")),
+    el("div.card", {}, parts),
+    el(
+      "div.actions.stay",
+      {},
+      next,
+      skippable && button(say("question.skip"), () => visit.do(skip), "plain"),
+      place > 0 && button(say("bar.back"), () => visit.do(() => question(visit, place - 1, answers)), "plain"),
+    ),
+  ]);
+}
+
+/** @param {any} told @param {{[name: string]: any}} answers @param {(value: any, domain: any, shown: string[]) => string} spelled @returns {[string, string][]} question and answer */
+export const spelledAll = (told, answers, spelled) =>
+  questionsOf(told).map(({ name, text, domain, shown }) => [
+    text,
+    answers[name] === null ? say("answer.skipped") : spelled(answers[name], domain, shown),
+  ]);

@@ -1,0 +1,50 @@
+/** Pictures of what one report could reveal: how many of 100 fit an answer, and what could be believed before and after. */
+
+import { ceilDiv } from "../exact.js";
+import { card, el, p, svg } from "./dom.js";
+import { percent, say } from "./say.js";
+
+/** @typedef {import("../exact.js").Fraction} Fraction */
+
+/** A hundred people, the first of them filled. @param {number} count @param {string} words */
+const people = (count, words) =>
+  el(
+    "div.row",
+    {},
+    svg(
+      "svg",
+      { viewBox: "0 0 100 100", "aria-hidden": "true", class: "dots" },
+      Array.from({ length: 100 }, (_, i) =>
+        svg("circle", { cx: 5 + 10 * (i % 10), cy: 5 + 10 * Math.floor(i / 10), r: 3.4, class: i < count ? "full" : "" }),
+      ),
+    ),
+    p(words),
+  );
+
+/** @param {string} words @param {Fraction} share @param {string} look */
+const portion = (words, share, look) => [
+  el("p.row.apart", {}, el("span", {}, words), el("b", {}, percent(share))),
+  svg(
+    "svg",
+    { class: `bar ${look}`, "aria-hidden": "true" },
+    svg("rect", { width: "100%", height: "100%" }),
+    svg("rect", { width: `${Number(ceilDiv(1000n * share.n, share.d)) / 10}%`, height: "100%", class: "full" }),
+  ),
+];
+
+/**
+ * @param {string} title @param {string} how @param {import("../disclosure.js").Revealed} found
+ * @returns {HTMLElement}
+ */
+export function reveals(title, how, { before, after, truth, wrong }) {
+  const parts = [];
+  if (truth && wrong) {
+    const fits = Number(ceilDiv(100n * truth.n, truth.d));
+    const also = Number((100n * wrong.n) / wrong.d);
+    const rare = truth.n > 0n && 100n * truth.n < truth.d;
+    parts.push(people(fits, say(rare ? "chances.rare" : "chances.truth", { count: fits })));
+    parts.push(people(also, say(also ? "chances.wrong" : "chances.unfit", { count: also })));
+  }
+  parts.push(...portion(say("belief.before"), before, ""), ...portion(say("belief.after"), after, "strong"));
+  return card(title, how && p(how, "small"), ...parts);
+}

@@ -1,0 +1,74 @@
+/** What became of an attempt to send. Only what the study acknowledged is called sent; what waits is tried again. */
+
+import { concat } from "../codec.js";
+import { above, below, clock, day, say } from "./say.js";
+import { button, card, el, more, p } from "./dom.js";
+import { sent as bytes } from "./leaving.js";
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+
+/** Make no further attempt by itself: another screen is shown. */
+export const stop = () => clearTimeout(timer);
+
+/** Send what waits, and show what became of it. @param {import("./main.js").Visit} visit */
+export async function sending(visit) {
+  const { device, id } = visit;
+  const count = (await device.waiting(id)).length;
+  /** @type {(import("../upload.js").Attempt | undefined)[]} */
+  const attempts = navigator.onLine ? await device.send(id) : [];
+  const last = attempts.at(-1);
+  const told = await visit.terms();
+  const budget = await device.budget();
+  const spent = card(
+    "",
+    p(say("gauge.spent", { nats: above(budget.spent) })),
+    p(say("gauge.remaining", { nats: below(budget.remaining), cap: below(budget.lifetime) })),
+  );
+  const own = button(say("page.own"), () => visit.do(() => visit.own()), "plain");
+  if (!(await device.waiting(id)).length) {
+    const all = attempts.reduce((sum, one) => sum + (one?.outcome === "sent" ? one.envelopes : 0), 0);
+    return visit.show(say("page.done"), [
+      el("div.card.good", {}, p(say("delivered.all", { count: all || count })), told.following !== null && !told.left && p(say("page.again", { day: day(told.following) }))),
+      spent,
+      told.enrolled && (await enrolment(visit)),
+      el("div.actions", {}, told.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question())), own),
+    ]);
+  }
+  const refused = last?.outcome === "refused";
+  const again = last?.again ?? 0;
+  const retry = () => visit.do(() => sending(visit));
+  visit.show(say("page.waits"), [
+    el(
+      "div.card.alert",
+      {},
+      p(say(refused ? "delivered.refused" : "delivered.waits", { count })),
+      !navigator.onLine && p(say("page.offline")),
+      again > 0 && !refused && p(say("delivered.again", { day: day(again), clock: clock(again) })),
+      last?.reason && p(last.reason, "small"),
+    ),
+    spent,
+    await file(visit),
+    more(say("leaving.title"), el("div", {}, ...(await bytes(visit)))),
+    el("div.actions", {}, !refused && button(say("page.retry"), retry), own),
+  ]);
+  if (refused) return;
+  const wait = Math.max(1, again - Date.now() / 1000 + 1);
+  if (navigator.onLine) timer = setTimeout(retry, Math.min(wait, 86_400) * 1000);
+  addEventListener("online", retry, { once: true, signal: visit.shown });
+}
+
+/** A link that saves bytes. @param {string} words @param {string} name @param {Uint8Array[]} parts */
+const saved = (words, name, parts) =>
+  el("a.button.plain", { href: URL.createObjectURL(new Blob([concat(...parts)])), download: name }, words);
+
+/** What waits, to be carried by hand. @param {import("./main.js").Visit} visit */
+async function file(visit) {
+  const { organisation } = (await visit.terms()).texts;
+  const link = saved(say("page.save"), "report.htr", await visit.device.waiting(visit.id));
+  return card("", link, p(say("page.save_how", { organisation }), "small"));
+}
+
+/** Where an organisation enrols devices itself. @param {import("./main.js").Visit} visit */
+export const enrolment = async (visit) =>
+  card("", p(say("consent.enrol")), saved(say("page.enrolment"), "device.enrolment", [await visit.device.enrolment(visit.id)]));

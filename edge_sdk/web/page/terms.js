@@ -1,0 +1,122 @@
+/** The terms: who asks what, why and how long, what is promised and could be revealed, and what it costs; and to agree. */
+
+import { hex } from "../codec.js";
+import { above, below, date, day, list, number, promised, say, span } from "./say.js";
+import { button, card, el, more, p } from "./dom.js";
+import { labelsOf } from "./choices.js";
+import { standing } from "./own.js";
+import { reveals } from "./reveals.js";
+
+const MOST_NAMED = 24;
+
+/** @param {import("./main.js").Visit} visit */
+export async function terms(visit) {
+  const { device, id } = visit;
+  const [told, budget, found] = [await visit.terms(), await device.budget(), await device.reveals(id)];
+  const { texts, domain, classes } = told;
+  const form = domain.kind === "form";
+  const fits = told.worstCharge <= budget.remaining;
+  /** @type {any} */
+  let asClass;
+  const agree = button(say("consent.agree"), () => visit.do(() => visit.agree(asClass)));
+  const ready = () => /** @type {any} */ (agree).toggleAttribute("disabled", !fits || (classes.length > 0 && asClass === undefined));
+  ready();
+  visit.show(say("terms.who", { organisation: texts.organisation }), [
+    el(
+      "div.card",
+      {},
+      form ? el("p.asked", {}, texts.title) : el("p.asked", {}, say("terms.question", { question: texts.question })),
+      texts.purpose && p(say("terms.why", { purpose: texts.purpose })),
+    ),
+    form ? questions(told) : card(say("terms.values"), p(possible(domain, texts.labels, MOST_NAMED))),
+    about(visit, told),
+    card(say("terms.promise"), p(promised(told.promise)), p(say("terms.checked"), "small")),
+    reveals(say("terms.chances"), say(form ? "terms.chances_any" : "terms.chances_how"), found),
+    card(
+      say("terms.price"),
+      p(say("terms.cost", { cost: above(told.charge) })),
+      p(say("terms.worst", { worst: above(told.worstCharge), remaining: below(budget.remaining) })),
+      !fits && !told.consented && p(say("terms.unfit"), "alert"),
+    ),
+    when(told),
+    card(say("page.limits"), el("ul", {}, list("page.limits_how").map((one) => el("li", {}, one)), !visit.study.served && el("li", {}, say("page.file")))),
+    more(say("terms.signed"), el("p.code", {}, hex(visit.author)), p(say(visit.named ? "page.matches" : "page.unnamed"), "small")),
+    told.needsPrior && p(say("consent.prior"), "card"),
+    told.enrolled && p(say("consent.enrol"), "card"),
+    !told.consented &&
+      classes.length > 0 &&
+      el(
+        "fieldset.card",
+        {},
+        el("legend", {}, say("consent.class")),
+        p(say("consent.class_how"), "small"),
+        classes.map((/** @type {string} */ name, /** @type {number} */ place) =>
+          el(
+            "label.choice",
+            {},
+            el("input", { type: "radio", name: "class", change: () => ((asClass = name), ready()) }),
+            el("span", {}, say("consent.class_cost", { name: texts.classes[place], worst: above(told.worstCharges[place]) })),
+          ),
+        ),
+      ),
+    form && !told.consented && p(say("consent.form"), "small"),
+    told.consented
+      ? ""
+      : el("div.actions", {}, agree, button(say("terms.decline"), () => visit.do(() => visit.forget()), "plain")),
+  ]);
+}
+
+/** @param {any} told */
+function questions({ domain, asked, texts }) {
+  const said = texts.question.split("\n");
+  return card(
+    say("terms.form", { count: domain.questions.length }),
+    !asked && p(say("terms.form_how"), "small"),
+    el(
+      "ol",
+      {},
+      domain.questions.map((/** @type {any} */ one, /** @type {number} */ place) =>
+        el("li", {}, said.length > 1 ? said[place] : one.text, el("br"), el("span.small", {}, possible(one.domain, [], 8))),
+      ),
+    ),
+  );
+}
+
+/** What can be answered. @param {any} domain @param {string[]} shown @param {number} most @returns {string} */
+function possible(domain, shown, most) {
+  const { kind, low, high, unit = "" } = domain;
+  if (kind === "grid") return say("terms.place", { step: number(String(domain.step / 1e6)) });
+  if (kind === "date") return say("terms.day", { low: date(low), high: date(high) });
+  if (low !== undefined) return say("terms.number", { low: number(low), high: `${number(high)} ${unit}`.trim() });
+  const labels = labelsOf(domain, shown);
+  const values = labels.slice(0, most).join(", ");
+  return labels.length > most ? say("terms.more", { values, count: labels.length - most }) : values;
+}
+
+/** @param {any} told */
+function when(told) {
+  const { opens, closes, periods, answersPerPeriod, periodSeconds } = told;
+  return card(
+    say("terms.when"),
+    p(standing(told)),
+    p(say("terms.from_to", { opens: day(opens), closes: day(closes) })),
+    p(say("terms.answers", { count: periods * answersPerPeriod })),
+    p(say("terms.every", { count: answersPerPeriod, length: span(periodSeconds) })),
+  );
+}
+
+/** @param {import("./main.js").Visit} visit @param {any} told */
+function about(visit, { texts, addresses }) {
+  const hosts = addresses.map((/** @type {string} */ one) => new URL(one).host).join(", ");
+  const link = texts.notice && el("a", { href: texts.notice, rel: "noreferrer" }, texts.notice);
+  const [before, after] = say("terms.notice", { link: "\n" }).split("\n");
+  return card(
+    say("terms.about"),
+    p(texts.contact ? say("terms.contact", { contact: texts.contact }) : say("terms.nobody")),
+    p(texts.retention ? say("terms.kept", { retention: texts.retention }) : say("terms.unkept")),
+    p(hosts ? say("terms.hosts", { hosts }) : say("terms.nowhere")),
+    p(say("outbox.seen")),
+    link && el("p", {}, before, link, after),
+    p(say("terms.withdrawal"), "small"),
+  );
+}

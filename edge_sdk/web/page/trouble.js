@@ -1,0 +1,37 @@
+/** Why nothing can be answered here, each reason in its own words, and what to do. */
+
+import { BudgetRefused, ClosedEarly, OutboxFull, OutsideSchedule, SignatureRefused, StoreError, Uncertified, Unsupported, BadData } from "../errors.js";
+import { button, el, p } from "./dom.js";
+import { say } from "./say.js";
+
+/** The link names another key than the author's. */
+export class WrongLink extends BadData {}
+
+/** The most special first: class, title, what to do, and whether trying again may help. @type {[Function, string, string, boolean][]} */
+const KNOWN = [
+  [WrongLink, "fault.fingerprint", "fault.fingerprint_how", false],
+  [SignatureRefused, "notice.signature.title", "fault.data", false],
+  [Uncertified, "notice.certificate.title", "fault.data", false],
+  [BadData, "notice.data.title", "fault.data", false],
+  [ClosedEarly, "fault.early", "fault.same", false],
+  [OutsideSchedule, "fault.closed", "fault.same", false],
+  [BudgetRefused, "notice.budget.title", "notice.budget.body", false],
+  [OutboxFull, "notice.full.title", "notice.full.body", true],
+  [StoreError, "notice.store.title", "fault.store_how", true],
+  [Unsupported, "fault.unsupported", "fault.unsupported_how", false],
+];
+
+/** @param {import("./main.js").Visit} visit @param {any} error */
+export function trouble(visit, error) {
+  const [, title, how, again] = KNOWN.find(([kind]) => error instanceof kind) ?? [null, "fault.unexpected", "fault.same", true];
+  visit.show(say(title), [
+    el(
+      "div.card.alert",
+      {},
+      p(say(how)),
+      how !== "fault.same" && how !== "notice.budget.body" && p(say("fault.same")),
+      p(error.message, "small"),
+    ),
+    again && el("div.actions", {}, button(say("page.retry"), () => visit.start())),
+  ]);
+}

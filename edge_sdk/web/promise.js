@@ -1,0 +1,83 @@
+/** What a notion promises a person: which sentences say it, and the numbers in them, never below what holds (SPEC 6.1). */
+
+import { decimal } from "./domain/domain.js";
+import { MAX_LEVEL, ceilDiv, expLower } from "./exact.js";
+
+const LN_10 = 2_302_585_092n; // nanonats, rounded down
+const LARGEST_POWER = 15n;
+
+/**
+ * e^(level / 10^9) as people are told it: a decimal of two significant digits that is never below it; below 2 they are
+ * those of its excess over 1, and above 10^15 it is the next power of ten.
+ * @param {bigint} level nanonats, not negative; of any size
+ * @returns {string} digits with a point, or "10^" and digits
+ */
+export function factorAbove(level) {
+  const power = ceilDiv(level, LN_10);
+  if (!level) return "1";
+  if (power > LARGEST_POWER) return `10^${power}`;
+  const [n, d] = expAbove(level);
+  const excess = n < 2n * d;
+  const [scaled, places] = twoDigits(excess ? n - d : n, d);
+  return decimal(excess ? scaled + 10n ** BigInt(places) : scaled, places);
+}
+
+/**
+ * An upper bound of e^(level / 10^9), as numerator and denominator.
+ * @param {bigint} level nanonats, not negative, at most some hundred nats
+ * @returns {[bigint, bigint]}
+ */
+export function expAbove(level) {
+  if (!level) return [1n, 1n];
+  // A unit of 2^-96 above the lower bound is above e^level, up to the largest level of one report.
+  const upper = (/** @type {bigint} */ one) => expLower(one) + 1n;
+  const times = level / MAX_LEVEL;
+  return [upper(MAX_LEVEL) ** times * upper(level % MAX_LEVEL), 1n << (96n * (times + 1n))];
+}
+
+/** The next decimal of two significant digits. @param {bigint} n @param {bigint} d @returns {[bigint, number]} scaled by 10^places */
+function twoDigits(n, d) {
+  let [unit, places] = [1n, 0];
+  while (n >= 100n * unit * d) unit *= 10n;
+  while (n * 10n ** BigInt(places) < 10n * d) places++;
+  return [ceilDiv(n * 10n ** BigInt(places), d * unit) * unit, places];
+}
+
+/**
+ * The sentences of a promise and their numbers.
+ * @typedef {object} Promised
+ * @property {string[]} keys of the sentences, in order
+ * @property {number} sensitive of high-low, the number of sensitive answers
+ * @property {{[name: string]: string}} numbers decimals, as digits with a point
+ */
+
+/**
+ * The promise of a certified notion.
+ * @param {any} notion @param {import("./notions/notion.js").Certificate} certificate
+ * @param {number} [place] of the person's class, where there are classes and they named it
+ * @returns {Promised}
+ */
+export function promiseOf(notion, certificate, place) {
+  const classes = notion.name === "classes";
+  if (classes && place === undefined) return { keys: ["classes"], sensitive: 0, numbers: {} };
+  const own = classes ? notion.notions[place ?? 0] : notion;
+  const { name, level } = own;
+  const built = name === "own-lip" || name === "transcript-lip"; // of two answers, one of both to what was expected
+  const everybody = built ? 2n * level : certificate.ldp;
+  const graded = name === "minid" || name === "avgid";
+  const beside = graded ? "pairwise" : name;
+  const covered = everybody !== null && (own.bounds || name === "geo") && everybody <= level;
+  const keys = [...(classes ? ["class"] : []), name, ...(certificate.ball ? ["ball"] : [])];
+  if (everybody === null) keys.push(`${beside}.none`);
+  else if (!covered) keys.push(LESS.includes(beside) ? `${beside}.less` : "everybody");
+  /** @type {{[name: string]: string}} */
+  const numbers = { factor: factorAbove(level) };
+  if (graded || name === "pairwise")
+    numbers.least = factorAbove(own.bounds.reduce((/** @type {bigint} */ low, /** @type {any} */ [, , one]) => (one < low ? one : low), level));
+  if (certificate.ball) Object.assign(numbers, { people: decimal(BigInt(own.radius), 7), ball: factorAbove(certificate.ball) });
+  if (everybody !== null) numbers.overall = factorAbove(everybody);
+  return { keys, sensitive: name === "high-low" ? own.classes[0].length : 0, numbers };
+}
+
+/** Notions with a sentence of their own on what any two answers are told apart by. */
+const LESS = ["high-low", "block", "pairwise", "geo"];

@@ -1,0 +1,100 @@
+/** What a person is told of a joined campaign: its terms, and what one report could reveal. Nothing here changes anything. */
+
+import { less, revealed } from "./disclosure.js";
+import { larger } from "./exact.js";
+import { following } from "./memo.js";
+import { promiseOf } from "./promise.js";
+
+/** @typedef {import("./joined.js").Joined} Joined */
+/** @typedef {import("./store.js").Kept} Kept */
+
+/** Where the reports go, in the order in which addresses are tried. @param {Joined} joined @param {Kept} kept @returns {string[]} */
+export function addressesOf({ campaign }, { joined }) {
+  if (campaign.addresses.length) return campaign.addresses;
+  return joined?.address ? [joined.address] : [];
+}
+
+/** @param {import("./campaign.js").Campaign} campaign @param {number} now */
+const periodNear = ({ opens, periodSeconds }, now) => Math.max(0, Math.floor((now - opens) / periodSeconds));
+
+/**
+ * The terms, and where the campaign stands. Until the person agreed, costs are those of the costliest view, and which
+ * questions of a form this device is asked is not told: who refused because of them would tell something.
+ * @param {Joined} joined @param {Kept} kept @param {number} now @param {string} language
+ */
+export function termsOf(joined, kept, now, language) {
+  const { campaign, view } = joined;
+  const { consent } = kept;
+  const { opens, periodSeconds, answersPerPeriod } = campaign;
+  const charge = consent?.charge ?? campaign.charge;
+  const closes = Math.min(kept.closes ?? Infinity, campaign.closes);
+  const period = periodNear(campaign, now);
+  const next = opens + (period + Number(now >= opens)) * periodSeconds;
+  const proved = campaign.views.map((_, place) => campaign.certificateOf(place, consent?.memberOf ?? 0));
+  const certificate = { ...proved[0], ldp: proved.map(({ ldp }) => ldp).reduce(larger) };
+  return {
+    campaignId: joined.id,
+    texts: language ? campaign.texts(language) : campaign.ownTexts,
+    domain: campaign.domain.describe(),
+    notion: campaign.notion.name,
+    promise: promiseOf(campaign.notion, certificate, consent?.memberOf),
+    audited: campaign.audited,
+    ldp: campaign.ldp,
+    charge,
+    worstCharge: consent ? charge * consent.draws : campaign.worstCharge,
+    opens,
+    closes: campaign.closes,
+    closedEarly: kept.closes,
+    periodSeconds,
+    periods: campaign.periods,
+    answersPerPeriod,
+    /** Answers that this period still takes. */
+    left: now < opens || now >= closes ? 0 : answersPerPeriod - following(kept, period),
+    /** When the next period begins; null after the last. */
+    following: next < closes ? next : null,
+    enrolled: campaign.enrolled,
+    classes: campaign.classes,
+    /** What all answers of each class cost at worst; of everybody, where there are none. */
+    worstCharges: campaign.costs.map(({ worstCharge }) => worstCharge),
+    needsPrior: campaign.ownPrior !== null,
+    views: campaign.views.length,
+    addresses: addressesOf(joined, kept),
+    consented: consent !== null,
+    memberOf: consent?.memberOf ?? null,
+    asked: consent && view.questions.length ? view.questions : null,
+  };
+}
+
+/**
+ * What one report could reveal, and as what the answer counts. Before the person agreed it is said of the class and, of a
+ * form, of the view where that is most: a form's own view would tell which questions this device is asked.
+ * @param {Joined} joined @param {Kept} kept @param {number} now @param {import("./domain/domain.js").Answer} [value]
+ * @returns {Promise<import("./disclosure.js").Revealed & {label: string}>}
+ */
+export async function revealsOf({ campaign, view }, { consent, memo, declared, transcript }, now, value) {
+  const { classes, notion, views } = campaign;
+  const memberOf = consent?.memberOf ?? 0;
+  const first = classes.length ? memberOf * view.inputs : 0;
+  const x = value === undefined ? null : await view.toInput(value, consent?.dither ?? new Uint8Array(8), memberOf);
+  const role = { memberOf, prior: declared ?? undefined, earlier: transcript, period: periodNear(campaign, now) };
+  const places = view.questions.length && !consent ? [...views.keys()] : [view.index];
+  // A channel made for a person's prior tells two answers apart by what it tells of each, twice.
+  const made = campaign.ownPrior || campaign.transcript ? 2n * notion.level : undefined;
+  const counts = new Map([...memo].map(([input, { times }]) => [input - first, times]));
+  /** @type {Map<import("./channels/channel.js").Channel, import("./disclosure.js").Revealed>} */
+  const found = new Map();
+  for (const place of places) {
+    const channel = consent ? view.lawFor(role).channel : views[place].channel;
+    const own = consent || !classes.length ? [memberOf] : [...classes.keys()];
+    if (found.has(channel)) continue;
+    for (const one of own) {
+      const inner = classes.length ? /** @type {any} */ (channel).inner[one] : channel;
+      const ldp = made ?? campaign.certificateOf(place, one).ldp;
+      const told = revealed(inner, ldp, counts, x === null ? null : x - first);
+      const most = found.get(channel);
+      if (!most || less(most.after, told.after)) found.set(channel, told);
+    }
+  }
+  const most = [...found.values()].reduce((one, other) => (less(one.after, other.after) ? other : one));
+  return { ...most, label: x === null ? "" : view.label(x - first) };
+}
