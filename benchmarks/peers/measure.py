@@ -14,7 +14,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,8 +53,8 @@ class Trial:
         return self.client + self.server + self.slope * (people - self.reports)
 
 
-def kinds(library: str) -> Iterable[type[Way]]:
-    """The ways of a library, of those installed here."""
+def kinds(library: str) -> Mapping[str, Callable[[int, float], Any]]:
+    """What makes the ways of a library, of those installed here, by their mechanisms."""
     if library == "halftruth":
         from own import WAYS
 
@@ -141,11 +141,13 @@ def main() -> None:
     for k in plan["sizes"]:
         drawn = {n: np.load(inputs / f"{k}-{n}.npy") for n in plan["people"]}
         for eps in plan["levels"]:
-            for kind in kinds(library):
-                row: dict[str, Any] = {"mechanism": kind.mechanism, "k": k, "eps": eps}
+            for mechanism, kind in kinds(library).items():
+                row: dict[str, Any] = {"mechanism": mechanism, "k": k, "eps": eps}
                 try:
                     way = kind(k, float(eps))
-                    row |= {"mechanism": way.mechanism} | PARTS[part](way, drawn, plan["seconds"][part])
+                    row |= {"mechanism": getattr(way, "mechanism", mechanism)} | PARTS[part](
+                        way, drawn, plan["seconds"][part]
+                    )
                 except Exception as failure:  # whatever a library raises is what its row says
                     row["failed"] = f"{type(failure).__name__}: {failure}"[:200]
                 print(json.dumps(row), flush=True)

@@ -12,11 +12,12 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ways import Way, bytes_for
+from ways import bytes_for
 
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
@@ -43,22 +44,23 @@ OPENS, PERIOD = 1_000_000, 3600
 ANSWERS, REPORTS = 200, 5_000
 
 
-class Own(Way):
+class Own:
     """The bare sample, from the operating system's randomness, and the study's estimate of the outputs."""
 
-    name = AUTO
-    build: Callable[[int, int], Channel] | None = None
+    report_memory = 100
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
+    def __init__(
+        self, k: int, eps: float, name: str = AUTO, build: Callable[[int, int], Channel] | None = None
+    ) -> None:
+        self.k, self.mechanism = k, name
         self.domain, level = Values(tuple(f"v{x}" for x in range(k))), exact.level_from(eps)
-        if self.build is None:
-            self.name, self.channel = chosen(AUTO, Question(self.domain, Ldp(level)))
-            self.mechanism = f"auto ({self.name})"
+        if build is None:
+            name, self.channel = chosen(AUTO, Question(self.domain, Ldp(level)))
+            self.mechanism = f"auto ({name})"
         else:
-            self.channel = self.build(k, level)
+            self.channel = build(k, level)
         self.terms = Campaign(
-            "T", "Q?", "", "O", self.domain, Ldp(level), self.name, plain_views(self.channel),
+            "T", "Q?", "", "O", self.domain, Ldp(level), name, plain_views(self.channel),
             OPENS, OPENS + ANSWERS * PERIOD, PERIOD, 1, 1, "enrolled",
         )  # fmt: skip
         self.draw_bytes = self.channel.rand_bytes
@@ -82,30 +84,8 @@ class Own(Way):
         return Tally(bits[:, -self.k :].sum(axis=0, dtype=np.int64), len(reports))
 
 
-class Response(Own):
-    mechanism = name = "randomised response"
-    build = staticmethod(randomized_response)
-
-
-class Hadamard(Own):
-    mechanism = name = "Hadamard response"
-    build = staticmethod(hadamard)
-
-
-class Unary(Own):
-    mechanism = name = "OUE"
-    build = staticmethod(unary.oue)
-
-
-class Subset(Own):
-    mechanism = name = "subset selection"
-    build = staticmethod(subset_selection)
-
-
 class Auto(Own):
     """What ``auto`` takes, and the whole way of its reports."""
-
-    mechanism = AUTO
 
     def whole(self) -> dict[str, float]:
         """Microseconds of processor time, and on the clock, of an answer and of a report counted; an envelope's bytes.
@@ -155,4 +135,10 @@ class Auto(Own):
         return {"enrolled": (enrolled - began) / REPORTS * 1e6, "counted": (ended - enrolled) / REPORTS * 1e6}
 
 
-WAYS: tuple[type[Way], ...] = (Response, Hadamard, Unary, Subset, Auto)
+_BUILT = {
+    "randomised response": randomized_response,
+    "Hadamard response": hadamard,
+    "OUE": unary.oue,
+    "subset selection": subset_selection,
+}
+WAYS = {**{name: partial(Own, name=name, build=build) for name, build in _BUILT.items()}, AUTO: Auto}

@@ -9,13 +9,35 @@ What is measured: measure. halftruth: own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-SEED_BYTES = 8
+SEED_BITS = 64
 """Of a hash function, in the reports of local hashing: both libraries draw 63 bits."""
+HASHES = 500
+"""Hash functions that people share, where drawing one of all takes the server too long."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A mechanism of one library for k values at some level.
+
+    Attributes:
+        k: how many values.
+        client: the report of somebody who holds a value, 0 .. k - 1.
+        server: from all reports each estimate of the k shares that the library makes, by the name of how it is made.
+        wire: bytes of one report, packed as tightly as its kind allows, without who sent it and for what.
+        report_memory: bytes that one report takes in the library's own form.
+    """
+
+    k: int
+    client: Callable[[int], Any]
+    server: Callable[[Sequence[Any]], dict[str, Any]]
+    wire: int
+    report_memory: int = 100
 
 
 def bits_for(outputs: int) -> int:
@@ -28,253 +50,146 @@ def bytes_for(bits: int) -> int:
     return -(-bits // 8)
 
 
-class Way:
-    """A mechanism of one library for k values at eps nats.
-
-    Attributes:
-        mechanism: what the table calls it.
-        wire: bytes of one report, packed as tightly as its kind allows, without who sent it and for what.
-        report_memory: bytes that one report takes in the library's own form.
-    """
-
-    mechanism: str
-    report_memory = 100
-
-    def __init__(self, k: int, eps: float) -> None:
-        self.k, self.eps = k, eps
-
-    @property
-    def wire(self) -> int:
-        return bytes_for(bits_for(self.k))
-
-    def client(self, x: int) -> Any:
-        """The report of somebody who holds ``x``, 0 .. k - 1."""
-        raise NotImplementedError
-
-    def server(self, reports: Sequence[Any]) -> dict[str, Any]:
-        """Each estimate of the k shares that the library makes, by the name of how it is made."""
-        raise NotImplementedError
+# pure-LDP: values count from 1, reports are added one by one, estimates are of numbers of people.
 
 
-class PureLdp(Way):
-    """Of pure-LDP: values count from 1, reports are added one by one, estimates are of numbers of people."""
-
-    def server(self, reports: Sequence[Any]) -> dict[str, Any]:
-        server = self.new_server()
+def _pure(k: int, client: Any, new_server: Callable[[], Any], bits: int, report_memory: int = 100) -> Way:
+    def estimated(reports: Sequence[Any]) -> dict[str, Any]:
+        server = new_server()
         server.aggregate_all(reports)
-        everything = range(1, self.k + 1)
+        everything = range(1, k + 1)
         raw = server.estimate_all(everything, suppress_warnings=True)
         near = server.estimate_all(everything, suppress_warnings=True, normalization=2)
         return {"unbiased": raw / len(reports), "simplex projection": near / len(reports)}
 
-    def client(self, x: int) -> Any:
-        return self.clients.privatise(x + 1)
-
-    clients: Any
-
-    def new_server(self) -> Any:
-        raise NotImplementedError
+    return Way(k, lambda x: client.privatise(x + 1), estimated, bytes_for(bits), report_memory)
 
 
-class PureDirect(PureLdp):
-    mechanism = "randomised response"
+def _pure_direct(k: int, eps: float) -> Way:
+    from pure_ldp.frequency_oracles import DEClient, DEServer
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        from pure_ldp.frequency_oracles import DEClient, DEServer
-
-        self.clients, self.new_server = DEClient(eps, k), lambda: DEServer(eps, k)
+    return _pure(k, DEClient(eps, k), lambda: DEServer(eps, k), bits_for(k))
 
 
-class PureUnary(PureLdp):
-    mechanism = "OUE"
+def _pure_unary(k: int, eps: float) -> Way:
+    from pure_ldp.frequency_oracles import UEClient, UEServer
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        from pure_ldp.frequency_oracles import UEClient, UEServer
-
-        self.clients, self.new_server = UEClient(eps, k, True), lambda: UEServer(eps, k, True)
-        self.report_memory = 8 * k
-
-    @property
-    def wire(self) -> int:
-        return bytes_for(self.k)
+    return _pure(k, UEClient(eps, k, True), lambda: UEServer(eps, k, True), k, 8 * k)
 
 
-class PureHashing(PureLdp):
-    mechanism = "OLH"
+def _pure_hashing(k: int, eps: float) -> Way:
+    from pure_ldp.frequency_oracles import LHClient, LHServer
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        from pure_ldp.frequency_oracles import LHClient, LHServer
-
-        self.clients, self.new_server = LHClient(eps, k, use_olh=True), lambda: LHServer(eps, k, use_olh=True)
-
-    @property
-    def wire(self) -> int:
-        return SEED_BYTES + bytes_for(bits_for(self.clients.g))
+    client = LHClient(eps, k, use_olh=True)
+    return _pure(k, client, lambda: LHServer(eps, k, use_olh=True), SEED_BITS + bits_for(client.g))
 
 
-class PureFewHashes(PureLdp):
-    mechanism = "OLH, 500 hashes"
-    HASHES = 500
+def _pure_few_hashes(k: int, eps: float) -> Way:
+    from pure_ldp.frequency_oracles import FastLHClient, FastLHServer
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        from pure_ldp.frequency_oracles import FastLHClient, FastLHServer
-
-        self.clients = FastLHClient(eps, k, self.HASHES, use_olh=True)
-        table = FastLHServer(eps, k, self.HASHES, use_olh=True).hash_matrix  # made once for all surveys
-        self.new_server = lambda: FastLHServer(eps, k, self.HASHES, use_olh=True, hash_matrix=table)
-
-    @property
-    def wire(self) -> int:
-        return bytes_for(bits_for(self.HASHES) + bits_for(self.clients.g))
+    client = FastLHClient(eps, k, HASHES, use_olh=True)
+    table = FastLHServer(eps, k, HASHES, use_olh=True).hash_matrix  # made once for all surveys
+    bits = bits_for(HASHES) + bits_for(client.g)
+    return _pure(k, client, lambda: FastLHServer(eps, k, HASHES, use_olh=True, hash_matrix=table), bits)
 
 
-class PureHadamard(PureLdp):
-    mechanism = "Hadamard response"
+def _pure_hadamard(k: int, eps: float) -> Way:
+    from pure_ldp.frequency_oracles import HadamardResponseClient, HadamardResponseServer
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        from pure_ldp.frequency_oracles import HadamardResponseClient, HadamardResponseServer
+    server = HadamardResponseServer(eps, k)
 
-        server = HadamardResponseServer(eps, k)
-        self.clients = HadamardResponseClient(eps, k, server.get_hash_funcs())
-        self.outputs = server.hr.outsz
+    def again() -> Any:
+        server.reset()  # the clients share its permutation
+        return server
 
-        def again() -> Any:
-            server.reset()
-            return server
-
-        self.new_server = again  # the clients share its permutation
-
-    @property
-    def wire(self) -> int:
-        return bytes_for(bits_for(self.outputs))
+    return _pure(k, HadamardResponseClient(eps, k, server.get_hash_funcs()), again, bits_for(server.hr.outsz))
 
 
-class MultiFreq(Way):
-    """Of multi-freq-ldpy: functions of k and eps, compiled when first called; only a clipped estimate is given."""
-
-    estimate = "clipped and rescaled"
+# multi-freq-ldpy: functions of k and eps, compiled when first called; only a clipped estimate is given.
 
 
-class MultiDirect(MultiFreq):
-    mechanism = "randomised response"
-
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        from multi_freq_ldpy.pure_frequency_oracles import GRR
-
-        self.client = lambda x: GRR.GRR_Client(x, k, eps)
-        self.server = lambda reports: {self.estimate: GRR.GRR_Aggregator_MI(reports, k, eps)}
+def _multi(k: int, client: Callable[[int], Any], shares: Callable[[Any], Any], bits: int, memory: int = 100) -> Way:
+    return Way(k, client, lambda reports: {"clipped and rescaled": shares(reports)}, bytes_for(bits), memory)
 
 
-class MultiUnary(MultiFreq):
-    mechanism = "OUE"
+def _multi_direct(k: int, eps: float) -> Way:
+    from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        from multi_freq_ldpy.pure_frequency_oracles import UE
-
-        self.client = lambda x: UE.UE_Client(x, k, eps)
-        self.server = lambda reports: {self.estimate: UE.UE_Aggregator_MI(reports, eps)}
-        self.report_memory = 8 * k
-
-    @property
-    def wire(self) -> int:
-        return bytes_for(self.k)
+    return _multi(k, lambda x: GRR_Client(x, k, eps), lambda them: GRR_Aggregator_MI(them, k, eps), bits_for(k))
 
 
-class MultiHashing(MultiFreq):
-    mechanism = "OLH"
+def _multi_unary(k: int, eps: float) -> Way:
+    from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        from multi_freq_ldpy.pure_frequency_oracles import LH
-
-        self.client = lambda x: LH.LH_Client(x, k, eps)
-        self.server = lambda reports: {self.estimate: LH.LH_Aggregator_MI(reports, k, eps)}
-
-    @property
-    def wire(self) -> int:
-        return SEED_BYTES + bytes_for(bits_for(round(math.exp(self.eps)) + 1))
+    return _multi(k, lambda x: UE_Client(x, k, eps), lambda them: UE_Aggregator_MI(them, eps), k, 8 * k)
 
 
-class MultiSubset(MultiFreq):
-    mechanism = "subset selection"
+def _multi_hashing(k: int, eps: float) -> Way:
+    from multi_freq_ldpy.pure_frequency_oracles.LH import LH_Aggregator_MI, LH_Client
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        from multi_freq_ldpy.pure_frequency_oracles import SS
-
-        self.client = lambda x: SS.SS_Client(x, k, eps)
-        self.server = lambda reports: {self.estimate: SS.SS_Aggregator_MI(reports, k, eps)}
-        self.size = max(1, round(k / (math.exp(eps) + 1)))
-        self.report_memory = 8 * self.size + 100
-
-    @property
-    def wire(self) -> int:
-        return bytes_for(min(self.k, self.size * bits_for(self.k)))
+    bits = SEED_BITS + bits_for(round(math.exp(eps)) + 1)
+    return _multi(k, lambda x: LH_Client(x, k, eps), lambda them: LH_Aggregator_MI(them, k, eps), bits)
 
 
-class OpenDpResponse(Way):
+def _multi_subset(k: int, eps: float) -> Way:
+    from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Aggregator_MI, SS_Client
+
+    size = max(1, round(k / (math.exp(eps) + 1)))
+    bits, memory = min(k, size * bits_for(k)), 8 * size + 100
+    return _multi(k, lambda x: SS_Client(x, k, eps), lambda them: SS_Aggregator_MI(them, k, eps), bits, memory)
+
+
+# OpenDP.
+
+
+def _opendp_response(k: int, eps: float) -> Way:
     """OpenDP has this mechanism and no estimator for it."""
+    import opendp.prelude as dp
 
-    mechanism = "randomised response"
+    dp.enable_features("contrib")
+    p = math.exp(eps) / (math.exp(eps) + k - 1)
+    q = (1 - p) / (k - 1)
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        import opendp.prelude as dp
+    def estimated(reports: Sequence[Any]) -> dict[str, Any]:
+        share = np.bincount(reports, minlength=k) / len(reports)
+        return {"unbiased, not the library's": (share - q) / (p - q)}
 
-        dp.enable_features("contrib")
-        self.p = math.exp(eps) / (math.exp(eps) + k - 1)
-        self.client = dp.m.make_randomized_response(list(range(k)), self.p)
-
-    def server(self, reports: Sequence[Any]) -> dict[str, Any]:
-        q = (1 - self.p) / (self.k - 1)
-        share = np.bincount(reports, minlength=self.k) / len(reports)
-        return {"unbiased, not the library's": (share - q) / (self.p - q)}
+    return Way(k, dp.m.make_randomized_response(list(range(k)), p), estimated, bytes_for(bits_for(k)))
 
 
-class OpenDpBits(Way):
+def _opendp_bits(k: int, eps: float) -> Way:
     """A bit for each value; the estimator is the library's."""
+    import opendp.prelude as dp
 
-    mechanism = "basic RAPPOR"
+    dp.enable_features("contrib")
+    f, wire = 2 / (math.exp(eps / 2) + 1), bytes_for(k)
+    respond = dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=f)
 
-    def __init__(self, k: int, eps: float) -> None:
-        super().__init__(k, eps)
-        import opendp.prelude as dp
-
-        dp.enable_features("contrib")
-        self.f = 2 / (math.exp(eps / 2) + 1)
-        self.respond = dp.m.make_randomized_response_bitvec(
-            dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=self.f
-        )
-        self.debias = dp.m.debias_randomized_response_bitvec
-
-    @property
-    def wire(self) -> int:
-        return bytes_for(self.k)
-
-    def client(self, x: int) -> Any:
-        held = bytearray(self.wire)
+    def client(x: int) -> Any:
+        held = bytearray(wire)
         held[x >> 3] = 1 << (x & 7)
-        return self.respond(bytes(held))
+        return respond(bytes(held))
 
-    def server(self, reports: Sequence[Any]) -> dict[str, Any]:
-        counts = np.array(self.debias(reports, self.f))[: self.k]
-        return {"unbiased": counts / len(reports)}
+    def estimated(reports: Sequence[Any]) -> dict[str, Any]:
+        return {"unbiased": np.array(dp.m.debias_randomized_response_bitvec(reports, f))[:k] / len(reports)}
+
+    return Way(k, client, estimated, wire)
 
 
-LIBRARIES: dict[str, tuple[type[Way], ...]] = {
-    "pure-ldp": (PureDirect, PureUnary, PureHashing, PureFewHashes, PureHadamard),
-    "multi-freq-ldpy": (MultiDirect, MultiUnary, MultiHashing, MultiSubset),
-    "opendp": (OpenDpResponse, OpenDpBits),
+LIBRARIES: dict[str, dict[str, Callable[[int, float], Way]]] = {
+    "pure-ldp": {
+        "randomised response": _pure_direct,
+        "OUE": _pure_unary,
+        "OLH": _pure_hashing,
+        f"OLH, {HASHES} hashes": _pure_few_hashes,
+        "Hadamard response": _pure_hadamard,
+    },
+    "multi-freq-ldpy": {
+        "randomised response": _multi_direct,
+        "OUE": _multi_unary,
+        "OLH": _multi_hashing,
+        "subset selection": _multi_subset,
+    },
+    "opendp": {"randomised response": _opendp_response, "basic RAPPOR": _opendp_bits},
 }
-
-
-def ways(library: str) -> Iterator[type[Way]]:
-    """The kinds of ways of a library."""
-    yield from LIBRARIES[library]
+"""What makes the ways of each library, from k and eps, by what the table calls the mechanism."""
