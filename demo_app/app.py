@@ -51,6 +51,7 @@ PLACES = (
 LATER = (
     "terms",
     "consent",
+    "declaration",
     "selection",
     "question",
     "leaving",

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demo_app.content.budget import BudgetContent
+from demo_app.content.declaration import Statement
 from demo_app.content.study import Agreement, Overview, QuestionContent
 from demo_app.error_messages import NotAFile, NotTrusted
 from edge_sdk import BudgetPolicy, Device
@@ -230,31 +231,41 @@ class Model:
         """The terms of a joined campaign."""
         return Agreement.of(self._device, campaign_id, self._now())
 
-    def consent(self, campaign_id: bytes, as_class: str | None = None) -> QuestionContent:
+    def statement(self, campaign_id: bytes, prior: Mapping[str, int]) -> Statement:
+        """What stating these weights publicly would tell and cost; nothing is stated yet.
+
+        Raises:
+            CampaignError, ReportError
+        """
+        return Statement.of(self._device, campaign_id, prior)
+
+    def consent(
+        self, campaign_id: bytes, as_class: str | None = None, prior: Mapping[str, int] | None = None
+    ) -> QuestionContent:
         """The person agrees; the question.
 
-        Where the campaign asks for a prior of one's own, the app declares that each answer is equally likely: it tells
-        nothing of the person.
-
+        Args:
+            as_class: their class, where the campaign has classes.
+            prior: what they state of how likely each answer is, where the campaign asks for it; None where they stated
+                it before.
         Raises:
             ConsentMissing, CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
         """
-        from edge_sdk.presentation import even_prior
-
-        declares = self._device.terms(campaign_id).declares_prior
-        prior = even_prior(self._device, campaign_id) if declares else None
         self._device.consent(campaign_id, as_class=as_class, prior=prior)
         return self.asked(campaign_id)
 
     def choose(self, campaign_id: bytes, level: float) -> QuestionContent:
-        """The person agrees as the class that the phone chooses by their answers; the question, with that class.
+        """The person agrees as the class, or with the statement, that the phone chooses by their answers; the question.
 
         Args:
             level: nats that the choice may tell.
         Raises:
             CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
         """
-        self._device.choose_class(campaign_id, level)
+        if self._device.terms(campaign_id).declares_prior:
+            self._device.choose_prior(campaign_id, level)
+        else:
+            self._device.choose_class(campaign_id, level)
         return self.asked(campaign_id)
 
     def forget(self, campaign_id: bytes | None = None) -> Overview:

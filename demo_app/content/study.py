@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from demo_app.content.budget import BudgetContent
+from demo_app.content.declaration import Statement
 from demo_app.texts import spoken
 from edge_sdk import Device
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # loaded with the first campaign
 NEW, UPCOMING, OPEN, ANSWERED, OVER = "new", "upcoming", "open", "answered", "over"
 
 LEVELS = (0.5, 1.0, 2.0)
-"""Nats: how much the choice of a class may tell, from least to most."""
+"""Nats: how much such a choice may tell, from least to most."""
 
 
 @dataclass(frozen=True)
@@ -139,11 +140,11 @@ class Overview:
 
 @dataclass(frozen=True)
 class Strength:
-    """How strictly a class can be chosen by what only the phone knows.
+    """How strictly a class or a statement can be chosen by what only the phone knows.
 
     Attributes:
         level: nats that the choice may tell, charged at once.
-        share: how likely the nearest class is the one that comes out.
+        share: how likely the nearest one comes out.
         worst_case: nats of the choice and of all answers together, at worst.
     """
 
@@ -154,7 +155,7 @@ class Strength:
 
 @dataclass(frozen=True)
 class Fitting:
-    """How a person's class can be chosen for them.
+    """How a person's class or statement can be chosen for them.
 
     Attributes:
         known: how many answers of theirs about the same the phone goes by.
@@ -166,18 +167,24 @@ class Fitting:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes) -> Fitting | None:
-        """How it can be chosen in a joined campaign; None where there are no classes that it could be chosen from."""
+        """How it can be chosen in a joined campaign; None where there is nothing that it could be chosen from."""
         from edge_sdk.presentation import fits_classes
 
-        if not fits_classes(device, campaign_id):
-            return None
         terms, remaining = device.terms(campaign_id), device.budget.remaining
+        if terms.declares_prior:
+            told = device.declaration(campaign_id)
+            if told.holds:
+                return None
+            others, worst = told.candidates - 1, told.chosen_worst_case
+        elif fits_classes(device, campaign_id):
+            others, worst = len(terms.classes) - 1, terms.worst_case
+        else:
+            return None
         alike = [told.campaign_id for told in device.exposure(campaign_id).told]
         known = sum(sum(device.prior(one).values()) for one in alike)
-        others = len(terms.classes) - 1
         strengths = (
-            # As Device.choose_class says it: e^level / (e^level + C - 1).
-            Strength(level, 1 / (1 + others * math.exp(-level)), level + terms.worst_case)
+            # As Device.choose_class and Device.choose_prior say it: e^level / (e^level + C - 1).
+            Strength(level, 1 / (1 + others * math.exp(-level)), level + worst)
             for level in LEVELS
         )
         return cls(known, tuple(one for one in strengths if one.worst_case <= remaining))
@@ -196,7 +203,8 @@ class Agreement:
         author: the id of the key that signed it, in hex.
         gauge: the budget before agreeing.
         fits: whether the worst case fits under the lifetime cap.
-        fitting: how the phone can choose the person's class; None where it cannot.
+        fitting: how the phone can choose the person's class or statement; None where it cannot.
+        statement: what is or would be stated of how likely each answer is; None where nothing is.
     """
 
     card: StudyCard
@@ -208,6 +216,7 @@ class Agreement:
     gauge: BudgetContent
     fits: bool
     fitting: Fitting | None
+    statement: Statement | None
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> Agreement:
@@ -226,6 +235,7 @@ class Agreement:
             gauge,
             terms.worst_case <= gauge.remaining,
             Fitting.of(device, campaign_id),
+            Statement.of(device, campaign_id) if terms.declares_prior else None,
         )
 
 

@@ -4,7 +4,8 @@
     add        the study's address, what it offers, a campaign's file
     authors    whose campaigns are let in
     terms      who asks what, why, how long, what is promised and what it costs
-    consent    what agreeing means, and the person's class where there is one
+    consent    what agreeing means, and the person's class or statement where the study asks for one
+    declaration  how likely each answer is for the person, typed
     selection  which questions of a form this phone is asked, and why not the others
     question   the questions, one a page, and the widget that suits the domain of each
     leaving    what will leave this phone: the chances before, the bytes after

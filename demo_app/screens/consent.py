@@ -1,7 +1,8 @@
-"""Consent: what agreeing means, and the person's class where the campaign has classes.
+"""Consent: what agreeing means, and the person's class or statement where the campaign asks for one.
 
 Agreeing is one deliberate touch after the few sentences that bind the person. A class is named openly, or
-chosen by the phone, which costs; either is picked by one touch, and what it costs stands on it.
+chosen by the phone, which costs; either is picked by one touch, and what it costs stands on it. A statement of how
+likely each answer is stands here with what it lets others believe; it is typed elsewhere.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
+from demo_app.content.declaration import Statement
 from demo_app.content.study import OPEN, Agreement, Fitting, QuestionContent
 from demo_app.screens.studies import answering
+from demo_app.screens.terms import stated
 from demo_app.screens.view import Choice, PageView, action, card, words
 from demo_app.texts import above, below, day, say
 from demo_app.widgets.dialogs import tell
@@ -26,30 +29,49 @@ class ConsentView(PageView):
         self._level: float | None = None
         self._named: Choice | None = None
         self._chosen: Choice | None = None
-        self._agree = action(
-            "agree", say("consent.agree"), self._do, disabled=bool(terms.classes) and terms.member_of is None
-        )
+        self._agree = action("agree", say("consent.agree"), self._do, disabled=not self._settled)
         self.fill(self._parts(agreement))
 
     def _parts(self, agreement: Agreement) -> Iterator[Widget]:
-        terms = agreement.terms
+        terms, statement = agreement.terms, agreement.statement
+        worst = terms.worst_case if statement is None else statement.worst_case
         yield words(terms.title, "headline")
         yield card(
             words(say("consent.answers", count=agreement.answers, day=day(terms.closes))),
-            words(say("consent.reserve", worst=above(terms.worst_case), remaining=below(agreement.gauge.remaining))),
+            words(say("consent.reserve", worst=above(worst), remaining=below(agreement.gauge.remaining))),
             words(say("consent.form"), name="form") if terms.questions else None,
             words(say("consent.leave")),
             words(say("consent.told")),
             words(say("consent.enrol")) if terms.enrolment == "enrolled" else None,
         )
-        if terms.declares_prior:
-            yield card(words(say("consent.prior"), name="prior"), tone="tint")
+        if statement is not None:
+            yield from self._statement(statement)
         if terms.classes:
             yield self._classes(agreement)
         if agreement.fitting is not None:
             yield self._fitting(agreement.fitting)
         yield self._agree
         yield action("later", say("consent.later"), self.app.back, "plain")
+
+    @property
+    def _settled(self) -> bool:
+        """Whether everything is named that the campaign asks for, and there is room for it."""
+        agreement = self._agreement
+        if agreement.terms.classes and self._class is None and self._level is None:
+            return False
+        return self._level is not None or agreement.statement is None or agreement.statement.fits
+
+    def _statement(self, statement: Statement) -> Iterator[Widget]:
+        """What is stated publicly, what it lets others believe, and the way to state something else."""
+        public = words(say("consent.prior_public"), name="prior")
+        yield card(words(say("consent.prior_title"), "title"), public, tone="tint")
+        title = say("consent.prior_held" if statement.holds else "consent.prior_now")
+        yield card(words(title, "title"), *stated(statement), words(say("consent.prior_limits"), "small", "muted"))
+        if not statement.fits:
+            yield words(say("terms.unfit"), colour="alert", name="unfit")
+        if statement.typed:
+            state = say("consent.prior_state")
+            yield action("state", state, lambda: self.app.go("declaration", self._agreement), "outlined")
 
     def _classes(self, agreement: Agreement) -> Widget:
         classes = agreement.terms.classes
@@ -63,7 +85,8 @@ class ConsentView(PageView):
 
     def _fitting(self, fitting: Fitting) -> Widget:
         """The phone chooses, by answers that only it knows; or why it cannot."""
-        title = words(say("consent.fit"), "title")
+        prior = self._agreement.statement is not None
+        title = words(say("consent.fit_prior" if prior else "consent.fit"), "title")
         if not (fitting.known and fitting.strengths):
             why = say("consent.fit_room" if fitting.known else "consent.fit_unknown")
             return card(title, words(why, colour="muted", name="unfitting"))
@@ -72,30 +95,38 @@ class ConsentView(PageView):
             for one in fitting.strengths
         ]
 
-        def choose(place: int) -> None:
-            self._pick(None, fitting.strengths[place].level)
+        levels: list[float | None] = [one.level for one in fitting.strengths]
+        if prior:  # without a choice by the phone, what stands above is stated
+            told, levels = [say("consent.fit_none"), *told], [None, *levels]
 
-        self._chosen = Choice("fit", told, -1, choose)
+        def choose(place: int) -> None:
+            self._pick(None, levels[place])
+
+        self._chosen = Choice("fit", told, 0 if prior else -1, choose)
         known = words(say("consent.fit_known", count=fitting.known), colour="muted")
-        return card(title, known, words(say("consent.fit_how"), colour="muted"), self._chosen)
+        how = say("consent.fit_prior_how" if prior else "consent.fit_how")
+        return card(title, known, words(how, colour="muted"), self._chosen)
 
     def _pick(self, named: str | None, level: float | None) -> None:
         """One way or the other, never both."""
         self._class, self._level = named, level
         other = self._chosen if level is None else self._named
-        if other is not None:
+        if other is not None and self._agreement.terms.classes:
             other.chosen = -1
-        self._agree.disabled = False
+        self._agree.disabled = not self._settled
 
     def _do(self) -> None:
         campaign_id, named, level = self._agreement.card.campaign_id, self._class, self._level
+        statement = self._agreement.statement
         if level is None:
-            self.app.do(lambda model: model.consent(campaign_id, named), self._agreed)
+            prior = None if statement is None else statement.prior
+            self.app.do(lambda model: model.consent(campaign_id, named, prior), self._agreed)
         else:
             self.app.do(lambda model: model.choose(campaign_id, level), self._fitted)
 
     def _fitted(self, asked: QuestionContent) -> None:
-        tell(say("consent.fitted", name=asked.member_of), "good")
+        named = asked.member_of
+        tell(say("consent.fit_stated") if named is None else say("consent.fitted", name=named), "good")
         self._agreed(asked)
 
     def _agreed(self, asked: QuestionContent) -> None:

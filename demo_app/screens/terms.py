@@ -5,11 +5,14 @@ Everything that the person decides by stands on one page, in the order in which 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from kivy.uix.widget import Widget
 
+from demo_app.content.declaration import Statement
 from demo_app.content.study import NEW, OPEN, Agreement
 from demo_app.screens.authors import spaced
 from demo_app.screens.studies import answering, state
@@ -88,6 +91,8 @@ class TermsView(PageView):
             ),
             None if agreement.fits or one.state != NEW else words(say("terms.unfit"), colour="alert", name="unfit"),
         )
+        if agreement.statement is not None and agreement.statement.holds:
+            yield card(words(say("consent.prior_held"), "title"), *stated(agreement.statement))
         yield card(words(say("terms.signed"), "small", "muted"), Mono(text=spaced(agreement.author), role="small"))
         yield from self._actions(agreement)
 
@@ -114,6 +119,28 @@ class TermsView(PageView):
             lambda: self._decline(agreement),
             grave=True,
         )
+
+
+def stated(statement: Statement) -> Iterator[Widget]:
+    """A public statement of how likely each answer is, and what it lets others believe."""
+    values = statement.values
+    if statement.even:
+        least, most = min(one.least for one in values), max(one.most for one in values)
+        believed = say("consent.prior_believed", least=percent(least, math.floor), most=percent(most, math.ceil))
+        yield words(say("consent.prior_even", share=percent(values[0].before, round)), name="stated")
+        yield words(believed, "small", "muted", name="believed")
+        return
+    for one in values:
+        believed = say(
+            "consent.prior_believed", least=percent(one.least, math.floor), most=percent(one.most, math.ceil)
+        )
+        yield words(say("consent.prior_value", name=one.name, share=percent(one.before, round)), name="stated")
+        yield words(believed, "small", "muted", name="believed")
+
+
+def percent(share: Fraction, rounded: Callable[[Fraction], int]) -> str:
+    """A share in percent with one decimal, as the language writes it."""
+    return written(f"{rounded(1000 * share) / 10:g}")
 
 
 def some(values: Sequence[str], most: int) -> str:

@@ -18,6 +18,7 @@ import edge_sdk.transport.download
 import protocol.errors
 from demo_app import error_messages, texts
 from demo_app.content.answer import Leaving
+from demo_app.content.declaration import MOST_TYPED, shares_of, weights_of
 from demo_app.content.study import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
 from demo_app.error_messages import KEYS, NotAFile, NotTrusted, notice_of
 from demo_app.model import Model
@@ -26,6 +27,7 @@ from demo_app.settings import FILE, Settings
 from demo_app.worker import Worker
 from edge_sdk.errors import StoreDamaged, StoreRestored
 from edge_sdk.store.sqlite import DATABASE_FILE
+from protocol import personal
 from protocol.campaign import campaign_id, open_campaign, seal_campaign
 from protocol.closing import seal_closing
 from protocol.domain import Buckets, Dates, Grid, Items, NumberRange
@@ -36,7 +38,7 @@ from protocol.notions import HighLow
 from protocol.texts import Texts
 from protocol.views import Coarse, Districts
 from tests.demo_app.screen import ROOT
-from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, Clock, Dice, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
 from tests.edge_sdk.test_forms import MAPS as FORM_MAPS
 from tests.edge_sdk.test_forms import NAMES as FORM_NAMES
 from tests.edge_sdk.test_forms import asking
@@ -401,14 +403,96 @@ def test_the_terms_say_what_it_may_cost(model, tmp_path):
 
 
 def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
-    """A campaign of classes is agreed to as one of them; where a prior is asked for, the app declares the even one."""
+    """A campaign of classes is agreed to as one of them; where a prior is asked for, the even one is offered first."""
     terms = joined(model, tmp_path, of_classes())
     assert [one.name for one in terms.terms.classes] == ["workers", "students", "others"]
     model.consent(of(terms), "students")
     assert model.agreement(of(terms)).terms.member_of == "students"
     own = joined(model, tmp_path, of_own())
     assert own.terms.declares_prior
-    assert model.consent(of(own)).card.state == OPEN
+    assert own.statement.even
+    assert not own.statement.holds
+    assert model.consent(of(own), prior=own.statement.prior).card.state == OPEN
+
+
+def test_a_statement_is_shown_before_it_is_made_and_holds_after_forgetting(model, tmp_path):
+    """What stating shares would tell and cost is what is reserved; it holds, is shown, and cannot be typed anew."""
+    terms = joined(model, tmp_path, of_own())
+    model.lower(lifetime=30.0)
+    weights = weights_of(dict.fromkeys(LABELS, "") | {"none": "70"})
+    statement = model.statement(of(terms), weights)
+    assert [one.before for one in statement.values] == [Fraction(7, 10)] + [Fraction(6, 100)] * 5
+    assert all(one.least < one.before < one.most for one in statement.values)
+    assert (statement.holds, statement.typed, statement.even) == (False, True, False)
+    assert statement.worst_case != terms.statement.worst_case
+    assert model.gauge().reserved == 0
+    model.consent(of(terms), prior=statement.prior)
+    assert model.gauge().reserved == pytest.approx(statement.worst_case)
+    model.forget(of(terms))
+    again = joined(model, tmp_path, of_own())
+    assert again.statement.holds
+    assert not again.statement.typed
+    assert again.statement.values == statement.values
+    assert again.fitting is None
+    assert model.consent(of(again), prior=again.statement.prior).card.state == OPEN
+
+
+def test_a_statement_is_chosen_by_what_the_phone_knows(model, tmp_path):
+    """The choice is offered with what it costs, goes by earlier answers, and charges what was said at once."""
+    other = of(joined(model, tmp_path, campaign("The same, asked by others")))
+    model.consent(other)
+    model.answer(other, "none")
+    terms, spent = joined(model, tmp_path, of_own()), model.gauge().spent
+    assert terms.fitting.known == 1
+    for one in terms.fitting.strengths:
+        assert one.share == pytest.approx(1 / (1 + 6 * 2.718281828**-one.level))
+    level = terms.fitting.strengths[0].level
+    assert model.choose(of(terms), level).member_of is None
+    assert model.gauge().spent == pytest.approx(spent + level)
+    assert model.agreement(of(terms)).statement.holds
+
+
+@pytest.mark.parametrize(
+    ("typed", "wrong", "each"),
+    [
+        (("", "", ""), "", Fraction(100, 3)),
+        (("70", "", ""), "", 15),
+        (("12,5", "37.5 %", "50"), "", 0),
+        (("50", "50", ""), "much", 0),
+        (("50", "51", "1"), "much", 0),
+        (("50", "40", "9.99"), "little", 0),
+        (("0", "", ""), "number", 0),
+        (("-1", "", ""), "number", 0),
+        (("0.001", "", ""), "number", 0),
+        (("many", "", ""), "number", 0),
+        (("nan", "", ""), "number", 0),
+        (("1e9", "", ""), "number", 0),
+    ],
+)
+def test_typed_shares_are_weights_or_refused(typed, wrong, each):
+    """Weights are the typed shares exactly, and what is left out shares the rest; else the reason is one of three."""
+    by_label = dict(zip("abc", typed, strict=True))
+    found = shares_of(by_label)
+    assert (found.wrong, found.each) == (wrong, each)
+    if wrong:
+        with pytest.raises(ValueError, match="hundred percent"):
+            weights_of(by_label)
+        return
+    weights = weights_of(by_label)
+    whole = sum(weights.values())
+    for label, text in by_label.items():
+        share = Fraction(text.strip(" %").replace(",", ".")) if text else each
+        assert Fraction(100 * weights[label], whole) == share
+    assert personal.declared(list(weights.values()))
+
+
+def test_every_number_of_answers_that_can_be_typed_can_be_declared():
+    """The weights of the most answers stay within what a declaration may weigh."""
+    for free in (0, 1, MOST_TYPED - 1):
+        typed = {str(place): "" if place < free else "0.01" for place in range(MOST_TYPED)}
+        if not free:
+            typed["0"] = str((10_000 - (MOST_TYPED - 1)) / 100)
+        personal.require_declared(personal.declared(list(weights_of(typed).values())))
 
 
 def test_a_class_is_chosen_by_what_the_phone_knows(model, tmp_path):
@@ -442,7 +526,7 @@ def test_a_choice_without_room_or_without_classes_is_not_offered(model, tmp_path
     assert model.gauge().spent == 0
 
 
-@pytest.mark.parametrize("data", [DATA, of_levels(), of_own()])
+@pytest.mark.parametrize("data", [DATA, of_levels()])
 def test_nothing_is_chosen_where_there_is_nothing_to_choose_by(model, tmp_path, data):
     """A study without classes, or whose classes have no priors, has none chosen, and looking costs nothing."""
     terms = joined(model, tmp_path, data)

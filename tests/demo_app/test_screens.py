@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.demo_app.screen import DESKTOP, PHONE, SHOTS, Screen, display
 from tests.demo_app.test_session import settle, tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 from tests.edge_sdk.test_forms import FORM, asking
-from tests.edge_sdk.test_roles import NAMES, of_classes
+from tests.edge_sdk.test_roles import NAMES, of_classes, of_own
 from tests.edge_sdk.test_views import dice_of
 
 MICRO = 10**6
@@ -240,6 +241,35 @@ def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
         screen.wait("notice")
         assert screen.read("notice", "text").removeprefix("You answer as: ").removesuffix(".") in NAMES
         assert screen.call("app.root.ids.screens.current") == "question"
+
+
+def test_a_statement_is_typed_and_seen_before_it_is_made(number, folder, tmp_path):
+    """Shares that cannot be stated are not taken; the others come back with what they tell, and are declared."""
+    (tmp_path / "own.campaign").write_bytes(of_own(opens=now() - DAY, closes=now() + 9 * DAY))
+    options = ["--store", folder, "--language", "de", "--trust", tmp_path / "analyst.pub"]
+    with Screen(number, "demo_app", *options, shots=SHOTS / "statement") as screen:
+        screen.wait("studies:page")
+        tap(screen, "add")
+        screen.fill("file", str(tmp_path / "own.campaign"))
+        tap(screen, "read")
+        tap(screen, "join")
+        assert "16,7" in screen.read("stated", "text")
+        tap(screen, "state")
+        fits(screen)
+        for typed, taken in (("100", False), ("viel", False), ("0", False), ("70", True)):
+            screen.fill("share:none", typed)
+            settle(screen)
+            assert screen.read("use", "disabled") != taken
+        tap(screen, "use")
+        fits(screen)
+        screen.shot("stated")
+        assert screen.read("stated", "text") == "none: 70\N{NO-BREAK SPACE}%"
+        assert "62,3 bis 89\N{NO-BREAK SPACE}%" in screen.read("believed", "text")
+        tap(screen, "agree")
+        assert screen.call("app.root.ids.screens.current") == "question"
+    with Device.open(folder) as device:
+        told = device.declaration(device.campaigns[-1])
+        assert (told.holds, told.values[0].before) == (True, Fraction(7, 10))
 
 
 def test_the_way_back_leads_home_and_then_out(number, folder):

@@ -1,0 +1,145 @@
+"""What a person states publicly of how likely each answer is for them, before they agree and afterwards.
+
+Shares are typed in percent. Whoever leaves some answers out states that the rest is spread evenly over these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from demo_app.texts import spoken
+from edge_sdk import Device
+
+PLACES = 2
+"""Decimal places of a typed share, at most."""
+
+WHOLE = 100 * 10**PLACES
+"""A hundred percent, in the smallest share that can be typed."""
+
+MOST_TYPED = 32
+"""Answers that shares can be typed for; a study with more is agreed to with the even statement or a chosen one."""
+
+
+@dataclass(frozen=True)
+class StatedValue:
+    """One answer of a statement.
+
+    Attributes:
+        name: as the person reads it.
+        before: its share.
+        least, most: what whoever believes the statement could believe after one report, whatever it is.
+    """
+
+    name: str
+    before: Fraction
+    least: Fraction
+    most: Fraction
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A declared prior, or one that agreeing would declare.
+
+    Attributes:
+        values: in the study's order.
+        prior: the weights by label, as ``Device.consent`` takes them; None for the one that was declared before.
+        holds: whether it was declared before: it cannot be changed.
+        worst_case: nats of all answers together.
+        fits: whether that fits under the lifetime cap.
+    """
+
+    values: tuple[StatedValue, ...] = field(repr=False)
+    prior: Mapping[str, int] | None = field(repr=False)
+    holds: bool
+    worst_case: float
+    fits: bool
+
+    @property
+    def even(self) -> bool:
+        """Whether all answers are equally likely."""
+        return len({one.before for one in self.values}) == 1
+
+    @property
+    def typed(self) -> bool:
+        """Whether another one can be typed in its place."""
+        return not self.holds and len(self.values) <= MOST_TYPED
+
+    @classmethod
+    def of(cls, device: Device, campaign_id: bytes, prior: Mapping[str, int] | None = None) -> Statement:
+        """The statement of these weights; without any, of the one that was declared before or else of the even one."""
+        from edge_sdk.presentation import even_prior
+
+        told = device.declaration(campaign_id, prior)
+        terms = device.terms(campaign_id, spoken())
+        names = dict(zip(terms.values, terms.shown, strict=True))
+        remaining = device.budget.remaining
+        return cls(
+            tuple(StatedValue(names[one.label], one.before, one.least, one.most) for one in told.values),
+            None if told.holds else prior or even_prior(device, campaign_id),
+            told.holds,
+            told.worst_case,
+            device.consented(campaign_id) or told.worst_case <= remaining,
+        )
+
+
+@dataclass(frozen=True)
+class TypedShares:
+    """What was typed, added up.
+
+    Attributes:
+        total: percent.
+        free: answers without a share.
+        each: percent that each of these gets; 0 where nothing is left or all have one.
+        wrong: why it cannot be stated: "number" (not a share), "much" (more than 100, or nothing left for the others),
+            "little" (all have one, and they are less than 100); "" where it can be.
+    """
+
+    total: Fraction
+    free: int
+    each: Fraction
+    wrong: str
+
+
+def shares_of(typed: Mapping[str, str]) -> TypedShares:
+    """Add up what was typed, by label; blank for an answer that was left out."""
+    try:
+        hundredths = [_hundredths(text) for text in typed.values() if text.strip()]
+    except ValueError:
+        return TypedShares(Fraction(0), 0, Fraction(0), "number")
+    total, free = sum(hundredths), len(typed) - len(hundredths)
+    left = WHOLE - total
+    wrong = "much" if left < 0 or (free and not left) else "little" if left and not free else ""
+    each = Fraction(left, WHOLE // 100 * free) if free and left > 0 else Fraction(0)
+    return TypedShares(Fraction(total, WHOLE // 100), free, each, wrong)
+
+
+def weights_of(typed: Mapping[str, str]) -> dict[str, int]:
+    """The weights that typed shares declare, by label.
+
+    Raises:
+        ValueError: they cannot be stated, see ``shares_of``.
+    """
+    if shares_of(typed).wrong:
+        raise ValueError("the shares are above zero and add up to a hundred percent")
+    named = {label: _hundredths(text) for label, text in typed.items() if text.strip()}
+    free = len(typed) - len(named)
+    left = WHOLE - sum(named.values())
+    return {label: named[label] * max(free, 1) if label in named else left for label in typed}
+
+
+def _hundredths(text: str) -> int:
+    """A typed share in the smallest one that can be typed.
+
+    Raises:
+        ValueError: not a number above 0, or with more decimal places.
+    """
+    try:
+        share = Decimal(text.strip().removesuffix("%").strip().replace(",", ".")) * (WHOLE // 100)
+    except InvalidOperation:
+        raise ValueError("not a number") from None
+    if not share.is_finite() or share != share.to_integral_value() or not 0 < share <= WHOLE:
+        raise ValueError("not a share")
+    return int(share)

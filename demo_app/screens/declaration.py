@@ -1,0 +1,77 @@
+"""The declaration: how likely each answer is for the person, as they state it publicly.
+
+Nothing is stated here: what was typed goes back to the page where the person agrees, with what it tells and costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kivy.uix.widget import Widget
+
+from demo_app.content.declaration import Statement, TypedShares, shares_of, weights_of
+from demo_app.content.study import Agreement
+from demo_app.screens.view import PageView, action, card, words
+from demo_app.texts import say, written
+from demo_app.widgets.field import Field
+
+
+class DeclarationView(PageView):
+    """A field for each answer, and their sum."""
+
+    def come(self, agreement: Agreement) -> None:
+        self._agreement = agreement
+        terms = agreement.terms
+        self._fields = {
+            label: Field(label=name, name=f"share:{label}", hint=say("declaration.hint"), number=True)
+            for label, name in zip(terms.values, terms.shown, strict=True)
+        }
+        self._sum = words("", name="sum")
+        self._use = action("use", say("declaration.use"), self._do)
+        for one in self._fields.values():
+            one.bind(text=lambda *_: self._add())
+        self._add()
+        self.fill(self._parts())
+
+    def come_back(self, agreement: Agreement) -> None:
+        """What was typed stays."""
+        if agreement is not self._agreement:
+            self.come(agreement)
+
+    def _parts(self) -> Iterator[Widget]:
+        yield words(self._agreement.terms.title, "headline")
+        yield card(words(say("declaration.how")), words(say("declaration.careful"), colour="muted"), tone="tint")
+        yield card(*self._fields.values())
+        yield self._sum
+        yield self._use
+        yield action("back", say("declaration.back"), self.app.back, "plain")
+
+    def _typed(self) -> dict[str, str]:
+        return {label: one.text for label, one in self._fields.items()}
+
+    def _add(self) -> None:
+        shares = shares_of(self._typed())
+        self._sum.text = told(shares)
+        self._sum.colour = "alert" if shares.wrong else "text"
+        self._use.disabled = bool(shares.wrong)
+
+    def _do(self) -> None:
+        campaign_id, weights = self._agreement.card.campaign_id, weights_of(self._typed())
+        self.app.do(lambda model: model.statement(campaign_id, weights), self._stated)
+
+    def _stated(self, statement: Statement) -> None:
+        self.app.go("consent", replace(self._agreement, statement=statement))
+
+
+def told(shares: TypedShares) -> str:
+    """The sum of what was typed, and what becomes of the rest."""
+    if shares.wrong:
+        return say(f"declaration.{shares.wrong}", total=_percent(shares))
+    if not shares.free:
+        return say("declaration.whole")
+    return say("declaration.rest", total=_percent(shares), count=shares.free, each=written(f"{float(shares.each):.4g}"))
+
+
+def _percent(shares: TypedShares) -> str:
+    return written(f"{float(shares.total):g}")
