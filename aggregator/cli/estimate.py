@@ -24,7 +24,6 @@ from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
 from aggregator.estimate.span import Span
-from protocol.campaign import Campaign
 from protocol.domain import Domain, Form
 
 if TYPE_CHECKING:  # loaded when an estimate is made
@@ -111,6 +110,11 @@ FILES = ("parquet", "geojson")
 @click.option("--sum", "total", is_flag=True, help="The sum of a number over the reports, or over --population.")
 @click.option("--weights", type=shell.existing, help="CSV value,weight: the sum of the weights of all people.")
 @click.option(
+    "--coefficients",
+    type=shell.existing,
+    help="TOML: a weight and an offset for each class of people, by which --sum, --weights or --value is summed.",
+)
+@click.option(
     "--margins",
     "margins_file",
     type=shell.existing,
@@ -150,6 +154,7 @@ def estimate(
     above: str | None,
     total: bool,
     weights: Path | None,
+    coefficients: Path | None,
     margins_file: Path | None,
     offset: float,
     population: int | None,
@@ -213,6 +218,8 @@ def estimate(
     _require_one_number(queries, [*of_all, ("report", report), ("forged", forged)])
     if population is not None and queries not in (["value"], ["sum"], ["weights"]):
         raise click.UsageError("--population goes with --value, --sum or --weights")
+    if coefficients is not None:
+        _require_sum_by_class(queries, [("by", by), ("where", where), ("population", population), ("offset", offset)])
     if offset and queries != ["weights"]:
         raise click.UsageError("--offset goes with --weights")
     if not over_periods:
@@ -222,6 +229,7 @@ def estimate(
     name = _class_of(where)
 
     from aggregator.cli.changes import ChangeOutput, Course, show_trend
+    from aggregator.cli.one_number import Wanted, one_number, print_answer
     from aggregator.cli.value_names import place_of
     from aggregator.estimate.classes import within
     from aggregator.estimate.ordered import has_mean, has_summary
@@ -295,8 +303,9 @@ def estimate(
         print_ranges(read, form, plot)
         return read
     if queries:
-        answer = _asked(terms, tally, value, mean, total, weights, offset, population, confidence)
-        _print_answer(answer, form, terms, name, tally.reports)
+        wanted = Wanted(value, mean, weights, offset, population, coefficients)
+        answer = one_number(wanted, terms, tally, confidence)
+        print_answer(answer, form, terms, name, tally.reports)
         return answer
     if forged is not None and forged > tally.reports:
         raise click.UsageError(f"--forged: there are {tally.reports:,} reports")
@@ -309,47 +318,6 @@ def estimate(
     if report:
         _write_page(report, found, tally, period, truth, course)
     return sides or course or found
-
-
-def _asked(
-    terms: Campaign,
-    tally: Tally,
-    value: str | None,
-    mean: bool,
-    total: bool,
-    weights: Path | None,
-    offset: float,
-    population: int | None,
-    level: float,
-) -> query.Answer:
-    """The one number that --value, --mean, --sum or --weights asks for."""
-    from aggregator.cli.value_names import place_of, weights_of
-    from aggregator.estimate import query
-
-    if value is not None:
-        place = place_of(terms, value)
-        answer = query.survey(terms, tally, place.number, resolution=place.resolution, level=level)
-        return answer.times(population, answer.what.replace("share of", "people with", 1)) if population else answer
-    if mean:
-        return query.mean(terms, tally, level=level)
-    if total:
-        return query.total(terms, tally, population=population, level=level)
-    if weights is None:
-        raise ValueError("nothing is asked")
-    numbers = weights_of(weights, terms.domain)
-    return query.weighted_sum(terms, tally, numbers, offset=offset, population=population, level=level)
-
-
-def _print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | None, reports: int) -> None:
-    from aggregator.present.document import answer_csv
-    from aggregator.present.table import answer_table
-
-    if form == "json":
-        shell.print_json({"campaign": terms.title, "class": name, "reports": reports} | answer.as_json())
-    elif form == "csv":
-        shell.say(answer_csv(answer).rstrip())
-    else:
-        shell.console().print(answer_table(answer, terms, reports))
 
 
 def _print_shares(
@@ -423,6 +391,13 @@ def _require_one_number(queries: list[str], of_all: list[tuple[str, object]]) ->
     given = [word for word, value in of_all if value is not None]
     if queries and given:
         raise click.UsageError(f"--{given[0]} is of the distribution, --{queries[0]} asks for one number: ask twice")
+
+
+def _require_sum_by_class(queries: list[str], others: list[tuple[str, object]]) -> None:
+    if queries not in (["value"], ["sum"], ["weights"]):
+        raise click.UsageError("--coefficients goes with --sum, --weights or --value")
+    if given := [word for word, value in others if value]:
+        raise click.UsageError(f"--coefficients are of all classes, offsets and people in their file: no --{given[0]}")
 
 
 def _require_alone_by_period(

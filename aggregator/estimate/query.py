@@ -199,6 +199,17 @@ def unit_of(domain: Domain) -> str:
     return "days" if isinstance(domain, Dates) else "" if isinstance(domain, Line) else "values"
 
 
+def points_of(terms: Campaign) -> list[float]:
+    """The number of each value.
+
+    Raises:
+        NotANumber: the values are not numbers.
+    """
+    if not isinstance(terms.domain, Line):
+        raise NotANumber(f"{terms.title!r} asks for {terms.domain.kind}, which have no mean; numbers have one")
+    return [float(number) for number in terms.domain.points]
+
+
 def mean(terms: Campaign, tally: Tally, *, level: float = 0.95) -> Answer:
     """The mean of a campaign that asks for a number. Unbiased: the rounding on the device keeps expectations.
 
@@ -206,9 +217,7 @@ def mean(terms: Campaign, tally: Tally, *, level: float = 0.95) -> Answer:
         NotANumber: the values are not numbers.
         NotEnough, NotInvertible
     """
-    if not isinstance(terms.domain, Line):
-        raise NotANumber(f"{terms.title!r} asks for {terms.domain.kind}, which have no mean; numbers have one")
-    found = weighted(terms, tally, [float(number) for number in terms.domain.points], level=level, what="mean")
+    found = weighted(terms, tally, points_of(terms), level=level, what="mean")
     return replace(found, unit=DAYS if isinstance(terms.domain, Dates) else unit_of(terms.domain))
 
 

@@ -24,6 +24,7 @@ from aggregator.cli.completion import SHELLS, VARIABLE
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.classes import within
 from aggregator.estimate.groups import GROUPS, Groups
+from aggregator.estimate.query import weighted
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
@@ -444,6 +445,36 @@ def test_classes_are_compared_and_cut_out(desk):
     assert [side["class"] for side in found["sides"]] == ["town, north", "village"]
     text = in_study(desk, "estimate", "classes", "--where", "class=village", "--by", "period").stdout
     assert "class village" in text
+
+
+def test_people_count_by_their_class(desk, tmp_path):
+    """The sum over people of a weight times the number, and an offset, by class: in every form, with its interval."""
+    file, values = tmp_path / "people.toml", tmp_path / "values.csv"
+    file.write_text('["town, north"]\nweight = 2\noffset = 1\n\n[village]\nweight = 0.5\npeople = 1000\n')
+    study = Study.open(desk / "lib")
+    signed = study.campaign("classes")
+    tally = study.tally(signed)
+    first = signed.terms.domain.label(0)
+    words = ("estimate", "classes", "--coefficients", file)
+    found = json.loads(in_study(desk, *words, "--value", first, "--json").stdout)
+    town, village = (within(signed.terms, tally, name) for name in signed.terms.classes)
+    means = [weighted(*each, np.eye(4)[0]).raw for each in (town, village)]
+    expected = town[1].reports * (2 * means[0] + 1) + 500 * means[1]
+    assert found["estimate"] == pytest.approx(expected)
+    assert found["query"] == "sum weighted by class"
+    values.write_text(
+        "value,weight\n"
+        + "".join(f"{signed.terms.domain.label(x)},{int(x == 0)}\n" for x in range(signed.terms.domain.size))
+    )
+    assert json.loads(in_study(desk, *words, "--weights", values, "--json").stdout) == found
+    value = ("--value", first)
+    for others in ((), ("--mean",), (*value, "--where", "class=village"), (*value, "--by", "period")):
+        in_study(desk, *words, *others, code=2)
+    in_study(desk, *words, *value, "--population", 9, code=2)
+    assert (
+        "has no [classes]"
+        in in_study(desk, "estimate", "education", "--value", first, "--coefficients", file, code=65).stderr
+    )
 
 
 def test_classes_are_weighted_to_known_shares(desk, tmp_path):

@@ -1,0 +1,90 @@
+"""The one number that `estimate --value`, `--mean`, `--sum` and `--weights` ask for: made and printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aggregator.cli import shell
+from aggregator.cli.value_names import place_of, weights_of
+from aggregator.coefficients_file import read_coefficients
+from aggregator.estimate import query
+from aggregator.estimate.coefficients import sum_by_class
+from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Floats
+from aggregator.present.document import answer_csv
+from aggregator.present.table import answer_table
+from protocol.campaign import Campaign
+from protocol.domain import Dates, Items
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked: a value's share, the mean, weights of values, or else the sum.
+
+    Attributes:
+        offset: added to each weight.
+        population: how many people the reports stand for; None for as many as reports.
+        coefficients: a file of coefficients by class, by which the number is summed over people; None for no such sum.
+    """
+
+    value: str | None
+    mean: bool
+    weights: Path | None
+    offset: float
+    population: int | None
+    coefficients: Path | None = None
+
+
+def one_number(wanted: Wanted, terms: Campaign, tally: Tally, level: float) -> query.Answer:
+    """The number with its interval.
+
+    Raises:
+        BadData: the file of weights or coefficients is not the campaign's.
+        NotANumber, NotEnough, NotInvertible
+    """
+    if wanted.coefficients is not None:
+        each = read_coefficients(wanted.coefficients, terms)
+        return sum_by_class(terms, tally, _numbers(wanted, terms), each, level=level)
+    if wanted.value is not None:
+        place = place_of(terms, wanted.value)
+        answer = query.survey(terms, tally, place.number, resolution=place.resolution, level=level)
+        if wanted.population is None:
+            return answer
+        return answer.times(wanted.population, answer.what.replace("share of", "people with", 1))
+    if wanted.mean:
+        return query.mean(terms, tally, level=level)
+    if wanted.weights is None:
+        return query.total(terms, tally, population=wanted.population, level=level)
+    numbers = weights_of(wanted.weights, terms.domain)
+    return query.weighted_sum(terms, tally, numbers, offset=wanted.offset, population=wanted.population, level=level)
+
+
+def _numbers(wanted: Wanted, terms: Campaign) -> Floats:
+    """The number X of each value, of which a sum over people is made."""
+    if wanted.weights is not None:
+        return weights_of(wanted.weights, terms.domain)
+    if wanted.value is None:
+        if isinstance(terms.domain, Dates):
+            raise query.NotANumber(f"{terms.title!r} asks for days, which have a mean and no sum")
+        return np.array(query.points_of(terms))
+    size = terms.domain.count if isinstance(terms.domain, Items) else terms.domain.size
+    one: Floats = np.eye(size)[place_of(terms, wanted.value).number]
+    return one
+
+
+def print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | None, reports: int) -> None:
+    """Print a number as a table, as JSON or as CSV.
+
+    Args:
+        form: "table", "json" or "csv".
+        name: the class that it is of; None for everybody.
+    """
+    if form == "json":
+        shell.print_json({"campaign": terms.title, "class": name, "reports": reports} | answer.as_json())
+    elif form == "csv":
+        shell.say(answer_csv(answer).rstrip())
+    else:
+        shell.console().print(answer_table(answer, terms, reports))

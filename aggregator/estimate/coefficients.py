@@ -1,0 +1,89 @@
+"""Sums in which people count differently: S = sum over people of a_i X_i + b_i, a_i and b_i by their class.
+
+Which class a report is of travels in clear, so its coefficients are known, and the sum is one of independent means: of
+each class, decoded by its own channel. Nothing that only a device knows can be a coefficient, since the study would
+learn it.
+
+Source: Jiang, Li, Tandon 2018, weighted summation (employers against employees, adults against children).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aggregator.estimate import interval
+from aggregator.estimate.classes import within
+from aggregator.estimate.minimum import NotEnough
+from aggregator.estimate.query import Answer, weighted
+from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Floats
+from protocol.campaign import Campaign
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """What each person of a class adds to a sum.
+
+    Attributes:
+        weight: a, which the person's number is multiplied by.
+        offset: b, which is added.
+        people: how many people the class has; None for as many as have reported.
+    """
+
+    weight: float
+    offset: float = 0.0
+    people: int | None = None
+
+
+def sum_by_class(
+    terms: Campaign,
+    tally: Tally,
+    numbers: Sequence[float] | Floats,
+    coefficients: Sequence[Coefficients],
+    *,
+    level: float = 0.95,
+) -> Answer:
+    """The sum over people of a[c] numbers[x] + b[c], c their class and x their value.
+
+    Unbiased. Its variance is the sum of those of the classes, since no device is in two; classes of weight 0 are not
+    looked at.
+
+    Args:
+        numbers: one for each value.
+        coefficients: one for each class, in the campaign's order.
+    Returns:
+        The sum with its interval; NaN where a class has no unbiased estimate. ``mmse`` where every class has a prior.
+    Raises:
+        NotEnough: fewer devices of a class than the campaign waits for.
+        NotInvertible: a class without a prior has no unbiased estimate.
+    """
+    if len(coefficients) != len(terms.classes):
+        raise ValueError(f"coefficients of {len(terms.classes)} classes are expected, not of {len(coefficients)}")
+    raw = variance = mmse = 0.0
+    leaning, quantile = True, interval.quantile(1 - level)
+    for name, each in zip(terms.classes, coefficients, strict=True):
+        cut, reports = within(terms, tally, name)
+        people = reports.reports if each.people is None else each.people
+        raw, mmse = raw + people * each.offset, mmse + people * each.offset
+        factor = people * each.weight
+        if not factor:
+            continue
+        try:
+            found = weighted(cut, reports, numbers, level=level)
+        except NotEnough as error:
+            raise NotEnough(f"class {name!r}: {error}") from None
+        if found.mmse is None:
+            leaning = False
+        else:
+            mmse += factor * found.mmse
+        raw += factor * found.raw
+        variance += (factor * found.se) ** 2
+        if found.se > 0:  # of few devices with several reports it is larger than the normal law's
+            quantile = max(quantile, (found.high - found.raw) / found.se)
+    se = math.sqrt(variance)
+    return Answer(
+        "sum weighted by class", raw, raw, se, raw - quantile * se, raw + quantile * se, level,
+        mmse if leaning else None,
+    )  # fmt: skip
