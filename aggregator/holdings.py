@@ -68,7 +68,11 @@ class Holdings:
         self._registries: dict[str, tuple[int, Registry]] = {}
 
     def listed(self) -> list[Listed]:
-        """All campaigns in order of their names, not opened."""
+        """List all campaigns without opening them.
+
+        Returns:
+            One entry for each campaign, in order of their names.
+        """
         return sorted(listed_in(self._campaigns()), key=lambda listed: listed.name)
 
     def _campaigns(self) -> DeltaTable:
@@ -76,16 +80,28 @@ class Holdings:
         return tables.snapshot(self.path / CAMPAIGNS)
 
     def ids(self) -> tuple[str, ...]:
-        """Ids of all campaigns, in hex."""
+        """List the ids of all campaigns.
+
+        Returns:
+            Ids in hex, in order of the campaigns' names.
+        """
         return tuple(listed.id for listed in self.listed())
 
     def campaigns(self) -> list[Known]:
-        """All campaigns in order of their names."""
+        """Verify and audit all campaigns.
+
+        Returns:
+            One entry for each campaign, in order of their names.
+        """
         return [self._open(listed, listed.name) for listed in self.listed()]
 
     def known(self, campaign: str) -> Known:
-        """The campaign with an id in hex; a notice that came after it was first asked for may be missing.
+        """Find a campaign by its id.
 
+        Args:
+            campaign: id in hex.
+        Returns:
+            The campaign, verified; a notice that came after it was first asked for may be missing.
         Raises:
             StudyError: the study has none.
         """
@@ -94,8 +110,12 @@ class Holdings:
         return self._opened[campaign]
 
     def campaign(self, text: str) -> SignedCampaign:
-        """The campaign that ``text`` names: its name, its id in hex, or the beginning of one id only.
+        """Find a campaign by its name or id.
 
+        Args:
+            text: its name, its id in hex, or the beginning of one id only.
+        Returns:
+            The campaign, verified.
         Raises:
             StudyError: it names none, or several.
         """
@@ -123,6 +143,8 @@ class Holdings:
 
         Args:
             campaign: id in hex.
+        Returns:
+            Key ids and public keys, with the period from which each revoked key is refused.
         """
         table = tables.snapshot(self.path / KEYS)
         version, registry = self._registries.get(campaign, (-1, None))
@@ -132,7 +154,13 @@ class Holdings:
         return registry
 
     def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
-        """Envelopes refused for a campaign, by reject class; for None, those of no known campaign."""
+        """Count the envelopes that were refused.
+
+        Args:
+            campaign: for which they were; None for those of no known campaign.
+        Returns:
+            By reject class, a number of envelopes.
+        """
         name = campaign.id.hex() if campaign is not None else ""
         sql = f"SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{name}' GROUP BY reason ORDER BY reason"  # noqa: S608
         rows = tables.query(tables.snapshot(self.path / REJECTS), sql)

@@ -37,12 +37,14 @@ def test_a_face_has_all_its_names_and_no_others(name):
 
 
 def documented(face):
-    """(name, function) of each function of a face and each public method and property of its classes."""
+    """(name, function) of each function of a face and each public method and property of its classes, those of the
+    package that it inherits too."""
     for word in face.__all__:
         found = getattr(face, word)
-        members = (
-            {word: found} if inspect.isfunction(found) else {f"{word}.{key}": vars(found)[key] for key in vars(found)}
-        )
+        members = {word: found}
+        if inspect.isclass(found):
+            ours = [one for one in reversed(found.__mro__) if one.__module__.startswith(face.__name__)]
+            members = {f"{word}.{key}": member for one in ours for key, member in vars(one).items()}
         for name, member in members.items():
             function = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
             if inspect.isfunction(function) and not name.rpartition(".")[2].startswith("_"):

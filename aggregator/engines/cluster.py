@@ -393,7 +393,7 @@ class Cluster:
     # Tallies.
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """As ``aggregator.study.Study.tally``, from the same integers.
+        """As ``aggregator.estimates.Estimates.tally``, from the same integers.
 
         Raises:
             EngineError, StudyError
@@ -401,7 +401,7 @@ class Cluster:
         return next(self._tallies(study, campaign, [period]))
 
     def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """As ``aggregator.study.Study.spans``, from the same integers.
+        """As ``aggregator.estimates.Estimates.spans``, from the same integers.
 
         Raises:
             EngineError, StudyError

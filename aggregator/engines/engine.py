@@ -28,7 +28,7 @@ class Engine(Protocol):
         """As ``aggregator.intake.ingest.ingest``."""
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """As ``aggregator.study.Study.tally``."""
+        """As ``aggregator.estimates.Estimates.tally``."""
 
     def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """As ``aggregator.study.Study.spans``."""
+        """As ``aggregator.estimates.Estimates.spans``."""

@@ -33,9 +33,9 @@ class Local:
         return intake.ingest(study, paths, now=now, threads=self.threads, progress=progress)
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """As ``aggregator.study.Study.tally``."""
+        """As ``aggregator.estimates.Estimates.tally``."""
         return study.tally(campaign, period)
 
     def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """As ``aggregator.study.Study.spans``."""
+        """As ``aggregator.estimates.Estimates.spans``."""
         return study.spans(campaign, spans)

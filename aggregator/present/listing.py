@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # a table of one kind of object needs none of the libraries t
     from aggregator.author.audit import Audit
     from aggregator.doctor import CheckResult
     from aggregator.intake.ingest import IngestResult
-    from aggregator.study import CampaignStatus
+    from aggregator.status import CampaignStatus
 
 ADVICE = {
     "unknown-campaign": "import their campaign, and ingest again",

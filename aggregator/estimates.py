@@ -1,0 +1,275 @@
+"""What the counted reports of a study say: tallies, estimates, questions of forms, quantiles of numbers.
+
+How rows become tallies: counting. How a tally becomes an estimate: estimate. What a study takes in: study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from deltalake import DeltaTable
+
+from aggregator.counting import Counting, Counts, periods
+from aggregator.estimate.names import POOLS
+from aggregator.estimate.tally import Tally
+from aggregator.holdings import Holdings
+from aggregator.storage import tables
+from aggregator.storage.tables import REPORTS, StudyError
+from protocol.campaign import SignedCampaign
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aggregator.estimate.ordered import Ordered
+    from aggregator.estimate.weighting import KnownMargin
+    from aggregator.present.form_notebook import NotebookForm
+    from aggregator.present.notebook import NotebookEstimate
+    from protocol.campaign import Campaign
+    from protocol.domain import Answer
+
+
+class Estimates(Holdings):
+    """The counted reports of a study, and what is estimated from them."""
+
+    def _reports(self) -> DeltaTable:
+        """The counted reports that a tally is of."""
+        return tables.snapshot(self.path / REPORTS)
+
+    def _counting(self, campaign: SignedCampaign) -> Counting:
+        return Counting(self, campaign, self._reports())
+
+    def tally(self, campaign: SignedCampaign, period: int | None = None) -> Tally:
+        """The counted outputs of a campaign.
+
+        Args:
+            period: only this one; if not given, of each device the outputs of its latest period. A device repeats
+                the output it once drew for a value, so over several periods the noise of its reports is not
+                independent, and counting them all would understate the error. With transcripts, the reports of a
+                device are drawn anew and all count, as one. Where a device may have several in a period, the tally has
+                them by groups of devices, which its error comes from.
+        Returns:
+            How often each output was counted, and of how many devices.
+        """
+        return self._counting(campaign).tally(period)
+
+    def spans(self, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
+        """A tally for each span of periods: of each device the outputs of its latest period in the span.
+
+        All are by groups of devices, the same ones, and of one version of the table. So they can be compared, though
+        many devices are in several of them.
+
+        Args:
+            spans: first and last period of each; with transcripts these are one.
+        Returns:
+            One tally for each span, in their order.
+        Raises:
+            StudyError: a span of several periods, with transcripts.
+        """
+        return self._counting(campaign).spans(spans)
+
+    def periods(self, campaign: SignedCampaign) -> dict[int, int]:
+        """The outputs counted in each period that has any.
+
+        Args:
+            campaign: of this study.
+        Returns:
+            By period, a number of outputs.
+        """
+        return periods(self._reports(), campaign.id.hex())
+
+    def counts(self, campaign: SignedCampaign) -> Counts:
+        """The counted outputs by period: all reports of all devices, whatever they said in other periods.
+
+        Args:
+            campaign: of this study.
+        Returns:
+            By period, how often each output was counted.
+        """
+        return self._counting(campaign).counts()
+
+    def estimate(
+        self,
+        campaign: str,
+        *,
+        period: int | None = None,
+        where: str | None = None,
+        method: str | None = None,
+        confidence: float = 0.95,
+        pool: str = POOLS[0],
+        margins: Path | None = None,
+    ) -> NotebookEstimate:
+        """Estimate the distribution behind the reports of a campaign.
+
+        Args:
+            campaign: its name in the study, its id in hex, or the beginning of one id only.
+            period: one period; everybody's latest answer if not given.
+            where: the name of one class of people; everybody if not given.
+            method: one of ``estimate.names.METHODS``; what suits the campaign if not given.
+            confidence: of the intervals, between 0 and 1.
+            pool: one of ``estimate.names.POOLS``: how classes are put together.
+            margins: a TOML file of known shares of the population by class, which the reports are weighted to.
+        Returns:
+            Shares as fractions, (k,), with intervals; its ``table()``, ``plot()`` and ``as_json()``.
+        Raises:
+            StudyError: the study has no such campaign, or several; or the campaign has no such period.
+            NotEnough: fewer devices have answered than the campaign waits for.
+            MethodRefused: an unknown method, or one that the campaign does not have what it takes for; a form, of which
+                ``question`` and ``cross`` are asked.
+            BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
+        """
+        from aggregator.estimate.result import estimate  # an ingest and a status need no estimators
+        from aggregator.present.notebook import NotebookEstimate
+
+        signed, tally = self._asked(campaign, period, where)
+        found = estimate(
+            signed,
+            tally,
+            method=method,
+            level=confidence,
+            where=where,
+            pool=pool,
+            margins=_margins(signed.terms, margins),
+        )
+        return NotebookEstimate(**vars(found), period=period, tally=tally)
+
+    def question(
+        self,
+        campaign: str,
+        name: str,
+        *,
+        period: int | None = None,
+        confidence: float = 0.95,
+        margins: Path | None = None,
+    ) -> NotebookForm:
+        """Estimate the shares of one question of a form, from all devices that were asked it.
+
+        Args:
+            campaign: as in ``estimate``.
+            name: of the question.
+            period: as in ``estimate``.
+            confidence: as in ``estimate``.
+            margins: a TOML file of known shares of the population by questions, which the reports are weighted to.
+        Returns:
+            Shares as fractions among the people who answered, with intervals; its ``table()``, ``plot()`` and
+            ``as_json()``.
+        Raises:
+            NotOfForm: the campaign is no form, or has no such question.
+            NotAsked: no device that has answered was asked this question.
+            StudyError, NotEnough
+            BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
+        """
+        return self._of_form(campaign, (name,), period, confidence, margins)
+
+    def cross(
+        self,
+        campaign: str,
+        rows: str,
+        columns: str,
+        *,
+        period: int | None = None,
+        confidence: float = 0.95,
+        margins: Path | None = None,
+    ) -> NotebookForm:
+        """Estimate the table of two questions of a form, and test whether they are associated.
+
+        Args:
+            campaign: as in ``estimate``.
+            rows: the name of the question whose values are the rows.
+            columns: the name of the question whose values are the columns.
+            period: as in ``estimate``.
+            confidence: as in ``estimate``.
+            margins: as in ``question``.
+        Returns:
+            Shares of the cells as fractions among the people who answered both, row by row, with intervals; its
+            ``association``, ``table()``, ``plot()`` and ``as_json()``.
+        Raises:
+            NotOfForm, NotAsked, StudyError, NotEnough, BadData: as in ``question``.
+        """
+        return self._of_form(campaign, (rows, columns), period, confidence, margins)
+
+    def _of_form(
+        self, campaign: str, names: tuple[str, ...], period: int | None, confidence: float, margins: Path | None
+    ) -> NotebookForm:
+        from aggregator.estimate.form_result import estimate_form
+        from aggregator.present.form_notebook import NotebookForm
+
+        signed, tally = self._asked(campaign, period, None)
+        known = _margins(signed.terms, margins)
+        return NotebookForm(**vars(estimate_form(signed, tally, names, level=confidence, margins=known)))
+
+    def ordered(
+        self,
+        campaign: str,
+        *,
+        quantiles: Sequence[float] = (),
+        cdf: bool = False,
+        bins: Sequence[Answer] = (),
+        above: Answer | None = None,
+        between: tuple[Answer, Answer] | None = None,
+        mean: bool = False,
+        period: int | None = None,
+        where: str | None = None,
+        method: str | None = None,
+        confidence: float = 0.95,
+    ) -> Ordered:
+        """Estimate quantiles, the distribution function and shares of ranges of numbers, dates or ordered values.
+
+        Args:
+            quantiles: parts of the people, between 0 and 1.
+            cdf: whether to return the distribution function.
+            bins: values where one bin ends and the next begins; a value at an edge is in the upper bin.
+            above: a value; the share of people above it.
+            between: two values; the share of people from one to the other, both included.
+            mean: whether to return the mean, of numbers.
+            campaign: as in ``estimate``.
+            period: as in ``estimate``.
+            where: as in ``estimate``.
+            method: as in ``estimate``.
+            confidence: as in ``estimate``.
+        Returns:
+            Each number with its interval; what was not asked for is empty or None. Its ``as_json()``.
+        Raises:
+            NotOrdered: the values have no order, or the reports do not tell it, or a range holds no value.
+            NotInDomain: an edge outside the campaign's range.
+            StudyError, NotEnough, MethodRefused
+        """
+        from aggregator.estimate.ordered import ordered
+
+        signed, tally = self._asked(campaign, period, where)
+        return ordered(
+            signed,
+            tally,
+            quantiles=quantiles,
+            cdf=cdf,
+            bins=bins,
+            above=above,
+            between=between,
+            mean=mean,
+            method=method,
+            level=confidence,
+            where=where,
+        )
+
+    def _asked(self, campaign: str, period: int | None, where: str | None) -> tuple[SignedCampaign, Tally]:
+        """The campaign and the tally that an estimate is of, cut down to one class where one is named."""
+        from aggregator.estimate.classes import within
+
+        signed = self.campaign(campaign)
+        if period is not None and not 0 <= period < signed.terms.periods:
+            raise StudyError(
+                f"{signed.terms.title!r} has periods 0 to {signed.terms.periods - 1:,}, and not {period:,}"
+            )
+        tally = self.tally(signed, period)
+        if where is not None:
+            terms, tally = within(signed.terms, tally, where)
+            signed = replace(signed, terms=terms)
+        return signed, tally
+
+
+def _margins(terms: Campaign, file: Path | None) -> tuple[KnownMargin, ...]:
+    """The known margins of a file; none without one."""
+    from aggregator.population import read_population
+
+    return () if file is None else read_population(file, terms)

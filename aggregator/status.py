@@ -1,0 +1,123 @@
+"""How each campaign of a study stands: keys, counted reports, refused envelopes, views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from deltalake import DeltaTable
+
+from aggregator.counting import devices_by_view, periods
+from aggregator.holdings import Known
+from aggregator.inspection import view_name
+from aggregator.intake.registry import Registry
+from protocol.campaign import SignedCampaign
+
+
+@dataclass(frozen=True)
+class ViewStatus:
+    """How one view of a campaign stands.
+
+    Attributes:
+        name: what devices with this view are asked for.
+        share: of all devices, by its weight.
+        devices: how many have counted reports.
+    """
+
+    name: str
+    share: float
+    devices: int
+
+
+@dataclass(frozen=True)
+class CampaignStatus:
+    """How one campaign stands.
+
+    Attributes:
+        id: in hex.
+        opens, closes, open: UTC seconds, and whether devices answer now.
+        closed_early: since when its author closed it, UTC seconds; None where they did not.
+        keys, revoked: keys registered, and how many of them are revoked, from whatever period on.
+        revoked_from: how many are revoked from each period on.
+        reports, periods: outputs counted, in all and by period.
+        rejected: envelopes refused, by reject class.
+        views: of a campaign with several views, the devices with each that have counted reports; else empty.
+        warnings: what is wrong with these numbers, a sentence each.
+    """
+
+    name: str
+    id: str
+    title: str
+    opens: int
+    closes: int
+    open: bool
+    closed_early: int | None
+    keys: int
+    revoked: int
+    revoked_from: Mapping[int, int]
+    reports: int
+    periods: Mapping[int, int]
+    rejected: Mapping[str, int]
+    views: tuple[ViewStatus, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return vars(self) | {
+            "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
+            "periods": {str(period): reports for period, reports in self.periods.items()},
+            "rejected": dict(self.rejected),
+            "views": [{"view": view.name, "share": view.share, "devices": view.devices} for view in self.views],
+            "warnings": list(self.warnings),
+        }
+
+
+def campaign_status(
+    known: Known, reports: DeltaTable, registry: Registry, rejected: Mapping[str, int], now: int
+) -> CampaignStatus:
+    """Return how a campaign stands.
+
+    Args:
+        reports: the counted reports of the study.
+        registry: the campaign's keys.
+        rejected: its refused envelopes, by reject class.
+        now: UTC seconds.
+    """
+    terms, name, early = known.campaign.terms, known.campaign.id.hex(), known.closes
+    views, warnings = _views(reports, known.campaign)
+    counted = periods(reports, name)
+    since, keys = np.unique(registry.since[registry.revoked], return_counts=True)
+    return CampaignStatus(
+        name=known.name,
+        id=name,
+        title=terms.title,
+        opens=terms.opens,
+        closes=terms.closes,
+        open=terms.opens <= now < (terms.closes if early is None else early),
+        closed_early=early,
+        keys=len(registry.ids),
+        revoked=int(keys.sum()),
+        revoked_from=dict(zip(since.tolist(), keys.tolist(), strict=True)),
+        reports=sum(counted.values()),
+        periods=counted,
+        rejected=rejected,
+        views=views,
+        warnings=warnings,
+    )
+
+
+def _views(reports: DeltaTable, campaign: SignedCampaign) -> tuple[tuple[ViewStatus, ...], tuple[str, ...]]:
+    """How each view of a campaign with several stands, and what is wrong with their numbers."""
+    terms = campaign.terms
+    if len(terms.views) == 1:
+        return (), ()
+    from aggregator.estimate.view_screen import screen_views  # a status of plain campaigns needs no estimators
+
+    devices = devices_by_view(reports, campaign)
+    found = screen_views([view.weight for view in terms.views], devices)
+    total = sum(view.weight for view in terms.views)
+    named = zip(terms.views, devices.tolist(), strict=True)
+    views = tuple(ViewStatus(view_name(terms.domain, view), view.weight / total, each) for view, each in named)
+    return views, () if found is None else (found,)
