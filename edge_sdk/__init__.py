@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from edge_sdk.disclosure.preview import Preview as Preview
     from edge_sdk.rollback.file_store import FileKeyStore as FileKeyStore
     from edge_sdk.transport.download import fetch_campaign as fetch_campaign
+    from edge_sdk.transport.download import fetch_invited as fetch_invited
     from edge_sdk.transport.download import fetch_offers as fetch_offers
     from edge_sdk.transport.download import learn_closings as learn_closings
 
@@ -34,6 +35,7 @@ _HOME = {
     "Receipt": "edge_sdk.answers.results",
     "Terms": "edge_sdk.campaigns.terms",
     "fetch_campaign": "edge_sdk.transport.download",
+    "fetch_invited": "edge_sdk.transport.download",
     "fetch_offers": "edge_sdk.transport.download",
     "learn_closings": "edge_sdk.transport.download",
     "outgoing": "edge_sdk.disclosure.envelopes",

@@ -3,7 +3,7 @@
 What is printed is for a person or, with ``--json``, for a script. An error is one line on stderr that never repeats a
 value.
 
-What the commands do: cli/commands, cli/upkeep. How it is printed: cli/output.
+What the commands do: cli/joining, cli/commands, cli/upkeep. How it is printed: cli/output.
 
 Exit codes: 0 done, 1 refused or failed, 2 usage, 65 bad data, 75 not yet.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
-from edge_sdk.cli import commands, upkeep
+from edge_sdk.cli import commands, joining, upkeep
 from edge_sdk.cli.exit_codes import BAD_DATA, DONE, FAILED, NOT_YET, USAGE
 from edge_sdk.cli.output import Printed, Undone, Usage, lines
 from edge_sdk.device import Device
@@ -28,8 +28,8 @@ STORELESS = upkeep.run, commands.audit
 
 
 COMMANDS = {
-    "join", "terms", "close", "consent", "answer", "outbox", "follow", "address", "ledger", "preview", "exposure",
-    "audit", "forget", "enrolment", "budget", "adopt", "clock", "doctor", "run",
+    "join", "trust", "terms", "close", "consent", "answer", "outbox", "follow", "address", "ledger", "preview",
+    "exposure", "audit", "forget", "enrolment", "budget", "adopt", "clock", "doctor", "run",
 }  # fmt: skip
 """The words of all commands."""
 
@@ -167,16 +167,34 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         made.add_argument("id", metavar="ID", help="the campaign's id, or the beginning of it")
         return made
 
-    join = command("join", commands.join, "verify and audit a signed campaign, and show its terms")
-    join.add_argument("file", metavar="FILE", type=Path)
+    join = command("join", joining.join, "verify and audit a signed campaign, and show its terms")
+    join.add_argument("campaign", metavar="FILE|LINK", help="a signed campaign, or a link to one, in quotes")
+    join.add_argument("--yes", action="store_true", help="follow a link without being asked")
     join.add_argument("--address", metavar="URL", help="address of the study; used if the signed campaign names none")
-    join.add_argument("--trust", metavar="PUB", type=Path, action="append", default=[], help="the author's public key")
-    told = campaign(command("terms", commands.terms, "show the terms of a joined campaign again"))
+    join.add_argument(
+        "--trust",
+        metavar="PUB",
+        type=Path,
+        action="append",
+        default=[],
+        help="an author's public key to trust this once",
+    )
+    trusted = command("trust", joining.trust, "show the authors whose campaigns may be joined; add or remove one")
+    trusted.add_argument("verb", choices=["add", "remove"], nargs="?")
+    trusted.add_argument(
+        "key",
+        metavar="FILE|ID|FINGERPRINT",
+        nargs="?",
+        help="to add: the file of a public key, or the id of a joined campaign, for its author; to remove: the "
+        "beginning of a fingerprint",
+    )
+    trusted.add_argument("--name", help="name of the author, for you to read; it decides nothing")
+    told = campaign(command("terms", joining.terms, "show the terms of a joined campaign again"))
     for made in (join, told):
         made.add_argument(
             "--language", metavar="TAG", help="language of the texts, such as de or pt-BR, if the campaign has it"
         )
-    closed = command("close", commands.close, "close a campaign early, by its author's signed notice")
+    closed = command("close", joining.close, "close a campaign early, by its author's signed notice")
     closed.add_argument("file", metavar="FILE", type=Path, help="the signed notice, as the study hands it out")
     consent = campaign(command("consent", commands.consent, "agree to a campaign: reserve what it can cost at worst"))
     named = consent.add_mutually_exclusive_group()
@@ -233,14 +251,14 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     campaign(
         command(
             "follow",
-            commands.follow,
+            joining.follow,
             "join and agree to the study's next campaign, if it asks the same and costs no more",
         )
     )
     addressed = campaign(
         command(
             "address",
-            commands.address,
+            joining.address,
             "show where a campaign's reports are sent, or set it if its author named no address",
         )
     )

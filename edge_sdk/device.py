@@ -32,6 +32,7 @@ from edge_sdk.transport.outbox import Outbox
 from protocol.errors import CampaignError
 
 if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledger needs no audit
+    from edge_sdk.campaigns.invitation import Invitation
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.campaigns.terms import Terms
     from edge_sdk.disclosure.declaration import Declaration
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledge
     from edge_sdk.rollback.key_store import KeyStore
     from protocol.campaign import Campaign
     from protocol.domain import Answer
+    from protocol.keys import AuthorKey
 
 
 class Device:
@@ -51,7 +53,7 @@ class Device:
     """
 
     def __init__(
-        self, store: Store, trust: tuple[bytes, ...], clock: Callable[[], float], urandom: Callable[[int], bytes]
+        self, store: Store, trust: tuple[AuthorKey, ...], clock: Callable[[], float], urandom: Callable[[int], bytes]
     ) -> None:
         self._store = store
         self._trust = trust
@@ -64,7 +66,7 @@ class Device:
     def open(
         cls,
         place: str | os.PathLike[str],
-        trust: Iterable[bytes] = (),
+        trust: Iterable[bytes | AuthorKey] = (),
         budget: BudgetPolicy | None = None,
         *,
         key_store: KeyStore | None = None,
@@ -75,7 +77,8 @@ class Device:
 
         Args:
             place: a folder of its own, or ":memory:" for a device that ends with the process.
-            trust: public keys, 32 bytes each, of the authors whose campaigns may be joined in this session.
+            trust: public keys, 32 bytes each or with a name, of the authors whose campaigns may be joined in this
+                session, beside those that the store keeps (``trust_author``).
             budget: the owner's caps. They are kept, and can only be tightened: the lower of two caps holds.
             key_store: keeps the device's secret and the store's checkpoint. None takes the one that the store was made
                 with; for a new store files of its folder, and on Android the Keystore. A keyring is used only if named.
@@ -87,12 +90,7 @@ class Device:
             StoreDamaged: the store does not hold what was written into it. ``adopt`` goes on with either.
             StoreError
         """
-        trusted = tuple(trust)
-        if trusted:
-            from protocol.keys import require_public
-
-            for public in trusted:
-                require_public(public)
+        trusted = tuple(map(_author_key, trust))
         device = cls(_opened(place, urandom, key_store), trusted, clock, urandom)
         try:
             if budget is not None:
@@ -106,7 +104,7 @@ class Device:
     def adopt(
         cls,
         place: str | os.PathLike[str],
-        trust: Iterable[bytes] = (),
+        trust: Iterable[bytes | AuthorKey] = (),
         budget: BudgetPolicy | None = None,
         *,
         key_store: KeyStore | None = None,
@@ -173,6 +171,32 @@ class Device:
         """Everything that was reserved, spent, released or carried, oldest first."""
         return self.records.ledger.entries()
 
+    # The authors the owner trusts
+
+    @property
+    def trusted(self) -> list[AuthorKey]:
+        """The authors whose campaigns may be joined: those of this session, then those that the store keeps."""
+        kept = {author.public: author for author in (*self.records.authors.all(), *self._trust)}
+        return list({author.public: kept[author.public] for author in (*self._trust, *kept.values())}.values())
+
+    def trust_author(self, author: AuthorKey) -> None:
+        """Let in campaigns of an author from now on, in every session; a later name takes the place of an earlier one.
+
+        Args:
+            author: the key, as the owner was handed it, and the name that is shown.
+        """
+        with self._store.transaction():
+            self.records.authors.add(author)
+
+    def distrust_author(self, public: bytes) -> None:
+        """Let in no more campaigns of an author; what is joined stays joined.
+
+        Args:
+            public: the author's key, 32 bytes.
+        """
+        with self._store.transaction():
+            self.records.authors.remove(public)
+
     # Campaigns
 
     def join(self, data: bytes, address: str | None = None) -> Terms:
@@ -192,22 +216,43 @@ class Device:
             OutsideSchedule: it is over; ``ClosedEarly`` where its author closed it before its time.
             BudgetRefused: its worst case, whichever view the device has, does not fit under the caps.
         """
-        from edge_sdk.campaigns.joined import Joined
-        from protocol.campaign import campaign_id
-
         if not isinstance(data, bytes):
             raise TypeError(f"a signed campaign is bytes, as they were read from its file, not {type(data).__name__}")
-        campaigns = self.records.campaigns
-        given = None if address is None else address_of(address).text
-        now = self._now()
+        return self._join(data, None if address is None else address_of(address).text)
+
+    def accept(self, invitation: Invitation) -> Terms:
+        """Join the campaign of a link, as ``join`` does. Its author is trusted for this campaign and for no other.
+
+        Args:
+            invitation: what the link's study answered, ``download.fetch_invited``.
+        Returns:
+            What the person is told before they agree.
+        Raises:
+            AddressRefused: the campaign's author signed addresses, and the link leads to another.
+            BadData, OutsideSchedule, BudgetRefused: as ``join``; nothing is kept.
+        """
+        return self._join(invitation.data, invitation.link.address, invitation.author)
+
+    def _join(self, data: bytes, given: str | None, invited_by: bytes | None = None) -> Terms:
+        """Join a campaign.
+
+        Args:
+            given: the address of its study, as text.
+            invited_by: the author's key that the person's link names; None asks for a trusted author. A link leads
+                to an address that the campaign names, if it names any.
+        """
+        from protocol.campaign import campaign_id
+
+        campaigns, now = self.records.campaigns, self._now()
         try:
             joined = campaigns.find(campaign_id(data))
         except UnknownCampaign:
-            if not self._trust:
-                raise CampaignError(
-                    "no author is trusted in this session: pass the public key of the campaign's author as trust"
-                ) from None
-            joined = Joined.open(data, self._trust, self._store.secret)
+            joined = self._verified(data, invited_by)
+        signed = joined.campaign.addresses
+        if invited_by is not None and signed and given not in signed:
+            raise AddressRefused(
+                f"the link leads to {given}, and the campaign's author signed another address: {' or '.join(signed)}"
+            )
         _require_not_over(joined, now)
         with self._store.transaction():
             campaigns.require_open(joined, now)
@@ -219,6 +264,21 @@ class Device:
                 self._keep_address(campaign, given)
         campaigns.keep_open(joined)
         return self._told(joined)
+
+    def _verified(self, data: bytes, invited_by: bytes | None) -> Joined:
+        """Verify and audit a campaign that is not joined.
+
+        Raises:
+            BadData: at the stage that fails.
+        """
+        from edge_sdk.campaigns.joined import Joined
+
+        trusted = [author.public for author in self.trusted] if invited_by is None else [invited_by]
+        if not trusted:
+            raise CampaignError(
+                "no author is trusted: take a link to the campaign, or pass the public key of its author as trust"
+            )
+        return Joined.open(data, trusted, self._store.secret)
 
     @property
     def campaigns(self) -> list[bytes]:
@@ -290,7 +350,11 @@ class Device:
             terms = replace(terms, map=None)
         campaigns, campaign_id = self.records.campaigns, joined.signed.id
         closed, addresses = campaigns.closed_early(campaign_id), self.addresses(campaign_id)
-        return replace(terms, addresses=addresses, closed_early=closed)
+        return replace(terms, addresses=addresses, closed_early=closed, author_name=self._name_of(terms.author))
+
+    def _name_of(self, public: bytes) -> str:
+        """The name of a trusted author; "" of one that has none, or is not trusted."""
+        return next((one.name for one in self._trust if one.public == public), "") or self.records.authors.name(public)
 
     def close_early(self, data: bytes) -> Terms:
         """Close a joined campaign early, by its author's signed notice; return its terms.
@@ -705,6 +769,17 @@ def _opened(place: str | os.PathLike[str], urandom: Callable[[int], bytes], key_
     from edge_sdk.rollback.store_identity import open_store
 
     return open_store(Path(place), urandom, key_store)
+
+
+def _author_key(key: bytes | AuthorKey) -> AuthorKey:
+    """A key that a session trusts.
+
+    Raises:
+        KeyRefused: a key nobody should trust.
+    """
+    from protocol.keys import AuthorKey
+
+    return key if isinstance(key, AuthorKey) else AuthorKey(key)
 
 
 def _require_not_over(joined: Joined, now: int) -> None:

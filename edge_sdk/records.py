@@ -16,6 +16,7 @@ from edge_sdk.answers.transcripts import Transcripts
 from edge_sdk.budget.caps import Caps
 from edge_sdk.budget.consents import Consents
 from edge_sdk.budget.ledger import Ledger
+from edge_sdk.campaigns.authors import Authors
 from edge_sdk.campaigns.known import Campaigns
 from edge_sdk.store.sqlite import Store
 from edge_sdk.transport.queue import UploadQueue
@@ -31,6 +32,7 @@ class Records:
         self.store = store
         self.outbox = outbox
         self.campaigns = Campaigns(store)
+        self.authors = Authors(store)
         self.consents = Consents(store)
         self.ledger = Ledger(store)
         self.caps = Caps(store, self.ledger, self.consents)

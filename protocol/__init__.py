@@ -23,13 +23,17 @@ if TYPE_CHECKING:
     from protocol.errors import HalftruthError as HalftruthError
     from protocol.errors import NotInDomain as NotInDomain
     from protocol.errors import OutsideSchedule as OutsideSchedule
+    from protocol.keys import AuthorKey as AuthorKey
     from protocol.keys import SigningKey as SigningKey
     from protocol.keys import public_from_line as public_from_line
     from protocol.keys import public_line as public_line
+    from protocol.link import Link as Link
 
 _HOME = {
+    "AuthorKey": "protocol.keys",
     "Campaign": "protocol.campaign",
     "HalftruthError": "protocol.errors",
+    "Link": "protocol.link",
     "NotInDomain": "protocol.errors",
     "OutsideSchedule": "protocol.errors",
     "SignedCampaign": "protocol.campaign",

@@ -218,7 +218,11 @@ class AuthorKey:
         return fingerprint_text(fingerprint(self.public))
 
     def line(self) -> str:
-        """The text form of a public key file: one line, with its end."""
+        """The text form of a public key file.
+
+        Returns:
+            One line, with its end.
+        """
         return f"halftruth-public-key:{self.public.hex()}{' ' if self.name else ''}{self.name}\n"
 
     @classmethod
@@ -227,6 +231,8 @@ class AuthorKey:
 
         Args:
             text: as ``line`` writes it; blanks around it make no difference.
+        Returns:
+            The key with its name.
         Raises:
             KeyRefused: not of that form, or a key that must not be used.
         """

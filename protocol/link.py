@@ -53,14 +53,23 @@ class Link:
             raise LinkRefused(f"a link that begins with {_APP} leads to an address with https")
 
     @property
+    def fingerprint_text(self) -> str:
+        """The fingerprint, as text."""
+        return keys.fingerprint_text(self.fingerprint)
+
+    @property
     def host(self) -> str:
         """The host that the link leads to, with its port where it names one."""
         return host_of(self.address)
 
     @classmethod
     def parse(cls, text: str) -> Link:
-        """The link of its text; blanks around it make no difference.
+        """The link of its text.
 
+        Args:
+            text: as it was mailed, printed or pasted; blanks around it make no difference.
+        Returns:
+            The link; ``str`` gives the text back.
         Raises:
             LinkRefused: with what is wrong with it. The text of the error does not repeat a code.
         """
@@ -91,4 +100,4 @@ class Link:
         """The text that ``parse`` reads."""
         address = _APP + self.address.removeprefix(_SECURE) if self.for_app else self.address
         code = f"&c={self.code}" if self.code else ""
-        return f"{address}/s/{self.campaign_id.hex()}#k={keys.fingerprint_text(self.fingerprint)}{code}"
+        return f"{address}/s/{self.campaign_id.hex()}#k={self.fingerprint_text}{code}"

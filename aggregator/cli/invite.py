@@ -13,7 +13,6 @@ from aggregator.cli.shell import halftruth
 from aggregator.invite.code import as_text, modules_of
 from aggregator.invite.invitation import invite as invitation
 from aggregator.study import Study
-from protocol import keys
 from protocol.campaign import SignedCampaign, open_campaign, require_campaign
 
 FORMATS = ("svg", "pdf", "png", "html")
@@ -70,7 +69,7 @@ def invite(
         shell.warn(f"Warning: {link.host} is this machine: the link leads nobody else to the study")
     if as_json:
         told = {"link": str(link), "address": link.address, "host": link.host, "id": signed.id.hex()}
-        fingerprint = keys.fingerprint_text(link.fingerprint)
+        fingerprint = link.fingerprint_text
         shell.print_json(told | {"fingerprint": fingerprint, "file": None if out is None else str(out)})
         return
     if out is not None:

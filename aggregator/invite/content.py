@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aggregator.invite.wording import WORDINGS
-from protocol import keys
 from protocol.campaign import SignedCampaign
 from protocol.link import Link
 from protocol.notions import Promise
@@ -73,7 +72,7 @@ class PosterContent:
             ("contact", wording.contact, said.contact),
             ("retention", wording.kept, said.retention),
             ("notice", wording.notice, said.notice),
-            ("key", wording.key, keys.fingerprint_text(link.fingerprint)),
+            ("key", wording.key, link.fingerprint_text),
         )
         days = {"opens": wording.date(terms.opens), "closes": wording.date(terms.closes - 1)}
         return cls(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from protocol import exact
+from protocol import exact, keys
 from protocol.address import host_of
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Dates, Domain, Form, Grid, Line
@@ -70,6 +70,7 @@ class Terms:
 
     Attributes:
         campaign_id: 16 bytes.
+        author: the public key that it is signed with, 32 bytes.
         language: of the texts, as a tag; "" where the author did not say.
         languages: all that the campaign says it has, its own first.
         title, question, purpose, organisation: who asks what, and why.
@@ -100,9 +101,11 @@ class Terms:
             they name one, the costs are those of the class where they are highest.
         member_of: the person's class, once they have named it.
         declares_prior: whether agreeing means to declare a prior of one's own, which then is public.
+        author_name: of the author, where the owner trusts the key and it has a name; else "". It decides nothing.
     """
 
     campaign_id: bytes
+    author: bytes
     language: str
     languages: tuple[str, ...]
     title: str
@@ -133,6 +136,7 @@ class Terms:
     member_of: str | None
     declares_prior: bool
     closed_early: int | None = None
+    author_name: str = ""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -182,6 +186,8 @@ class Terms:
         """
         return {
             "campaign": self.campaign_id.hex(),
+            "author": keys.fingerprint_text(keys.fingerprint(self.author)),
+            "author_name": self.author_name,
             "language": self.language,
             "languages": list(self.languages),
             "title": self.title,
@@ -254,6 +260,7 @@ class Terms:
         listed = range(campaign.domain.size) if _is_listed(campaign.domain) else ()
         return cls(
             signed.id,
+            signed.author,
             said.language,
             tuple(one.language for one in (campaign.own_texts, *campaign.translations) if one.language),
             said.title,

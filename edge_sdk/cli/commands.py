@@ -1,8 +1,8 @@
-"""The commands about campaigns: from joining one to forgetting it.
+"""The commands about joined campaigns: from agreeing to one to forgetting it.
 
 Each calls one method of ``Device`` and returns the result by name. No error repeats a value.
 
-The words on the command line: __main__. Commands about the store and the unit: upkeep.
+The words on the command line: __main__. Joining: joining. Commands about the store and the unit: upkeep.
 """
 
 from __future__ import annotations
@@ -10,93 +10,29 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-import time
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge_sdk.cli.exit_codes import FAILED, NOT_YET
+from edge_sdk.cli.joining import campaign_file, find
 from edge_sdk.cli.output import Printed, Undone, Usage
 from edge_sdk.device import Device
-from edge_sdk.errors import UnknownCampaign
 from edge_sdk.timestamps import moment
-from protocol import exact, keys
-from protocol.campaign import require_campaign, unverified_campaign
+from protocol import exact
+from protocol.campaign import unverified_campaign
 from protocol.errors import HalftruthError
 
 if TYPE_CHECKING:  # loaded when needed
     from edge_sdk.transport.upload import Sent
     from protocol.domain import Answer
 
-MOST_NOTICE_BYTES = 1024
-MOST_CAMPAIGN_BYTES = 2**20 + 1024
-"""Longer files are not read to their end: no campaign is as long."""
-
-
-def join(options: argparse.Namespace) -> Printed:
-    """``join FILE``: its terms, and where its reports go."""
-    trust = [keys.public_from_line(path.read_bytes()[:1024].decode("ascii", "replace")) for path in options.trust]
-    data = _campaign_file(options.file)
-    with Device.open(options.store, trust) as device:
-        terms = device.join(data, options.address)
-        return _terms(device, terms.campaign_id, options)
-
-
-def terms(options: argparse.Namespace) -> Printed:
-    """``terms ID``: the terms of a joined campaign."""
-    with Device.open(options.store) as device:
-        return _terms(device, _find(device, options.id), options)
-
-
-def close(options: argparse.Namespace) -> Printed:
-    """``close FILE``: the campaign that is closed, and since when."""
-    with options.file.open("rb") as file:
-        notice = file.read(MOST_NOTICE_BYTES)
-    with Device.open(options.store) as device:
-        told = device.close_early(notice)
-        return {"campaign": told.campaign_id.hex(), "title": told.title, "closed_early": told.closed_early}
-
-
-def _terms(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
-    """The terms in the language asked for; a person is not shown twice what is the same in it."""
-    told = device.terms(campaign_id, options.language).as_json()
-    if not options.json and told["shown"] == told["values"]:
-        del told["shown"]
-    return told
-
-
-def follow(options: argparse.Namespace) -> Printed:
-    """``follow ID``: the campaign that its study goes on with, joined and agreed to.
-
-    Raises:
-        Undone: there is no such campaign (yet).
-    """
-    from edge_sdk.campaigns import succession
-
-    with Device.open(options.store) as device:
-        campaign_id = _find(device, options.id)
-        author = device.records.campaigns.find(campaign_id).signed.author
-    with Device.open(options.store, [author]) as device:
-        found = succession.follow(device, campaign_id, time.time())
-        if found is None:
-            raise Undone("the study has no next campaign that asks the same and costs no more", {}, NOT_YET)
-        return {"campaign": campaign_id.hex(), "followed_by": found.hex()}
-
-
-def address(options: argparse.Namespace) -> Printed:
-    """``address ID [URL]``: where a campaign's reports go."""
-    with Device.open(options.store) as device:
-        campaign_id = _find(device, options.id)
-        if options.url is not None:
-            device.set_address(campaign_id, options.url)
-        return {"campaign": campaign_id.hex(), "addresses": list(device.addresses(campaign_id))}
-
 
 def consent(options: argparse.Namespace) -> Printed:
     """``consent ID``: what is reserved, and what remains."""
     with Device.open(options.store) as device:
-        campaign_id = _find(device, options.id)
+        campaign_id = find(device, options.id)
         counts = None if options.prior is None else _counts(options.prior)
         chosen = None
         try:
@@ -128,7 +64,7 @@ def consent(options: argparse.Namespace) -> Printed:
 def answer(options: argparse.Namespace) -> Printed:
     """``answer ID VALUE...``: the place of the report, and its cost."""
     with Device.open(options.store) as device:
-        campaign_id = _find(device, options.id)
+        campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value)
         most = device.terms(campaign_id).answers_per_period
         if options.reading is not None and not 0 <= options.reading < most:
@@ -167,9 +103,9 @@ def outbox(options: argparse.Namespace) -> Printed:
             }
         if options.campaign is not None and options.verb == "bundle":
             raise Usage("name the campaign to bundle as outbox bundle ID")
-        chosen_id = None if options.campaign is None else _find(device, options.campaign)
+        chosen_id = None if options.campaign is None else find(device, options.campaign)
         if options.verb == "bundle":
-            chosen = device.campaigns if options.to is None else [_find(device, options.to)]
+            chosen = device.campaigns if options.to is None else [find(device, options.to)]
             chosen = [campaign_id for campaign_id in chosen if device.collected(campaign_id)]
             return {
                 "bundled": sum(map(device.bundle, chosen)),
@@ -308,7 +244,7 @@ def ledger(options: argparse.Namespace) -> Printed:
 def preview(options: argparse.Namespace) -> Printed:
     """``preview ID [VALUE...]``: what would be sent, and what it could reveal."""
     with Device.open(options.store) as device:
-        campaign_id = _find(device, options.id)
+        campaign_id = find(device, options.id)
         if options.prior is not None:
             return _declaration(device, campaign_id, options)
         value = _answer(device, campaign_id, options.value) if options.value else None
@@ -349,7 +285,7 @@ def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace
 def exposure(options: argparse.Namespace) -> Printed:
     """``exposure ID [VALUE...]``: the bound on what all reports about the same values together reveal."""
     with Device.open(options.store) as device:
-        campaign_id = _find(device, options.id)
+        campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value) if options.value else None
         exposure = device.exposure(campaign_id)
         found = exposure.worst if value is None else exposure.about(value)
@@ -386,12 +322,12 @@ def audit(options: argparse.Namespace) -> Printed:
 
     file = Path(options.campaign)
     if file.is_file():
-        found = own.audit(unverified_campaign(_campaign_file(file)))
+        found = own.audit(unverified_campaign(campaign_file(file)))
     else:
         if options.store is None:
             raise Usage("there is no such file; for the id of a joined campaign, name the device's --store")
         with Device.open(options.store) as device:
-            campaign_id = _find(device, options.campaign)
+            campaign_id = find(device, options.campaign)
             # Which questions of a form a device is asked is not shown before the person agreed.
             shown = device.consented(campaign_id) or not device.terms(campaign_id).questions
             view = device.records.campaigns.find(campaign_id).view if shown else None
@@ -429,7 +365,7 @@ def forget(options: argparse.Namespace) -> Printed:
             gone = device.campaigns
             device.forget()
         else:
-            gone = [_find(device, options.id)]
+            gone = [find(device, options.id)]
             device.forget(gone[0])
         return {"forgotten": [campaign_id.hex() for campaign_id in gone], "spent": device.budget.spent}
 
@@ -437,7 +373,7 @@ def forget(options: argparse.Namespace) -> Printed:
 def enrolment(options: argparse.Namespace) -> Printed:
     """``enrolment ID FILE``: the file that was written."""
     with Device.open(options.store) as device:
-        data = device.enrolment(_find(device, options.id))
+        data = device.enrolment(find(device, options.id))
     try:
         with options.file.open("xb") as file:
             file.write(data)
@@ -446,29 +382,6 @@ def enrolment(options: argparse.Namespace) -> Printed:
             error.errno, "it exists and is not overwritten: name another file", error.filename
         ) from None
     return {"file": str(options.file), "bytes": len(data)}
-
-
-def _find(device: Device, beginning: str) -> bytes:
-    """The one joined campaign whose id begins with the hex digits ``beginning``.
-
-    Raises:
-        UnknownCampaign: none or several do; or no digit was given, as by a script in which a name is not set.
-    """
-    if not beginning:
-        raise UnknownCampaign("name the campaign by the beginning of its id: the ledger command lists them")
-    found = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
-    if len(found) != 1:
-        what = "more than one joined campaign begins" if found else "no joined campaign begins"
-        raise UnknownCampaign(f"{what} with the given id: the ledger command lists them")
-    return found[0]
-
-
-def _campaign_file(path: Path) -> bytes:
-    """The bytes of a file that is to hold a campaign."""
-    with path.open("rb") as file:
-        data = file.read(MOST_CAMPAIGN_BYTES)
-    require_campaign(data)
-    return data
 
 
 def _answer(device: Device, campaign_id: bytes, words: list[str]) -> Answer:

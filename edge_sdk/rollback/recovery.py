@@ -29,7 +29,7 @@ from edge_sdk.store.files import sync
 from edge_sdk.store.sqlite import DATABASE_FILE, NOBODYS, QUARANTINE, SECRET_BYTES, Store
 from edge_sdk.store.sqlite_errors import explained, not_the_secret, not_written
 
-STAYS = ("setting", "cap", "known", "used", "closing", "declared", "ledger")
+STAYS = ("setting", "cap", "trusted", "known", "used", "closing", "declared", "ledger")
 """The tables of which something outlasts everything that was joined."""
 
 

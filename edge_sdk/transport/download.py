@@ -19,15 +19,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from edge_sdk.campaigns.invitation import Invitation, require_author
 from edge_sdk.transport.address import PATH, Address, address
 from edge_sdk.transport.queue import MOST_BYTES
 from edge_sdk.transport.upload import BATCH, Opener, connect
 from protocol import codec
 from protocol.campaign import campaign_id
 from protocol.errors import BadData, CampaignError, NotYet
+from protocol.keys import PUBLIC_BYTES
 
 if TYPE_CHECKING:
     from edge_sdk.device import Device
+    from protocol.link import Link
 
 LIST_PATH, COUNTED_PATH = "/v1/campaigns", "/v1/counted"
 MOST_LIST_BYTES, MOST_CAMPAIGN_BYTES, MOST_COUNTED_BYTES = 2**20, 2**20 + 1024, 2**16
@@ -100,6 +103,24 @@ def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> byt
     if campaign_id(data) != wanted:
         raise CampaignError(f"{to.host} sent other bytes than campaign {wanted.hex()}: ask the organisation for it")
     return data
+
+
+def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
+    """The campaign and the author's key that a link names, to be joined by ``Device.accept``, which verifies them.
+
+    Args:
+        link: which the person agreed to follow: whoever answers it learns a network address and the campaign.
+        opener: makes the connection; ``upload.connect`` if left out, which verifies the certificate.
+    Returns:
+        The invitation: its key has the link's fingerprint, and its campaign the link's id.
+    Raises:
+        NoAnswer: the study has no such campaign, or did not answer.
+        KeyRefused, CampaignError: the study sent another key or another campaign than the link names.
+    """
+    to = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}/author")
+    author = _exchange(to, None, PUBLIC_BYTES, opener, "has no such campaign: ask whoever sent the link for a new one")
+    require_author(link, author)
+    return Invitation(link, fetch_campaign(link.address, link.campaign_id, opener), author)
 
 
 def closing(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
@@ -181,9 +202,11 @@ def _at(url: str, path: str) -> Address:
     return replace(upload, path=upload.path.removesuffix(PATH) + path)
 
 
-def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None) -> bytes:
+def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None, missing: str = "") -> bytes:
     """Send one request; return the body of a 200 response. No redirect is followed.
 
+    Args:
+        missing: what is said of the study where it does not know the path; "" says the same as of any other failure.
     Raises:
         NoAnswer
     """
@@ -197,6 +220,8 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
             said = answer.read(most + 1)
     except (OSError, http.client.HTTPException, UnicodeError):  # the last: a name that no host can have
         raise NoAnswer(f"no answer from {to.host}: see that the address is right and the network is there") from None
+    if missing and answer.status == http.client.NOT_FOUND:
+        raise NoAnswer(f"{to.host} {missing}")
     if answer.status != http.client.OK:
         raise NoAnswer(f"{to.host} answered {answer.status} and not 200: see that the address is right, or try later")
     if len(said) > most:

@@ -11,7 +11,9 @@ from pathlib import Path
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study
 from edge_sdk.unit.config import Configuration, Source
-from protocol.keys import public_line
+from protocol.campaign import campaign_id
+from protocol.keys import fingerprint
+from protocol.link import Link
 from tests.aggregator.test_receive import served
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 
@@ -26,13 +28,12 @@ def test_the_ten_steps_run_as_printed(tmp_path, monkeypatch, capsys):
     data = campaign(opens=int(time.time()) - WEEK)
     study = Study.create(tmp_path / "lib")
     study.import_campaign(data, [AUTHOR.public], "education")
-    (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
     with served(study) as (host, port):
+        link = Link(f"http://{host}:{port}", campaign_id(data), fingerprint(AUTHOR.public))
+        names: dict[str, object] = {"pasted": str(link)}
         for number, code in enumerate(STEPS, 1):
-            here = code.replace("https://study.example", f"http://{host}:{port}")
-            exec(compile(here, f"step {number}", "exec"), names)  # noqa: S102  # the guide is what is under test
+            exec(compile(code, f"step {number}", "exec"), names)  # noqa: S102  # the guide is what is under test
     printed = capsys.readouterr().out
     assert "Town library asks: What is the highest level of education" in printed
     assert "6 of 8 nats would be set aside" in printed

@@ -1,0 +1,53 @@
+"""An invitation: a link that a person was handed, with what its study answered to it.
+
+Nothing of it is believed for where it came from. The link names the campaign and its author's key, so a study that
+sends another of either is found out here, before anything is kept.
+
+What a link is: ``protocol.link``. Who fetches it: transport/download. What joining does: ``Device.accept``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from protocol.campaign import campaign_id
+from protocol.errors import CampaignError
+from protocol.keys import fingerprint, fingerprint_text, require_public
+from protocol.link import Link
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """A link, the signed campaign and the author's key that it names; the campaign's signature is not verified yet.
+
+    Attributes:
+        link: as the person was handed it.
+        data: the campaign's signed bytes.
+        author: the public key that the link's fingerprint is of, 32 bytes.
+    """
+
+    link: Link
+    data: bytes = field(repr=False)
+    author: bytes
+
+    def __post_init__(self) -> None:
+        require_author(self.link, self.author)
+        if campaign_id(self.data) != self.link.campaign_id:
+            raise CampaignError(
+                f"{self.link.host} sent other bytes than the campaign that the link names: ask whoever sent the link"
+            )
+
+
+def require_author(link: Link, author: bytes) -> None:
+    """Refuse a key that is not the one a link names.
+
+    Raises:
+        CampaignError
+        KeyRefused: a key that must not be used.
+    """
+    require_public(author)
+    if fingerprint(author) != link.fingerprint:
+        raise CampaignError(
+            f"{link.host} sent another author's key than the link names ({fingerprint_text(fingerprint(author))}): the "
+            "link or the study is not the organisation's"
+        )

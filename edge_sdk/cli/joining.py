@@ -1,0 +1,191 @@
+"""The commands about joining: whom the owner trusts, and the campaigns that are let in.
+
+Each calls one method of ``Device`` and returns the result by name.
+
+The words on the command line: __main__. What is done in a joined campaign: commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edge_sdk.cli.exit_codes import FAILED, NOT_YET
+from edge_sdk.cli.output import Printed, Undone, Usage
+from edge_sdk.device import Device
+from edge_sdk.errors import UnknownCampaign
+from protocol import keys
+from protocol.campaign import require_campaign
+
+if TYPE_CHECKING:  # loaded when needed
+    from protocol.link import Link
+
+MOST_NOTICE_BYTES = 1024
+MOST_CAMPAIGN_BYTES = 2**20 + 1024
+"""Longer files are not read to their end: no campaign is as long."""
+
+
+def join(options: argparse.Namespace) -> Printed:
+    """``join FILE|LINK``: its terms, and where its reports go."""
+    if "://" in options.campaign:
+        return _follow_link(options)
+    data = campaign_file(Path(options.campaign))
+    with Device.open(options.store, map(key_file, options.trust)) as device:
+        terms = device.join(data, options.address)
+        return _terms(device, terms.campaign_id, options)
+
+
+def _follow_link(options: argparse.Namespace) -> Printed:
+    """Join the campaign of a link, once the person agreed to ask its host."""
+    from edge_sdk.transport.download import fetch_invited
+    from protocol.link import Link
+
+    link = Link.parse(options.campaign)
+    if options.trust or options.address is not None:
+        raise Usage("a link names its address and its author's key: leave out --address and --trust")
+    with Device.open(options.store) as device:
+        if not options.yes:
+            _require_agreed(link, device.trusted)
+        terms = device.accept(fetch_invited(link))
+        return _terms(device, terms.campaign_id, options)
+
+
+def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
+    """Show whom a link would ask, and go on only if the person says so.
+
+    Raises:
+        Usage: nobody can be asked.
+        Undone: the person does not agree.
+    """
+    fingerprint = link.fingerprint_text
+    names = [author.name for author in trusted if author.fingerprint == fingerprint]
+    whose = f"{names[0] or 'an author without a name'}, whom you trust" if names else "nobody whom you trust yet"
+    print(f"host: {link.host}\nauthor: {fingerprint} ({whose})", file=sys.stderr)
+    if not sys.stdin.isatty():
+        raise Usage("nothing was asked yet: add --yes to follow the link")
+    print("It learns your network address. Ask it for the campaign? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Undone("nothing was asked, and nothing is kept", {}, FAILED)
+
+
+def key_file(path: Path) -> keys.AuthorKey:
+    """The author's key of a file.
+
+    Raises:
+        KeyRefused, OSError
+    """
+    return keys.AuthorKey.from_line(path.read_bytes()[:1024].decode("utf-8", "replace"))
+
+
+def trust(options: argparse.Namespace) -> Printed:
+    """``trust [add|remove KEY]``: the authors whose campaigns may be joined."""
+    if (options.verb is None) != (options.key is None):
+        raise Usage("name the key: trust add FILE|ID, or trust remove FINGERPRINT")
+    with Device.open(options.store) as device:
+        if options.verb == "add":
+            file = Path(options.key)
+            author = key_file(file) if file.is_file() else keys.AuthorKey(_author(device, options.key))
+            device.trust_author(keys.AuthorKey(author.public, author.name if options.name is None else options.name))
+        elif options.verb == "remove":
+            device.distrust_author(_trusted(device, options.key))
+        signed = Counter(device.terms(campaign_id).author for campaign_id in device.campaigns)
+        rows = [
+            {"name": author.name, "key": author.fingerprint, "campaigns": signed[author.public]}
+            for author in device.trusted
+        ]
+        return {"authors": rows}
+
+
+def _author(device: Device, beginning: str) -> bytes:
+    """The public key of a joined campaign's author."""
+    return device.terms(find(device, beginning)).author
+
+
+def _trusted(device: Device, beginning: str) -> bytes:
+    """The one trusted key whose fingerprint begins with these characters.
+
+    Raises:
+        Usage: none or several do.
+    """
+    found = [author.public for author in device.trusted if beginning and author.fingerprint.startswith(beginning)]
+    if len(found) != 1:
+        what = "more than one trusted key begins" if found else "no trusted key begins"
+        raise Usage(f"{what} with the given fingerprint: the command trust lists them")
+    return found[0]
+
+
+def terms(options: argparse.Namespace) -> Printed:
+    """``terms ID``: the terms of a joined campaign."""
+    with Device.open(options.store) as device:
+        return _terms(device, find(device, options.id), options)
+
+
+def close(options: argparse.Namespace) -> Printed:
+    """``close FILE``: the campaign that is closed, and since when."""
+    with options.file.open("rb") as file:
+        notice = file.read(MOST_NOTICE_BYTES)
+    with Device.open(options.store) as device:
+        told = device.close_early(notice)
+        return {"campaign": told.campaign_id.hex(), "title": told.title, "closed_early": told.closed_early}
+
+
+def _terms(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
+    """The terms in the language asked for; a person is not shown twice what is the same in it."""
+    told = device.terms(campaign_id, options.language).as_json()
+    if not options.json and told["shown"] == told["values"]:
+        del told["shown"]
+    return told
+
+
+def follow(options: argparse.Namespace) -> Printed:
+    """``follow ID``: the campaign that its study goes on with, joined and agreed to.
+
+    Raises:
+        Undone: there is no such campaign (yet).
+    """
+    from edge_sdk.campaigns import succession
+
+    with Device.open(options.store) as device:
+        campaign_id = find(device, options.id)
+        author = device.records.campaigns.find(campaign_id).signed.author
+    with Device.open(options.store, [author]) as device:
+        found = succession.follow(device, campaign_id, time.time())
+        if found is None:
+            raise Undone("the study has no next campaign that asks the same and costs no more", {}, NOT_YET)
+        return {"campaign": campaign_id.hex(), "followed_by": found.hex()}
+
+
+def address(options: argparse.Namespace) -> Printed:
+    """``address ID [URL]``: where a campaign's reports go."""
+    with Device.open(options.store) as device:
+        campaign_id = find(device, options.id)
+        if options.url is not None:
+            device.set_address(campaign_id, options.url)
+        return {"campaign": campaign_id.hex(), "addresses": list(device.addresses(campaign_id))}
+
+
+def find(device: Device, beginning: str) -> bytes:
+    """The one joined campaign whose id begins with the hex digits ``beginning``.
+
+    Raises:
+        UnknownCampaign: none or several do; or no digit was given, as by a script in which a name is not set.
+    """
+    if not beginning:
+        raise UnknownCampaign("name the campaign by the beginning of its id: the ledger command lists them")
+    found = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
+    if len(found) != 1:
+        what = "more than one joined campaign begins" if found else "no joined campaign begins"
+        raise UnknownCampaign(f"{what} with the given id: the ledger command lists them")
+    return found[0]
+
+
+def campaign_file(path: Path) -> bytes:
+    """The bytes of a file that is to hold a campaign."""
+    with path.open("rb") as file:
+        data = file.read(MOST_CAMPAIGN_BYTES)
+    require_campaign(data)
+    return data

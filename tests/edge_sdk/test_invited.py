@@ -1,0 +1,280 @@
+"""Laws of links: a device joins what the link names and no more, trusts nobody silently, and asks nobody unasked."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from aggregator.study import Study
+from edge_sdk import BudgetPolicy, Device, fetch_invited
+from edge_sdk.__main__ import main
+from edge_sdk.campaigns.invitation import Invitation
+from edge_sdk.errors import AddressRefused, BudgetRefused, StoreRestored
+from edge_sdk.store.sqlite import DATABASE_FILE
+from edge_sdk.transport.download import NoAnswer
+from protocol.campaign import campaign_id
+from protocol.errors import CampaignError, KeyRefused, OutsideSchedule
+from protocol.keys import AuthorKey, SigningKey, fingerprint
+from protocol.link import Link
+from tests.aggregator.test_receive import served
+from tests.edge_sdk.conftest import AUTHOR, OPENS, campaign
+
+HERE = "https://study.example/a"
+STRANGER = SigningKey(bytes(32))
+DATA = campaign()
+SIGNED = campaign("Signed", addresses=(HERE,))
+NAMED = AuthorKey(AUTHOR.public, "Town library")
+
+
+def link_to(data, address=HERE, author=AUTHOR.public, **parts):
+    return Link(address, campaign_id(data), fingerprint(author), **parts)
+
+
+class Answering:
+    """A study that answers each path with a status and bytes; 404 elsewhere. ``asked`` are the paths."""
+
+    def __init__(self, data, author=AUTHOR.public, status=200):
+        path = f"/a/v1/campaigns/{campaign_id(data).hex()}"
+        self.answers = {path: (status, data), f"{path}/author": (status, author)}
+        self.asked = []
+
+    def __call__(self, to):
+        self.to = to
+        return self
+
+    def request(self, method, path, body=None, headers=None):
+        assert method == "GET"
+        self.asked.append((self.to.host, path))
+        self.status, self.said = self.answers.get(path, (404, b""))
+
+    def getresponse(self):
+        return self
+
+    def read(self, most):
+        return self.said[:most]
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def device(open_device):
+    """A device that trusts nobody."""
+    return open_device(trust=())
+
+
+@pytest.mark.parametrize("data", [DATA, SIGNED], ids=["no address signed", "address signed"])
+@pytest.mark.parametrize("for_app", [False, True])
+def test_a_link_is_enough(device, data, for_app):
+    """Whoever trusts nobody joins by link: the author is trusted for that campaign alone."""
+    study = Answering(data)
+    terms = device.accept(fetch_invited(link_to(data, for_app=for_app), study))
+    assert {host for host, _ in study.asked} == {"study.example"}
+    assert (terms.author, terms.author_name, terms.addresses) == (AUTHOR.public, "", (HERE,))
+    assert device.campaigns == [campaign_id(data)]
+    assert device.trusted == []
+    with pytest.raises(CampaignError, match="no author is trusted"):
+        device.join(campaign("Another"))
+    device.consent(terms.campaign_id)
+    device.answer(terms.campaign_id, "primary")
+
+
+def other_data(link, study):
+    study.answers = {path: (200, SIGNED if "author" not in path else AUTHOR.public) for path in study.answers}
+
+
+def other_key(link, study):
+    study.answers = {path: (200, STRANGER.public if "author" in path else said) for path, (_, said) in
+                     study.answers.items()}  # fmt: skip
+
+
+def short_key(link, study):
+    study.answers = {path: (200, said[:31] if "author" in path else said) for path, (_, said) in study.answers.items()}
+
+
+def unknown(link, study):
+    study.answers = {}
+
+
+def failing(link, study):
+    study.answers = dict.fromkeys(study.answers, (500, b""))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "why"),
+    [
+        (other_data, CampaignError, "other bytes"),
+        (other_key, CampaignError, "another author's key than the link names"),
+        (short_key, KeyRefused, "32 bytes"),
+        (unknown, NoAnswer, "no such campaign"),
+        (failing, NoAnswer, "answered 500"),
+    ],
+)
+def test_what_the_link_does_not_name_is_refused(device, spoil, error, why):
+    """Another campaign, another key, none of them: one sentence, and nothing is kept."""
+    link, study = link_to(DATA), Answering(DATA)
+    spoil(link, study)
+    with pytest.raises(error, match=why) as refused:
+        fetch_invited(link, study)
+    assert "\n" not in str(refused.value)
+    assert device.campaigns == []
+
+
+def test_a_study_that_is_offline_is_told_in_one_sentence():
+    with pytest.raises(NoAnswer, match="no answer from 127"):
+        fetch_invited(link_to(DATA, "http://127.0.0.1:9"))
+
+
+def test_a_link_whose_key_did_not_sign_is_refused(device):
+    """A stranger's link to the library's campaign, with the stranger's own key: the signature decides."""
+    invitation = fetch_invited(link_to(DATA, author=STRANGER.public), Answering(DATA, STRANGER.public))
+    with pytest.raises(CampaignError):
+        device.accept(invitation)
+    assert device.campaigns == []
+
+
+def test_an_address_that_the_author_did_not_sign_is_refused(device):
+    """A link through somebody else's server does not join a campaign that says where its reports go."""
+    link = replace(link_to(SIGNED), address="https://mirror.example/a")
+    with pytest.raises(AddressRefused, match="signed another address"):
+        device.accept(fetch_invited(link, Answering(SIGNED)))
+    assert device.campaigns == []
+    device.accept(fetch_invited(link_to(SIGNED), Answering(SIGNED)))
+    with pytest.raises(AddressRefused):
+        device.accept(fetch_invited(link, Answering(SIGNED)))
+
+
+def test_no_invitation_can_be_made_up():
+    """An invitation whose parts are not what its link names does not exist."""
+    for data, author in ((SIGNED, AUTHOR.public), (DATA, STRANGER.public), (DATA, bytes(32))):
+        with pytest.raises((CampaignError, KeyRefused)):
+            Invitation(link_to(DATA), data, author)
+
+
+def test_caps_and_schedule_hold_for_links_too(open_device):
+    """What joining a file refuses, following a link refuses."""
+    now = OPENS + 20 * 7 * 86_400
+    late = open_device(trust=(), clock=lambda: now)
+    with pytest.raises(OutsideSchedule):
+        late.accept(fetch_invited(link_to(DATA), Answering(DATA)))
+    dear = campaign("Dear", level=15 * 10**9)
+    with pytest.raises(BudgetRefused):
+        open_device(trust=(), budget=BudgetPolicy(lifetime=1.0)).accept(fetch_invited(link_to(dear), Answering(dear)))
+
+
+# Names
+
+
+def test_trusted_authors_have_names_and_stay(tmp_path):
+    """A kept author is known in the next session, by name; names decide nothing, and may be equal."""
+    twin = AuthorKey(STRANGER.public, NAMED.name)
+    with Device.open(tmp_path / "s", clock=lambda: OPENS) as device:
+        for author in (NAMED, twin):
+            device.trust_author(author)
+    with Device.open(tmp_path / "s", clock=lambda: OPENS) as device:
+        assert set(device.trusted) == {NAMED, twin}
+        assert len({author.fingerprint for author in device.trusted}) == 2
+        terms = device.join(DATA)
+        assert (terms.author, terms.author_name) == (AUTHOR.public, "Town library")
+        assert device.terms(terms.campaign_id).as_json()["author"] == NAMED.fingerprint
+        device.trust_author(replace(NAMED, name="Library"))
+        assert device.terms(terms.campaign_id).author_name == "Library"
+        device.distrust_author(AUTHOR.public)
+        assert device.trusted == [twin]
+        assert device.terms(terms.campaign_id).author_name == ""
+        with pytest.raises(CampaignError):
+            device.join(SIGNED)
+
+
+def test_a_session_may_name_its_authors(tmp_path):
+    """What is trusted for a session is shown by its name and not kept."""
+    with Device.open(tmp_path / "s", [NAMED, STRANGER.public], clock=lambda: OPENS) as device:
+        assert device.trusted == [NAMED, AuthorKey(STRANGER.public)]
+        assert device.join(DATA).author_name == "Town library"
+    with Device.open(tmp_path / "s", clock=lambda: OPENS) as device:
+        assert device.trusted == []
+        assert device.terms(campaign_id(DATA)).author_name == ""
+
+
+def test_adoption_keeps_whom_the_owner_trusts(tmp_path):
+    """Going on with a restored store forgets what was joined, and keeps the owner's own decisions."""
+    place = tmp_path / "s"
+    with Device.open(place, clock=lambda: OPENS) as device:
+        device.trust_author(NAMED)
+    before = (place / DATABASE_FILE).read_bytes()
+    with Device.open(place, clock=lambda: OPENS) as device:
+        device.consent(device.join(DATA).campaign_id)
+    (place / DATABASE_FILE).write_bytes(before)
+    with pytest.raises(StoreRestored):
+        Device.open(place, clock=lambda: OPENS)
+    with Device.adopt(place, clock=lambda: OPENS) as device:
+        assert device.trusted == [NAMED]
+        assert device.campaigns == []
+
+
+# The command line
+
+
+@pytest.fixture
+def study(tmp_path):
+    """The address of a study whose campaign is open now, and its link."""
+    data = campaign(opens=int(time.time()) - 60)
+    made = Study.create(tmp_path / "lib")
+    made.import_campaign(data, [AUTHOR.public], "education")
+    with served(made) as (host, port):
+        yield link_to(data, f"http://{host}:{port}")
+
+
+@pytest.fixture
+def run(tmp_path, capsys, monkeypatch):
+    def call(*words, stdin=None):
+        typed = io.StringIO(stdin or "")
+        typed.isatty = lambda: stdin is not None
+        monkeypatch.setattr(sys, "stdin", typed)
+        capsys.readouterr()
+        code = main(["--store", str(tmp_path / "store"), *map(str, words)])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def test_join_asks_before_the_first_request(study, run, monkeypatch):
+    """Host and fingerprint are shown; without a yes nothing is asked, and nothing is kept."""
+    monkeypatch.setattr("edge_sdk.transport.download._exchange", lambda *_: pytest.fail("a request"))
+    for stdin, code in ((None, 2), ("n\n", 1), ("\n", 1)):
+        found, out, err = run("join", study, stdin=stdin)
+        assert (found, out) == (code, "")
+        assert f"host: {study.host}" in err
+        assert str(study).rpartition("=")[2] in err
+        assert "nobody whom you trust yet" in err
+    assert "no study" in run("join", "http://study.example/s/" + str(study).rpartition("/")[2])[2]
+    assert json.loads(run("ledger", "--json")[1])["campaigns"] == []
+
+
+def test_join_follows_a_link(study, run, tmp_path):
+    """With a yes the campaign is joined from its own study, and its author can be given a name afterwards."""
+    code, out, err = run("join", study, "--json", "--yes")
+    assert (code, err) == (0, "")
+    terms = json.loads(out)
+    assert (terms["campaign"], terms["author"]) == (study.campaign_id.hex(), str(study).rpartition("=")[2])
+    assert run("join", study, stdin="y\n")[0] == 0
+    assert "none" in run("trust")[1]
+    assert run("trust", "add", terms["campaign"][:8], "--name", "Town library")[0] == 0
+    [row] = json.loads(run("trust", "--json")[1])["authors"]
+    assert row == {"name": "Town library", "key": terms["author"], "campaigns": 1}
+    assert "Town library, whom you trust" in run("join", study, stdin="n\n")[2]
+    assert "Town library" in run("terms", terms["campaign"])[1]
+    (tmp_path / "twin.pub").write_text(AuthorKey(STRANGER.public, "Town library").line())
+    out = run("trust", "add", tmp_path / "twin.pub")[1]
+    assert out.count("Town library") == 2
+    assert terms["author"] in out
+    assert run("trust", "remove", terms["author"][:6])[1].count("Town library") == 1
+    for words in (("trust", "add"), ("trust", "remove", "zzz"), ("join", study, "--trust", tmp_path / "twin.pub")):
+        code, out, err = run(*words)
+        assert (code, out) == (2, "")
+        assert err.count("\n") == 1
