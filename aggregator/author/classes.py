@@ -14,6 +14,20 @@ and it is asked like a campaign of its own; the channels then stand side by side
     epsilon = 0.5
     counts = "gardeners.csv"
 
+So budgets of values that people choose between (Gu et al. 2020, sec. IV-A: together with personalised LDP) are a
+class for each choice:
+
+    [privacy]
+    notion = "minid"
+    default = 2.0
+    budgets = { HIV = 0.5 }
+
+    [classes.open]
+
+    [classes.careful]
+    default = 1.0
+    budgets = { HIV = 0.25 }
+
 How one notion is read: privacy_section. How one channel is found: aggregator.planner.choice.
 """
 
@@ -32,7 +46,8 @@ from protocol.domain import Domain
 from protocol.notions import Notion
 from protocol.notions.classes import Classes
 
-LEVEL = "epsilon"
+PROMISES = ("epsilon", "budgets", "default", "pairs", "sensitive")
+"""Entries of ``[privacy]`` that a class may have of its own, in place of those for all."""
 
 
 def classes_of(
@@ -41,7 +56,7 @@ def classes_of(
     """The notion of ``[classes.NAME]``, and the names.
 
     Args:
-        classes: a table for each class: a level of its own, and the entries of ``[prior]``.
+        classes: a table for each class: ``PROMISES`` of its own, and the entries of ``[prior]``.
         privacy: ``[privacy]``, which holds for every class that says nothing else.
         folder: where files that the draft names are looked for.
     Raises:
@@ -57,9 +72,9 @@ def classes_of(
 def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain, folder: Path) -> Notion:
     if not isinstance(table, dict):
         raise DraftError(f"[classes] {name} is a table of its own, [classes.{name}]")
-    level = {LEVEL: table[LEVEL]} if LEVEL in table else {}
-    promise = Section("privacy", privacy | level)
-    prior = Section(f"classes.{name}", {key: value for key, value in table.items() if key != LEVEL})
+    own = {key: value for key, value in table.items() if key in PROMISES}
+    promise = Section("privacy", privacy | own)
+    prior = Section(f"classes.{name}", {key: value for key, value in table.items() if key not in own})
     notion = notion_of(promise, prior, domain, folder)
     promise.done()
     prior.done()

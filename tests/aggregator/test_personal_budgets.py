@@ -1,0 +1,127 @@
+"""Budgets of values per class of people (Gu et al. 2020, sec. IV-A): from the draft to the device and the estimate."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+
+from aggregator import simulation
+from aggregator.author.draft import read_draft
+from aggregator.author.toml_section import DraftError
+from aggregator.estimate.result import estimate
+from aggregator.intake.ingest import ingest
+from aggregator.study import Study
+from edge_sdk import BudgetPolicy, Device
+from protocol import exact
+from protocol.campaign import open_campaign, seal_campaign
+from protocol.keys import SigningKey
+from protocol.notions.classes import class_channels
+
+NAT, OPENS = exact.NANONATS, 1_767_225_600
+LABELS = ("none", "cold", "diabetes", "HIV")
+BUDGETS = {"open": (2.0, 2.0, 1.0, 0.5), "careful": (1.0, 1.0, 0.5, 0.25)}
+"""What the draft promises each class, in nats."""
+
+DRAFT = """
+title = "Diagnosis"
+question = "Which?"
+organisation = "Clinic"
+[domain]
+kind = "values"
+values = ["none", "cold", "diabetes", "HIV"]
+[privacy]
+notion = "{notion}"
+default = 2.0
+budgets = {{ HIV = 0.5, diabetes = 1.0 }}
+[classes.open]
+[classes.careful]
+default = 1.0
+budgets = {{ HIV = 0.25, diabetes = 0.5 }}
+[schedule]
+opens = 2026-01-01
+closes = 2027-01-01
+[limits]
+minimum_reports = 1
+"""
+KEY = SigningKey(bytes(range(32)))
+
+
+def signed_of(tmp_path, text: str):
+    (tmp_path / "draft.toml").write_text(text)
+    return open_campaign(seal_campaign(read_draft(tmp_path / "draft.toml"), KEY), [KEY.public])
+
+
+@pytest.mark.parametrize(("notion", "bound"), [("minid", min), ("avgid", lambda a, b: (a + b) / 2)])
+def test_each_class_keeps_its_own_budgets(tmp_path, notion: str, bound) -> None:
+    """Pair by pair, from the integers: no output is more than e^bound times as likely, by the budgets of the class."""
+    terms = signed_of(tmp_path, DRAFT.format(notion=notion)).terms
+    assert terms.classes == tuple(BUDGETS)
+    channels = class_channels(terms.channel, 2)
+    assert channels[0] != channels[1]
+    for channel, budgets in zip(channels, BUDGETS.values(), strict=True):
+        for x, other in permutations(range(4), 2):
+            most = Fraction(exact.exp_lower(round(bound(budgets[x], budgets[other]) * NAT)), 1 << exact.EXP_BITS)
+            for y in range(channel.outputs):
+                assert channel.weight(x, y) <= most * channel.weight(other, y)
+
+
+def test_a_person_of_each_class_is_asked_at_their_own_cost_and_counted(tmp_path) -> None:
+    """A device of each class pays by its own certificate; simulated people of both are estimated within the bounds."""
+    signed = signed_of(tmp_path, DRAFT.format(notion="minid"))
+    costs = [found.cost for found in signed.terms.certificate.classes]
+    assert costs[1] < costs[0]
+    for name, cost in zip(BUDGETS, costs, strict=True):
+        policy = BudgetPolicy(lifetime=10.0)
+        with Device.open(":memory:", [KEY.public], policy, clock=lambda: OPENS) as device:
+            joined = device.join(signed.data).campaign_id
+            device.consent(joined, as_class=name)
+            assert device.answer(joined, "HIV").cost_nanonats == cost
+    study = Study.create(tmp_path / "study")
+    study.import_campaign(signed.data, [KEY.public], "diagnosis")
+    counts, places = (300, 100, 180, 40, 20), (0, 0, 1, 1, 1)
+    truth = simulation.Truth(("none", "cold", "none", "diabetes", "HIV"), counts, places)
+    batch = tmp_path / "batch.htr"
+    batch.write_bytes(b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=1)))
+    assert ingest(study, [batch], now=OPENS).accepted == sum(counts)
+    found = estimate(signed, study.tally(signed), level=0.999)
+    shares = truth.shares(signed.terms.domain)
+    assert ((found.all_low <= shares) & (shares <= found.all_high)).all()  # fixed seed
+
+
+def test_each_class_may_have_its_own_sensitive_values(tmp_path) -> None:
+    """What a class calls sensitive is in its notion, and what all do where it says nothing."""
+    high_low = (
+        DRAFT[: DRAFT.index("[privacy]")]
+        + """
+[privacy]
+notion = "high-low"
+epsilon = 1.0
+sensitive = ["HIV"]
+[classes.open]
+[classes.careful]
+sensitive = ["diabetes", "HIV"]
+"""
+        + DRAFT[DRAFT.index("[schedule]") :]
+    )
+    notions = signed_of(tmp_path, high_low).terms.notion.notions
+    assert [notion.sensitive for notion in notions] == [(3,), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("budgets = { Gout = 1.0 }", "Gout"),
+        ("default = 0.0000001", "a budget lies in"),
+        ("epsilom = 1.0", "epsilom"),
+        ("notion = 'ldp'", "notion"),
+    ],
+)
+def test_what_a_class_may_not_say_is_refused(tmp_path, entry: str, said: str) -> None:
+    """Unknown values, budgets out of range and entries that are not a class's are refused by name."""
+    text = DRAFT.format(notion="minid").replace("default = 1.0\n", f"{entry}\n")
+    if entry.startswith("budgets"):
+        text = text.replace("budgets = { HIV = 0.25, diabetes = 0.5 }\n", "")
+    with pytest.raises(DraftError, match=said):
+        signed_of(tmp_path, text)
