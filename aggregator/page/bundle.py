@@ -1,7 +1,7 @@
 """Links JavaScript modules into one classic script, so that a page is one file and its script has one hash.
 
-Each module is a function that is called once, after those it imports from; it returns what the module exports. Comments
-and blank space are left out and nothing else is changed: names stay, so the script can be read beside the modules.
+The modules stand one after another, each after those it imports from, in one function. Comments and blank space are
+left out and names are shortened; nothing else is changed, and the same modules give the same script on every machine.
 The linker knows few forms and refuses every other:
 
     import { a, b as c } from "./x.js";          export function f() {}   (also async, generators)
@@ -10,20 +10,21 @@ The linker knows few forms and refuses every other:
                                                  export { a, b as c };
 
 An imported name must be exported, modules do not import one another in a circle, and what is exported is never assigned
-again: then a copy of it is as good as the binding.
+again: then one name does for what a module gives and another takes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import string
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aggregator.page.names import ModuleNames, fresh
 from aggregator.page.tokens import BundleError, Token, tokens, written
 
-_OWN_NAME = re.compile(r"\$[0-9]+")
-"""What modules are called in a bundle, which no name in them may be."""
 _ENDS_SCRIPT = re.compile(r"<!--|</?script|^-->", re.IGNORECASE | re.MULTILINE)
 
 
@@ -40,6 +41,11 @@ class _Module:
     exports: dict[str, str] = field(default_factory=dict)
     body: list[Token] = field(default_factory=list)
 
+    def taken(self) -> Iterator[tuple[tuple[Path, str], str]]:
+        """What it imports, as the module that has it and the name there, and its name here."""
+        for path, names in self.imports:
+            yield from (((path, there), here) for there, here in names)
+
 
 def bundle(entry: Path) -> str:
     """A module and all that it imports, as one script.
@@ -54,9 +60,7 @@ def bundle(entry: Path) -> str:
     """
     found: dict[Path, _Module] = {}
     _collect(entry.resolve(), found, [])
-    numbers = {path: f"${i}" for i, path in enumerate(found)}
-    parts = [_linked(path, found, numbers) for path in found]
-    script = f'(function(){{"use strict";\n{"".join(parts)}}})();\n'
+    script = f'(function(){{"use strict";{";".join(_joined(found))}}})();\n'
     ends = _ENDS_SCRIPT.search(script)
     if ends is not None:
         raise BundleError(f"a script in a page cannot hold {ends[0]!r}: write it in two parts")
@@ -79,17 +83,42 @@ def _collect(path: Path, found: dict[Path, _Module], open_now: list[Path]) -> No
     found[path] = module
 
 
-def _linked(path: Path, found: dict[Path, _Module], numbers: dict[Path, str]) -> str:
-    """A module as a function that is called at once."""
-    module = found[path]
-    begins = []
-    for imported, names in module.imports:
-        begins += [f"{here}={numbers[imported]}" for there, here in names if there == "*"]
-        taken = ",".join(there if there == here else f"{there}:{here}" for there, here in names if there != "*")
-        begins += [f"{{{taken}}}={numbers[imported]}"] if taken else []
-    given = ",".join(there if there == here else f"{there}:{here}" for there, here in module.exports.items())
-    head = f"const {','.join(begins)};" if begins else ""
-    return f"const {numbers[path]}=(function(){{{head}{written(module.body)};return{{{given}}}}})();\n"
+def _joined(found: Mapping[Path, _Module]) -> Iterator[str]:
+    """The modules as parts of one script."""
+    names = {path: ModuleNames(module.body) for path, module in found.items()}
+    _require_apart(names)
+
+    def declared(of: tuple[Path, str]) -> tuple[Path, str]:
+        path, there = of
+        return of if there == "*" else (path, found[path].exports[there])
+
+    places = {path: place for place, path in enumerate(found)}
+    kept: set[str] = set()
+    uses: Counter[tuple[Path, str]] = Counter()
+    for path, module in found.items():
+        uses.update({(path, name): names[path].uses[name] for name in names[path].whole})
+        uses.update({declared(of): names[path].uses[here] for of, here in module.taken()})
+        kept |= names[path].kept([here for _, here in module.taken()])
+    stay = {(path, name) for path in found for name in names[path].classes}
+    order = sorted(uses.keys() - stay, key=lambda of: (-uses[of], places[of[0]], of[1]))
+    news = dict(zip(order, fresh(string.ascii_uppercase, kept), strict=False))
+    for path, module in found.items():
+        new = {name: news[path, name] for name in names[path].whole}
+        new |= {here: news.get(declared(of), declared(of)[1]) for of, here in module.taken()}
+        yield written(names[path].shortened(new, kept))
+        if (path, "*") in news:
+            given = (f"{there}:{news.get((path, here), here)}" for there, here in module.exports.items())
+            yield f"const {news[path, '*']}=Object.freeze({{{','.join(given)}}})"
+
+
+def _require_apart(names: Mapping[Path, ModuleNames]) -> None:
+    """Refuse two classes of one name, which stays as it is."""
+    seen: dict[str, Path] = {}
+    for path, module in names.items():
+        for name in module.classes:
+            if name in seen:
+                raise BundleError(f"{path.name} and {seen[name].name} both have a class {name}: rename one")
+            seen[name] = path
 
 
 def _read(path: Path) -> _Module:
@@ -128,8 +157,6 @@ class _Statements:
             raise self._unknown(f"{token.text} stands at the top of a module only")
         if token.text == "await" and not token.depth:
             raise self._unknown("a module does not wait at its top")
-        if _OWN_NAME.fullmatch(token.text):
-            raise self._unknown(f"{token.text} is what a bundle calls a module: name it otherwise")
 
     def _import(self) -> tuple[Path, list[tuple[str, str]]]:
         self.place += 1

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     | (?P<text>"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*')
     | (?P<number>0[xXoObB][0-9A-Fa-f_]+n?|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?n?)
     | (?P<word>[#@]?[^\W\d][\w$]*|\$[\w$]*)
-    | (?P<sign>\+\+|--|=>|[{}()\[\];,<>+\-*/%&|^!~?:=.])
+    | (?P<sign>\+\+|--|=>|\.\.\.|[{}()\[\];,<>+\-*/%&|^!~?:=.])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -34,7 +34,7 @@ _CLOSES = {")": "(", "]": "[", "}": "{"}
 _BEFORE_VALUE = frozenset(
     "await case delete do else in instanceof new of return throw typeof void yield".split()  # noqa: SIM905  # as prose
 )
-_LINE_CONTINUES_AFTER = frozenset("{([,;:?=&|!<>~^*%.+-") | {"=>"}
+_LINE_CONTINUES_AFTER = frozenset("{([,;:?=&|!<>~^*%.+-") | {"=>", "..."}
 _LINE_CONTINUES_BEFORE = frozenset(")]},;:?.&|=") | {"=>"}
 
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import html
 
+_EMPTY = ("meta", "link", "img", "wbr")
+"""Elements that end where they begin."""
+
 
 class Html(str):
     """Markup, as against text."""
@@ -25,7 +28,7 @@ def tag(name: str, /, *children: str, **attributes: str) -> Html:
     """
     words = "".join(f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for key, value in attributes.items())
     inner = "".join(child if isinstance(child, Html) else html.escape(child) for child in children)
-    return Html(f"<{name}{words}>" if name in ("meta", "img", "wbr") else f"<{name}{words}>{inner}</{name}>")
+    return Html(f"<{name}{words}>" if name in _EMPTY else f"<{name}{words}>{inner}</{name}>")
 
 
 def label(text: str) -> Html:

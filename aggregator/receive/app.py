@@ -1,4 +1,4 @@
-"""The requests: uploads in, receipts and campaigns out.
+"""The requests: uploads in, receipts, campaigns and their pages out.
 
 An upload is answered once it is on the disk, and every refusal is one line of JSON that names what failed, as
 {"error", "stage"}. No upload is verified: a signature costs more than the rest of the request together, nobody waits
@@ -31,6 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from aggregator.intake.signatures import Verifier
 from aggregator.receive import inbox, origins, receipts
 from aggregator.receive.limits import Limits
+from aggregator.receive.pages import refusal_page
 from aggregator.receive.view import StudySnapshot
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
@@ -51,6 +52,8 @@ ANSWER_SECONDS = 5.0
 DAY = 86_400
 
 BATCH = "application/octet-stream"
+PAGES = "/s/"
+"""Before the id of a campaign, in the path of its page."""
 _FOR_GOOD = {"cache-control": f"public, max-age={365 * DAY}, immutable"}
 _STAGES = {404: "path", 405: "method"}
 _log = logging.getLogger("halftruth.receive")
@@ -89,6 +92,7 @@ def application(
             Route("/v1/campaigns/{id}", service.campaign),
             Route("/v1/campaigns/{id}/author", service.author),
             Route("/v1/campaigns/{id}/closing", service.closing),
+            Route(f"{PAGES}{{id}}", service.page),
             *(Route(path, origins.allow, methods=["OPTIONS"]) for path in origins.ANY_ORIGIN),
         ],
         middleware=[
@@ -172,6 +176,13 @@ class _Service:
             raise Refused(404, "path", "the study knows no notice that closes this campaign early")
         return Response(notice, media_type=BATCH, headers={"cache-control": "public, max-age=60"})
 
+    async def page(self, request: Request) -> Response:
+        """The page on which people answer a campaign."""
+        page = self.view.pages.get(request.path_params["id"])
+        if page is None:
+            raise Refused(404, "path", "the study has no page of this campaign")
+        return await asyncio.to_thread(page.answer, request.headers)
+
     def _campaign(self, request: Request) -> SignedCampaign:
         """The campaign that a request names."""
         signed = self.view.campaigns.get(request.path_params["id"])
@@ -233,30 +244,29 @@ class _Gate:
         try:
             wait = self._wait(scope)
             if self.running > REQUESTS:
-                await _refusal(_busy("too many requests at once"))(scope, receive, watched)
+                await _refusal(scope, _busy("too many requests at once"))(scope, receive, watched)
             elif wait:
                 await self._read_away(receive)
                 refused = Refused(429, "limit", "too many requests", {"retry-after": str(math.ceil(wait))})
-                await _refusal(refused)(scope, receive, watched)
+                await _refusal(scope, refused)(scope, receive, watched)
             else:
                 await self.app(scope, receive, watched)
         except inbox.InboxFull:
-            await _refusal(Refused(507, "storage", "no room now: keep the reports and send them later"))(
-                scope, receive, watched
-            )
+            full = Refused(507, "storage", "no room now: keep the reports and send them later")
+            await _refusal(scope, full)(scope, receive, watched)
         except Exception as error:  # what it says may quote the upload or name the study's folder
             _log.error("a request failed: %s", type(error).__name__)
             if not begun:
                 failed = Refused(500, "service", "failed here: keep the reports and send them later")
-                await _refusal(failed)(scope, receive, watched)
+                await _refusal(scope, failed)(scope, receive, watched)
         except asyncio.CancelledError:  # the server stops
             if not begun:
-                await _refusal(_busy("the service stops"))(scope, receive, watched)
+                await _refusal(scope, _busy("the service stops"))(scope, receive, watched)
         finally:
             self.running -= 1
 
     def _wait(self, scope: Scope) -> float:
-        if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
+        if scope["type"] != "http" or not scope["path"].startswith(("/v1/", PAGES)):
             return 0.0
         host, _ = scope.get("client") or ("", 0)
         return self.limits.wait(host, time.monotonic(), int(time.time()) // DAY)
@@ -279,13 +289,16 @@ def _busy(text: str) -> Refused:
     return Refused(503, "load", f"{text}: keep the reports and send them later", {"retry-after": "5"})
 
 
-def _answer_refusal(_: Request, error: Exception) -> Response:
+def _answer_refusal(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    return _refusal(error)
+    return _refusal(request.scope, error)
 
 
-def _refusal(error: HTTPException) -> JSONResponse:
+def _refusal(scope: Scope, error: HTTPException) -> Response:
+    """A refusal as one line of JSON; as a page for somebody who followed a link to a page."""
+    if scope.get("path", "").startswith(PAGES):
+        return refusal_page(error.status_code, error.headers)
     stage = error.stage if isinstance(error, Refused) else _STAGES.get(error.status_code, "service")
     return JSONResponse({"error": error.detail, "stage": stage}, error.status_code, error.headers)
 

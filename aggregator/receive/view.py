@@ -23,6 +23,7 @@ from aggregator.holdings import Known
 from aggregator.intake.registry import Registry
 from aggregator.receive.fingerprints import Counted
 from aggregator.receive.inbox import inbox_of
+from aggregator.receive.pages import CampaignPage
 from aggregator.storage import tables
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REPORTS
 from aggregator.study import Study
@@ -72,6 +73,8 @@ class StudySnapshot:
         """By id in hex."""
         self.closings: Mapping[str, bytes] = MappingProxyType({})
         """The signed notices that close campaigns early, by the campaign's id in hex."""
+        self.pages: Mapping[str, CampaignPage] = MappingProxyType({})
+        """The page of each campaign, by its id in hex."""
         self.listing = b""
         """The campaigns as JSON."""
         self.look()
@@ -90,6 +93,7 @@ class StudySnapshot:
             self.campaigns = MappingProxyType({one.campaign.id.hex(): one.campaign for one in known})
             closings = {one.campaign.id.hex(): one.closing for one in known if one.closing}
             self.closings = MappingProxyType(closings)
+            self.pages = MappingProxyType({one.campaign.id.hex(): self._page(one) for one in known})
             self.listing = json.dumps({"campaigns": [_listed(one) for one in known]}).encode()
         self._answers = MappingProxyType({campaign: self._following(campaign, stamp) for campaign in sorted(asked)})
         self._stamp = stamp
@@ -139,6 +143,11 @@ class StudySnapshot:
         """Have what is counted in some campaigns of the study read by the next look, which is to come soon."""
         self._asked |= frozenset(campaigns)
         self._changed.set()
+
+    def _page(self, known: Known) -> CampaignPage:
+        """The page of a campaign, made anew where a notice came."""
+        before = self.pages.get(known.campaign.id.hex())
+        return before if before is not None and before.known.closing == known.closing else CampaignPage.of(known)
 
     def _behind(self, wanted: Iterable[str], stamp: Stamp) -> bool:
         """Whether what is known of some campaigns is older than ``stamp``."""

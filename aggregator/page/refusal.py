@@ -1,0 +1,43 @@
+"""The page for somebody whose link leads to no page now, in words and in both languages."""
+
+from __future__ import annotations
+
+from aggregator.page.document import PageCode, html_document
+from aggregator.present.markup import tag
+
+_GONE = (
+    (
+        "en",
+        "No study here",
+        "This link leads to no study of this server. Copy the whole link, or ask who gave it to you.",
+    ),
+    (
+        "de",
+        "Hier ist keine Umfrage",
+        "Dieser Link führt zu keiner Umfrage dieses Servers. Kopieren Sie den ganzen Link, oder fragen Sie, wer ihn "
+        "Ihnen gegeben hat.",
+    ),
+)
+_LATER = (
+    (
+        "en",
+        "Not now",
+        "The study has too many visitors, or it stands still for a moment. Load this page again in a minute.",
+    ),
+    (
+        "de",
+        "Im Moment nicht",
+        "Die Umfrage hat zu viele Besucher, oder sie steht kurz still. Laden Sie diese Seite in einer Minute neu.",
+    ),
+)
+
+
+def refusal(status: int, code: PageCode) -> tuple[str, str]:
+    """The document for an HTTP status, and its content security policy. It runs nothing."""
+    said = _GONE if status in (404, 405) else _LATER
+    parts = [tag("section", tag("h1", head), tag("p", text), lang=language) for language, head, text in said]
+    made = html_document(said[0][1], tag("body", tag("main", *parts, id="page")), code.style)
+    return (
+        made,
+        f"default-src 'none'; style-src {code.style_source}; img-src data:; base-uri 'none'; form-action 'none'",
+    )

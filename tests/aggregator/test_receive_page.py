@@ -1,0 +1,192 @@
+"""Laws of the page that a study serves: what leads to it, what it may do, and how it is answered."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from aggregator.page.document import document, page_code, policy
+from aggregator.storage import tables
+from protocol.campaign import open_campaign, seal_campaign
+from protocol.closing import seal_closing
+from tests.aggregator.crowd import AUTHOR, OPENS
+from tests.aggregator.test_receive import OPEN, ask, served, study
+
+__all__ = ["study"]
+
+PAGE = f"/s/{OPEN.id.hex()}"
+
+
+class Elements(HTMLParser):
+    """The elements of a document, as a browser finds them: of each its name, its attributes and its text."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.found, self.inside = [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs), []))
+        self.inside = True
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.found[-1][2].append(data)
+
+    def all(self, name):
+        return [(attributes, "".join(text)) for tag, attributes, text in self.found if tag == name]
+
+
+def data(text):
+    """What a document hands to its script."""
+    [found] = [text for attributes, text in Elements(text).all("script") if attributes.get("id") == "study"]
+    return json.loads(found)
+
+
+def seen(look, wanted):
+    """What is seen once it is as wanted, which a thread of the service sees to."""
+    while not wanted(found := look()):
+        time.sleep(0.05)
+    return found
+
+
+def source(text):
+    """A text as a policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_the_link_leads_to_the_page(study):
+    """The page has the signed bytes, the author's key and both languages; its policy names its script and style."""
+    with served(study) as address:
+        status, headers, body = ask(address, "GET", PAGE)
+    made = body.decode()
+    assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+    handed = data(made)
+    assert base64.b64decode(handed["campaign"]) == OPEN.data
+    assert (handed["author"], handed["closing"], handed["served"]) == (AUTHOR.public.hex(), None, True)
+    assert handed["texts"].keys() == {"en", "de"}
+    elements = Elements(made)
+    [script] = [text for attributes, text in elements.all("script") if not attributes]
+    [(_, style)] = elements.all("style")
+    said = dict(part.partition(" ")[::2] for part in headers["content-security-policy"].split("; "))
+    assert said == {
+        "default-src": "'none'", "script-src": source(script), "style-src": source(style), "img-src": "data:",
+        "connect-src": "'self'", "base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'",
+        "require-trusted-types-for": "'script'", "trusted-types": "'none'",
+    }  # fmt: skip
+    assert [text for _, text in elements.all("noscript")] == [""]
+    assert [attributes["lang"] for attributes, _ in elements.all("p")] == ["en", "de"]
+    assert elements.all("html") == [({"lang": "en"}, "")]
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in [
+        it for it, _ in elements.all("meta")
+    ]
+    assert (headers["referrer-policy"], headers["x-content-type-options"]) == ("no-referrer", "nosniff")
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert "geolocation=()" in headers["permissions-policy"]
+    assert "no-transform" in headers["cache-control"]
+    assert "set-cookie" not in headers
+
+
+def test_nothing_is_asked_of_anybody_else(study):
+    """No element of the page names another file: neither a script nor a style, picture or font comes from elsewhere."""
+    with served(study) as address:
+        made = ask(address, "GET", PAGE)[2].decode()
+    named = [
+        value
+        for _, attributes, _ in Elements(made).found
+        for name, value in attributes.items()
+        if name in ("src", "href")
+    ]
+    assert named == ["data:,"]
+    assert not re.search(r"url\(|@import", page_code().style)
+
+
+def test_the_page_is_compressed_and_small(study):
+    """At most 60 kB go over the network to whoever takes gzip; who does not gets the same document."""
+    with served(study) as address:
+        plain = ask(address, "GET", PAGE, headers={"accept-encoding": "identity"})
+        for taken in ("gzip", "br, gzip;q=0.5", "*", "GZIP"):
+            status, headers, packed = ask(address, "GET", PAGE, headers={"accept-encoding": taken})
+            assert (status, headers["content-encoding"]) == (200, "gzip")
+            assert gzip.decompress(packed) == plain[2]
+        for refused in ("", "br", "gzip;q=0", "gzip; q=0.0, br", "*;q=0"):
+            assert ask(address, "GET", PAGE, headers={"accept-encoding": refused})[2] == plain[2]
+    assert len(packed) <= 60_000
+    assert headers["vary"] == "accept-encoding"
+
+
+def test_a_page_that_is_still_the_same_is_not_sent_again(study):
+    """A browser that has the page is told so; after a notice that closes the campaign the page is another one."""
+    with served(study) as address:
+        etag = ask(address, "GET", PAGE)[1]["etag"]
+        status, headers, body = ask(address, "GET", PAGE, headers={"if-none-match": f'"x", {etag}'})
+        assert (status, body) == (304, b"")
+        assert "script-src 'sha256-" in headers["content-security-policy"]
+        notice = seal_closing(OPEN, OPENS + 1, AUTHOR)
+        study.close_early(notice)
+        _, _, body = seen(lambda: ask(address, "GET", PAGE, headers={"if-none-match": etag}), lambda it: it[0] == 200)
+    assert base64.b64decode(data(body.decode())["closing"]) == notice
+
+
+def test_a_link_to_nothing_is_a_page_to_read(study):
+    """A wrong id, a wrong method and too many requests are answered in words, in both languages, and run nothing."""
+    with served(study, per_minute=4) as address:
+        for path in (f"/s/{'0' * 32}", "/s/%3Cscript%3Ealert(1)%3C%2Fscript%3E", f"/s/{OPEN.id.hex().upper()}"):
+            status, headers, body = ask(address, "GET", path)
+            assert (status, headers["content-type"]) == (404, "text/html; charset=utf-8")
+            elements = Elements(body.decode())
+            assert [attributes["lang"] for attributes, _ in elements.all("section")] == ["en", "de"]
+            assert elements.all("script") == []
+            assert "script-src" not in headers["content-security-policy"]
+        assert ask(address, "POST", PAGE)[0] == 405
+        status, headers, body = ask(address, "GET", PAGE)
+        assert (status, int(headers["retry-after"]) > 0) == (429, True)
+        assert "again in a minute" in body.decode()
+
+
+def test_a_page_does_not_read_the_study(study, monkeypatch):
+    """However often the page is asked for, no table of the study is opened for it."""
+    with served(study) as address:
+        ask(address, "GET", PAGE)
+        monkeypatch.setattr(tables, "DeltaTable", None)
+        for _ in range(20):
+            assert ask(address, "GET", PAGE)[0] == 200
+
+
+HOSTILE = "</script><script>alert(1)</script><!-- <script> ]]> &lt; \\u003c ' \" ` ${x} \U0001f600"
+
+
+def test_no_text_leads_out_of_its_block():
+    """Whatever an author wrote, the document has the same elements, and the script is handed the same bytes."""
+    terms = replace(OPEN.terms, title=HOSTILE, question=HOSTILE)
+    signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    found, usual = (document(one, page_code(), served=True) for one in (signed, OPEN))
+    names = [[name for name, _, _ in Elements(text).found] for text in (found, usual)]
+    assert names[0] == names[1]
+    assert base64.b64decode(data(found)["campaign"]) == signed.data
+    [(_, title)] = Elements(found).all("title")
+    assert title == HOSTILE
+
+
+ADDRESSES = ("https://study.example", "https://mirror.example/base", "http://127.0.0.1:8700")
+
+
+def test_a_page_talks_to_the_study_only():
+    """The policy names where the page came from and the addresses that the author signed, and no other."""
+    named, code = replace(OPEN.terms, addresses=ADDRESSES), page_code()
+    signed = [f"{address}/v1/" for address in ADDRESSES]
+    for terms, served_, expected in (
+        (OPEN.terms, True, ["'self'"]), (OPEN.terms, False, ["'none'"]),
+        (named, True, ["'self'", *signed]), (named, False, signed),
+    ):  # fmt: skip
+        said = policy(terms, code, served=served_)
+        assert f"; connect-src {' '.join(expected)}; " in said
