@@ -140,6 +140,7 @@ class Estimates(Holdings):
         name: str,
         *,
         period: int | None = None,
+        where: str | None = None,
         confidence: float = 0.95,
         margins: Path | None = None,
     ) -> NotebookForm:
@@ -149,8 +150,10 @@ class Estimates(Holdings):
             campaign: as in ``estimate``.
             name: of the question.
             period: as in ``estimate``.
+            where: as in ``estimate``.
             confidence: as in ``estimate``.
-            margins: a TOML file of known shares of the population by questions, which the reports are weighted to.
+            margins: a TOML file of known shares of the population by questions or by class, which the reports are
+                weighted to.
         Returns:
             Shares as fractions among the people who answered, with intervals; its ``table()``, ``plot()`` and
             ``as_json()``.
@@ -160,7 +163,7 @@ class Estimates(Holdings):
             StudyError, NotEnough
             BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
         """
-        return self._of_form(campaign, (name,), period, confidence, margins)
+        return self._of_form(campaign, (name,), period, where, confidence, margins)
 
     def cross(
         self,
@@ -169,6 +172,7 @@ class Estimates(Holdings):
         columns: str,
         *,
         period: int | None = None,
+        where: str | None = None,
         confidence: float = 0.95,
         margins: Path | None = None,
     ) -> NotebookForm:
@@ -179,6 +183,7 @@ class Estimates(Holdings):
             rows: the name of the question whose values are the rows.
             columns: the name of the question whose values are the columns.
             period: as in ``estimate``.
+            where: as in ``estimate``.
             confidence: as in ``estimate``.
             margins: as in ``question``.
         Returns:
@@ -187,17 +192,24 @@ class Estimates(Holdings):
         Raises:
             NotOfForm, NotAsked, StudyError, NotEnough, BadData: as in ``question``.
         """
-        return self._of_form(campaign, (rows, columns), period, confidence, margins)
+        return self._of_form(campaign, (rows, columns), period, where, confidence, margins)
 
     def _of_form(
-        self, campaign: str, names: tuple[str, ...], period: int | None, confidence: float, margins: Path | None
+        self,
+        campaign: str,
+        names: tuple[str, ...],
+        period: int | None,
+        where: str | None,
+        confidence: float,
+        margins: Path | None,
     ) -> NotebookForm:
         from aggregator.estimate.form_result import estimate_form
         from aggregator.present.form_notebook import NotebookForm
 
-        signed, tally = self._asked(campaign, period, None)
+        signed, tally = self._asked(campaign, period, where)
         known = _margins(signed.terms, margins)
-        return NotebookForm(**vars(estimate_form(signed, tally, names, level=confidence, margins=known)))
+        found = estimate_form(signed, tally, names, level=confidence, margins=known, where=where)
+        return NotebookForm(**vars(found))
 
     def ordered(
         self,

@@ -130,11 +130,12 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
 
 def _of(by: str, terms: Campaign) -> tuple[int | None, Sequence[str], str]:
     """The place of the question, the names of its values or of the classes, and what one is called."""
-    if isinstance(terms.domain, Form):
+    if isinstance(terms.domain, Form) and not (terms.classes and by == CLASS):
         if by not in terms.domain.places:
             raise DraftError(
                 f"[margin] the form has no question {shown(by)}"
                 f"{suggestion(by, terms.domain.places) or '; its questions are ' + ', '.join(terms.domain.places)}"
+                f"{', and its margins may be by class' if terms.classes else ''}"
             )
         place = terms.domain.places[by]
         domain = terms.domain.questions[place].domain

@@ -11,12 +11,14 @@ import click
 
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
+from aggregator.cli.forms import FormAsked, asked_of_form, print_form_difference, require_form
 from aggregator.cli.ranges import Ranges, compare_ranges, print_course
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.cli.spans import ends_of, spans_of
 from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import within
+from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.ordered import has_mean, has_summary
 from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.resolutions import Place
@@ -132,6 +134,8 @@ def _warn(found: Trend) -> None:
 @click.option("--cdf", is_flag=True, help="Ordered values: the difference of the cumulative distribution functions.")
 @click.option("--bins", metavar="V,...", help="Ordered values: the differences of the shares between these values.")
 @click.option("--mean", is_flag=True, help="Numbers: the difference of the means.")
+@click.option("--question", metavar="NAME", help="Form: the differences of one question's shares.")
+@click.option("--cross", "pair", metavar="NAME,NAME", help="Form: the differences of the table of two questions.")
 @options.method
 @options.confidence
 @options.engine
@@ -147,15 +151,18 @@ def compare(
     cdf: bool,
     bins: str | None,
     mean: bool,
+    question: str | None,
+    pair: str | None,
     method: str | None,
     confidence: float,
     engine_name: str,
-) -> Difference | OrderedCourse:
+) -> Difference | OrderedCourse | FormDifference:
     """Compare the shares of campaigns A and B, or of two classes of people in campaign A.
 
     Both sides must have the same values. Each difference (second minus first) has a confidence interval, and a
-    simultaneous interval for all values together. For waves, and with --quantiles, --cdf, --bins or --mean, the command
-    compares quantiles, means and shares of ranges instead, each with a confidence interval.
+    simultaneous interval for all values together. A form needs --question or --cross. For waves, and with --quantiles,
+    --cdf, --bins or --mean, the command compares quantiles, means and shares of ranges instead, each with a confidence
+    interval.
 
     The two campaigns are treated as independent samples: a device has a new key in each campaign, so nobody can tell
     whether one person answered both.
@@ -167,6 +174,13 @@ def compare(
     if classes is None and len(campaigns) != 2:
         raise click.UsageError("name two campaigns, or one and its --classes")
     asked = [study.campaign(name) for name in campaigns]
+    questions = asked_of_form(question, pair)
+    of_one: list[tuple[str, object]] = [("method", method), ("plot", plot), ("mean", mean)]
+    of_one += [(name, True) for name in Ranges(quantiles, cdf, bins).named]
+    if questions and (given := [name for name, word in of_one if word]):
+        raise click.UsageError(f"--question and --cross give differences with intervals, and take no --{given[0]} here")
+    for signed in asked:
+        require_form(signed.terms, questions)
     if len({signed.id for signed in asked}) < len(asked):
         raise click.UsageError("both are the same campaign: name two, or one and its --classes")
     named = None if classes is None else _two_of(classes, asked[0].terms)
@@ -177,6 +191,8 @@ def compare(
         if named is None
         else [_side_of(asked[0], tallies[0], one) for one in named]
     )
+    if questions:
+        return print_form_difference(sides, FormAsked(questions, confidence, (), form))
     ranges = Ranges(quantiles, cdf, bins)
     if ranges.named or mean or has_summary(asked[0].terms):
         if not ranges.named and not mean:

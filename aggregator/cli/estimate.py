@@ -18,7 +18,15 @@ import click
 
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.forms import asked_of_form, print_form, print_form_course, require_form, write_form_page
+from aggregator.cli.forms import (
+    FormAsked,
+    asked_of_form,
+    print_form,
+    print_form_classes,
+    print_form_course,
+    require_form,
+    write_form_page,
+)
 from aggregator.cli.ranges import Over, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import engine_of
@@ -28,7 +36,8 @@ from protocol.domain import Domain, Form
 
 if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.estimate import query
-    from aggregator.estimate.form_result import FormCourse, FormEstimate
+    from aggregator.estimate.form_course import FormClasses, FormCourse
+    from aggregator.estimate.form_result import FormEstimate
     from aggregator.estimate.ordered import Ordered
     from aggregator.estimate.ordered_course import OrderedCourse
     from aggregator.estimate.result import Estimate
@@ -160,7 +169,7 @@ def estimate(
     population: int | None,
     forged: int | None,
     engine_name: str,
-) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse | FormEstimate | FormCourse | None:
+) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse | FormEstimate | FormCourse | FormClasses | None:
     """Estimate the distribution of answers from the reports of CAMPAIGN (its name in the study, or its id).
 
     Each share has a confidence interval, and a simultaneous interval for all values together. --value, --mean, --sum
@@ -174,25 +183,21 @@ def estimate(
     compares two other periods, --steps adds the change from each period to the next, and --value prints one value only.
 
     A form needs --question for one question, --cross for the table of two questions, or --report for a page of all.
+    With --by period or --by class, these print the shares of each period or class, and the differences.
 
     If fewer devices have answered than the campaign's minimum, the command ends with exit code 75.
     """
     form = "json" if as_json else form
     questions = asked_of_form(question, pair)
     if questions:
-        over_time = by == "period"
-        conflicts: list[tuple[str, object]] = [
-            ("by", by == "class"),
-            ("where", where),
-            ("method", method),
-            ("value", value),
-        ]
+        conflicts: list[tuple[str, object]] = [("method", method), ("value", value), ("pool", pool != POOLS[0])]
         conflicts += [("mean", mean), ("sum", total), ("weights", weights)]
         conflicts += [("report", report), ("forged", forged), ("population", population), ("format", form in FILES)]
+        conflicts += [(name, by and given) for name, given in (("plot", plot), ("truth", truth_files))]
+        conflicts += [("margins", by == "class" and margins_file), ("period", by == "class" and period is not None)]
         conflicts += [
-            (name, over_time and given) for name, given in (("plot", plot), ("truth", truth_files), ("steps", steps))
+            (name, True) for name in Ranges(quantiles, cdf, bins, above, None if by == "period" else between).named
         ]
-        conflicts += [(name, True) for name in Ranges(quantiles, cdf, bins, above, between).named]
         if given := [name for name, asked in conflicts if asked]:
             raise click.UsageError(f"--question and --cross give shares with intervals, and take no --{given[0]} here")
     over_periods = by == "period"
@@ -207,6 +212,8 @@ def estimate(
             raise click.UsageError(f"--format {form} is of one whole distribution: leave out --{ranges.named[0]}")
     if form in FILES and (by is not None or mean or total or weights is not None or value is not None):
         raise click.UsageError(f"--format {form} is of one whole distribution: leave out --by, --value, --mean, ...")
+    if margins_file is not None and questions and where is not None:
+        raise click.UsageError("--margins weights all classes: leave out --where")
     unweighted = [ranges.named, mean, total, weights, value is not None, by, where]
     if margins_file is not None and any(unweighted) and not questions:
         raise click.UsageError("--margins is of one whole distribution of everybody, or of --question or --cross")
@@ -262,15 +269,16 @@ def estimate(
         if truth_files:
             raise click.UsageError("--truth is set beside one estimate of a number: leave out --by, or name a --period")
         ranges, mean, in_order = Ranges.usual(signed.terms), has_mean(signed.terms), True
-    if by == "class" and not in_order:
+    if by == "class" and not in_order and not questions:
         raise click.UsageError(
             "--by class goes with --quantiles, --cdf, --bins, --above, --between or --mean; shares of one class are "
             "those of --where class=NAME, and `compare` has the differences of two"
         )
     with engine_of(engine_name) as engine:
         margins = () if margins_file is None else read_population(margins_file, signed.terms)
-        if by is not None and questions:
-            return print_form_course(study, engine, signed, questions, periods, confidence, form, margins)
+        asked_form = FormAsked(questions, confidence, margins, form)
+        if by == "period" and questions:
+            return print_form_course(study, engine, signed, asked_form, periods, spans, steps, name)
         if by is not None and in_order:
             over = Over(by, period, periods, spans, steps)
             ranges = replace(ranges, cdf=cdf or plot is not None)  # which is what is drawn
@@ -278,7 +286,7 @@ def estimate(
             print_course(sides, form, plot)
             if report is None:
                 return sides
-        elif by is not None:
+        elif by is not None and not questions:
             truths = [_true_shares(file, signed.terms.domain, signed.terms.classes, name) for file in truth_files]
             one = None if value is None else place_of(signed.terms, value)
             asked = Course(periods, spans, steps, one, truths)
@@ -291,7 +299,9 @@ def estimate(
         return None
     if questions:
         truth_file = truth_files[-1] if truth_files else None
-        return print_form(signed, tally, questions, confidence, form, margins, truth_file, plot)
+        if by == "class":
+            return print_form_classes(signed, tally, asked_form)
+        return print_form(signed, tally, questions, confidence, form, margins, truth_file, plot, name)
     classes = signed.terms.classes
     if name is not None:
         cut, tally = within(signed.terms, tally, name)

@@ -5,8 +5,10 @@ How they are estimated: estimate.form_result. How they are shown: present.forms.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +19,10 @@ from protocol.domain.form import Form
 
 if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.engines import Engine
-    from aggregator.estimate.form_result import FormCourse, FormEstimate
+    from aggregator.estimate.change import Side
+    from aggregator.estimate.form_change import FormDifference
+    from aggregator.estimate.form_course import FormClasses, FormCourse, FormSides
+    from aggregator.estimate.form_result import FormEstimate
     from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.weighting import KnownMargin
@@ -63,17 +68,30 @@ def print_form(
     margins: tuple[KnownMargin, ...] = (),
     truth_file: Path | None = None,
     plot: Path | None = None,
+    where: str | None = None,
 ) -> FormEstimate:
-    """Estimate what is asked, weighted to known margins, print it beside the truth of a rehearsal, and draw it."""
+    """Estimate what is asked, weighted to known margins, print it beside the truth of a rehearsal, and draw it.
+
+    Args:
+        where: the class of people that it is asked of; None: everybody.
+    """
     from aggregator.estimate.form_result import estimate_form
     from aggregator.present.forms import form_csv, form_table
 
-    found = estimate_form(signed, tally, names, level=level, margins=margins)
+    classes = signed.terms.classes
+    if where is not None:
+        from aggregator.estimate.classes import within
+
+        terms, tally = within(signed.terms, tally, where)
+        signed = replace(signed, terms=terms)
+    found = estimate_form(signed, tally, names, level=level, margins=margins, where=where)
     truth = None
     if truth_file is not None:
         from aggregator.simulation import read_truth
 
-        truth = read_truth(truth_file, found.form).among_answered(found.form, names)
+        people = read_truth(truth_file, found.form, classes)
+        people = people if where is None else people.within(classes.index(where))
+        truth = people.among_answered(found.form, names)
     if form == "json":
         shell.print_json(found.as_json())
     elif form == "csv":
@@ -90,38 +108,121 @@ def print_form(
     return found
 
 
+@dataclass(frozen=True)
+class FormAsked:
+    """What of a form's course is asked for, and how.
+
+    Attributes:
+        names: of the questions.
+        level: of the intervals.
+        margins: to weight the reports to.
+        form: table, json or csv.
+    """
+
+    names: tuple[str, ...]
+    level: float
+    margins: tuple[KnownMargin, ...]
+    form: str
+
+    def estimate(self, signed: SignedCampaign, tally: Tally, where: str | None = None) -> FormEstimate:
+        """Estimate it from a tally; of a class, cut down to it."""
+        from aggregator.estimate.form_result import estimate_form
+
+        return estimate_form(signed, tally, self.names, level=self.level, margins=self.margins, where=where)
+
+
 def print_form_course(
     study: Study,
     engine: Engine,
     signed: SignedCampaign,
-    names: tuple[str, ...],
+    asked: FormAsked,
     spans: list[Span] | None,
-    level: float,
-    form: str,
-    margins: tuple[KnownMargin, ...],
+    between: list[Span] | None,
+    steps: bool,
+    where: str | None,
 ) -> FormCourse:
-    """Estimate what is asked in each span of periods, of every period if none is named, and print it."""
-    from aggregator.cli.spans import spans_of
-    from aggregator.estimate.form_result import estimate_form, form_course
-    from aggregator.present.forms import form_course_csv, form_course_table
+    """Estimate what is asked in each span of periods, of every period if none is named, and print the change too."""
+    from aggregator.cli.spans import ends_of, spans_of
+    from aggregator.estimate.classes import within
+    from aggregator.estimate.form_course import form_course
 
     chosen = spans_of(study, signed, spans)
     tallies = engine.spans(study, signed, [(span.first, span.last) for span in chosen])
-    found = form_course(
-        chosen, tallies, lambda tally: estimate_form(signed, tally, names, level=level, margins=margins)
-    )
-    if form == "json":
-        shell.print_json(found.as_json())
-    elif form == "csv":
-        shell.say(form_course_csv(found).rstrip())
-    else:
-        shell.console().print(form_course_table(found))
+
+    def one(tally: Tally) -> FormEstimate:
+        if where is None:
+            return asked.estimate(signed, tally)
+        terms, mine = within(signed.terms, tally, where)
+        return asked.estimate(replace(signed, terms=terms), mine, where)
+
+    found = form_course(chosen, tallies, one, ends=ends_of(between, chosen), steps=steps)
+    known = {step.names for step in found.differences}
+    changes = [] if found.change is None or found.change.names in known else [found.change]
+    _print_sides(found, asked, [*changes, *found.differences], found.as_json())
     if found.few:
         few = ", ".join(span.name for span in found.few[:5])
         shell.warn(f"Warning: too few devices in {few}: left out")
-    for span, one in found.sides:
-        for warning in one.warnings:
+    if found.change is None:
+        shell.warn("Warning: one span only has enough reports, so nothing can be said of a change")
+    for span, each in found.sides:
+        for warning in each.warnings:
             shell.warn(f"Warning: {span.words}: {warning}")
+    return found
+
+
+def print_form_classes(signed: SignedCampaign, tally: Tally, asked: FormAsked) -> FormClasses:
+    """Estimate what is asked in each class of people, and print it with the differences from the first class."""
+    from aggregator.estimate.form_course import form_classes
+
+    if not signed.terms.classes:
+        raise click.UsageError(f"--by class: {signed.terms.title!r} has no classes of people")
+    found = form_classes(signed, tally, asked.estimate)
+    _print_sides(found, asked, found.differences, found.as_json())
+    if found.few:
+        shell.warn(f"Warning: too few devices of {', '.join(found.few)}: left out")
+    for name, each in found.sides:
+        for warning in each.warnings:
+            shell.warn(f"Warning: {name}: {warning}")
+    return found
+
+
+def _print_sides(
+    found: FormSides[Any], asked: FormAsked, differences: Sequence[FormDifference], as_json: dict[str, Any]
+) -> None:
+    from aggregator.present.forms import form_difference_table, form_sides_csv, form_sides_table
+
+    if asked.form == "json":
+        shell.print_json(as_json)
+    elif asked.form == "csv":
+        shell.say(form_sides_csv(found).rstrip())
+    else:
+        for table in [form_sides_table(found), *(form_difference_table(one, asked.names) for one in differences)]:
+            shell.console().print(table)
+
+
+def print_form_difference(sides: Sequence[Side], asked: FormAsked) -> FormDifference:
+    """Estimate what is asked on two sides that share no device, and print the difference."""
+    from aggregator.estimate.change import NotComparable
+    from aggregator.estimate.form_change import form_difference
+    from aggregator.present.forms import form_difference_csv, form_difference_table
+
+    for side in sides:
+        require_form(side.terms, asked.names)
+    before, after = (asked.estimate(side.signed, side.tally, side.where) for side in sides)
+    if before.labels != after.labels:
+        raise NotComparable(f"{sides[0].name} and {sides[1].name} do not have the same values")
+    found = form_difference(
+        (sides[0].name, sides[1].name), after.labels, before.answered, after.answered, level=asked.level
+    )
+    if asked.form == "json":
+        shell.print_json(found.as_json() | {"sides": [before.as_json(), after.as_json()]})
+    elif asked.form == "csv":
+        shell.say(form_difference_csv(found, asked.names).rstrip())
+    else:
+        shell.console().print(form_difference_table(found, asked.names))
+    for side, one in zip(sides, (before, after), strict=True):
+        for warning in one.warnings:
+            shell.warn(f"Warning: {side.name}: {warning}")
     return found
 
 

@@ -15,12 +15,13 @@ Which periods: trend. How it is printed: present.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.estimate.groups import spread
 from aggregator.estimate.interval import Interval
@@ -261,7 +262,7 @@ def difference(
     *coarse_b, b = _unbiased(after)
     reported = Reported.of(after.terms.domain)
     alphas = 1 - level, (1 - level) / (steps * (1 if only else reported.count))
-    se, alone, together = _paired(a, b, *alphas) if paired else _independent(a, b, *alphas)
+    se, alone, together = same_devices(a, b, *alphas) if paired else apart(a, b, *alphas)
     raw, se, *ends = map(reported.shares, [b.raw - a.raw, se, *alone, *together])
     low, high, all_low, all_high = (np.clip(end, -1, 1) for end in ends)
     names = (before.name, after.name)
@@ -295,7 +296,7 @@ def _of_districts(
     """The difference at one resolution; ``together``: how many intervals hold together."""
     size = len(a.raw)
     alphas = 1 - level, (1 - level) / together
-    se, *intervals = _paired(a, b, *alphas) if paired else _independent(a, b, *alphas)
+    se, *intervals = same_devices(a, b, *alphas) if paired else apart(a, b, *alphas)
     ends = (np.clip(end, -1, 1) for interval in intervals for end in interval)
     labels = tuple(b.map.label(terms.domain, z) for z in range(size))
     return DistrictDifference(name_of(b.map), labels, a.raw, b.raw, b.raw - a.raw, se, *ends)
@@ -308,7 +309,39 @@ def _unbiased(side: Side) -> Sequence[Linear | TreeShares]:
     return [solve(reader_of(side.terms, side.tally)[0], side.tally)]
 
 
-def _independent(a: Linear | TreeShares, b: Linear | TreeShares, *alphas: float) -> tuple[Floats, Interval, Interval]:
+class UnbiasedShares(Protocol):
+    """Unbiased shares that can be compared with others."""
+
+    @property
+    def raw(self) -> Floats:
+        """(k,) the shares."""
+
+    @property
+    def se(self) -> Floats:
+        """(k,) their standard errors."""
+
+    @property
+    def furthest(self) -> Floats:
+        """(k,) a bound on how far one device can move the shares."""
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """(GROUPS,) whether a group of devices has a report."""
+
+    def intervals(self, alpha: float) -> Interval:
+        """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+
+    def adds(self) -> Iterator[Floats]:
+        """(k,) for each group of devices, what its reports add to the shares, beyond their part of them."""
+
+
+def apart(a: UnbiasedShares, b: UnbiasedShares, *alphas: float) -> tuple[Floats, Interval, Interval]:
+    """Return the standard errors and intervals of b - a where no device is in both.
+
+    Args:
+        alphas: with which a single interval misses its difference, for each of both intervals.
+    """
+
     def ends(alpha: float) -> Interval:
         (a_low, a_high), (b_low, b_high) = a.intervals(alpha), b.intervals(alpha)
         return raw - np.hypot(b.raw - b_low, a_high - a.raw), raw + np.hypot(b_high - b.raw, a.raw - a_low)
@@ -318,7 +351,12 @@ def _independent(a: Linear | TreeShares, b: Linear | TreeShares, *alphas: float)
     return np.hypot(a.se, b.se), alone, together
 
 
-def _paired(a: Linear | TreeShares, b: Linear | TreeShares, *alphas: float) -> tuple[Floats, Interval, Interval]:
+def same_devices(a: UnbiasedShares, b: UnbiasedShares, *alphas: float) -> tuple[Floats, Interval, Interval]:
+    """Return the standard errors and intervals of b - a, where devices may be in both and are compared with themselves.
+
+    Args:
+        alphas: as of ``apart``.
+    """
     between = spread((later - earlier for earlier, later in zip(a.adds(), b.adds(), strict=True)), a.filled | b.filled)
     furthest = np.maximum(a.furthest, b.furthest)
 

@@ -41,7 +41,7 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
     """
     require_distinct(margins)
     for margin in margins:
-        got = _by_group(members, margin)
+        got = reported_by(members, margin)
         if not got.all():
             name = margin.names[int(np.argmin(got))]
             raise MarginRefused(
@@ -52,7 +52,7 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
     for _ in range(MAX_ROUNDS):
         off = 0.0
         for margin in margins:
-            quotient = margin.shares / _by_group(found, margin)
+            quotient = margin.shares / reported_by(found, margin)
             off = max(off, float(np.abs(quotient - 1).max()))
             found *= quotient[margin.groups]
         if off < SETTLED:
@@ -62,7 +62,12 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
     return found
 
 
-def _by_group(shares: Floats, margin: KnownMargin) -> Floats:
+def reported_by(shares: Floats, margin: KnownMargin) -> Floats:
+    """(G,) the shares of a margin's groups of classes.
+
+    Args:
+        shares: (C,) of the classes.
+    """
     found: Floats = np.bincount(margin.groups, weights=shares, minlength=len(margin.names)).astype(np.float64)
     return found
 
@@ -91,7 +96,7 @@ def weigh(
     # Beside the same estimate with the classes as large as they are, whose sizes are no more chance than here.
     plain = ReweighedDecoder(decoder.decoders, members, decoder.priors, members)
     factors = found.factors[members > 0]
-    reported = tuple(_by_group(members, one) for one in margins)
+    reported = tuple(reported_by(members, one) for one in margins)
     effect = float(found.variances(share).sum() / plain.variances(share).sum())
     told = Weighting(
         tuple(margins), reported, float(factors.min()), float(factors.max()), effect, found.weight, plain.weight

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,6 +26,7 @@ from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.form_view import FormView, covariances, views_with
+from aggregator.estimate.interval import Interval
 from aggregator.estimate.method import CROWD, NOISY
 from aggregator.families.decoder import Floats, Integers
 from protocol.errors import HalftruthError
@@ -57,6 +58,33 @@ class SharesEstimate(ABC):
     def covariances(self, v: Floats) -> Floats:
         """(k,) covariances of ``raw`` with v . raw, as the reports show them."""
 
+    @property
+    @abstractmethod
+    def views(self) -> Sequence[FormView]:
+        """The views whose reports are in it."""
+
+    @abstractmethod
+    def adds(self) -> Iterator[Floats]:
+        """(k,) for each group of devices, what its reports add to ``raw``, beyond their part of it."""
+
+    @abstractmethod
+    def reach_of(self, v: Floats) -> float:
+        """Return a bound on how far one device can move v . raw by changing all its reports."""
+
+    @property
+    def reach(self) -> Floats:
+        """(k,) a bound on how far one device can move each of ``raw``."""
+        found = np.zeros(len(self.raw))
+        for place in range(len(found)):  # one at a time: a question may have many thousand values
+            unit = np.zeros_like(found)
+            unit[place] = 1
+            found[place] = self.reach_of(unit)
+        return found
+
+    def intervals(self, alpha: float) -> Interval:
+        """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        return self.among(np.ones(len(self.raw))).intervals(interval.quantile(alpha))
+
     def among(self, kept: Floats) -> Ratio:
         """Return the shares among the people who have one of some values.
 
@@ -79,13 +107,26 @@ class Margin(SharesEstimate):
 
     Attributes:
         question: its place in the form.
-        views: those that hold it.
+        asked: the views that hold it.
         weights: (J,) of the views; they sum to one.
     """
 
     question: int
-    views: tuple[FormView, ...]
+    asked: tuple[FormView, ...]
     weights: Floats
+
+    @property
+    def views(self) -> tuple[FormView, ...]:
+        return self.asked
+
+    def adds(self) -> Iterator[Floats]:
+        for each in zip(*(view.linear.adds() for view in self.views), strict=True):
+            parts = [view.margin(self.question, add) for view, add in zip(self.views, each, strict=True)]
+            yield np.asarray(self.weights @ np.array(parts))
+
+    def reach_of(self, v: Floats) -> float:
+        views = zip(self.weights.tolist(), self.views, strict=True)
+        return float(max(weight * view.reach_of(view.lift(self.question, v)) for weight, view in views))
 
     @cached_property
     def raw(self) -> Floats:

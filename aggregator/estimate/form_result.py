@@ -8,13 +8,15 @@ How questions are pooled: form. Tables: form_table.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from aggregator.estimate.form import NotAsked, Shares, margin, part_of, question_shares, shares_of
+from aggregator.estimate.form import Shares, SharesEstimate, answered, margin, part_of, question_shares, shares_of
+from aggregator.estimate.form_change import AnsweredShares
+from aggregator.estimate.form_classes import class_weighting, views_of, weighted_views
 from aggregator.estimate.form_table import Association, cross
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.form_weights import (
@@ -24,18 +26,15 @@ from aggregator.estimate.form_weights import (
     weighted_question,
     weighted_table,
 )
-from aggregator.estimate.minimum import NotEnough, require_enough
+from aggregator.estimate.minimum import require_enough
 from aggregator.estimate.screen import screen
-from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
-from aggregator.estimate.weighting import KnownMargin, Weighting
+from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting
 from aggregator.families.decoder import Floats
-from aggregator.families.registry import decoder_of
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain.form import Form
 from protocol.errors import HalftruthError
-from protocol.views.maps import Questions
 
 COLUMNS = ("estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high")
 
@@ -63,6 +62,8 @@ class FormEstimate:
         weighting: what weights did; None without weights.
         rejected: envelopes refused, by reject class.
         version: of the study's table the tally was read from.
+        answered: the unbiased shares, as a comparison takes them.
+        where: the class that they are of; None of everybody.
     """
 
     terms: Campaign
@@ -76,9 +77,11 @@ class FormEstimate:
     warnings: tuple[str, ...]
     rejected: Mapping[str, int]
     version: int | None
+    answered: AnsweredShares = field(repr=False, compare=False)
     association: Association | None = None
     within: tuple[Shares, ...] = ()
     weighting: Weighting | None = None
+    where: str | None = None
 
     @property
     def form(self) -> Form:
@@ -97,6 +100,7 @@ class FormEstimate:
         found: dict[str, Any] = {
             "campaign": self.terms.title,
             "campaign_id": self.campaign_id.hex(),
+            "class": self.where,
             "questions": list(self.questions),
             "reports": self.reports,
             "notion": self.terms.notion.name,
@@ -128,45 +132,6 @@ class FormEstimate:
         return found | {"rejected": dict(self.rejected), "warnings": list(self.warnings)}
 
 
-@dataclass(frozen=True)
-class FormCourse:
-    """The same shares in several spans of periods.
-
-    Attributes:
-        sides: each span that has enough devices, with its estimate; one at least.
-        few: the spans that have too few.
-    """
-
-    sides: tuple[tuple[Span, FormEstimate], ...]
-    few: tuple[Span, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
-        return {"spans": [{"first": span.first, "last": span.last} | found.as_json() for span, found in self.sides]}
-
-
-def form_course(spans: Sequence[Span], tallies: Iterable[Tally], ask: Callable[[Tally], FormEstimate]) -> FormCourse:
-    """Return the shares of each span of periods.
-
-    Args:
-        spans: of which the tallies are.
-        tallies: of each span.
-        ask: the estimate of a tally.
-    Raises:
-        NotEnough: every span has fewer devices than the campaign waits for.
-    """
-    sides, few, refused = [], [], None
-    for span, tally in zip(spans, tallies, strict=True):
-        try:
-            sides.append((span, ask(tally)))
-        except (NotEnough, NotAsked) as reason:  # nobody may have been asked in a short period
-            few.append(span)
-            refused = reason
-    if not sides and refused is not None:
-        raise refused
-    return FormCourse(tuple(sides), tuple(few))
-
-
 def _numbers(shares: Shares) -> list[dict[str, float | None]]:
     columns = (shares.share, shares.raw, shares.se, shares.low, shares.high, shares.all_low, shares.all_high)
     rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -180,6 +145,7 @@ def estimate_form(
     *,
     level: float = 0.95,
     margins: Sequence[KnownMargin] = (),
+    where: str | None = None,
 ) -> FormEstimate:
     """Return the shares of one question, or of the cells of two.
 
@@ -188,7 +154,8 @@ def estimate_form(
         tally: of all its views.
         names: of one question or two; the rows of a table are those of the first.
         level: of the intervals.
-        margins: known shares of the population by questions of the form, to weight the reports to.
+        margins: known shares of the population by questions of the form, or by class, to weight the reports to.
+        where: the class that ``classes.within`` has cut campaign and tally down to, if it has.
     Raises:
         NotOfForm: a question that the form does not have, or one twice.
         NotAsked: nobody who has answered was asked for this.
@@ -203,13 +170,12 @@ def estimate_form(
         raise NotOfForm(f"a table is of two different questions, not twice of {names[0]!r}")
     form = _form_of(terms)
     questions = [form.questions[place] for place in places]
-    views = views_of(terms, tally)
-    calibration = Calibration(AnsweredForm(views, form), margins) if margins else None
+    survey = _Survey(views_of(terms, tally), form, tuple(margins), level)
     if len(places) == 1:
-        found = _question(views, places[0], questions[0].skippable, calibration, level)
+        found = survey.question(places[0])
         labels: tuple[tuple[str, ...], ...] = tuple((questions[0].label(x),) for x in range(questions[0].domain.size))
     else:
-        found = _table(views, form, places, calibration, level)
+        found = survey.table(places)
         first, second = questions
         labels = tuple(
             (first.label(x), second.label(y)) for x in range(first.domain.size) for y in range(second.domain.size)
@@ -228,9 +194,11 @@ def estimate_form(
         warnings if found.weighting is None else (*warnings, *found.weighting.warnings),
         tally.rejected,
         tally.version,
+        found.answered,
         found.association,
         found.within,
         found.weighting,
+        where,
     )
 
 
@@ -239,58 +207,78 @@ class _Found:
     """Shares with the views behind them; the rest as of ``FormEstimate``."""
 
     shares: Shares
+    answered: AnsweredShares
     views: Sequence[FormView]
     association: Association | None = None
     within: tuple[Shares, ...] = ()
     weighting: Weighting | None = None
 
 
-def _question(
-    views: Sequence[FormView], place: int, skippable: bool, calibration: Calibration | None, level: float
-) -> _Found:
-    if calibration is not None:
-        weighted = weighted_question(calibration, place)
-        shares = question_shares(weighted, skippable=skippable, level=level)
-        return _Found(shares, weighted.views, weighting=weighted.weighting)
-    pooled = margin(views, place)
-    return _Found(question_shares(pooled, skippable=skippable, level=level), pooled.views)
+class _Survey:
+    """The views of a form, and how their people are weighted.
 
+    Raises:
+        MarginRefused: margins by class and by questions at once.
+    """
 
-def _table(
-    views: Sequence[FormView], form: Form, places: Sequence[int], calibration: Calibration | None, level: float
-) -> _Found:
-    """The table whose rows are those of the first of ``places``."""
-    in_order = sorted(places)
-    table = cross(views, *in_order)
-    skippable = form.questions[in_order[0]].skippable, form.questions[in_order[1]].skippable
-    kept = [range(form.questions[place].domain.size) for place in places]
-    weighted = None if calibration is None else weighted_table(calibration, *in_order)
-    if weighted is None:
-        cells = table.cells(skippable=skippable, level=level)
-        within = tuple(table.within(places[0], x, skippable=skippable, level=level) for x in kept[0])
-    else:
-        cells = _among(weighted, table.kept(skippable), level)
-        rows = [table.kept_within(places[0], x, skippable=skippable) for x in kept[0]]
-        within = tuple(_among(weighted, of_row, level) for of_row in rows)
-    if in_order != list(places):
-        cells = cells.of(np.arange(len(cells.share)).reshape(len(kept[1]), len(kept[0])).T.ravel())
-    if weighted is None:
-        return _Found(cells, [table.view], table.association, within)
-    return _Found(cells, weighted.views, table.association, within, weighted.weighting)
+    def __init__(self, views: Sequence[FormView], form: Form, margins: tuple[KnownMargin, ...], level: float) -> None:
+        self.everybody, self.form, self.margins, self.level = views, form, margins, level
+        by_class = [margin.question is None for margin in margins]
+        if any(by_class) and not all(by_class):
+            raise MarginRefused(
+                "margins by class and by questions of a form do not go together: leave out one kind, or ask for each "
+                "class with --where"
+            )
+        self.by_class = any(by_class)
+        self.views = weighted_views(views, margins) if self.by_class else views
+        self.calibration = Calibration(AnsweredForm(views, form), margins) if margins and not self.by_class else None
+
+    def question(self, place: int) -> _Found:
+        skippable = self.form.questions[place].skippable
+        weighting = None
+        found: SharesEstimate
+        if self.calibration is not None:
+            found = weighted = weighted_question(self.calibration, place)
+            weighting = weighted.weighting
+        else:
+            found = margin(self.views, place)
+            if self.by_class:
+                weighting = class_weighting(self.everybody, self.margins, lambda views: margin(views, place))
+        kept = answered(len(found.raw), skippable)
+        order = np.arange(int(kept.sum()))
+        shares = question_shares(found, skippable=skippable, level=self.level)
+        return _Found(shares, AnsweredShares(found, kept, order), found.views, weighting=weighting)
+
+    def table(self, places: Sequence[int]) -> _Found:
+        """The table whose rows are those of the first of ``places``."""
+        in_order = sorted(places)
+        table = cross(self.views, *in_order)
+        skippable = self.form.questions[in_order[0]].skippable, self.form.questions[in_order[1]].skippable
+        sizes = [self.form.questions[place].domain.size for place in places]
+        order = np.arange(math.prod(sizes))
+        if in_order != list(places):
+            order = order.reshape(sizes[::-1]).T.ravel()
+        kept = table.kept(skippable)
+        weighted = None if self.calibration is None else weighted_table(self.calibration, *in_order)
+        if weighted is None:
+            cells = table.cells(skippable=skippable, level=self.level)
+            rows = range(sizes[0])
+            within = tuple(table.within(places[0], x, skippable=skippable, level=self.level) for x in rows)
+            weighting = None
+            if self.by_class:
+                weighting = class_weighting(self.everybody, self.margins, lambda views: cross(views, *in_order).in_rows)
+        else:
+            cells = _among(weighted, kept, self.level)
+            of_rows = [table.kept_within(places[0], x, skippable=skippable) for x in range(sizes[0])]
+            within = tuple(_among(weighted, of_row, self.level) for of_row in of_rows)
+            weighting = weighted.weighting
+        found = table.in_rows if weighted is None else weighted
+        association = (cross(self.everybody, *in_order) if self.by_class else table).association
+        return _Found(cells.of(order), AnsweredShares(found, kept, order), found.views, association, within, weighting)
 
 
 def _among(weighted: WeightedShares, kept: Floats, level: float) -> Shares:
     return shares_of(weighted.among(kept), part_of(weighted.share, kept), level)
-
-
-def views_of(terms: Campaign, tally: Tally) -> list[FormView]:
-    """Return the views of a form that somebody has answered."""
-    found = []
-    for view, part in zip(terms.views, tally.by_view, strict=True):
-        if part.reports and isinstance(view.map, Questions):
-            shape = tuple(question.size for question in view.map.asked(terms.domain))
-            found.append(FormView(view.map.places, shape, decoder_of(view.channel), part))
-    return found
 
 
 def _form_of(terms: Campaign) -> Form:

@@ -26,16 +26,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from aggregator.estimate import interval
-from aggregator.estimate.form import Margin, NotAsked, Shares, answered, margin, part_of, shares_of
-from aggregator.estimate.form_ratio import Ratio
+from aggregator.estimate.form import Margin, NotAsked, Shares, SharesEstimate, answered, margin, part_of, shares_of
 from aggregator.estimate.form_view import FormView, covariances, views_with
+from aggregator.estimate.interval import Interval
 from aggregator.families.decoder import Floats
 
 TABLES = 199
@@ -241,7 +241,7 @@ class CrossTable:
         kept = self.kept(skippable)
         share = part_of(self.share.ravel(), kept)
         if not kept.all():
-            return shares_of(self._among(kept), share, level)
+            return shares_of(self.in_rows.among(kept), share, level)
         linear = self.view.linear
         ends = [
             interval.possible(*linear.intervals(alpha), linear.se, share)
@@ -261,7 +261,7 @@ class CrossTable:
             level: of the intervals.
         """
         kept = self.kept_within(question, value, skippable=skippable)
-        return shares_of(self._among(kept), part_of(self.share.ravel(), kept), level)
+        return shares_of(self.in_rows.among(kept), part_of(self.share.ravel(), kept), level)
 
     def kept_within(self, question: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
         """(k,) 1 for the cells of one value of a question in which the other one is answered, 0 for the rest."""
@@ -276,14 +276,51 @@ class CrossTable:
         both = [answered(size, skips) for size, skips in zip(self.view.shape, skippable, strict=True)]
         return np.outer(*both).ravel()
 
-    def _among(self, kept: Floats) -> Ratio:
-        """The shares of some cells among the people in them."""
-        view, chosen = self.view, kept > 0
-        covariance = covariances(view.decoder, view.share, kept) / view.reports
-        raw, variances = view.linear.raw, np.maximum(view.decoder.variances(view.share), 0) / view.reports
-        return Ratio(
-            raw[chosen], variances[chosen], float(kept @ raw), max(float(kept @ covariance), 0.0), covariance[chosen]
-        )
+    @property
+    def in_rows(self) -> Cells:
+        """The cells, row by row."""
+        return Cells(self)
+
+
+@dataclass(frozen=True)
+class Cells(SharesEstimate):
+    """The shares of the cells of a table, row by row, by the reports of the pair's own view."""
+
+    table: CrossTable
+
+    @property
+    def raw(self) -> Floats:
+        return self.table.view.linear.raw
+
+    @property
+    def share(self) -> Floats:
+        return self.table.share.ravel()
+
+    @cached_property
+    def variances(self) -> Floats:
+        view = self.table.view
+        return np.maximum(view.decoder.variances(view.share), 0) / view.reports
+
+    def covariances(self, v: Floats) -> Floats:
+        view = self.table.view
+        return covariances(view.decoder, view.share, v) / view.reports
+
+    @property
+    def views(self) -> list[FormView]:
+        return [self.table.view]
+
+    def adds(self) -> Iterator[Floats]:
+        return self.table.view.linear.adds()
+
+    def reach_of(self, v: Floats) -> float:
+        return self.table.view.reach_of(v)
+
+    @property
+    def reach(self) -> Floats:
+        return self.table.view.linear.furthest
+
+    def intervals(self, alpha: float) -> Interval:
+        return self.table.view.linear.intervals(alpha)
 
 
 def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:

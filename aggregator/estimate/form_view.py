@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from aggregator.estimate.linear import Linear, solve
+from aggregator.estimate.reweighed import ReweighedDecoder
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats
 
@@ -31,6 +32,8 @@ def covariances(decoder: Decoder, share: Floats, v: Floats) -> Floats:
     Raises:
         NotInvertible
     """
+    if isinstance(decoder, ReweighedDecoder):
+        return decoder.covariances(v, share)
     if decoder.one_hot:
         phi = decoder.adjoint(v)
         return decoder.invert(share * phi) - float(share @ phi) * decoder.invert(share)
@@ -89,6 +92,17 @@ class FormView:
         effect = self.linear.effect
         return self.tally.reports / (1.0 if effect is None else float(np.max(effect)))
 
+    def reach_of(self, v: Floats) -> float:
+        """Return a bound on how far one device can move v . raw by changing all its reports.
+
+        Args:
+            v: (k,)
+        """
+        phi = self.decoder.adjoint(v)
+        apart = float(phi.max() - phi.min()) if self.decoder.one_hot else float(np.abs(phi).sum())
+        most = 1 if self.tally.groups is None else self.tally.groups.most
+        return apart * most / self.tally.reports
+
     def lift(self, question: int, v: Floats) -> Floats:
         """Return a query on one question as a query on the view's inputs.
 
@@ -131,7 +145,7 @@ class FormView:
         both = np.stack(laws)
         for unit in np.eye(self.shape[place]):
             v = self.lift(self.questions[place], unit)
-            if self.decoder.one_hot:
+            if self.decoder.one_hot and not isinstance(self.decoder, ReweighedDecoder):
                 phi = self.decoder.adjoint(v)  # once for both laws, and few passes: there may be a million features
                 rows.append((both @ phi**2 - (both @ phi) ** 2).tolist())
             else:

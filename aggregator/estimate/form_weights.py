@@ -27,7 +27,7 @@ Pooled margins: form. Tables: form_table. Weights of public classes: class_weigh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -164,7 +164,7 @@ class _Groups:
     @classmethod
     def of(cls, known: KnownMargin, form: Form) -> _Groups:
         if known.question is None:
-            raise MarginRefused(f"a form has no classes: give margins by its questions, not by {known.by!r}")
+            raise MarginRefused(f"these margins are by questions of the form, not by {known.by!r}")
         question = form.questions[known.question]
         indicators = np.zeros((len(known.names), question.size))
         indicators[known.groups, np.arange(question.domain.size)] = 1
@@ -314,6 +314,25 @@ class WeightedShares(SharesEstimate):
         """The views behind the shares."""
         return list({key: view for one in self._gradients for key, (view, _) in one.items()}.values())
 
+    def adds(self) -> Iterator[Floats]:
+        nothing = {id(view): np.zeros(view.decoder.inputs) for view in self.views}
+        moves = [
+            np.array([one[key][1] if key in one else zero for one in self._gradients]) for key, zero in nothing.items()
+        ]
+        for each in zip(*(view.linear.adds() for view in self.views), strict=True):
+            yield np.sum([numbers @ add for numbers, add in zip(moves, each, strict=True)], axis=0)
+
+    def reach_of(self, v: Floats) -> float:
+        return max((view.reach_of(numbers) for view, numbers in self._along(v).values()), default=0.0)
+
+    def _along(self, v: Floats) -> dict[int, tuple[FormView, Floats]]:
+        """What reports of each view add to v . raw, as queries on the view's inputs."""
+        whole: dict[int, tuple[FormView, Floats]] = {}
+        for one, factor in zip(self._gradients, v.tolist(), strict=True):
+            if factor:
+                whole = _sum(whole, one, factor)
+        return whole
+
     @cached_property
     def variances(self) -> Floats:
         """(k,) variances of ``raw``, as the reports show them."""
@@ -321,9 +340,7 @@ class WeightedShares(SharesEstimate):
 
     def covariances(self, v: Floats) -> Floats:
         """(k,) covariances of ``raw`` with v . raw, as the reports show them."""
-        whole: dict[int, tuple[FormView, Floats]] = {}
-        for one, factor in zip(self._gradients, v.tolist(), strict=True):
-            whole = _sum(whole, one, factor)
+        whole = self._along(v)
         both = [(_variance(_sum(one, whole, 1)), _variance(_sum(one, whole, -1))) for one in self._gradients]
         return np.array([(plus - minus) / 4 for plus, minus in both])
 

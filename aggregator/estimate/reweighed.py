@@ -57,6 +57,15 @@ class ReweighedDecoder(ClassesDecoder):
             found += float(part @ adds**2) - (float(part @ adds) ** 2 / member if member else 0.0)
         return found
 
+    def covariances(self, v: Floats, share: Floats) -> Floats:
+        """(k,) covariance of what one report adds to each share with what it adds to v . p."""
+        phi, present = self.adjoint(v), self.members > 0
+        both, alone = self._invert(share * phi)[present], self._invert(share)[present]
+        parts = zip(np.split(share, self._cuts), np.split(phi, self._cuts), strict=True)
+        means = np.array([part @ adds for part, adds in parts])[present] / self.members[present]
+        found: Floats = both.sum(axis=0) - means @ alone
+        return found
+
     def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
         levels, times = super()._levels(counts)
         of_class = [len(decoder.staircase(part, 1).heights) + 1 for decoder, part in self._counted(counts)]

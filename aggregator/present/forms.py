@@ -1,7 +1,8 @@
-"""The estimate of a question of a form, or of a table of two questions, as a table and as CSV."""
+"""The estimate of a question of a form, or of a table of two questions, and differences of it, as tables and as CSV."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.form_result import COLUMNS, FormCourse, FormEstimate
+from aggregator.estimate.form_change import NAMES, FormDifference
+from aggregator.estimate.form_course import FormSides
+from aggregator.estimate.form_result import COLUMNS, FormEstimate
+from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
 
@@ -20,7 +24,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
     Args:
         truth: the true shares to set beside them, in rehearsals.
     """
-    notes = [f"{found.reports:,} reports"]
+    notes = [f"{found.reports:,} reports" + ("" if found.where is None else f" of class {found.where}")]
     if found.skipping:
         notes.append(f"without those who skipped {' or '.join(found.skipping)}")
     if found.weighting is not None:
@@ -56,19 +60,25 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
     return table
 
 
-def form_course_table(course: FormCourse) -> Table:
-    """A row for each value or cell, a column for each span of periods."""
+def form_sides_table(course: FormSides[Any]) -> Table:
+    """A row for each value or cell, a column for each span of periods or class of people."""
     _, first = course.sides[0]
-    note = (
-        f"{100 * first.level:.4g}% intervals. Devices repeat an output for as long as their answer stays, so two spans "
-        "share noise: their intervals say nothing of how sure a change is."
-    )
+    note = f"{100 * first.level:.4g}% intervals of each side by itself"
+    if first.association is not None:
+        said = (
+            f"{_name(name)}: "
+            + ("an association is found" if one.association.significant else "no association is found")
+            + f" (p = {one.association.p_value:.3g})"
+            for name, one in course.sides
+            if one.association is not None
+        )
+        note = "\n".join([note, *said])
     table = Table(title=Text(first.terms.title), caption=Text(note), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
-    for name in first.questions:
-        table.add_column(Text(name))
-    for span, found in course.sides:
-        table.add_column(f"{span.words}\n{found.reports:,} reports", justify="right")
+    for question in first.questions:
+        table.add_column(Text(question))
+    for name, found in course.sides:
+        table.add_column(Text(f"{_name(name)}\n{found.reports:,} reports"), justify="right")
     rows = zip(*(found.rows for _, found in course.sides), strict=True)
     for label, row in zip(first.labels, rows, strict=True):
         ends = (f"{_percent(one['estimate'])}\n{_percent(one['low'])} to {_percent(one['high'])}" for one in row)
@@ -76,11 +86,62 @@ def form_course_table(course: FormCourse) -> Table:
     return table
 
 
-def form_course_csv(course: FormCourse) -> str:
-    """A header and a row for each value or cell of each span of periods."""
-    found = [(span, line) for span, one in course.sides for line in form_lines(one)]
-    names = ["first_period", "last_period", *found[0][1]]
-    return csv_text(names, [{"first_period": span.first, "last_period": span.last} | line for span, line in found])
+def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Table:
+    """A row for each value or cell: both shares, their difference, and its intervals."""
+    percent = f"{100 * found.level:.4g}%"
+    notes = [
+        "Devices that are in both are compared with themselves." if found.paired else "The two share no device.",
+        f"{len(found.sure)} of {len(found.labels)} differ for sure, all {percent} intervals together",
+    ]
+    title = f"{found.names[1]} less {found.names[0]}"
+    table = Table(title=Text(title), caption=Text("\n".join(notes)), box=box.SIMPLE_HEAD)
+    table.title_justify = table.caption_justify = "left"
+    for name in questions:
+        table.add_column(Text(name))
+    for name in (*found.names, "difference", f"{percent} interval", f"{percent}, all together"):
+        table.add_column(Text(name), justify="right")
+    sure = set(found.sure)
+    for x, (label, row) in enumerate(zip(found.labels, found.rows(), strict=True)):
+        table.add_row(
+            *map(Text, label),
+            _percent(row["from"]),
+            _percent(row["to"]),
+            _points(row["difference"]),
+            f"{_points(row['low'])} to {_points(row['high'])}",
+            f"{_points(row['simultaneous_low'])} to {_points(row['simultaneous_high'])}",
+            style="bold" if x in sure else "",
+        )
+    return table
+
+
+def form_sides_csv(course: FormSides[Any]) -> str:
+    """A header and a row for each value or cell of each span of periods, or class of people."""
+    found = [(name, line) for name, one in course.sides for line in form_lines(one)]
+    spans = isinstance(found[0][0], Span)
+    names = ["first_period", "last_period"] if spans else ["class"]
+    lines = [
+        ({"first_period": name.first, "last_period": name.last} if isinstance(name, Span) else {"class": name}) | line
+        for name, line in found
+    ]
+    return csv_text([*names, *found[0][1]], lines)
+
+
+def form_difference_csv(found: FormDifference, questions: Sequence[str]) -> str:
+    """A header and a row for each value or cell."""
+    names = [f"{question}_value" for question in questions]
+    lines = [
+        dict(zip(names, label, strict=True)) | {name: row[name] for name in NAMES}
+        for label, row in zip(found.labels, found.rows(), strict=True)
+    ]
+    return csv_text([*names, *NAMES], lines)
+
+
+def _name(side: Span | str) -> str:
+    return side.words if isinstance(side, Span) else side
+
+
+def _points(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:+.1f}"
 
 
 def _percent(share: float | None) -> str:

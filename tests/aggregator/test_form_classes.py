@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -15,12 +16,20 @@ from aggregator.author.draft import campaign_of, read_form
 from aggregator.author.value_table import SheetError
 from aggregator.estimate.classes import even_decoder, view_decoder, within
 from aggregator.estimate.error import view_worths
+from aggregator.estimate.form_course import form_classes, form_course
+from aggregator.estimate.form_result import FormEstimate, estimate_form
+from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.result import estimate
+from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
+from aggregator.estimate.weighting import KnownMargin, MarginRefused
+from aggregator.families.decoder import Floats
+from aggregator.families.registry import decoder_of
 from aggregator.planner.form_plan import plan_form
 from aggregator.simulation import read_truth
-from protocol.campaign import Campaign
+from protocol.campaign import Campaign, SignedCampaign
 from protocol.errors import BadData
+from protocol.notions.classes import class_channels
 
 FORM = """
 title = "Town"
@@ -199,3 +208,217 @@ def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
     file.write_text("age,vote,home,class\n20,yes,a,guests\n")
     with pytest.raises(SheetError, match="the campaign has no classes"):
         read_truth(file, terms.domain)
+
+
+# Estimates of a form by class
+
+
+def drawn(terms: Campaign, law: Floats, people: Sequence[int], rng: np.random.Generator) -> ViewsTally:
+    """The counts of as many people of each class, whose answers are drawn from a law of age, vote and home."""
+    parts = []
+    for view in terms.views:
+        asked = view.map.places  # type: ignore[attr-defined]
+        table = law.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel()
+        counts = []
+        for place, n in enumerate(people):
+            channel = class_channels(view.channel, len(people))[place] if terms.classes else view.channel
+            chances = np.maximum(decoder_of(channel).forward(table), 0)
+            counts.append(rng.multinomial(n // len(terms.views), chances / chances.sum()))
+        parts.append(Tally.of(np.concatenate(counts).astype(np.int64)))
+    return ViewsTally.of_parts(parts, {}, None)
+
+
+UNRELATED = np.multiply.outer(np.multiply.outer([0.4, 0.3, 0.2, 0.1], [0.3, 0.5, 0.2]), [0.5, 0.3, 0.2])
+"""(4, 3, 3) a law of age, vote (the last: skipped) and home without association."""
+
+FIGURES = ("share", "raw", "se", "low", "high", "all_low", "all_high")
+
+
+def assert_alike(mine: FormEstimate, theirs: FormEstimate) -> None:
+    for name in FIGURES:
+        assert np.allclose(getattr(mine.shares, name), getattr(theirs.shares, name), atol=1e-9), name
+    assert (mine.association is None) == (theirs.association is None)
+    if mine.association is not None and theirs.association is not None:
+        assert mine.association.statistic == pytest.approx(theirs.association.statistic, abs=1e-9)
+
+
+@pytest.mark.parametrize("names", [("vote",), ("home",), ("age", "vote"), ("home", "age")])
+def test_two_classes_of_one_level_give_what_two_campaigns_and_one_give(names: tuple[str, ...]) -> None:
+    """Each class is the campaign of its people alone, and everybody is the campaign of all, to 1e-9."""
+    made, alone = read(FORM + CLASSES.replace("epsilon = 1.0", "")), read(FORM)
+    tally = drawn(made, UNRELATED, (6_000, 2_400), np.random.default_rng(5))
+    for place, name in enumerate(made.classes):
+        cut, mine = within(made, tally, name)
+        halves = [Tally.of(np.split(part.counts, 2)[place]) for part in tally.by_view]
+        theirs = estimate_form(alone, ViewsTally.of_parts(halves, {}, None), names)
+        assert_alike(estimate_form(cut, mine, names, where=name), theirs)
+    whole = ViewsTally.of_parts([Tally.of(sum(np.split(part.counts, 2))) for part in tally.by_view], {}, None)  # type: ignore[arg-type]
+    assert_alike(estimate_form(made, tally, names), estimate_form(alone, whole, names))
+
+
+@pytest.mark.parametrize("names", [("vote",), ("home", "age")])
+def test_weighted_by_class_a_form_is_the_sum_of_its_classes(names: tuple[str, ...]) -> None:
+    """Where nothing is pooled over views, known shares of the classes weight the classes' own estimates, to 1e-9."""
+    draft = FORM + CLASSES + '[analysis]\ntables = [["age", "home"]]\n'
+    made, parts = read(draft), (0.3, 0.7)
+    tally = drawn(made, UNRELATED, (6_000, 2_400), np.random.default_rng(6))
+    found = estimate_form(made, tally, names, margins=by_class(*parts)).answered.found
+    each = []
+    for name in made.classes:
+        cut, mine = within(made, tally, name)
+        each.append(estimate_form(cut, mine, names).answered.found)
+    raw = sum(part * one.raw for part, one in zip(parts, each, strict=True))
+    variance = sum(part**2 * one.variances for part, one in zip(parts, each, strict=True))
+    assert np.allclose(found.raw, raw, atol=1e-9)
+    assert np.allclose(found.variances, variance, rtol=1e-9)
+    for v in np.eye(len(found.raw))[:3]:
+        expected = sum(part**2 * one.covariances(v) for part, one in zip(parts, each, strict=True))
+        assert np.allclose(found.covariances(v), expected, atol=1e-12)
+
+
+def test_margins_by_class_equal_to_the_reports_change_nothing_but_chance() -> None:
+    """With the classes as large as among the reports the estimate stays, and the error is not larger."""
+    made = read(FORM + CLASSES)
+    tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(7))
+    plain = estimate_form(made, tally, ["vote"])
+    weighted = estimate_form(made, tally, ["vote"], margins=by_class(2 / 3, 1 / 3))
+    assert np.allclose(weighted.shares.raw, plain.shares.raw, atol=1e-9)
+    assert (weighted.shares.se <= plain.shares.se * (1 + 1e-9)).all()
+    assert weighted.weighting is not None
+    assert (weighted.weighting.least, weighted.weighting.most) == pytest.approx((1, 1))
+    assert weighted.weighting.design_effect == pytest.approx(1)
+    assert weighted.weighting.people_per_report == pytest.approx(weighted.weighting.people_unweighted)
+
+
+def test_weights_that_a_form_in_classes_cannot_have_are_refused() -> None:
+    made, alone = read(FORM + CLASSES), read(FORM)
+    tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(8))
+    home = KnownMargin("home", 2, ("a", "b", "c"), np.array([0.5, 0.3, 0.2]), np.arange(3))
+    with pytest.raises(MarginRefused, match="by class and by questions"):
+        estimate_form(made, tally, ["vote"], margins=[*by_class(0.5, 0.5), home])
+    halves = [Tally.of(np.split(part.counts, 2)[0]) for part in tally.by_view]
+    with pytest.raises(MarginRefused, match="this form has none"):
+        estimate_form(alone, ViewsTally.of_parts(halves, {}, None), ["vote"], margins=by_class(0.5, 0.5))
+
+
+def by_class(*shares: float) -> list[KnownMargin]:
+    return [KnownMargin("class", None, ("members", "guests"), np.array(shares), np.arange(2))]
+
+
+@pytest.mark.parametrize("names", [("vote",), ("home", "age")])
+def test_a_difference_of_classes_has_the_error_of_both(names: tuple[str, ...]) -> None:
+    made = read(FORM + CLASSES)
+    tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9))
+    signed = SignedCampaign(made, bytes(16), bytes(32), b"")
+    found = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, names, where=name))
+    (difference,), ((_, first), (_, second)) = found.differences, found.sides
+    assert difference.names == made.classes
+    assert not difference.paired
+    assert np.allclose(difference.raw, second.shares.raw - first.shares.raw)
+    assert np.allclose(difference.se, np.hypot(first.shares.se, second.shares.se))
+    assert (difference.all_low <= difference.low).all()
+    assert (difference.high <= difference.all_high).all()
+    assert [row["to"] for row in difference.rows()] == second.shares.raw.tolist()
+
+
+@pytest.mark.parametrize(("crowds", "least", "most"), [(40, 34, 7), pytest.param(400, 372, 30, marks=pytest.mark.long)])
+def test_classes_that_are_alike_seldom_differ_and_have_no_association(crowds: int, least: int, most: int) -> None:
+    """Of n crowds of people whose classes are alike and whose questions are independent: simultaneous 95% intervals of
+    each class hold, and differences of classes contain zero, in ``least``; an association is found in ``most`` of a
+    class. A failure means that an interval of a class is too narrow, or the test of association too ready."""
+    made, rng = read(FORM + CLASSES), np.random.default_rng(10)
+    signed = SignedCampaign(made, bytes(16), bytes(32), b"")
+    vote, table = UNRELATED.sum(axis=(0, 2))[:2], UNRELATED.sum(axis=1).ravel()
+    held, alike, found = np.zeros((2, 2), dtype=int), [0, 0], [0, 0]
+    for _ in range(crowds):
+        tally = drawn(made, UNRELATED, (6_000, 6_000), rng)
+        for kind, (names, true) in enumerate(((("vote",), vote / vote.sum()), (("age", "home"), table))):
+            sides = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, names, where=name))  # noqa: B023
+            alike[kind] += not sides.differences[0].sure
+            for place, (_, side) in enumerate(sides.sides):
+                held[kind, place] += bool(((side.shares.all_low <= true) & (true <= side.shares.all_high)).all())
+                if side.association is not None:
+                    found[place] += side.association.significant
+    assert held.min() >= least, held
+    assert min(alike) >= least, alike
+    assert max(found) <= most, found
+
+
+# Change between periods
+
+
+def twice(terms: Campaign, law: Floats, people: int, changed: float, rng: np.random.Generator) -> list[ViewsTally]:
+    """The counts of two periods by groups of devices; an answer, and with it the output, changes now and then."""
+    parts: list[list[Tally]] = [[], []]
+    for view in terms.views:
+        asked = view.map.places  # type: ignore[attr-defined]
+        table, n = law.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel(), people // 3
+        chances = np.maximum(decoder_of(view.channel).forward(table), 0)
+        first, second = rng.choice(len(chances), size=(2, n), p=chances / chances.sum())
+        stays, group = rng.random(n) >= changed, rng.integers(GROUPS, size=n)
+        for tallies, output in zip(parts, (first, np.where(stays, first, second)), strict=True):
+            counts = np.bincount(output, minlength=len(chances))
+            groups = Groups.of(group, output, np.ones(n, dtype=np.int64), n, 1)
+            tallies.append(Tally(counts, n, groups=groups))
+    return [ViewsTally.of_parts(each, {}, None) for each in parts]
+
+
+@pytest.mark.parametrize(
+    ("names", "crowds", "near", "least"),
+    [
+        (("vote",), 30, 0.35, 0.85),
+        (("age", "home"), 30, 0.15, 0.91),
+        pytest.param(("vote",), 400, 0.1, 0.92, marks=pytest.mark.long),
+        pytest.param(("age", "home"), 400, 0.05, 0.93, marks=pytest.mark.long),
+    ],
+)
+def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
+    names: tuple[str, ...], crowds: int, near: float, least: float
+) -> None:
+    """Of n crowds in which a fifth of the devices draw anew and nothing changes in truth, 95% intervals of the change
+    hold zero in 95%, pooled over values; the standard error is the change's spread, and far below that of two crowds
+    that share no device. A failure means that repeats are taken for new draws, or the reverse."""
+    terms, rng, spans = read(FORM), np.random.default_rng(11), [Span(0, 0), Span(1, 1)]
+    raw, errors, held = [], [], []
+    for _ in range(crowds):
+        course = form_course(
+            spans, twice(terms, UNRELATED, 6_000, 0.2, rng), lambda tally: estimate_form(terms, tally, names)
+        )
+        change = course.change
+        assert change is not None
+        assert change.paired
+        raw.append(change.raw)
+        errors.append(change.se)
+        held.append((change.low <= 0) & (change.high >= 0))
+        alone = np.hypot(*(found.shares.se for _, found in course.sides))
+        assert (change.se < 0.65 * alone).all(), "sqrt(.2) = .45 of it is expected"
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.sqrt(np.mean(np.square(raw))), rel=near)
+    assert least <= np.mean(held) <= 0.99
+
+
+def test_devices_that_repeat_everything_show_no_change() -> None:
+    """Where no output changes, the change is zero, its standard error is zero, and an interval is left all the same."""
+    terms = read(FORM)
+    tallies = twice(terms, UNRELATED, 6_000, 0.0, np.random.default_rng(12))
+    course = form_course(
+        [Span(0, 0), Span(1, 1)], tallies, lambda tally: estimate_form(terms, tally, ["vote"]), steps=True
+    )
+    assert course.change is not None
+    assert not course.change.raw.any()
+    assert not course.change.se.any()
+    assert (course.change.high > 0).all()
+    assert course.as_json()["change"] == course.as_json()["steps"][0]
+
+
+def test_a_change_of_weighted_shares_is_one_of_weighted_shares() -> None:
+    """Weighted to a known margin, the change is that of the weighted shares, and as sure as the devices that stay."""
+    terms, home = read(FORM), KnownMargin("home", 2, ("a", "b", "c"), np.array([0.4, 0.3, 0.3]), np.arange(3))
+    tallies = twice(terms, UNRELATED, 30_000, 0.2, np.random.default_rng(13))
+    course = form_course(
+        [Span(0, 0), Span(1, 1)], tallies, lambda tally: estimate_form(terms, tally, ["vote"], margins=[home])
+    )
+    assert course.change is not None
+    (_, first), (_, second) = course.sides
+    assert np.allclose(course.change.raw, second.shares.raw - first.shares.raw)
+    assert (course.change.se < 0.65 * np.hypot(first.shares.se, second.shares.se)).all()
+    assert (course.change.se > 0.3 * np.hypot(first.shares.se, second.shares.se)).all()

@@ -217,7 +217,7 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     (only,) = json.loads(run(*words, "--question", "town", "--by", "period", "--json"))["spans"]
     assert (only["first"], only["last"]) == (0, 0)
     assert only["values"] == json.loads(run(*words, "--question", "town", "--json"))["values"], "there is one period"
-    assert "share noise" in run(*words, "--cross", "town,pet", "--by", "period").replace("\n", " ")
+    assert "period 0: an association" in run(*words, "--cross", "town,pet", "--by", "period")
     lines = run(*words, "--question", "town", "--by", "period", "--format", "csv").splitlines()
     assert lines[0].startswith("first_period,last_period,town_value,estimate,")
     assert len(lines) == 4

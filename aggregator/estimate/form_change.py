@@ -1,0 +1,190 @@
+"""The difference between two sides of a form: two periods, two classes of people, or two campaigns.
+
+As with one question (change), sides that share no device have errors of their own, and sides that share devices are
+compared device by device: one that repeats its output adds nothing to the error. A share among those who answered is a
+quotient; what a device adds to one is what it adds to
+
+    (numerator - share x denominator) / denominator
+
+which is first-order exact (Cochran 1977, 2.11), as are the standard errors of the shares themselves.
+
+Which sides there are: form_course.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregator.estimate import interval
+from aggregator.estimate.change import apart, same_devices
+from aggregator.estimate.form import SharesEstimate
+from aggregator.estimate.form_ratio import Ratio
+from aggregator.estimate.interval import Interval
+from aggregator.families.decoder import Floats, Integers
+
+NAMES = ("from", "to", "difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
+"""The columns of a difference, as scripts read them."""
+
+
+@dataclass(frozen=True)
+class AnsweredShares:
+    """The unbiased shares among the people who answered, as a comparison takes them.
+
+    Attributes:
+        found: the estimate of all values or cells.
+        kept: (k,) 1 for those that are shares of the people who answered, 0 for the rest.
+        order: (s,) the order in which they are told.
+    """
+
+    found: SharesEstimate
+    kept: Floats
+    order: Integers
+
+    @cached_property
+    def _ratio(self) -> Ratio:
+        return self.found.among(self.kept)
+
+    @property
+    def raw(self) -> Floats:
+        """(s,) the unbiased shares."""
+        return self._ratio.raw[self.order]
+
+    @property
+    def se(self) -> Floats:
+        """(s,) standard errors of ``raw``."""
+        return self._ratio.se[self.order]
+
+    def intervals(self, alpha: float) -> Interval:
+        """(s,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        if self.kept.all():
+            low, high = self.found.intervals(alpha)
+        else:
+            low, high = self._ratio.intervals(interval.quantile(alpha))
+        return low[self.order], high[self.order]
+
+    def adds(self) -> Iterator[Floats]:
+        """(s,) for each group of devices, what its reports add to the shares, beyond their part of them."""
+        ratio, chosen = self._ratio, self.kept > 0
+        for each in self.found.adds():
+            told = each[chosen] if chosen.all() else (each[chosen] - ratio.raw * float(self.kept @ each)) / ratio.bottom
+            yield told[self.order]
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """(GROUPS,) whether a group has a report."""
+        filled: NDArray[np.bool_] = np.any([view.linear.filled for view in self.found.views], axis=0)
+        return filled
+
+    @cached_property
+    def furthest(self) -> Floats:
+        """(s,) a bound on how far one device can move the shares by changing all its reports."""
+        if self.kept.all():
+            return self.found.reach[self.order]
+        ratio = self._ratio
+        places = np.flatnonzero(self.kept > 0)
+        found = np.full(len(places), np.nan)
+        for row, (place, share) in enumerate(zip(places.tolist(), ratio.raw.tolist(), strict=True)):
+            moved = -share * self.kept
+            moved[place] += 1
+            found[row] = self.found.reach_of(moved) / ratio.bottom
+        return found[self.order]
+
+
+@dataclass(frozen=True)
+class FormDifference:
+    """Shares of the second side minus those of the first.
+
+    All arrays are (s,), fractions of the people who answered.
+
+    Attributes:
+        names: of both sides.
+        labels: the values of each row, one for each question.
+        level: of the intervals.
+        paired: whether the sides share devices, which were compared with themselves.
+        before, after: the unbiased shares of both sides.
+        raw, se: the difference and its standard error; NaN where nobody may have answered.
+        low, high: interval of each difference by itself, within -1 .. 1.
+        all_low, all_high: intervals that hold for all differences that were made together.
+    """
+
+    names: tuple[str, str]
+    labels: tuple[tuple[str, ...], ...]
+    level: float
+    paired: bool
+    before: Floats
+    after: Floats
+    raw: Floats
+    se: Floats
+    low: Floats
+    high: Floats
+    all_low: Floats
+    all_high: Floats
+
+    @property
+    def sure(self) -> list[int]:
+        """The rows that surely differ: their simultaneous interval does not contain zero."""
+        return [int(x) for x in np.flatnonzero((self.all_low > 0) | (self.all_high < 0))]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The machine-readable form of each value or cell."""
+        columns = (
+            self.before, self.after, self.raw, self.se, self.low, self.high, self.all_low, self.all_high,
+        )  # fmt: skip
+        names = [{"value": label[0]} if len(label) == 1 else {"values": list(label)} for label in self.labels]
+        numbers = zip(*(column.tolist() for column in columns), strict=True)
+        return [
+            name | {column: None if math.isnan(x) else x for column, x in zip(NAMES, row, strict=True)}
+            for name, row in zip(names, numbers, strict=True)
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form; its keys are a contract."""
+        return {
+            "from": self.names[0],
+            "to": self.names[1],
+            "confidence": self.level,
+            "paired": self.paired,
+            "values" if len(self.labels[0]) == 1 else "cells": self.rows(),
+            "differ": [" and ".join(self.labels[x]) for x in self.sure],
+        }
+
+
+def form_difference(
+    names: tuple[str, str],
+    labels: Sequence[tuple[str, ...]],
+    before: AnsweredShares,
+    after: AnsweredShares,
+    *,
+    level: float = 0.95,
+    paired: bool = False,
+    together: int = 1,
+) -> FormDifference:
+    """Return the differences between the shares of two sides.
+
+    Args:
+        names: of both sides.
+        labels: of the rows.
+        before, after: of the same rows.
+        level: of the intervals.
+        paired: both sides are by the same groups of devices, and may share devices; otherwise they share none.
+        together: how many differences are made, for all of which simultaneous intervals hold together.
+    """
+    compared = same_devices if paired else apart
+    se, *ends = compared(before, after, 1 - level, (1 - level) / (together * len(labels)))
+    raw = after.raw - before.raw
+    known = ~np.isnan(raw)
+    low, high, all_low, all_high = (
+        np.where(known, np.clip(end, -1, 1), worst)
+        for interval_ in ends
+        for end, worst in zip(interval_, (-1.0, 1.0), strict=True)
+    )
+    return FormDifference(
+        names, tuple(labels), level, paired, before.raw, after.raw, raw, se, low, high, all_low, all_high
+    )

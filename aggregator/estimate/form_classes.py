@@ -1,0 +1,103 @@
+"""The views of a form whose people have public classes: everybody together, or weighted to known shares of the classes.
+
+Each view is a survey of all classes, each decoded by its own channel (classes). Weighted, a class counts in each view
+for its part of the population, and what is chance is only what happens within the classes (reweighed); a view that
+somebody of a class has not answered is left out, as nothing is known of that class there.
+
+Weights by questions of the form, whose answers are hidden: form_weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from aggregator.estimate.class_weights import raked, reported_by
+from aggregator.estimate.classes import ClassesDecoder, view_decoder
+from aggregator.estimate.form import SharesEstimate
+from aggregator.estimate.form_view import FormView
+from aggregator.estimate.reweighed import ReweighedDecoder
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting
+from aggregator.families.decoder import Floats
+from protocol.campaign import Campaign
+from protocol.views.maps import Questions
+
+
+def views_of(terms: Campaign, tally: Tally) -> list[FormView]:
+    """Return the views of a form that somebody has answered."""
+    found = []
+    for place, (view, part) in enumerate(zip(terms.views, tally.by_view, strict=True)):
+        if part.reports and isinstance(view.map, Questions):
+            shape = tuple(question.size for question in view.map.asked(terms.domain))
+            found.append(FormView(view.map.places, shape, view_decoder(terms, place, part), part))
+    return found
+
+
+def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) -> list[FormView]:
+    """Return views in which each class counts for its part of the population.
+
+    Args:
+        views: of everybody.
+        margins: by class.
+    Raises:
+        MarginRefused: the form has no classes, devices have several reports, a group of classes has none, or the
+            margins contradict each other.
+    """
+    if not views:
+        return []
+    if any(view.tally.groups is not None and view.tally.groups.dependent for view in views):
+        raise MarginRefused(
+            "weights by class take one report from each device, and devices have several here: name a --period"
+        )
+    weights = raked(_members(views), margins)
+    return [_reweighed(view, weights) for view in views if (_classes(view).members[weights > 0] > 0).all()]
+
+
+def class_weighting(
+    views: Sequence[FormView], margins: Sequence[KnownMargin], estimate: Callable[[Sequence[FormView]], SharesEstimate]
+) -> Weighting:
+    """Return what weights by class did to an estimate.
+
+    Args:
+        views: of everybody.
+        margins: by class.
+        estimate: of some views.
+    Raises:
+        MarginRefused
+    """
+    members = _members(views)
+    weighted = weighted_views(views, margins)
+    plain = [_reweighed(view, _classes(view).members) for view in views]  # classes as large as they are, likewise
+    factors = raked(members, margins)[members > 0] / members[members > 0]
+    mine, theirs = estimate(weighted), estimate(plain)
+    everybody = sum(view.tally.reports for view in views)
+    return Weighting(
+        tuple(margins),
+        tuple(reported_by(members, one) for one in margins),
+        float(factors.min()),
+        float(factors.max()),
+        float(mine.variances.sum() / theirs.variances.sum()),
+        everybody * float(mine.reach.max()),
+        everybody * float(theirs.reach.max()),
+    )
+
+
+def _classes(view: FormView) -> ClassesDecoder:
+    if not isinstance(view.decoder, ClassesDecoder):
+        raise MarginRefused("margins by class are for campaigns with classes, and this form has none")
+    return view.decoder
+
+
+def _members(views: Sequence[FormView]) -> Floats:
+    """(C,) the share of each class among the reports of all views."""
+    sent = np.array([view.tally.reports for view in views], dtype=np.float64)
+    found: Floats = sent @ np.array([_classes(view).members for view in views]) / sent.sum()
+    return found
+
+
+def _reweighed(view: FormView, weights: Floats) -> FormView:
+    decoder = _classes(view)
+    return replace(view, decoder=ReweighedDecoder(decoder.decoders, decoder.members, None, weights))
