@@ -34,6 +34,7 @@ def _refused() -> dict[str, Any]:
         "noise with a field missing": ["noise", 1, [rest, 7, 0]],
         "noise with a field too many": ["noise", 1, 3, [rest, 7, 0], 0],
         "noise of no rows": ["noise", 0, 3, []],
+        "noise of one point": ["noise", 1, 1, [STEPS]],
         "noise of one column": ["noise", 3, 1, [rest, 7, 0]],
         "noise of rows as text": ["noise", "1", 3, [rest, 7, 0]],
         "noise over 4,097 points": ["noise", 1, 4097, [STEPS, *[0] * 4096]],

@@ -131,6 +131,7 @@ SHAPES = Shapes(
         "projective over six elements": ["projective", 7, 6, 3, (WIDE % 7).to_bytes(16, "big")],
         "projective over sixteen elements": ["projective", 7, 16, 3, (WIDE % 17).to_bytes(16, "big")],
         "projective over one element": ["projective", 3, 1, 3, _WEIGHT],
+        "projective over no elements": ["projective", 3, 0, 3, _WEIGHT],
         "projective over 2^20 + 7 elements": ["projective", 7, 2**20 + 7, 2, _WEIGHT],
         "projective of one coordinate": ["projective", 2, 3, 1, _WEIGHT],
         "projective of 25 coordinates": ["projective", 7, 2, 25, (WIDE % (2**24 - 1)).to_bytes(16, "big")],

@@ -72,6 +72,7 @@ SHAPES = Shapes(
         "subset with a field too many": [*_sets(5, 2, SETS.outside), 0],
         "subset with a weight of 17 bytes": ["subset", 5, 2, bytes(17)],
         "subset with a weight as text": ["subset", 5, 2, "0" * 16],
+        "subset with a weight as an integer": ["subset", 5, 2, 7],
         "subset of two inputs": _sets(2, 1, 1),
         "subset of 63 inputs": _sets(63, 2, WIDE // 4000),
         "subset of sets of one": _sets(5, 1, WIDE // 10),

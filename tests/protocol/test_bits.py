@@ -12,7 +12,6 @@ from scipy import stats
 
 from protocol import codec
 from protocol.channels.bits.channel import Bits, S
-from protocol.errors import ChannelError
 from tests.protocol.test_channels import ChannelLaws, check_loss, check_prior_loss, weights
 
 SEED = 20260101
@@ -96,38 +95,6 @@ def test_draws_follow_the_weights() -> None:
         seen = Counter(channel.sample(x, source.randbytes(channel.rand_bytes)) for _ in range(n))
         expected = [n * channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)]
         assert stats.chisquare([seen[y] for y in range(channel.outputs)], expected).pvalue > 1e-6
-
-
-@grid
-def test_wire_round_trip(channel: Bits) -> None:
-    """A channel decodes to itself; an output has a bit for each input."""
-    again = Bits.from_wire(codec.decode(codec.encode(channel.encode()), limit=2**20))
-    assert again == channel
-    assert weights(again) == weights(channel)
-    assert channel.output_bits == channel.features == channel.inputs
-    assert channel.outputs == 2**channel.inputs
-
-
-@pytest.mark.parametrize(
-    ("own", "other", "runs"),
-    [
-        ((HALF,), (HALF,), ((0, 2),)),
-        ((S + 1,), (1,), ((0, 2),)),
-        ((HALF,), (-1,), ((0, 2),)),
-        ((HALF,), (1,), ((0, 1),)),
-        ((HALF,), (1,), ()),
-        ((HALF,), (1,), ((0, 2**16 + 1),)),
-        ((HALF, HALF), (1, 1), ((0, 2), (1, 2))),
-        ((HALF, HALF), (1,), ((0, 2), (1, 2))),
-        ((HALF,), (1,), ((0, 2), (1, 2))),
-        ((HALF, S), (1, 2), ((1, 2), (0, 2))),
-        ((HALF,), (1,), ((0, 1), (0, 1))),
-    ],
-)
-def test_what_is_no_channel(own: tuple[int, ...], other: tuple[int, ...], runs: tuple[tuple[int, int], ...]) -> None:
-    """a above b, both probabilities, 2 to 2^16 inputs, classes in their one form: anything else is refused at birth."""
-    with pytest.raises(ChannelError):
-        Bits(own, other, runs)
 
 
 def test_forty_thousand_bits() -> None:

@@ -166,10 +166,49 @@ class ChannelLaws:
         for prior in priors:
             check_prior_loss(channel, matrix, prior)
 
+    def test_wire_round_trip(self, channel: Channel) -> None:
+        """A channel decodes to itself, with the same derived numbers."""
+        again = channels.decode(codec.decode(codec.encode(channel.encode()), limit=2**20))
+        assert again == channel
+        assert weights(again) == weights(channel)
 
-@grid
-class TestEveryFamily(ChannelLaws):
-    """All of them, over the grid of all families."""
+
+class OneRunLaws(ChannelLaws):
+    """The laws of a channel that draws one large integer and in which each output has one run of its values."""
+
+    def test_sample_has_the_weights(self, channel: Channel) -> None:
+        """The draws that lead to an output are one run, as long as its weight: its ends and places within lead to it,
+        and the next draw to an output not seen before; every output that has a weight has a run."""
+        dice = random.Random(SEED)
+        stop, width = 1 << 8 * channel.rand_bytes, channel.rand_bytes
+        assert stop == 1 << channel.scale
+        for x in range(channel.inputs):
+            seen: set[int] = set()
+            low = 0
+            while low < stop:
+                y = channel.sample(x, low.to_bytes(width, "big"))
+                weight = channel.weight(x, y)
+                assert y not in seen
+                assert 0 < weight <= stop - low
+                for draw in (low + weight // 2, low + dice.randrange(weight), low + weight - 1):
+                    assert channel.sample(x, draw.to_bytes(width, "big")) == y
+                seen.add(y)
+                low += weight
+            assert seen == {y for y in range(channel.outputs) if channel.weight(x, y)}
+
+
+RUNS = {name: channel for name, channel in GRID.items() if SHAPES[channel.family].one_run}
+OTHERS = {name: channel for name, channel in GRID.items() if name not in RUNS}
+
+
+@pytest.mark.parametrize("channel", RUNS.values(), ids=RUNS)
+class TestEveryRun(OneRunLaws):
+    """The families that draw one large integer."""
+
+
+@pytest.mark.parametrize("channel", OTHERS.values(), ids=OTHERS)
+class TestEveryOther(ChannelLaws):
+    """The other families, whose draws are in files of their own, or below."""
 
 
 def check_prior_loss(channel: Channel, matrix: list[list[int]], prior: Sequence[int]) -> None:
@@ -243,29 +282,6 @@ def test_sample_has_the_weights_of_a_hadamard_channel(name: str) -> None:
         ]
 
 
-@pytest.mark.parametrize("name", [name for name, made in GRID.items() if SHAPES[made.family].one_run])
-def test_sample_has_the_weights_where_each_output_has_one_run(name: str) -> None:
-    """The draws of one large integer that lead to an output are one run, as long as its weight: its ends and places
-    within lead to it, and the next draw to an output not seen before; every output that has a weight has a run. For
-    blocks, bits, noise and windows: each in its own file."""
-    channel, dice = GRID[name], random.Random(SEED)
-    stop, width = 1 << 8 * channel.rand_bytes, channel.rand_bytes
-    assert stop == 1 << channel.scale
-    for x in range(channel.inputs):
-        seen: set[int] = set()
-        low = 0
-        while low < stop:
-            y = channel.sample(x, low.to_bytes(width, "big"))
-            weight = channel.weight(x, y)
-            assert y not in seen
-            assert 0 < weight <= stop - low
-            for draw in (low + weight // 2, low + dice.randrange(weight), low + weight - 1):
-                assert channel.sample(x, draw.to_bytes(width, "big")) == y
-            seen.add(y)
-            low += weight
-        assert seen == {y for y in range(channel.outputs) if channel.weight(x, y)}
-
-
 @grid
 def test_every_input_takes_the_same_random_bytes(channel: Channel) -> None:
     """One number of random bytes serves every input, whatever they are, and gives an output that the input has."""
@@ -315,14 +331,6 @@ def test_a_draw_is_whole(channel: Channel) -> None:
     for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
         with pytest.raises(ValueError, match=r"random bytes|input"):
             channel.sample(x, given_rand)
-
-
-@grid
-def test_wire_round_trip(channel: Channel) -> None:
-    """A channel decodes to itself, with the same derived numbers."""
-    again = channels.decode(codec.decode(codec.encode(channel.encode()), limit=2**20))
-    assert again == channel
-    assert weights(again) == weights(channel)
 
 
 def draw_of(number: int) -> bytes:

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from protocol.channels.noise.channel import MAX_POINTS, Noise
-from protocol.errors import ChannelError
+from protocol.channels.noise.channel import Noise
+from tests.families.noise import mirrored, random_noise
 from tests.protocol.test_channels import ChannelLaws
 
 SEED = 20260101
@@ -16,24 +16,13 @@ ONE = 1 << 62
 SHAPES = [(1, 2), (1, 3), (1, 7), (2, 2), (3, 2), (2, 4), (4, 3)]
 
 
-def random_noise(rows: int, columns: int, mirrored: bool, least: int = 1) -> Noise:
-    """A law of random weights, of which the step of zero makes a law."""
-    draw = random.Random(SEED + rows * 100 + columns)
-    if mirrored:
-        law = [draw.randrange(least, 2**50) for _ in range(rows * columns)]
-        images = [(1 + (r > 0)) * (1 + (c > 0)) for r in range(rows) for c in range(columns)]
-        law[0] += ONE - sum(weight * image for weight, image in zip(law, images, strict=True))
-    else:
-        law = [draw.randrange(least, 2**50) for _ in range((2 * rows - 1) * (2 * columns - 1))]
-        law[len(law) // 2] += ONE - sum(law)
-    return Noise(rows, columns, tuple(law))
-
-
 GRID = {
+    **{f"{rows} x {columns}": random_noise(rows, columns, SEED + rows) for rows, columns in SHAPES},
     **{
-        f"{rows} x {columns}{', mirrored' * mirrored}": random_noise(rows, columns, mirrored)
+        f"{rows} x {columns}, mirrored": mirrored(
+            rows, columns, [random.Random(SEED + n).randrange(1, 2**50) for n in range(rows * columns - 1)]
+        )
         for rows, columns in SHAPES
-        for mirrored in (False, True)
     },
     "some steps impossible": Noise(1, 4, (ONE // 2, ONE // 4, 0, 0)),
     "always one to the right": Noise(1, 3, (0, 0, 0, ONE, 0)),
@@ -111,30 +100,3 @@ def test_sample_has_the_weights(channel: Noise) -> None:
                 law[ends.pop()] += weight
                 start += weight
         assert law == [channel.weight(x, y) for y in range(channel.outputs)]
-
-
-def test_a_law_has_one_form() -> None:
-    """A law that is alike in all directions is refused in its long form, on a line and on a grid."""
-    with pytest.raises(ChannelError, match="distinct"):
-        Noise(1, 3, (1, 2, ONE - 6, 2, 1))
-    with pytest.raises(ChannelError, match="distinct"):
-        Noise(2, 2, (1, 2, 1, 3, ONE - 14, 3, 1, 2, 1))
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "law"),
-    [
-        (1, 1, (ONE,)),
-        (2, 1, (ONE, 0)),
-        (0, 2, ()),
-        (1, MAX_POINTS + 1, (ONE,) + (0,) * MAX_POINTS),
-        (1, 3, (ONE, 0)),
-        (1, 3, (ONE - 1, 0, 0)),
-        (1, 3, (ONE + 2, -1, 0)),
-        (1, 2, (0, ONE)),
-    ],
-)
-def test_what_is_no_law_is_refused(rows: int, columns: int, law: tuple[int, ...]) -> None:
-    """One point, a column, too many points, another number of weights, or weights that are no law: stage channel."""
-    with pytest.raises(ChannelError):
-        Noise(rows, columns, law)

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from math import comb
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.families.rounding import D, ceil
 from aggregator.families.sets.recipe import subset_selection
-from protocol import codec, exact
+from protocol import exact
 from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.support import ONE
-from protocol.errors import ChannelError
+from tests.families.subset import subset
 from tests.protocol.test_channels import ChannelLaws, assert_made_for, draw_of, weights
 
 NAT = exact.NANONATS
 SEED = 20260101
-
-
-def subset(size: int, ones: int, level: int) -> SubsetSelection:
-    """A channel with sets of a size of choice."""
-    having, lacking = comb(size - 1, ones - 1), comb(size - 1, ones)
-    outside = ceil(D * ONE, exact.exp_lower(level) * having + D * lacking)
-    if lacking == 1:
-        outside += (ONE - outside) % having
-    return SubsetSelection(size, ones, outside)
 
 
 SIZES = [(3, 2), (4, 2), (4, 3), (5, 2), (5, 3), (5, 4), (6, 3), (7, 2), (7, 5), (7, 6), (8, 4), (9, 3)]
@@ -119,30 +108,3 @@ def test_large_channels_set_their_bits_as_often_as_they_should(size: int, level:
     for i in range(size):
         p = mine if i == x else others
         assert abs(votes[i] - n * p) < 5 * (n * p * (1 - p)) ** 0.5
-
-
-OUTSIDE = subset(5, 2, NAT).outside.to_bytes(16, "big")
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        ["subset", 5, 2],
-        ["subset", 5, 2, OUTSIDE, 0],
-        ["subset", 5, 2, OUTSIDE[1:]],
-        ["subset", 5, 2, 7],
-        ["subset", 5, 1, OUTSIDE],
-        ["subset", 5, 5, OUTSIDE],
-        ["subset", 2, 1, OUTSIDE],
-        ["subset", 63, 2, OUTSIDE],
-        ["subset", 5, 2, bytes(16)],
-        ["subset", 5, 2, b"\xff" * 16],
-        ["subset", 5, 2, (ONE // 10 + 1).to_bytes(16, "big")],
-        ["subset", 7, 4, (ONE // 35 - 1).to_bytes(16, "big")],  # inside - outside is less than the remainder
-        ["subset", 5, 4, (subset(5, 4, NAT).outside + 1).to_bytes(16, "big")],  # the only outside set, and a remainder
-    ],
-)
-def test_what_is_no_channel_is_refused(value: codec.Value) -> None:
-    """Missing and further fields, sets of one or of all, too many inputs, weights without order, a second wire form."""
-    with pytest.raises(ChannelError):
-        SubsetSelection.from_wire(value)

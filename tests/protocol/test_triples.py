@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.families.sets.recipe import triples
-from protocol import codec, exact
+from protocol import exact
 from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
 from protocol.channels.support import ONE
-from protocol.errors import ChannelError
-from tests.protocol.test_channels import ChannelLaws, assert_made_for, draw_of, weights
+from tests.protocol.test_channels import OneRunLaws, assert_made_for, draw_of, weights
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -32,7 +31,7 @@ grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
 @grid
-class TestTriples(ChannelLaws):
+class TestTriples(OneRunLaws):
     """The laws of every channel, over this grid."""
 
 
@@ -99,25 +98,6 @@ def test_rows_sum_to_one(channel: Triples) -> None:
             assert weight == (expected if x not in triples[y] else channel.inside)
 
 
-@grid
-def test_sample_has_the_weights(channel: Triples) -> None:
-    """The draws of an input fall into intervals, first of the triples that hold it, then of the others, each triple's
-    one as long as its weight: intervals are found by their ends, and every triple has one."""
-    for x in range(channel.inputs):
-        start, seen = 0, []
-        while start < ONE:
-            y = channel.sample(x, draw_of(start))
-            end = start + channel.weight(x, y)
-            for draw in ((start + end) // 2, end - 1):
-                assert channel.sample(x, draw_of(draw)) == y
-            seen.append(y)
-            start = end
-        assert start == ONE
-        assert sorted(seen) == list(range(channel.outputs))
-        assert all(x in channel.members(y) for y in seen[: channel.support])
-        assert channel.support == sum(x in channel.members(y) for y in seen)
-
-
 def test_a_row_drawn_by_hand() -> None:
     """k = 9, so n = 3, t = 1, cs = 4; input 4 is at place 1 of ring 1: the numbers of SPEC 5.10, worked on paper."""
     channel = GRID[f"k = 9, {2 * NAT} nanonats"]
@@ -162,27 +142,3 @@ def test_large_channels_name_the_own_input_as_often_as_they_should(size: int, le
     theirs = (channel.inside + (channel.support - 1) * channel.outside) / ONE
     for i, p in ((x, mine), (0, theirs), (size - 1, theirs)):
         assert abs(votes[i] - n * p) < 5 * (n * p * (1 - p)) ** 0.5 + 5
-
-
-OUTSIDE = triples(10, NAT).outside.to_bytes(16, "big")
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        ["triples", 10],
-        ["triples", 10, OUTSIDE, 0],
-        ["triples", 10, OUTSIDE[1:]],
-        ["triples", 10, 7],
-        ["triples", 1, OUTSIDE],
-        ["triples", MAX_INPUTS + 1, (1).to_bytes(16, "big")],
-        ["triples", 10, bytes(16)],
-        ["triples", 10, b"\xff" * 16],
-        ["triples", 10, (ONE // 35 + 1).to_bytes(16, "big")],
-        ["triples", 18, (ONE // 70).to_bytes(16, "big")],  # inside - outside is less than the remainder
-    ],
-)
-def test_what_is_no_channel_is_refused(value: codec.Value) -> None:
-    """Missing and further fields, too few and too many inputs, weights without order, a remainder that is too large."""
-    with pytest.raises(ChannelError):
-        Triples.from_wire(value)

@@ -6,7 +6,6 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -14,7 +13,6 @@ import pytest
 from protocol.channels.windows.arrangement import Single, Type
 from protocol.channels.windows.channel import ONE, Windows
 from protocol.channels.windows.loss import Kinds
-from protocol.errors import ChannelError
 from tests.protocol.test_channels import ChannelLaws, chi_square
 
 SEED = 20260101
@@ -156,64 +154,3 @@ def test_orders_are_public_permutations() -> None:
     assert len(set(sequences)) == 8
     small = Windows((1, 1, 1, 1), 2, 2, (), (), (Type(1, 2, 1, 0, ()),))
     assert [list(small.circle.layout(order).sequence) for order in range(2)] == [[1, 3, 0, 2], [2, 0, 1, 3]]
-
-
-GOOD = Windows((0, 5, 6, 0), 4, 2, (0,), (Single(3, 9, 8),), (Type(1, 7, 6, 5, (4,)),))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"arcs": (0,)},
-        {"arcs": (0, -5, 6, 0)},
-        {"arcs": (0, 2**53, 1, 0)},
-        {"arcs": (0, 5, 0, 0)},
-        {"arcs": (1, 5, 6, 0)},
-        {"cells": 0},
-        {"cells": 2**24},
-        {"orders": 3},
-        {"orders": 512},
-        {"heavies": (0, 0)},
-        {"heavies": (3,)},
-        {"singles": ()},
-        {"singles": (Single(3, 8, 9),)},
-        {"singles": (Single(3, 8, -1),)},
-        {"singles": (Single(3, ONE, 8),)},
-        {"types": ()},
-        {"types": (Type(5, 7, 6, 5, (4,)),)},
-        {"types": (Type(1, 6, 7, 5, (4,)),)},
-        {"types": (Type(1, 7, 6, 5, ()),)},
-        {"types": (Type(1, 7, 6, -5, (4,)),)},
-        {"types": (Type(1, 7, 6, 5, (-4,)),)},
-        {"types": (Type(1, 7, -6, 5, (4,)),)},
-        {"types": (Type(0, 7, 6, 5, (4,)),)},
-        {"types": (Type(4, 7, 6, 5, (4,)),)},
-        {"types": (Type(1, 7, 6, 5, (ONE // 4,)),)},
-        {"types": (Type(1, ONE, 6, 5, (4,)),)},
-        {"types": (Type(1, 7, 6, ONE // 4, (4,)),)},
-    ],
-)
-def test_what_is_no_channel_is_refused(wrong: dict[str, object]) -> None:
-    """Every field out of its range, or that does not fit the others, is refused at birth."""
-    with pytest.raises(ChannelError):
-        replace(GOOD, **wrong)  # type: ignore[arg-type]
-
-
-def test_types_need_an_arc_and_cells_need_types() -> None:
-    """Where every input is named there is nothing that windows could cover."""
-    with pytest.raises(ChannelError, match="arc"):
-        Windows((0, 0), 1, 1, (0, 1), (), (Type(0, 1, 1, 1, (1, 1)),))
-    with pytest.raises(ChannelError, match="types"):
-        replace(GRID["all singles"], cells=2)
-
-
-def test_wires_that_are_no_channel_are_refused() -> None:
-    """Fields that are missing, of another type, or not in threes."""
-    wire = GOOD.encode()
-    assert isinstance(wire, list)
-    for place, wrong in ((1, 5), (5, [3, 9]), (6, 4), (6, [[1, 7, 6]]), (6, [5]), (2, -1), (3, "2")):
-        broken = [*wire[:place], wrong, *wire[place + 1 :]]
-        with pytest.raises(ChannelError):
-            Windows.from_wire(broken)
-    with pytest.raises(ChannelError):
-        Windows.from_wire(wire[:-1])
