@@ -145,6 +145,22 @@ def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = 
     return float(seen.sum() - gained.sum()) * reported.factor**2
 
 
+def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
+    """Return the mean absolute error E|X - Y| of one bit's report as it stands, under the prior; None for more values.
+
+    Which output says yes is not said by a channel: it is the one that makes the error least.
+
+    Source: Jiang, Li, Tandon 2018, eq. 22.
+
+    Args:
+        prior: two positive integers.
+    """
+    if channel.unary or (channel.inputs, channel.outputs) != (2, 2):
+        return None
+    wrong = sum(weight * channel.weight(x, 1 - x) for x, weight in enumerate(prior)) / (sum(prior) << channel.scale)
+    return min(wrong, 1 - wrong)
+
+
 def prior_mse(prior: Sequence[int], reported: Reported | None = None) -> float:
     """Return the error without any report: the sum over x of P[x] - P[x]^2."""
     reported, total = reported or Reported(len(prior)), sum(prior)

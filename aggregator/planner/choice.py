@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aggregator.author.toml_section import suggestion
-from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
+from aggregator.estimate.error import expected_mse, lip_mse, prior_mse, report_mae
 from aggregator.estimate.query import expected_variance
 from aggregator.families.decoder import Floats, NotInvertible
 from aggregator.families.mechanism import LIP, Mechanism, Question
@@ -71,6 +71,7 @@ class Candidate:
         weight: the most people one report can count for; NaN likewise.
         mean_variance: numbers only: variance of what one report adds to the mean; NaN likewise, None of other values.
         person_mse: LIP only: expected squared error of one person's histogram when the prior is right.
+        report_mae: LIP of two values only: mean absolute error of a report as it stands; None likewise.
     """
 
     mechanism: Mechanism
@@ -80,6 +81,7 @@ class Candidate:
     weight: float
     person_mse: float | None
     mean_variance: float | None = None
+    report_mae: float | None = None
 
     @property
     def error(self) -> float:
@@ -157,7 +159,8 @@ def weigh(
             tuned, law = (None if shares is None else np.asarray(shares, dtype=np.float64) for shares in (reference, p))
             of_mean = expected_variance(reported.reader(channel, reference), [*map(float, numbers)], tuned, law)
     person = None if prior is None or channel.unary else lip_mse(channel, prior, reported)
-    return Candidate(mechanism, channel, certificate, raw_mse, weight, person, of_mean)
+    wrong = None if prior is None else report_mae(channel, prior)
+    return Candidate(mechanism, channel, certificate, raw_mse, weight, person, of_mean, wrong)
 
 
 def most_bits_of(question: Question, asked: int | None) -> int:

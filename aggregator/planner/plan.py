@@ -69,6 +69,8 @@ class PlanRow:
             }
             if found.person_mse is not None:
                 row["person_mse"] = found.person_mse
+            if found.report_mae is not None:
+                row["report_mae"] = found.report_mae
         return row
 
 

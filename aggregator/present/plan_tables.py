@@ -89,8 +89,9 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
     wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
     people = [f"people for {error:g}" for error in wanted]
     numbers = any(row.mean_se is not None for row in rows)
+    bits = any(row.candidate is not None and row.candidate.report_mae is not None for row in rows)
     headings = ["mechanism", "bits", "standard error", *(["se of the mean"] if numbers else []), *people]
-    headings += [*(["a person's error"] if lip else []), "people a report", "why"]
+    headings += [*(["a person's error"] if lip else []), *(["E|X - Y|"] if bits else []), "people a report", "why"]
     table = Table(
         box=None,
         pad_edge=False,
@@ -113,6 +114,8 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
         cells += [f"{row.people_for[error]:,}" if error in row.people_for else "-" for error in wanted]
         if lip:
             cells.append("-" if one.person_mse is None else f"{one.person_mse:.5f}")
+        if bits:
+            cells.append("-" if one.report_mae is None else f"{one.report_mae:.5f}")
         cells.append("-" if math.isnan(one.weight) else f"{one.weight:.3g}")
         table.add_row(Text(cells[0], "bold" if row.chosen else ""), *map(Text, [*cells[1:], row.reason]))
     return table

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from aggregator.estimate.error import lip_mse
+from aggregator.estimate.error import lip_mse, report_mae
 from aggregator.families.response.recipe import lip_response, published_lip_response, randomized_response
 from aggregator.families.table.prior_table import optimal_table
 from aggregator.reproduce.lip import people
@@ -25,6 +25,7 @@ from aggregator.reproduce.lip.published import (
     unbiased,
     warner,
 )
+from aggregator.reproduce.lip.report_error import least_mae
 from aggregator.reproduce.lip.summation import best_for_sum, sum_mse
 from protocol import personal
 from protocol.notions import Information, certify
@@ -54,6 +55,40 @@ def test_one_bit_is_the_closed_forms(share, eps):
     told = (p * (1 - p) * (1 - odds)) ** 2 / ((1 - p + p * odds) * (odds - p * odds + p))
     assert of_bit(warner(eps), prior) == pytest.approx(p * (1 - p) - told, abs=1e-9)
     assert unbiased(warner(eps), prior) == pytest.approx(odds / (odds - 1) ** 2, rel=1e-9)
+
+
+def program_of_mae(share, eps):
+    """The linear program over the four inequalities of a binary channel with flips q0, q1: the least E|X - Y|."""
+    low, high = math.exp(-eps), math.exp(eps)
+    rows, ends = [], []
+    yes = np.array([1 - share, -share]), share  # P(Y = 1) = (1 - share) q0 - share q1 + share
+    told = {(1, 1): (np.array([0.0, -1.0]), 1.0), (0, 1): (np.array([1.0, 0.0]), 0.0)}  # Q(1|1), Q(1|0)
+    for slope, start in told.values():
+        for of_output, marginal in (((slope, start), yes), ((-slope, 1 - start), (-yes[0], 1 - yes[1]))):
+            rows += [of_output[0] - high * marginal[0], low * marginal[0] - of_output[0]]
+            ends += [high * marginal[1] - of_output[1], of_output[1] - low * marginal[1]]
+    found = linprog([1 - share, share], A_ub=np.array(rows), b_ub=ends, bounds=[(0, 1)] * 2, method="highs")
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("eps", [0.2, 0.69, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("share", ["0.5", "0.3", "0.15", "0.05", "0.01"])
+def test_the_error_of_a_report_as_it_stands(share, eps):
+    """Where the published channel is legal it has the least mean absolute error of all legal channels, and its reports
+    are distributed as the answers (Proposition 3). Elsewhere the best legal channel says yes with probability
+    1/(e^eps + 1), and the least error is its own or, where P1 is below 1/(2 e^eps), that of no report."""
+    prior, p, odds = bit(share), float(share), math.exp(eps)
+    assert least_mae(prior, eps) == pytest.approx(program_of_mae(p, eps), abs=1e-9)
+    ours, theirs = lip_response(prior, level(eps)), published_lip_response(prior, level(eps))
+    yes = [p * channel.weight(1, 1) / 2**64 + (1 - p) * channel.weight(0, 1) / 2**64 for channel in (ours, theirs)]
+    assert yes == pytest.approx([max(p, 1 / (odds + 1)), p], abs=1e-9)
+    if p >= 1 / (odds + 1):
+        assert report_mae(theirs, prior) == pytest.approx(2 * p * (1 - p) / odds, abs=1e-9)
+        assert report_mae(theirs, prior) == pytest.approx(least_mae(prior, eps), abs=1e-9)
+    else:
+        least = min(report_mae(ours, prior), p)
+        assert least == pytest.approx(least_mae(prior, eps), abs=1e-9)
+        assert (report_mae(ours, prior) <= p) == (p >= 1 / (2 * odds))
 
 
 def test_the_true_level_is_the_least_that_certifies():

@@ -12,11 +12,13 @@ from __future__ import annotations
 from aggregator.reproduce.experiment import Experiment
 from aggregator.reproduce.lip.bits import example_1, figure_5, figure_6_cns, figure_9a, legality, numbers
 from aggregator.reproduce.lip.people import figure_8, figure_8b_cns, figure_9b, one_step
+from aggregator.reproduce.lip.report_error import report_error
 from aggregator.reproduce.lip.values import figure_6a, figure_6b, figure_7
 
 EXPERIMENTS = (
     Experiment("legality", "A9", "For which priors the published channel is legal", legality, 4000, 1000),
     Experiment("numbers", "A9", "Claimed and true errors of one bit", numbers),
+    Experiment("report-error", "A6", "Eq. 22, Proposition 3: a report as it stands", report_error, 4000, 1000),
     Experiment("example1", "A9", "Example 1 (fig. 2): a survey of 100 people", example_1, 10_000, 400),
     Experiment("fig5", "A9", "Fig. 5: with and without a prior", figure_5),
     Experiment("fig6-cns", "A9", "Fig. 6 of the first version: half the level of LIP against LDP", figure_6_cns),
