@@ -61,6 +61,9 @@ COMMANDS = {
         "Invite people to a campaign: link, QR code, poster.",
         "--study lib invite education --out poster.pdf",
     ),
+    "page": CommandEntry(
+        "page", "Write the page on which people answer, as one file.", "--study lib page education --out page.html"
+    ),
     "receive": CommandEntry("receive", "Receive uploads over HTTP.", "--study lib receive --listen 127.0.0.1:8700"),
     "ingest": CommandEntry("desk", "Verify reports and count each one once.", "--study lib ingest uploads/ --json"),
     "status": CommandEntry("status", "Show the study's campaigns, keys, reports and refusals.", "--study lib status"),

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import click
 
-from aggregator.cli import shell
+from aggregator.cli import shell, signed
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.shell import halftruth
 from aggregator.invite.code import as_text, modules_of
 from aggregator.invite.invitation import invite as invitation
-from aggregator.study import Study
-from protocol.campaign import SignedCampaign, open_campaign, require_campaign
 
 FORMATS = ("svg", "pdf", "png", "html")
 
@@ -27,7 +25,7 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
 
 @halftruth.command()
 @click.argument("what", metavar="CAMPAIGN", type=CampaignName())
-@click.option("--author", type=shell.existing, help="The author's public key, NAME.pub; for a campaign's file only.")
+@signed.author
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the poster, such as de. [default: the campaign's]")
 @click.option("--out", type=shell.writable, callback=_require_form, help="Poster to draw: a .svg, .pdf, .png or .html.")
@@ -47,18 +45,13 @@ def invite(
     Prints the link and its QR code; with --out, draws a poster of one A4 page with both. The link names the study's
     address, the campaign and its author's key, so that whoever follows it needs nothing else.
     """
-    if author is not None:
-        signed = _signed_file(Path(what), author)
-    elif ctx.obj is not None:
-        signed = Study.open(shell.study_folder(ctx)).campaign(what)
-    else:
-        raise click.UsageError("name the --study of the campaign, or a campaign's file and its --author's public key")
-    link = invitation(signed, int(time.time()), address)
+    campaign = signed.named_campaign(ctx, what, author).campaign
+    link = invitation(campaign, int(time.time()), address)
     if out is not None:
         from aggregator.invite.content import PosterContent
         from aggregator.invite.poster import draw_poster, undrawn  # matplotlib takes a second to load
 
-        content = PosterContent.of(signed, link, language)
+        content = PosterContent.of(campaign, link, language)
         drawn = draw_poster(content, out.suffix.lower().removeprefix("."))
         with shell.new_file(out) as file:
             file.write(drawn)
@@ -68,7 +61,7 @@ def invite(
     if link.address.startswith("http:"):
         shell.warn(f"Warning: {link.host} is this machine: the link leads nobody else to the study")
     if as_json:
-        told = {"link": str(link), "address": link.address, "host": link.host, "id": signed.id.hex()}
+        told = {"link": str(link), "address": link.address, "host": link.host, "id": campaign.id.hex()}
         fingerprint = link.fingerprint_text
         shell.print_json(told | {"fingerprint": fingerprint, "file": None if out is None else str(out)})
         return
@@ -77,13 +70,6 @@ def invite(
     else:
         _show_code(as_text(modules_of(str(link))))
     shell.say(str(link))
-
-
-def _signed_file(path: Path, author: Path) -> SignedCampaign:
-    """The campaign of a file, verified with its author's key."""
-    data = path.read_bytes()
-    require_campaign(data)
-    return open_campaign(data, [shell.public_key(author)])
 
 
 def _show_code(code: str) -> None:

@@ -22,6 +22,8 @@ COMMAND = {
     "import": ["campaign", "--trust", "author.pub"],
     "enrol": ["devices"],
     "revoke": ["noise"],
+    "invite": ["it"],
+    "page": ["it", "--out", "out.html"],
     "ingest": ["batch"],
     "status": [],
     "estimate": ["it"],

@@ -1,0 +1,104 @@
+"""The command page: a page that is a file talks to what its author signed, and is refused where it could not."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from dataclasses import replace
+
+import pytest
+
+from aggregator.page.alone import NoPage, page_file
+from aggregator.page.document import page_code
+from aggregator.study import Study
+from protocol import keys
+from protocol.campaign import open_campaign, seal_campaign
+from protocol.closing import seal_closing
+from tests.aggregator import crowd
+from tests.aggregator.command import run
+from tests.aggregator.crowd import AUTHOR
+from tests.aggregator.test_receive_page import Elements, data
+
+NOW = int(time.time())
+HERE = "https://study.example"
+
+
+def signed_campaign(**changes):
+    """A campaign that is open now and names an address."""
+    usual = {"opens": NOW - 86_400, "closes": NOW + 13 * 86_400, "addresses": (HERE,)}
+    return open_campaign(seal_campaign(replace(crowd.campaign(5).terms, **usual | changes), AUTHOR), [AUTHOR.public])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a campaign's file, its author's key, and a study that has the campaign under the name it."""
+    monkeypatch.chdir(tmp_path)
+    signed = signed_campaign()
+    (tmp_path / "it.campaign").write_bytes(signed.data)
+    (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public))
+    Study.create(tmp_path / "lib").import_campaign(signed.data, [AUTHOR.public], "it")
+    return tmp_path
+
+
+def test_the_page_of_a_file_and_of_the_study_is_the_same(folder):
+    """A campaign's file and its study give one page, which carries its policy before anything that it rules."""
+    run("--study", "lib", "page", "it", "--out", "one.html")
+    done = run("page", "it.campaign", "--author", "author.pub", "--out", "other.html", "--json")
+    made = (folder / "one.html").read_text("utf-8")
+    assert made == (folder / "other.html").read_text("utf-8")
+    told = json.loads(done.stdout)
+    assert (told["bytes"], told["addresses"]) == (len(made.encode()), [HERE])
+    elements = Elements(made)
+    names = [(name, attributes.get("http-equiv")) for name, attributes, _ in elements.found]
+    assert names[:4] == [("html", None), ("head", None), ("meta", None), ("meta", "Content-Security-Policy")]
+    policy = elements.all("meta")[1][0]["content"]
+    assert f"connect-src {HERE}/v1/; " in policy
+    assert f"script-src '{told['script']}'" in policy
+    assert "'self'" not in policy
+    assert data(made)["served"] is False
+
+
+def test_a_closed_campaign_says_so_in_its_page(folder):
+    """The notice of the study goes with the page."""
+    study = Study.open(folder / "lib")
+    notice = seal_closing(study.campaign("it"), NOW, AUTHOR)
+    study.close_early(notice)
+    run("--study", "lib", "page", "it", "--out", "page.html")
+    assert base64.b64decode(data((folder / "page.html").read_text("utf-8"))["closing"]) == notice
+
+
+def test_nothing_is_written_in_place_of_a_file(folder):
+    """A page is never written over another file, and no half of one is left."""
+    (folder / "page.html").write_text("mine")
+    assert "not overwritten" in run("--study", "lib", "page", "it", "--out", "page.html", code=1).output
+    assert (folder / "page.html").read_text() == "mine"
+    run("--study", "lib", "page", "none", "--out", "other.html", code=1)
+    assert sorted(path.name for path in folder.iterdir()) == ["author.pub", "it.campaign", "lib", "page.html"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "download", "why"),
+    [
+        ({"addresses": ()}, False, "names no address"),
+        ({}, True, "without --download"),
+        ({"addresses": ("https://192.0.2.7",)}, False, "a host's name, not its number"),
+        ({"addresses": (HERE, "http://[::1]:8700")}, False, "cannot talk to http://\\[::1\\]:8700"),
+        ({"addresses": ("http://127.0.0.2",)}, False, "cannot talk to"),
+        ({"opens": NOW - 9 * 86_400, "closes": NOW - 1}, False, "is over"),
+    ],
+)
+def test_a_page_that_could_not_work_is_refused(changes, download, why):
+    """No address to send to, one that no policy can name, or no time left: an error that says what to do."""
+    with pytest.raises(NoPage, match=why):
+        page_file(signed_campaign(**changes), NOW, download=download)
+
+
+def test_a_page_without_address_talks_to_nobody():
+    """Where reports are kept as files, the policy allows no request at all."""
+    made = page_file(signed_campaign(addresses=()), NOW, download=True)
+    assert "connect-src 'none'; " in Elements(made).all("meta")[1][0]["content"]
+    assert page_code().script in made
+    assert "connect-src http://127.0.0.1:8700/v1/; " in page_file(
+        signed_campaign(addresses=("http://127.0.0.1:8700",)), NOW
+    )
