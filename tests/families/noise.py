@@ -28,6 +28,12 @@ def random_noise(rows: int, columns: int, seed: int) -> Noise:
     return Noise(rows, columns, tuple(law))
 
 
+def random_mirrored(rows: int, columns: int, seed: int) -> Noise:
+    """Steps of random weights, alike in all directions."""
+    draw = random.Random(seed)
+    return mirrored(rows, columns, [draw.randrange(1, 2**50) for _ in range(rows * columns - 1)])
+
+
 def _refused() -> dict[str, Any]:
     rest = STEPS - 2 * 7
     return {

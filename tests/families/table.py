@@ -11,9 +11,10 @@ from protocol.notions import Information, Ldp, MutualInformation
 from tests.families.shapes import MOST, SEED, STEPS, Law, Shapes, at_edges, big, first_above
 
 
-def random_table(inputs: int, outputs: int, seed: int) -> Table:
+def random_table(inputs: int, outputs: int, seed: int, *, zeros: bool = True) -> Table:
+    """Rows of random weights, of which two columns of three may have zeros."""
     draw = random.Random(seed)
-    weights = [[draw.randrange(0 if y % 3 else 1, 50) for y in range(outputs)] for _ in range(inputs)]
+    weights = [[draw.randrange(0 if zeros and y % 3 else 1, 50) for y in range(outputs)] for _ in range(inputs)]
     return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 
@@ -29,7 +30,7 @@ TABLE = Table.nearest([
     [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6), Fraction(0)],
     [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2), Fraction(0)],
     [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3), Fraction(0)],
-])  # fmt: skip  # fmt: skip
+])  # fmt: skip
 
 
 SHAPES = Shapes(

@@ -186,7 +186,7 @@ WINDOWS = Windows(
         Type(2, ONE // 12, ONE // 31, ONE // 27, (ONE // 29,)),
         Type(3, ONE // 70, ONE // 70, ONE // 60, (ONE // 55,)),
     ),
-)  # fmt: skip  # fmt: skip
+)  # fmt: skip
 _FREQUENT = (Single(2, ONE // 50, ONE // 200), Single(150, ONE // 60, ONE // 180))
 
 SHAPES = Shapes(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 from decimal import Decimal, localcontext
-from fractions import Fraction
 
 import pytest
 
@@ -15,7 +14,8 @@ from protocol.channels.noise.channel import Noise
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.geo import Geo
 from protocol.notions.notion import certify
-from tests.protocol.test_noise import random_noise
+from tests.families.noise import random_mirrored, random_noise
+from tests.families.table import random_table
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -58,24 +58,18 @@ def brute_audit(notion: Geo, channel: Noise | Table | RandomizedResponse) -> int
     return low
 
 
-def random_table(inputs: int, outputs: int) -> Table:
-    draw = random.Random(SEED)
-    weights = [[draw.randrange(1, 50) for _ in range(outputs)] for _ in range(inputs)]
-    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
-
-
 @pytest.mark.parametrize(
     ("notion", "channel"),
     [
-        (even(1, 7), random_noise(1, 7, mirrored=True)),
-        (even(1, 7), random_noise(1, 7, mirrored=False)),
-        (even(4, 3), random_noise(4, 3, mirrored=True)),
-        (even(4, 3), random_noise(4, 3, mirrored=False)),
-        (Geo.between(NAT, 2, [0, 3, 6, 9], [0, 2, 4]), random_noise(4, 3, mirrored=False)),
-        (even(2, 3), random_table(6, 5)),
-        (Geo.between(NAT, 10, [0, 4], [1, 5, 6]), random_table(6, 9)),
+        (even(1, 7), random_mirrored(1, 7, SEED)),
+        (even(1, 7), random_noise(1, 7, SEED)),
+        (even(4, 3), random_mirrored(4, 3, SEED)),
+        (even(4, 3), random_noise(4, 3, SEED)),
+        (Geo.between(NAT, 2, [0, 3, 6, 9], [0, 2, 4]), random_noise(4, 3, SEED)),
+        (even(2, 3), random_table(6, 5, SEED, zeros=False)),
+        (Geo.between(NAT, 10, [0, 4], [1, 5, 6]), random_table(6, 9, SEED, zeros=False)),
         (even(1, 5), RandomizedResponse(5, (2**60,))),
-        (even(3, 4), random_noise(1, 12, mirrored=True)),  # noise of another lattice: pair by pair
+        (even(3, 4), random_mirrored(1, 12, SEED)),  # noise of another lattice: pair by pair
     ],
 )
 def test_the_audit_is_that_of_every_pair(notion: Geo, channel: Noise | Table | RandomizedResponse) -> None:
@@ -95,7 +89,7 @@ def test_the_audit_is_that_of_every_pair(notion: Geo, channel: Noise | Table | R
 def test_uneven_lattices_are_audited_strictly() -> None:
     """On an uneven lattice a shift of noise answers for its nearest pair: never less than the brute force."""
     notion = Geo.between(20 * NAT, 1, [0], [0, 1, 5, 6, 20])
-    channel = random_noise(1, 5, mirrored=False)
+    channel = random_noise(1, 5, SEED)
     _, audited, _ = notion.audit(channel)
     assert brute_audit(notion, channel) <= audited
     _, even_audited, _ = even(1, 5, 20 * NAT).audit(channel)

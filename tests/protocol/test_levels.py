@@ -34,17 +34,12 @@ from protocol.errors import DomainError, NotionError
 from protocol.levels import Metric, Pufferfish, Scenario, Structure, TooLarge, structure_of
 from tests.families import CHANNELS
 from tests.families.hadamard import truth_of
+from tests.families.table import random_table
 from tests.protocol.test_windows import GRID as WINDOWS
 
 ONE = 1 << 64
 NAT = exact.NANONATS
 SEED = 20261121
-
-
-def random_table(inputs: int, outputs: int, seed: int) -> Table:
-    draw = random.Random(seed)
-    cells = [[draw.randrange(1, 50) for _ in range(outputs)] for _ in range(inputs)]
-    return Table.nearest([[Fraction(cell, sum(row)) for cell in row] for row in cells])
 
 
 def table(*rows: Sequence[Fraction | int]) -> Table:
@@ -68,8 +63,8 @@ def noise_law(points: int) -> tuple[int, ...]:
 
 HALF = Fraction(1, 2)
 GRID: dict[str, Channel] = {
-    "table": random_table(4, 6, 1),
-    "table of two": random_table(2, 3, 2),
+    "table": random_table(4, 6, 1, zeros=False),
+    "table of two": random_table(2, 3, 2, zeros=False),
     "table with a column nobody emits": table([HALF, 0, HALF], [Fraction(1, 3), 0, Fraction(2, 3)]),
     "table that tells": table([1, 0], [HALF, HALF]),
     "response": RandomizedResponse(5, (ONE // 9,)),
@@ -81,7 +76,7 @@ GRID: dict[str, Channel] = {
     "blocks": Blocks.over(0, [1, 1, 2, 0, 2, 2, 1, 2, 0], lambda k: Hadamard(truth_of(NAT), k)),
     "blocks of responses": Blocks.over(0, [1, 2, 1, 2, 2], lambda k: RandomizedResponse(k, (ONE // 9,))),
     "sensitive": Blocks.over(1 << 124, [0, 1, 1, 0, 1], lambda k: Hadamard(truth_of(NAT), k)),
-    "sensitive table": Blocks.over(1 << 124, [1, 0, 1], lambda k: random_table(k, 3, 4)),
+    "sensitive table": Blocks.over(1 << 124, [1, 0, 1], lambda k: random_table(k, 3, 4, zeros=False)),
     "projective": projective(4, 2, 3),
     "projective, all points": projective(7, 2, 3),
     "subset": SubsetSelection(5, 2, (1 << 128) // 17),
@@ -709,7 +704,7 @@ def test_large_channels_are_not_walked_through(name: str) -> None:
 
 def test_what_is_too_large_is_said() -> None:
     """A channel without a faster way, and beyond the steps allowed, has no level instead of a wrong or a late one."""
-    structure = structure_of(random_table(40, 40, 3), most=1000)
+    structure = structure_of(random_table(40, 40, 3, zeros=False), most=1000)
     for ask in (levels.maximal_leakage, lambda s: levels.delta(s, NAT), lambda s: levels.belief(s, [1] * 40)):
         with pytest.raises(TooLarge, match="table channel of 40 inputs is too large"):
             ask(structure)
