@@ -12,19 +12,25 @@ which is what context-aware LDP promises in the language of tests (Acharya et al
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
 
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel, structure_of
 from protocol.errors import HalftruthError
-from protocol.notions import Ldp, Notion, Pairwise
+from protocol.notions import Geo, Ldp, Notion, Pairwise
 from protocol.views import is_plain
 
 MOST_PAIRS = 4
 """Pairs that are shown: the worst one, and one of each other bound."""
+
+MOST_CLASSES = 256
+"""Of a notion of more classes of inputs, such as a map's, the worst pair alone is shown."""
 
 
 class NoTradeOff(HalftruthError):
@@ -47,6 +53,29 @@ class TradeOff:
     levels: tuple[float | None, float | None]
     bounds: tuple[float | None, float | None]
     points: tuple[tuple[float, float], ...]
+
+    def missed(self, false: float) -> float:
+        """The missed detections of the best test with this part of false alarms."""
+        alarms, missed = zip(*self.points, strict=True)
+        return float(np.interp(false, alarms, missed))
+
+    def promised(self, false: float) -> float | None:
+        """The missed detections that no test with this part of false alarms goes below; None without a promise."""
+        forth, back = self.bounds
+        if forth is None or back is None:
+            return None
+        return max(1 - math.exp(forth) * false, math.exp(-back) * (1 - false))
+
+    @property
+    def promises(self) -> tuple[tuple[float, float], ...]:
+        """The corners of the line of ``promised``; empty without a promise."""
+        forth, back = self.bounds
+        if forth is None or back is None:
+            return ()
+        if not forth + back:
+            return (0.0, 1.0), (1.0, 0.0)
+        corner = (1 - math.exp(-back)) / (math.exp(forth) - math.exp(-back))
+        return (0.0, 1.0), (corner, 1 - math.exp(forth) * corner), (1.0, 0.0)
 
 
 def trade_off(channel: Channel, x: int, other: int) -> tuple[tuple[float, float], ...]:
@@ -108,7 +137,8 @@ class _Promised:
     def __init__(self, notion: Notion | None) -> None:
         self._bounds: dict[tuple[int, int], int] = {}
         self._classes: Sequence[Sequence[int]] | None = None
-        if isinstance(notion, Pairwise):
+        self._geo = notion if isinstance(notion, Geo) and len(notion.classes) > MOST_CLASSES else None
+        if isinstance(notion, Pairwise) and self._geo is None:
             self._bounds = {(c, d): level for c, d, level in notion.bounds()}
             self._classes = notion.classes
 
@@ -117,6 +147,8 @@ class _Promised:
 
     def between(self, x: int, other: int) -> int | None:
         """Nanonats of ``x`` against another input; None where there is no bound."""
+        if self._geo is not None:
+            return self._geo.bound(x, other)
         return self._bounds.get((self._class_of(x), self._class_of(other)))
 
     def pairs(self, inputs: int) -> Iterator[tuple[int, int]]:

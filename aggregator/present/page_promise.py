@@ -9,13 +9,19 @@ import math
 from fractions import Fraction
 
 from aggregator.author.audit import Audit
+from aggregator.author.trade_off import NoTradeOff, trade_offs
 from aggregator.present.listing import LEVELS
 from aggregator.present.markup import Html, tag
-from aggregator.present.page_parts import pairs
+from aggregator.present.page_parts import pairs, sheet
+from aggregator.present.trade_off_chart import trade_off_chart
 from protocol import exact
 from protocol.campaign import Campaign
+from protocol.channels.structure import TooLarge
 from protocol.notions import Certificate, Classes, Information, OwnPrior, Promise, TranscriptPrior
 from protocol.notions.information import RADIUS_UNITS
+
+FALSE_ALARM = 0.05
+"""The part of false alarms at which tests are compared in numbers."""
 
 
 def promise_section(audit: Audit) -> list[Html]:
@@ -57,7 +63,38 @@ def promise_section(audit: Audit) -> list[Html]:
     elif terms.certificate.ldp is not None:
         parts.append(tag("p", _odds(terms)))
     parts.append(pairs(_levels(audit)))
-    return parts
+    return [*parts, *_tests(terms)]
+
+
+def _tests(terms: Campaign) -> list[Html]:
+    """What tests of one report can tell, drawn; nothing where each class has a channel of its own, or it is large."""
+    try:
+        found = trade_offs(terms)
+    except (NoTradeOff, TooLarge):
+        return []
+    rows = []
+    for one in found:
+        promised = one.promised(FALSE_ALARM)
+        rows.append((
+            f"{one.answer} or {one.other}",
+            _below(one.missed(FALSE_ALARM)),
+            "-" if promised is None else f"at least {_below(promised)}",
+        ))  # fmt: skip
+    return [
+        tag(
+            "p",
+            "Somebody sees one report and tests whether the answer is the first or the second of two. They raise a "
+            "false alarm if they say the first where it is the second, and miss it if they do not say the first where "
+            "it is. No test has errors below the line of its two answers; dashed is what the campaign promises of it.",
+        ),
+        tag("figure", trade_off_chart(found)),
+        sheet(f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "misses", "promised"), rows),
+    ]
+
+
+def _below(part: float) -> str:
+    """A part in per cent, rounded down: nobody is told that tests err more often than they do."""
+    return f"{math.floor(part * 1000 + 1e-9) / 10:.1f}%"
 
 
 def _audited(certificate: Certificate) -> str:

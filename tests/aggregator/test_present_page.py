@@ -4,9 +4,11 @@ import base64
 import hashlib
 import html
 import json
+import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,7 +24,7 @@ from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
-from aggregator.families.response.recipe import lip_response
+from aggregator.families.response.recipe import lip_response, randomized_response
 from aggregator.intake.rejects import Reject
 from aggregator.present import page_method, page_numbers, page_reports
 from aggregator.present.markup import Html, tag
@@ -31,10 +33,10 @@ from aggregator.present.page_promise import promise_section
 from aggregator.present.table import decimals, listed, percent
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.channels import Table
+from protocol.channels import Blocks, Table
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.exact import NANONATS
-from protocol.notions import Information, Ldp
+from protocol.notions import Classes, Information, Ldp
 from protocol.views import plain_views
 from tests.aggregator.command import run
 
@@ -120,7 +122,8 @@ def test_the_page_is_whole_and_loads_nothing(kind, rehearsal):
     assert links
     assert set(links) <= {f"#{name}" for name in ids}
     assert not {"script", "link", "iframe", "object", "image", "use"} & set(parsed.names)
-    assert parsed.names.count("svg") == (12 if isinstance(terms.domain, Grid) else 0)  # a mark on each cell
+    marks = 12 if isinstance(terms.domain, Grid) else 0  # on each cell
+    assert parsed.names.count("svg") == 1 + marks, "and the chart of tests"
     (picture,) = [value for name, key, value in parsed.attributes if (name, key) == ("img", "src")]
     head, _, data = picture.partition(",")
     assert head == "data:image/png;base64"
@@ -282,6 +285,31 @@ def test_the_promise_is_in_words_and_in_nats(terms, words):
     assert f"{exact.in_nats(terms.worst_case)} over the whole campaign" in told
     for part in words:
         assert part in told
+
+
+def test_the_tests_of_a_report_are_drawn_and_told():
+    """Of randomised response at one nat the line of the best tests has a corner at false alarms and misses of 1/(e + 2)
+    and 2/(e + 2); the numbers at 5% false alarms lie on it, and what is promised is not above it."""
+    parsed, _, text = written(campaign(COLOURS, Ldp(NANONATS), channel=randomized_response(3, NANONATS)))
+    corner = 1 / (math.e + 2)
+    line, _ = re.findall(r'<path d="M([^"]*)" class="pair0"', text)  # the other is in the legend
+    places = [tuple(map(float, place.split())) for place in line.split("L")]
+    found = [((x - 60) / 300, 1 - (y - 12) / 300) for x, y in places]
+    assert found[0] == (0, 1)
+    assert found[-1] == (1, 0)
+    assert any(abs(x - corner) < 1e-3 and abs(y - (1 - math.e * corner)) < 1e-3 for x, y in found)
+    least = math.floor((1 - math.e * 0.05) * 1000) / 10
+    assert f"{least}% at least {least}%" in parsed.text
+    assert "promised: 1 nat" in parsed.text
+
+
+def test_classes_have_no_chart_of_tests():
+    """Each class has a channel of its own, and the page's chart is of one."""
+    blocks = Blocks(0, ((1, 3), (2, 3)), (randomized_response(3, NANONATS), randomized_response(3, 2 * NANONATS)))
+    notion = Classes.of((Ldp(NANONATS), Ldp(2 * NANONATS)))
+    terms = replace(campaign(COLOURS), notion=notion, views=plain_views(blocks), classes=("town", "village"))
+    _, _, text = written(terms)
+    assert 'class="tests"' not in text
 
 
 def test_a_ball_of_priors_is_told():

@@ -1,0 +1,67 @@
+"""The tests of pairs of answers on a page: false alarms against missed detections, as lines in its own markup.
+
+The same as a picture of an audit: trade_off_plot. The style of the lines: page.css.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from aggregator.author.trade_off import TradeOff
+from aggregator.present.markup import Html, tag
+from protocol import exact
+
+WIDTH, SIDE, LEFT, TOP = 700, 300, 60, 12
+"""The chart's width, and the square that errors from 0 to 1 are drawn in, in its own units."""
+
+LONGEST = 34
+"""Characters of a line of the legend."""
+
+
+def trade_off_chart(found: Sequence[TradeOff]) -> Html:
+    """Return the lines of the best tests of each pair, solid, and what is promised of them, dashed."""
+    bottom, right = TOP + SIDE, LEFT + SIDE
+    parts = [
+        tag("title", "False alarms against missed detections of the best tests of one report"),
+        _line("frame", [(0, 1), (0, 0), (1, 0)]),
+        _line("nothing", [(0, 1), (1, 0)]),
+        *(_text(LEFT - 8, TOP + (1 - part) * SIDE + 4, f"{part:.0%}", "end") for part in (0, 0.5, 1)),
+        *(_text(LEFT + part * SIDE, bottom + 18, f"{part:.0%}", "middle") for part in (0, 0.5, 1)),
+        _text(LEFT + SIDE / 2, bottom + 38, "false alarms", "middle"),
+        tag("text", "missed detections", transform=f"translate(16 {TOP + SIDE / 2:g}) rotate(-90)",
+            text_anchor="middle"),
+    ]  # fmt: skip
+    legend = [("nothing", "nothing is told")]
+    for place, one in enumerate(found):
+        parts.append(_line(f"pair{place}", one.points))
+        legend.append((f"pair{place}", f"{_short(one.answer)} or {_short(one.other)}"))
+        if one.promised(0) is not None:
+            parts.append(_line(f"pair{place} promise", one.promises))
+            legend.append((f"pair{place} promise", f"promised: {_levels(one.bounds)}"))
+    for row, (name, words) in enumerate(legend):
+        y = TOP + 14 + 22 * row
+        parts.append(tag("path", d=f"M{right + 24} {y - 4}h30", class_=name))
+        parts.append(_text(right + 62, y, words, "start"))
+    return tag("svg", *parts, class_="tests", viewBox=f"0 0 {WIDTH} {bottom + 46}", role="img")
+
+
+def _line(name: str, points: Iterable[tuple[float, float]]) -> Html:
+    """A line through (false alarm, missed detection), as fine as the chart shows."""
+    places = dict.fromkeys(f"{LEFT + SIDE * false:.1f} {TOP + SIDE * (1 - missed):.1f}" for false, missed in points)
+    return tag("path", d="M" + "L".join(places), class_=name)
+
+
+def _text(x: float, y: float, words: str, anchor: str) -> Html:
+    return tag("text", words, x=f"{x:g}", y=f"{y:g}", text_anchor=anchor)
+
+
+def _levels(levels: tuple[float | None, float | None]) -> str:
+    """Two levels in nats, or the one that both are; rounded up."""
+    forth, back = (exact.in_nats(math.ceil((level or 0) * 1e4) * 10**5) for level in levels)
+    return forth if forth == back else f"{forth}, reverse {back}"
+
+
+def _short(label: str) -> str:
+    most = LONGEST // 2
+    return label if len(label) <= most else f"{label[: most - 1]}…"
