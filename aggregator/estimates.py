@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aggregator.estimate.ordered import Ordered
+    from aggregator.estimate.ordered_course import OrderedCourse
     from aggregator.estimate.weighting import KnownMargin
     from aggregator.present.form_notebook import NotebookForm
     from aggregator.present.notebook import NotebookEstimate
@@ -225,6 +226,7 @@ class Estimates(Holdings):
         where: str | None = None,
         method: str | None = None,
         confidence: float = 0.95,
+        margins: Path | None = None,
     ) -> Ordered:
         """Estimate quantiles, the distribution function and shares of ranges of numbers, dates or ordered values.
 
@@ -240,12 +242,14 @@ class Estimates(Holdings):
             where: as in ``estimate``.
             method: as in ``estimate``.
             confidence: as in ``estimate``.
+            margins: as in ``estimate``.
         Returns:
             Each number with its interval; what was not asked for is empty or None. Its ``as_json()``.
         Raises:
             NotOrdered: the values have no order, or the reports do not tell it, or a range holds no value.
             NotInDomain: an edge outside the campaign's range.
             StudyError, NotEnough, MethodRefused
+            BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
         """
         from aggregator.estimate.ordered import ordered
 
@@ -262,7 +266,57 @@ class Estimates(Holdings):
             method=method,
             level=confidence,
             where=where,
+            margins=_margins(signed.terms, margins),
         )
+
+    def ordered_by_class(
+        self,
+        campaign: str,
+        *,
+        quantiles: Sequence[float] = (),
+        cdf: bool = False,
+        bins: Sequence[Answer] = (),
+        above: Answer | None = None,
+        between: tuple[Answer, Answer] | None = None,
+        mean: bool = False,
+        period: int | None = None,
+        method: str | None = None,
+        confidence: float = 0.95,
+    ) -> OrderedCourse:
+        """Estimate quantiles, the distribution function and shares of ranges of each class, and how classes differ.
+
+        Args:
+            quantiles, cdf, bins, above, between, mean: as in ``ordered``.
+            campaign: as in ``estimate``.
+            period: as in ``estimate``.
+            method: as in ``estimate``.
+            confidence: as in ``estimate``.
+        Returns:
+            ``sides``, the numbers of each class, and ``differences``, those of each class from the first, each with its
+            interval. Its ``as_json()``.
+        Raises:
+            NotOrdered: the campaign has no classes, or as in ``ordered``.
+            NotInDomain, StudyError, NotEnough, MethodRefused: as in ``ordered``.
+        """
+        from aggregator.estimate.ordered import ordered
+        from aggregator.estimate.ordered_course import by_class
+
+        def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
+            return ordered(
+                side,
+                tally,
+                quantiles=quantiles,
+                cdf=cdf,
+                bins=bins,
+                above=above,
+                between=between,
+                mean=mean,
+                method=method,
+                level=confidence,
+                where=name,
+            )
+
+        return by_class(*self._asked(campaign, period, None), ask)
 
     def _asked(self, campaign: str, period: int | None, where: str | None) -> tuple[SignedCampaign, Tally]:
         """The campaign and the tally that an estimate is of, cut down to one class where one is named."""

@@ -33,14 +33,18 @@ How one notion is read: privacy_section. How one channel is found: aggregator.pl
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from aggregator.author.privacy_section import notion_of
 from aggregator.author.toml_section import DraftError, Section
 from aggregator.families.mechanism import Question
-from aggregator.planner.choice import AUTO, Unsuited, best, candidates, chosen, most_bits_of
-from protocol.channels import Blocks, Channel, Wave
+from aggregator.planner.choice import AUTO, Candidate, Unsuited, chosen_candidate
+from aggregator.planner.mean_edges import rounded_for_means
+from protocol.channels import Blocks
 from protocol.channels.blocks.channel import INNER
 from protocol.domain import Domain
 from protocol.notions import Notion
@@ -81,37 +85,78 @@ def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain,
     return notion
 
 
-def class_channel(name: str, domain: Domain, notion: Classes) -> tuple[str, Blocks]:
-    """The channel of all classes, each made by the mechanism called ``name``, or for ``auto`` by the best for it.
+@dataclass(frozen=True)
+class DraftClasses:
+    """What a draft says of classes of people.
 
-    Returns:
-        the names of the mechanisms, and the channel.
-    Raises:
-        DraftError: a class that no mechanism serves, or not the one named.
+    Attributes:
+        names: of the classes.
+        questions: that each is asked, over one domain, with its part of the expected reports.
+        choices: the mechanism and channel of each.
     """
-    found = [_one(name, Question(domain, inner)) for inner in notion.notions]
-    runs = tuple((block, domain.size) for block in range(1, len(found) + 1))
-    return ", ".join(dict.fromkeys(made for made, _ in found)), Blocks(0, runs, tuple(channel for _, channel in found))
+
+    names: tuple[str, ...]
+    questions: tuple[Question, ...]
+    choices: tuple[Candidate, ...]
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], whole: Question, name: str) -> DraftClasses:
+        """The channel of each class, made by the mechanism called ``name``, or for ``auto`` by the best for the class.
+
+        Args:
+            whole: the question, with the notion of all classes and the reports of all, classes of equal size; for a
+                mean, ``auto`` takes few numbers of its domain instead, the same for all classes.
+        Raises:
+            DraftError: a class that no mechanism serves, or not the one named.
+        """
+        questions = class_questions(whole)
+        if name == AUTO:
+            questions = rounded_for_means(questions)
+        return cls(names, tuple(questions), tuple(class_choice(name, question) for question in questions))
+
+    @property
+    def mechanism(self) -> str:
+        """The names of the mechanisms."""
+        return side_by_side(self.choices)[0]
+
+    @property
+    def channel(self) -> Blocks:
+        """The channels of all classes side by side."""
+        return side_by_side(self.choices)[1]
 
 
-def _one(name: str, question: Question) -> tuple[str, Channel]:
+def class_questions(whole: Question) -> list[Question]:
+    """The question that each class is asked.
+
+    Args:
+        whole: its notion is that of all classes.
+    """
+    if not isinstance(whole.notion, Classes):
+        raise TypeError("a question to classes has a notion of classes")
+    reports = math.ceil(whole.reports / len(whole.notion.notions))
+    return [replace(whole, notion=inner, reports=reports) for inner in whole.notion.notions]
+
+
+def class_choice(name: str, question: Question) -> Candidate:
+    """The mechanism called ``name`` for the question to one class, or for ``auto`` the best.
+
+    Raises:
+        DraftError: none serves, or not the one named.
+    """
     inner = tuple(INNER.values())
     try:
-        if name == AUTO:
-            serving = [one for _, one in candidates(question) if not isinstance(one, str)]
-            fitting = [one for one in serving if isinstance(one.channel, inner)]
-            choice, _ = best(question, fitting, most_bits_of(question, None))
-            return choice.mechanism.name, choice.channel
-        name, channel = chosen(name, question)
+        choice = chosen_candidate(name, question, inner)
     except Unsuited as error:
         raise DraftError(f"[mechanism] {error}") from None
-    if isinstance(channel, Wave):
+    if not isinstance(choice.channel, inner):
         raise DraftError(
-            "[mechanism] classes have no wave, which is read as a whole: make a campaign for each class, and set them "
-            f"beside each other with `halftruth compare`; or use {AUTO}, which is read value by value"
+            f'[mechanism] "{name}" makes {choice.channel.family} channels, which cannot be a class\'s; use {AUTO}'
         )
-    if not isinstance(channel, inner):
-        raise DraftError(
-            f'[mechanism] "{name}" makes {channel.family} channels, which cannot be a class\'s; use {AUTO}'
-        )
-    return name, channel
+    return choice
+
+
+def side_by_side(choices: Sequence[Candidate]) -> tuple[str, Blocks]:
+    """The names of the mechanisms of all classes, and their channels side by side."""
+    runs = tuple((block, one.channel.inputs) for block, one in enumerate(choices, 1))
+    names = dict.fromkeys(one.mechanism.name for one in choices)
+    return ", ".join(names), Blocks(0, runs, tuple(one.channel for one in choices))

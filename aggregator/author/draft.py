@@ -12,13 +12,12 @@ import dataclasses
 import datetime
 import math
 import tomllib
-from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from aggregator.author.classes import class_channel, classes_of
+from aggregator.author.classes import DraftClasses, classes_of
 from aggregator.author.domain_section import domain_of
 from aggregator.author.form_section import DraftForm, form_of, form_views
 from aggregator.author.privacy_section import notion_of, part_of
@@ -40,7 +39,6 @@ from protocol.channels import Channel, Table
 from protocol.domain import Dates, Domain, Form, Items, Line, NumberRange
 from protocol.errors import NotionError
 from protocol.notions import Classes, Ldp, MutualInformation, OwnPrior, TranscriptPrior
-from protocol.notions.classes import class_channels
 from protocol.views import View, plain_views
 
 DAY = 86_400
@@ -120,22 +118,23 @@ def _whole_question(document: dict[str, Any], folder: Path) -> Question:
     return question
 
 
-def read_classes(path: Path) -> tuple[tuple[str, ...], Sequence[Channel]] | None:
-    """The classes of the draft at ``path`` and the channel of each; None where it has none, or views as well.
+def read_classes(path: Path) -> DraftClasses | None:
+    """The classes of the draft at ``path``; None where it has none, or views or several questions as well.
 
     Raises:
         DraftError, BadData
     """
     document = _document(path)
-    if "classes" not in document or "views" in document:
+    if "classes" not in document or "views" in document or _is_form(document):
         return None
     top = Section("", document)
-    domain = domain_of(Section("domain", top.take("domain", dict, "a table of its own")))
-    tables = top.take("classes", dict, "a table [classes.NAME] for each class")
-    notion, names = classes_of(tables, document["privacy"], domain, path.parent)
-    mechanism = Section("mechanism", document.get("mechanism", {}))
-    _, channel = class_channel(mechanism.take("name", str, "a mechanism's name, or auto", AUTO), domain, notion)
-    return names, class_channels(channel, len(names))
+    domain, privacy, prior, analysis, mechanism = (
+        Section(name, top.take(name, dict, "a table of its own", {}))
+        for name in ("domain", "privacy", "prior", "analysis", "mechanism")
+    )
+    asked = domain_of(domain)
+    question, names = _asked(document, top, asked, path.parent, privacy, prior)
+    return DraftClasses.of(names, _for_goal(question, *_goal(analysis, asked)), _name_of(mechanism))
 
 
 def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View, ...], int] | None:
@@ -196,8 +195,8 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     if form:
         mechanism, views = form_views(sections["analysis"], _name_of(sections["mechanism"]), form, question)
     elif isinstance(notion, Classes) and "views" not in top:
-        mechanism, channel = class_channel(_name_of(sections["mechanism"]), domain, notion)
-        views = plain_views(channel)
+        asked = DraftClasses.of(names, _for_goal(question, goal, reports), _name_of(sections["mechanism"]))
+        domain, mechanism, views = asked.questions[0].domain, asked.mechanism, plain_views(asked.channel)
     else:
         question = _for_goal(question, goal, reports)
         if "views" not in top and _name_of(Section("mechanism", document.get("mechanism", {}))) == AUTO:

@@ -12,20 +12,28 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+import numpy as np
+
 from aggregator.estimate.error import campaign_error, view_worths
+from aggregator.estimate.ordered import is_wave
+from aggregator.estimate.query import expected_variance
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import NotInvertible
+from aggregator.families.registry import decoder_of
 from aggregator.inspection import view_name
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.domain import Dates, Form, NumberRange
+from protocol.channels import Channel, Wave
+from protocol.domain import Form
+from protocol.notions.classes import class_channels
 from protocol.views import is_plain
 
 HEAVY = 20.0
 """People that one report may count for before an author is told."""
 
-LISTED = 16
-"""Numbers or days that may be read one by one without an author being told of a better way."""
+APART = 0.05
+"""Half the distance between two deciles of people who are spread evenly over a range, as a part of the range: a mean
+that is off by more is told."""
 
 
 def lint(terms: Campaign) -> tuple[str, ...]:
@@ -63,12 +71,8 @@ def _findings(terms: Campaign) -> Iterator[str]:
             f"protects is protected, at a charge of {exact.in_nats(terms.certificate.cost)}. What people "
             "know of each other outside the notion may complete it"
         )
-    if terms.classes and isinstance(terms.domain, NumberRange | Dates) and terms.domain.size > LISTED:
-        yield (
-            f"classes have no wave, so {terms.domain.size:,} numbers or days are read one by one, and their "
-            "distribution is known several times worse: make a campaign for each class, and set them beside each "
-            "other with `halftruth compare`"
-        )
+    if is_wave(terms):
+        yield from _mean_off(terms)
     yield from _left_unsaid(terms)
 
 
@@ -90,6 +94,27 @@ def _unseen(terms: Campaign) -> Iterator[str]:
             f"with {n:,} devices, the least you wait for, a share is {', and '.join(parts)}: expect only values well "
             "above that to be seen. Wait for more, or give a coarser view more of the devices"
         )
+
+
+def _mean_off(terms: Campaign) -> Iterator[str]:
+    """Of which classes that answer by a wave, or of everybody, the least crowd is too small even for the mean."""
+    channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
+    asked: list[tuple[str, tuple[Channel, ...]]] = [
+        ("", channels),
+        *((f"class {name}: ", (one,)) for name, one in zip(terms.classes, channels, strict=False)),
+    ]
+    n = terms.minimum_reports
+    for name, of in asked:
+        if not any(isinstance(one, Wave) for one in of):
+            continue
+        # Of places on the line, which every channel has a mean of; classes of equal size.
+        line = np.linspace(0, 1, terms.domain.size)
+        variance = sum(expected_variance(decoder_of(one), line, None) for one in of) / len(of)
+        if (off := math.sqrt(variance / n)) > APART:
+            yield (
+                f"{name}with {n:,} devices, the least you wait for, even the mean is off by {off:.0%} of the range, "
+                f"and deciles by more: wait for {_rounded(variance / APART**2):,} devices, which leave {APART:.0%}"
+            )
 
 
 def _left_unsaid(terms: Campaign) -> Iterator[str]:

@@ -25,7 +25,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from aggregator.author.classes import class_channel
+from aggregator.author.classes import class_choice, class_questions, side_by_side
 from aggregator.author.districts_file import read_districts
 from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
 from aggregator.estimate.classes import even_decoder
@@ -198,7 +198,7 @@ def channel_of(mechanism: str, question: Question, map_: Map) -> tuple[str, Chan
     try:
         of_view = coarsened(question, map_)
         if isinstance(of_view.notion, Classes):
-            return class_channel(mechanism, of_view.domain, of_view.notion)
+            return side_by_side([class_choice(mechanism, one) for one in class_questions(of_view)])
         return chosen(mechanism, of_view)
     except Unsuited as error:
         size = map_.inputs(question.domain)

@@ -214,9 +214,11 @@ def estimate(
         raise click.UsageError(f"--format {form} is of one whole distribution: leave out --by, --value, --mean, ...")
     if margins_file is not None and questions and where is not None:
         raise click.UsageError("--margins weights all classes: leave out --where")
-    unweighted = [ranges.named, mean, total, weights, value is not None, by, where]
+    unweighted = [total, weights, value is not None, by, where]
     if margins_file is not None and any(unweighted) and not questions:
-        raise click.UsageError("--margins is of one whole distribution of everybody, or of --question or --cross")
+        raise click.UsageError(
+            "--margins is of everybody's distribution, its ranges or its mean, or of --question or --cross"
+        )
     if pool != POOLS[0] and (by is not None or where is not None or mean or total or weights or value is not None):
         raise click.UsageError(f"--pool {pool} is of one whole distribution of everybody")
     numbers = (("value", value is not None), ("mean", mean), ("sum", total), ("weights", weights is not None))
@@ -281,7 +283,7 @@ def estimate(
             return print_form_course(study, engine, signed, asked_form, periods, spans, steps, name)
         if by is not None and in_order:
             over = Over(by, period, periods, spans, steps)
-            ranges = replace(ranges, cdf=cdf or plot is not None)  # which is what is drawn
+            ranges = replace(ranges, cdf=cdf or plot is not None or report is not None)  # which is what is drawn
             sides = estimate_course(ranges, study, engine, signed, over, mean, method, confidence, name)
             print_course(sides, form, plot)
             if report is None:
@@ -309,12 +311,12 @@ def estimate(
     terms = signed.terms
     if by is None and ranges.named:
         ranges = replace(ranges, cdf=cdf or plot is not None)  # which is what is drawn
-        read = estimate_ranges(ranges, signed, tally, mean, method, confidence, name)
+        read = estimate_ranges(ranges, signed, tally, mean, method, confidence, name, margins)
         print_ranges(read, form, plot)
         return read
     if queries:
         wanted = Wanted(value, mean, weights, offset, population, coefficients)
-        answer = one_number(wanted, terms, tally, confidence)
+        answer = one_number(wanted, terms, tally, confidence, margins)
         print_answer(answer, form, terms, name, tally.reports)
         return answer
     if forged is not None and forged > tally.reports:
@@ -326,7 +328,7 @@ def estimate(
     if by is None:
         _print_shares(found, tally, period, form, plot, truth)
     if report:
-        _write_page(report, found, tally, period, truth, course)
+        _write_page(report, found, tally, period, truth, course or sides)
     return sides or course or found
 
 
@@ -429,7 +431,12 @@ def _require_by_period(periods: list[Span] | None, steps: bool, truth_files: tup
 
 
 def _write_page(
-    path: Path, found: Estimate, tally: Tally, period: int | None, truth: Floats | None, course: Trend | None
+    path: Path,
+    found: Estimate,
+    tally: Tally,
+    period: int | None,
+    truth: Floats | None,
+    course: Trend | OrderedCourse | None,
 ) -> None:
     from aggregator.author.audit import ask, audit
     from aggregator.present.page import page
@@ -439,5 +446,5 @@ def _write_page(
         # Levels under other notions are of one law for all people, which classes do not have.
         audited = audit(terms, None if terms.classes else replace(ask(terms), epsilons=()))
     with shell.new_file(path) as file:
-        file.write(page(found, audited, tally, period=period, truth=truth, trend=course).encode("utf-8"))
+        file.write(page(found, audited, tally, period=period, truth=truth, course=course).encode("utf-8"))
     shell.warn(f"{path}  written")

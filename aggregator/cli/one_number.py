@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from aggregator.coefficients_file import read_coefficients
 from aggregator.estimate import query
 from aggregator.estimate.coefficients import sum_by_class
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.weighting import KnownMargin
 from aggregator.families.decoder import Floats
 from aggregator.present.document import answer_csv
 from aggregator.present.table import answer_table
@@ -38,8 +40,13 @@ class Wanted:
     coefficients: Path | None = None
 
 
-def one_number(wanted: Wanted, terms: Campaign, tally: Tally, level: float) -> query.Answer:
+def one_number(
+    wanted: Wanted, terms: Campaign, tally: Tally, level: float, margins: Sequence[KnownMargin] = ()
+) -> query.Answer:
     """The number with its interval.
+
+    Args:
+        margins: known shares of the population by class, for the mean.
 
     Raises:
         BadData: the file of weights or coefficients is not the campaign's.
@@ -55,7 +62,7 @@ def one_number(wanted: Wanted, terms: Campaign, tally: Tally, level: float) -> q
             return answer
         return answer.times(wanted.population, answer.what.replace("share of", "people with", 1))
     if wanted.mean:
-        return query.mean(terms, tally, level=level)
+        return query.mean(terms, tally, level=level, margins=margins)
     if wanted.weights is None:
         return query.total(terms, tally, population=wanted.population, level=level)
     numbers = weights_of(wanted.weights, terms.domain)

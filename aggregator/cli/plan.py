@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from aggregator.author.classes import DraftClasses
 from aggregator.author.draft import read_classes, read_form, read_question, read_views
 from aggregator.author.form_section import DraftForm
 from aggregator.author.privacy_section import prior_weights
@@ -15,17 +16,16 @@ from aggregator.author.views_section import DEVICES
 from aggregator.cli import options, shell
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.error import worths_of
-from aggregator.estimate.shared import expected_errors
 from aggregator.families.mechanism import REPORTS, Question
-from aggregator.families.registry import decoder_of
 from aggregator.inspection import view_name
 from aggregator.planner.catalogue import CATALOGUE
+from aggregator.planner.class_plan import plan_classes
 from aggregator.planner.form_plan import FormPlan, plan_form
-from aggregator.planner.goals import GoalPlan, goal_plans, goals_of
+from aggregator.planner.goals import GoalPlan, goal_plans, goals_of, usual_distance
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.plan import CURVE, curve
 from aggregator.planner.plan import plan as plan_of
-from aggregator.present.plan_tables import form_tables, goals_table, plan_table, plan_views_table
+from aggregator.present.plan_tables import classes_table, form_tables, goals_table, plan_table, plan_views_table
 from protocol import exact
 from protocol.domain import MAX_VALUES, Domain, NumberRange, Values
 from protocol.errors import DomainError
@@ -93,7 +93,8 @@ def plan(
 
     For numbers, dates and ordered values, the first table lists each goal of [analysis]: the people needed, the
     mechanism that `auto` takes, and the expected error of deciles, mean and ranges. For a form, the table lists the
-    expected error of each question, and which associations can be found.
+    expected error of each question, and which associations can be found. For a draft with classes, it lists each class
+    and everybody: the mechanism, the expected errors, and the people needed; the draft's [mechanism] counts.
 
     If a draft has [views] with neither shares nor a number of devices, the planner chooses the shares for --reports.
     """
@@ -109,6 +110,14 @@ def plan(
                     "--bits, --within, --all and --plot are of one question, and the draft is a form"
                 )
             _plan_form(form, REPORTS if reports is None else reports, wanted, as_json)
+            return
+        classes = read_classes(draft)
+        if classes is not None:
+            if bits is not None or all_of_them or plot is not None:
+                raise click.UsageError(
+                    "--bits, --all and --plot are of one question, and the draft asks each class its own"
+                )
+            _plan_classes(classes, reports, wanted, distances, as_json)
             return
         whole = read_question(draft, rounded=False)
     elif radius is not None and prior is None:
@@ -127,17 +136,15 @@ def plan(
         raise click.UsageError("--within is of numbers, dates and ordered values without [views] and priors")
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
         rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
-    classes = None if draft is None else _classes(draft, reports)
     goals: list[GoalPlan] = []
-    if not views and classes is None:
+    if not views:
         with shell.progress("goals", len(goals_of(whole))) as advance:
-            for one in goal_plans(whole, reports, most_bits=bits, distances=distances, shares=wanted):
+            known = [] if question is not whole else [row.candidate for row in rows if row.candidate is not None]
+            for one in goal_plans(whole, reports, most_bits=bits, distances=distances, shares=wanted, known=known):
                 goals.append(one)
                 advance(1)
     if as_json:
         told = rows.as_json()
-        if classes is not None:
-            told[0]["classes"] = classes
         if views:
             told[0]["views"] = views
         if goals:
@@ -154,12 +161,6 @@ def plan(
                     f"The shares are made for {reports:,} devices. `campaign` makes them for {DEVICES:,} where the "
                     f"draft says no number: to sign these, write devices = {reports} under [views]."
                 )
-        if classes is not None:
-            shell.say(
-                f"The draft has classes: {', '.join(classes['names'])}. With as many reports of each, the standard "
-                f"error of a share is {classes['se_heads']:.3g}; {classes['se_precision']:.3g} with `estimate --pool "
-                "precision`, which is for classes that have the same shares."
-            )
     if plot:
         from aggregator.present.curve import draw_curve  # matplotlib takes a second to load
 
@@ -222,14 +223,24 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
     ]
 
 
-def _classes(draft: Path, reports: int) -> dict[str, Any] | None:
-    """The standard error of a share, all classes together, by both ways to pool them; None without classes."""
-    found = read_classes(draft)
-    if found is None:
-        return None
-    names, channels = found
-    heads, precision = (error / math.sqrt(reports) for error in expected_errors([*map(decoder_of, channels)]))
-    return {"names": list(names), "se_heads": heads, "se_precision": precision}
+def _plan_classes(
+    classes: DraftClasses, reports: int | None, wanted: tuple[float, ...], distances: tuple[float, ...], as_json: bool
+) -> None:
+    """Print what is known of each class and of everybody."""
+    question = classes.questions[0]
+    of_distance = question.goal in ("distribution", "mean") and question.domain.ordered
+    if distances and not of_distance:
+        raise click.UsageError(
+            "--within is of numbers, dates and ordered values whose goal is a distribution or a mean"
+        )
+    asked = (distances or (usual_distance(question),)) if of_distance else wanted
+    reports = sum(one.reports for one in classes.questions) if reports is None else reports
+    with shell.progress("classes", None):
+        found = plan_classes(classes.names, classes.questions, classes.choices, reports, asked)
+    if as_json:
+        shell.print_json([one.as_json() for one in found])
+    else:
+        shell.console().print(classes_table(found, question))
 
 
 def _number(text: str) -> NumberRange:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.estimate.ordered_course import OrderedCourse
     from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
+    from aggregator.estimate.weighting import KnownMargin
     from aggregator.study import Study
 
 
@@ -91,7 +92,14 @@ class Over:
 
 
 def estimate_ranges(
-    asked: Ranges, signed: SignedCampaign, tally: Tally, mean: bool, method: str | None, level: float, where: str | None
+    asked: Ranges,
+    signed: SignedCampaign,
+    tally: Tally,
+    mean: bool,
+    method: str | None,
+    level: float,
+    where: str | None,
+    margins: Sequence[KnownMargin] = (),
 ) -> Ordered:
     """What was asked, of one tally."""
     from aggregator.estimate.ordered import NotOrdered, ordered
@@ -113,6 +121,7 @@ def estimate_ranges(
             method=method,
             level=level,
             where=where,
+            margins=margins,
         )
     except (NotInDomain, NotOrdered) as error:
         raise Failure(str(error), BAD_DATA) from None

@@ -9,6 +9,7 @@ The weighted decoder: reweighed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -97,8 +98,19 @@ def weigh(
     plain = ReweighedDecoder(decoder.decoders, members, decoder.priors, members)
     factors = found.factors[members > 0]
     reported = tuple(reported_by(members, one) for one in margins)
-    effect = float(found.variances(share).sum() / plain.variances(share).sum())
     told = Weighting(
-        tuple(margins), reported, float(factors.min()), float(factors.max()), effect, found.weight, plain.weight
+        tuple(margins), reported, float(factors.min()), float(factors.max()), *_prices(found, plain, share)
     )
     return found, told
+
+
+def _prices(found: ReweighedDecoder, plain: ReweighedDecoder, share: Floats) -> tuple[float, float, float]:
+    """The design effect, and the most people that a report counts for with and without weights.
+
+    Where a class sends its numbers by a wave, single values have no unbiased estimate and no report counts for so many
+    people of one: the effect is that of the mean, and the people are NaN.
+    """
+    if found.by_value:
+        return float(found.variances(share).sum() / plain.variances(share).sum()), found.weight, plain.weight
+    line = np.arange(found.inputs, dtype=np.float64)
+    return found.variance(line, share) / plain.variance(line, share), math.nan, math.nan

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally, offered_by
 from aggregator.estimate.pooled import Pooled
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from protocol.campaign import Campaign
 
 
+Number = TypeVar("Number", np.float64, np.int64)
+
+
 class NoSuchClass(HalftruthError, ValueError):
     """The campaign has no class of that name."""
 
@@ -41,11 +45,21 @@ class ClassesDecoder(Pooled):
         self.features = sum(decoder.features for decoder in decoders)
         self.members, self.priors = members, priors
         self._cuts = np.cumsum([decoder.features for decoder in decoders])[:-1]
+        self.by_value = all(decoder.by_value for decoder in decoders)
 
     @property
     def decoders(self) -> Sequence[Decoder]:
         """The decoder of each class."""
         return self._decoders
+
+    @property
+    def parts(self) -> Floats:
+        """(C,) what part of the people each class is taken to be: its part of the reports."""
+        return self.members
+
+    def of_classes(self, features: NDArray[Number]) -> list[NDArray[Number]]:
+        """(m,) numbers by feature -> those of each class."""
+        return np.split(features, self._cuts)
 
     def _forward(self, p: Floats) -> Floats:
         return np.concatenate([decoder.forward(row) for decoder, row in zip(self._decoders, p, strict=True)])
@@ -70,10 +84,10 @@ class ClassesDecoder(Pooled):
         return np.concatenate([levels for levels, _ in found]), np.concatenate([times for _, times in found])
 
     def _parts(self, numbers: Floats) -> list[tuple[Decoder, Floats]]:
-        return list(zip(self._decoders, np.split(numbers, self._cuts), strict=True))
+        return list(zip(self._decoders, self.of_classes(numbers), strict=True))
 
     def _counted(self, counts: Integers) -> list[tuple[Decoder, Integers]]:
-        return list(zip(self._decoders, np.split(counts, self._cuts), strict=True))
+        return list(zip(self._decoders, self.of_classes(counts), strict=True))
 
     @property
     def ceiling(self) -> Floats:

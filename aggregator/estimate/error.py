@@ -14,7 +14,7 @@ import numpy as np
 
 from aggregator.estimate.classes import even_decoder
 from aggregator.estimate.reported import Reported
-from aggregator.families.decoder import Floats, NotInvertible
+from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.families.registry import decoder_of
 from protocol import exact
 from protocol.campaign import Campaign
@@ -41,9 +41,17 @@ def expected_mse(
     Raises:
         NotInvertible
     """
-    share = np.full(channel.inputs, 1 / channel.inputs) if p is None else np.asarray(p, dtype=np.float64)
     reported = reported or Reported(channel.inputs)
-    decoder = reported.reader(channel, reference)
+    return decoder_mse(reported.reader(channel, reference), p, reported)
+
+
+def decoder_mse(decoder: Decoder, p: Sequence[float] | Floats | None, reported: Reported) -> float:
+    """Return ``expected_mse`` of a channel by its decoder.
+
+    Raises:
+        NotInvertible
+    """
+    share = np.full(decoder.inputs, 1 / decoder.inputs) if p is None else np.asarray(p, dtype=np.float64)
     return reported.squared_error(decoder.variances(decoder.forward(share)))
 
 

@@ -9,13 +9,54 @@ Which distribution is made of it: smoothed. Which masses it admits: profile.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from aggregator.families.decoder import Decoder, Floats, Integers
 
 MOST_BLOCKS = 512
+
+
+@dataclass(frozen=True)
+class MergedChannel:
+    """A channel whose outputs lie on the line of its inputs, block by block.
+
+    Attributes:
+        ends: (K,) as of ``Merged``.
+        starts: (M',) the first output of each block of outputs.
+        channel: (K, M') the probability of each block of outputs, people spread evenly over a block of numbers.
+    """
+
+    ends: Integers
+    starts: Integers
+    channel: Floats
+
+    @classmethod
+    def of(cls, decoder: Decoder, most: int) -> MergedChannel:
+        """The channel of a decoder, in ``most`` blocks at most."""
+        k = decoder.inputs
+        blocks = min(k, most)
+        ends = np.arange(1, blocks + 1) * k // blocks
+        starts = np.arange(0, decoder.features, max(k // blocks, 1))
+        channel = np.empty((blocks, len(starts)))
+        for block, (first, end) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
+            people = np.zeros(k)
+            people[first:end] = 1 / (end - first)
+            channel[block] = np.add.reduceat(decoder.forward(people), starts)
+        return cls(ends, starts, channel)
+
+    def merged(self, counts: Integers) -> Merged:
+        """The reports of this channel, of which (m,) ``counts`` came by output, some of them above zero."""
+        merged = np.add.reduceat(counts, self.starts)
+        came = merged > 0
+        return Merged(self.ends, np.ascontiguousarray(self.channel[:, came]), merged[came])
+
+    def spread(self, p: Floats) -> Floats:
+        """(K,) shares of the blocks -> (k,) shares of the numbers, even within a block."""
+        return _spread(p, self.ends)
 
 
 @dataclass(frozen=True)
@@ -25,13 +66,16 @@ class Merged:
     Attributes:
         ends: (K,) for each block the first number after it; the last is k.
         channel: (K, M) the probability of each block of outputs, people spread evenly over a block of numbers; of
-            outputs that came.
+            outputs that came. Of C classes of people (C K, M), the rows of one class after those of another.
         counts: (M,) the reports in each block of outputs, above zero.
+        weights: (C,) known parts of the people in classes, which sum to one; None where there is one class, or the
+            classes are as large as they have reports, by chance.
     """
 
     ends: Integers
     channel: Floats
     counts: Integers
+    weights: Floats | None = None
 
     @classmethod
     def of(cls, decoder: Decoder, counts: Integers, most: int = MOST_BLOCKS) -> Merged:
@@ -41,18 +85,23 @@ class Merged:
             counts: (m,) how often each output came, some of them above zero.
             most: blocks, at most.
         """
-        k = decoder.inputs
-        blocks = min(k, most)
-        ends = np.arange(1, blocks + 1) * k // blocks
-        starts = np.arange(0, decoder.features, max(k // blocks, 1))
-        merged = np.add.reduceat(counts, starts)
-        came = merged > 0
-        channel = np.empty((blocks, int(came.sum())))
-        for block, (first, end) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
-            people = np.zeros(k)
-            people[first:end] = 1 / (end - first)
-            channel[block] = np.add.reduceat(decoder.forward(people), starts)[came]
-        return cls(ends, channel, merged[came])
+        return MergedChannel.of(decoder, most).merged(counts)
+
+    @classmethod
+    def joined(cls, classes: Sequence[Merged], weights: Floats | None = None) -> Merged:
+        """The reports of several classes of people, each with a channel of its own.
+
+        Args:
+            classes: over the same blocks; one at least.
+            weights: (C,) known parts of the people in them, which sum to one.
+        """
+        channel = block_diag(*(one.channel for one in classes))
+        return cls(classes[0].ends, channel, np.concatenate([one.counts for one in classes]), weights)
+
+    @property
+    def classes(self) -> int:
+        """C."""
+        return len(self.channel) // len(self.ends)
 
     @property
     def blocks(self) -> int:
@@ -62,10 +111,19 @@ class Merged:
     @property
     def sizes(self) -> Integers:
         """(K,) how many numbers are in each block."""
-        sizes: Integers = np.diff(self.ends, prepend=0)
-        return sizes
+        return _sizes(self.ends)
 
     def spread(self, p: Floats) -> Floats:
         """(K,) shares of the blocks -> (k,) shares of the numbers, even within a block."""
-        each: Floats = np.repeat(p / self.sizes, self.sizes)
-        return each
+        return _spread(p, self.ends)
+
+
+def _sizes(ends: Integers) -> Integers:
+    sizes: Integers = np.diff(ends, prepend=0)
+    return sizes
+
+
+def _spread(p: Floats, ends: Integers) -> Floats:
+    sizes = _sizes(ends)
+    each: Floats = np.repeat(p / sizes, sizes)
+    return each

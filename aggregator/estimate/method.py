@@ -14,6 +14,7 @@ import numpy as np
 
 from aggregator.estimate import distribution, likelihood
 from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.classes import ClassesDecoder
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.pooled import Pooled
@@ -114,6 +115,8 @@ def consistent(
         return distribution.posterior_mean(decoder, share, prior)
     if method == "map" and prior is not None:
         return _settled(likelihood.posterior_mode(decoder, share, reports, prior), warnings)
+    if method == "smooth" and isinstance(decoder, ClassesDecoder):
+        return _smooth_classes(decoder, share, reports, reported)
     if method == "smooth":
         merged = Merged.of(decoder, np.rint(share * reports).astype(np.int64))
         return merged.spread(smoothed(merged).share)
@@ -129,6 +132,20 @@ def consistent(
         return linear[0]
     reference = np.full(decoder.inputs, 1 / decoder.inputs) if prior is None else prior
     return distribution.project(linear[0], reported, decoder.variances(decoder.forward(reference)))
+
+
+def _smooth_classes(decoder: ClassesDecoder, share: Floats, reports: int, reported: Reported) -> Floats:
+    """(k,) the shares of each class, smoothed where its numbers are sent by a wave, for its part of the people."""
+    found = np.zeros(decoder.inputs)
+    for inner, part, weight in zip(decoder.decoders, decoder.of_classes(share), decoder.parts, strict=True):
+        if weight:
+            whole = float(part.sum())
+            own, linear = part / whole, None
+            if inner.by_value:
+                linear = inner.invert(own), np.empty(0)
+            method = "projection" if inner.by_value else "smooth"
+            found += weight * consistent(method, inner, own, round(whole * reports), linear, None, [], reported)
+    return found
 
 
 def _settled(fit: likelihood.Fit, warnings: list[str]) -> Floats:

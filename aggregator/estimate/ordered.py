@@ -21,22 +21,28 @@ import numpy as np
 
 from aggregator.estimate import interval, query
 from aggregator.estimate.bins import bin_starts, fewer_bins
+from aggregator.estimate.class_weights import raked
+from aggregator.estimate.classes import ClassesDecoder
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.personal import PersonalTally
-from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.profile import SHORTER, Profile
 from aggregator.estimate.result import WITHOUT_BARS, Estimate, estimate, reader_of
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
+from aggregator.estimate.weighting import KnownMargin
 from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.channels.wave.channel import Wave
 from protocol.domain import DITHER_BYTES, Answer, Dates, Domain, Line
 from protocol.errors import HalftruthError
+from protocol.notions.classes import class_channels
 from protocol.views import is_plain
 
 BLOCKS = 256
 """Intervals are as fine as this part of the range, where there are more values."""
+
+ROWS, LEAST_BLOCKS = 1024, 32
+"""Of classes of people together, blocks of classes and values, and of each class at least so many blocks."""
 
 POINTS = 21
 """Of the distribution function, at most."""
@@ -184,6 +190,7 @@ def ordered(
     method: str | None = None,
     level: float = 0.95,
     where: str | None = None,
+    margins: Sequence[KnownMargin] = (),
 ) -> Ordered:
     """Return quantiles, distribution function and shares of ranges, each with its interval.
 
@@ -194,7 +201,7 @@ def ordered(
         above: a value; the share of people above it.
         between: two values; the share of people from one to the other, both included.
         mean: whether to return the mean.
-        method, level, where: as of ``result.estimate``.
+        method, level, where, margins: as of ``result.estimate``.
     Raises:
         NotOrdered: the campaign's values have no order, its reports do not tell an order, or a range has no value.
         NotInDomain: an edge outside the campaign's range.
@@ -207,8 +214,8 @@ def ordered(
         raise NotOrdered(
             f"{terms.title!r} asks for {terms.domain.kind}, which have no order: quantiles and ranges need one"
         )
-    found = estimate(campaign, tally, method=method, level=level, where=where)
-    average = query.mean(terms, tally, level=level) if mean else None
+    found = estimate(campaign, tally, method=method, level=level, where=where, margins=margins)
+    average = query.mean(terms, tally, level=level, margins=margins) if mean else None
     if not (quantiles or cdf or bins) and above is None and between is None:
         return Ordered(found, (), (), (), None, None, average)
     reading, z = _Reading.of(tally, found), interval.quantile(1 - level)
@@ -235,8 +242,11 @@ def has_mean(terms: Campaign) -> bool:
 
 
 def is_wave(terms: Campaign) -> bool:
-    """Whether all devices use the wave mechanism, which does not estimate single values."""
-    return len(terms.views) == 1 and isinstance(terms.views[0].channel, Wave)
+    """Whether devices use the wave mechanism, all or those of a class, which does not estimate single values."""
+    if len(terms.views) > 1:
+        return False
+    channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
+    return any(isinstance(channel, Wave) for channel in channels)
 
 
 def summary(tally: Tally, found: Estimate) -> Ordered:
@@ -248,7 +258,8 @@ def summary(tally: Tally, found: Estimate) -> Ordered:
         NotOrdered, NotEnough
     """
     terms, level = found.terms, found.level
-    mean = query.mean(terms, tally, level=level) if has_mean(terms) else None
+    margins = () if found.weighting is None else found.weighting.margins
+    mean = query.mean(terms, tally, level=level, margins=margins) if has_mean(terms) else None
     if not is_wave(terms):
         return Ordered(found, (), (), (), None, None, mean)
     reading, z = _Reading.of(tally, found), interval.quantile(1 - level)
@@ -266,7 +277,7 @@ def value_of(domain: Domain, x: int) -> Value:
     return domain.label(x)
 
 
-def _profile_of(terms: Campaign, tally: Tally) -> tuple[Merged, Profile]:
+def _profile_of(terms: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -> tuple[Merged, Profile]:
     """The tests of shares that a tally allows.
 
     Raises:
@@ -278,19 +289,31 @@ def _profile_of(terms: Campaign, tally: Tally) -> tuple[Merged, Profile]:
             "the answer: take the shares of its resolutions, or the mean alone; mechanism wave is made for quantiles"
         )
     decoder, _ = reader_of(terms, tally)
-    if isinstance(decoder, Pooled):
-        raise NotOrdered(f"quantiles and ranges are of one class: name it, one of {', '.join(terms.classes)}")
     if not decoder.one_hot or isinstance(tally, PersonalTally | TranscriptTally):
         raise NotOrdered(
             "quantiles and ranges need whole outputs of one channel for everybody, and here reports are counted bit by "
             "bit or each device has its own: take the shares, or the mean alone; mechanism wave is made for quantiles"
         )
-    if decoder.by_value and decoder.inputs > BLOCKS:
+    inner = decoder.decoders if isinstance(decoder, ClassesDecoder) else [decoder]
+    if decoder.inputs > BLOCKS and any(one.by_value for one in inner):
         raise NotOrdered(f"quantiles and ranges of more than {BLOCKS} values need the mechanism wave")
-    merged = Merged.of(decoder, tally.counts, BLOCKS)
+    if isinstance(decoder, ClassesDecoder):
+        merged = _merged_classes(decoder, tally, margins)
+    else:
+        merged = Merged.of(decoder, tally.counts, BLOCKS)
     # As if each device repeated itself as often as it could.
     dependent = tally.groups is not None and tally.groups.dependent
     return merged, Profile(merged, tally.groups.most if tally.groups is not None and dependent else 1.0)
+
+
+def _merged_classes(decoder: ClassesDecoder, tally: Tally, margins: Sequence[KnownMargin]) -> Merged:
+    """The reports of all classes together; of classes that nobody answered for, none."""
+    weights = raked(decoder.members, margins) if margins else None
+    counts = decoder.of_classes(tally.counts)
+    most = max(LEAST_BLOCKS, min(BLOCKS, ROWS // len(counts)))
+    parts = zip(decoder.decoders, counts, strict=True)
+    found = [Merged.of(inner, part, most) for inner, part in parts if part.any()]
+    return Merged.joined(found, None if weights is None else weights[decoder.members > 0])
 
 
 class _Reading:
@@ -303,7 +326,8 @@ class _Reading:
         Raises:
             NotOrdered
         """
-        return cls(found.terms.domain, found.share, _profile_of(found.terms, tally))
+        margins = () if found.weighting is None else found.weighting.margins
+        return cls(found.terms.domain, found.share, _profile_of(found.terms, tally, margins))
 
     def __init__(self, domain: Domain, share: Floats, profile: tuple[Merged, Profile]) -> None:
         self._domain, self._share = domain, share

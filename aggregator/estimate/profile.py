@@ -38,6 +38,9 @@ MOST_ROUNDS = 60
 HEAVY = 1e3
 """Weight of the equations that keep the masses, beside those of the quadratic model."""
 
+MOST_RAKES = 20
+"""Rounds in which the masses of parts and sides are brought together; they are nearly right before."""
+
 LEAST = 1e-14
 """Shares below this count as zero."""
 
@@ -53,22 +56,31 @@ and 2 nats, the .9 quantile of the statistic was 3.7 to 8.3, beside 2.7 of chi-s
 class Profile:
     """The most likely distribution of ordered values, and the tests of the share in a set of them.
 
+    Of several classes of people the shares are those of class and value, and the set holds its values in every class.
+    No class is taken to be like another.
+
     Args:
         reports: by block of outputs.
         effect: by what the variance is larger than of independent reports, at least 1.
     """
 
     def __init__(self, reports: Merged, effect: float = 1.0) -> None:
-        self._channel = reports.channel
+        self._channel, self._classes = reports.channel, reports.classes
         self._reports = int(reports.counts.sum())
         self._weights = reports.counts / self._reports
         self._effect = effect
+        rows = len(self._channel)
+        # Parts of the people whose masses are known, and all rows of one class each.
+        self._masses = np.ones(1) if reports.weights is None else reports.weights
+        self._part = np.arange(rows) * len(self._masses) // rows
+        self._class = np.arange(rows) // reports.blocks
 
     @cached_property
     def share(self) -> Floats:
-        """(K,) the most likely distribution; mostly zeros where the blocks are many."""
-        blocks = len(self._channel)
-        return self._best(np.full(blocks, 1 / blocks), [(np.ones(blocks, dtype=np.bool_), 1.0)])
+        """(C K,) the most likely distribution; mostly zeros where the blocks are many."""
+        rows = len(self._channel)
+        even = self._masses[self._part] / np.bincount(self._part)[self._part]
+        return self._best(even, np.ones(rows, dtype=np.bool_), 1.0)
 
     @cached_property
     def _value(self) -> float:
@@ -83,27 +95,43 @@ class Profile:
             chosen: (K,) some of the blocks, and not all of them.
             t: 0 to 1.
         """
-        here = float(self.share[chosen].sum())
-        groups = [(chosen, t), (~chosen, 1 - t)]
-        start = np.zeros_like(self.share)
-        slope = self._slope(self.share)
-        for group, mass in groups:
-            inside = np.where(group, self.share, 0)
-            if inside.sum() < LEAST:
-                inside = np.where(np.arange(len(slope)) == np.where(group, slope, -1).argmax(), 1.0, 0.0)
-            start += inside * (mass / inside.sum())
-        value = self._log_likelihood(self._best(start, groups))
+        inside = np.tile(chosen, self._classes)
+        here = float(self.share[inside].sum())
+        value = self._log_likelihood(self._best(self._start(inside, t), inside, t))
         return math.copysign(math.sqrt(max(2 * (self._value - value), 0) / self._effect), t - here)
+
+    def _start(self, inside: Chosen, t: float) -> Floats:
+        """(C K,) a distribution with the share ``t`` in the rows ``inside``, near the most likely one.
+
+        Each class stays as large as it is there, so that its reports are never impossible.
+        """
+        start, slope = np.zeros_like(self.share), self._slope(self.share)
+        sizes = np.bincount(self._class, self.share)
+        held = np.bincount(self._class, np.where(inside, self.share, 0))
+        here = float(held.sum())
+        if t < here:
+            masses = held * t / here
+        else:
+            masses = held + (sizes - held) * ((t - here) / (1 - here) if here < 1 else 0.0)
+        for number, mass in enumerate(masses):
+            for side, wanted in ((inside, mass), (~inside, sizes[number] - mass)):
+                cell = side & (self._class == number)
+                found = np.where(cell, self.share, 0)
+                if found.sum() < LEAST:
+                    found = np.where(np.arange(len(slope)) == np.where(cell, slope, -1).argmax(), 1.0, 0.0)
+                start += found * (max(wanted, 0.0) / found.sum())
+        return start
 
     def interval(self, chosen: Chosen, z: float) -> tuple[float, float]:
         """Return the shares in the chosen blocks that the test does not refuse.
 
         Args:
+            chosen: (K,)
             z: quantile of the standard normal law, such as 1.96.
         """
         if chosen.all() or not chosen.any():
             return (1.0, 1.0) if chosen.all() else (0.0, 0.0)
-        here = float(self.share[chosen].sum())
+        here = float(self.share[np.tile(chosen, self._classes)].sum())
         return self._end(chosen, -z, here, 0.0), self._end(chosen, z, here, 1.0)
 
     def _end(self, chosen: Chosen, z: float, here: float, limit: float) -> float:
@@ -131,19 +159,18 @@ class Profile:
         slope: Floats = self._channel @ (self._weights / (p @ self._channel))
         return slope
 
-    def _best(self, p: Floats, groups: Sequence[tuple[Chosen, float]]) -> Floats:
-        """(K,) the most likely distribution with the given mass in each group of blocks.
+    def _best(self, p: Floats, inside: Chosen, t: float) -> Floats:
+        """(C K,) the most likely distribution with the share ``t`` in the rows ``inside``.
 
         Args:
-            p: one that has these masses.
-            groups: disjoint sets of blocks that together are all, and the mass of each.
+            p: one that has it.
         """
+        sides = [(side, mass) for side, mass in ((inside, t), (~inside, 1 - t)) if mass > 0]
         for _ in range(MOST_ROUNDS):
             slope = self._slope(p)
-            gap = sum(mass * float(slope[group].max()) for group, mass in groups if mass) - 1
-            if gap * self._reports < NATS:
+            if (self._highest(slope, inside, t) - 1) * self._reports < NATS:
                 break
-            target = self._newton(p, slope, groups)
+            target = self._newton(p, slope, sides)
             aim, value, part = float(slope @ (target - p)), self._log_likelihood(p), 1.0
             while (found := self._log_likelihood(p + part * (target - p))) < value + part * aim / 10 * self._reports:
                 part /= 2
@@ -155,27 +182,58 @@ class Profile:
             p[p < LEAST] = 0
         return p
 
-    def _newton(self, p: Floats, slope: Floats, groups: Sequence[tuple[Chosen, float]]) -> Floats:
-        """(K,) where the quadratic model of the log-likelihood at ``p`` is largest on the widened support."""
-        support = np.zeros(len(p), dtype=np.bool_)
-        for group, mass in groups:
-            if mass:
-                places = np.flatnonzero(group)
+    def _highest(self, slope: Floats, inside: Chosen, t: float) -> float:
+        """The largest slope in the direction of any distribution with the share ``t`` inside.
+
+        In each part of the people the best row inside is set against the best one outside, and the share goes where it
+        gains most.
+        """
+        best = []
+        for side in (inside, ~inside):
+            found = np.full(len(self._masses), -np.inf)
+            np.maximum.at(found, self._part[side], slope[side])
+            best.append(found)
+        if not np.isfinite(best[1]).all():
+            return float(self._masses @ best[0])
+        gains, left = best[0] - best[1], t
+        highest = float(self._masses @ best[1])
+        for part in np.argsort(-gains, kind="stable"):
+            mass = min(float(self._masses[part]), left)
+            highest, left = highest + mass * float(gains[part]), left - mass
+        return highest
+
+    def _newton(self, p: Floats, slope: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
+        """(C K,) where the quadratic model of the log-likelihood at ``p`` is largest on the widened support."""
+        support = p > 0
+        for side, _ in sides:
+            for number in range(self._classes):
+                places = np.flatnonzero(side & (self._class == number))
                 held = np.flatnonzero(p[places] > 0)
                 for first, stop in zip(np.r_[0, held], np.r_[held, len(places)], strict=True):
                     if stop > first:
                         support[places[first + slope[places[first:stop]].argmax()]] = True
-        support |= p > 0
         places = np.flatnonzero(support)
         law, heavy = p @ self._channel, HEAVY
         rows = (self._channel[places] * (np.sqrt(self._weights) / law)).T
-        kept = [(group[places] * heavy, mass * heavy) for group, mass in groups]
+        kept = [(side[places] * heavy, mass * heavy) for side, mass in sides]
+        if len(self._masses) > 1:
+            kept += [((self._part[places] == part) * heavy, mass * heavy) for part, mass in enumerate(self._masses)]
         orthogonal, triangle = np.linalg.qr(np.vstack([rows, *(row for row, _ in kept)]))
         wanted = np.concatenate([2 * np.sqrt(self._weights), [mass for _, mass in kept]])
         found, _ = nnls(triangle, orthogonal.T @ wanted, maxiter=100 * len(places))
         target = np.zeros_like(p)
         target[places] = found
-        for group, mass in groups:
-            inside = target[group].sum()
-            target[group] = target[group] * (mass / inside) if inside > 0 else p[group]
+        return self._with_masses(target, p, sides)
+
+    def _with_masses(self, target: Floats, p: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
+        """(C K,) ``target`` with exactly the masses that ``p`` has inside and outside, and in each part."""
+        parts = len(self._masses)
+        for _ in range(MOST_RAKES if parts > 1 else 1):
+            if parts > 1:
+                held = np.bincount(self._part, target, parts)
+                factors = np.divide(self._masses, held, out=np.zeros(parts), where=held > 0)
+                target = np.where((held > 0)[self._part], target * factors[self._part], p)
+            for side, mass in sides:
+                inside = target[side].sum()
+                target[side] = target[side] * (mass / inside) if inside > 0 else p[side]
         return target

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.estimate import interval
+from aggregator.estimate.class_weights import weigh
 from aggregator.estimate.groups import spread_of
 from aggregator.estimate.method import consistent
 from aggregator.estimate.minimum import require_enough
@@ -27,6 +28,7 @@ from aggregator.estimate.reported import Reported
 from aggregator.estimate.resolutions import FINEST, Views
 from aggregator.estimate.result import estimate, reader_of
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.weighting import KnownMargin, MarginRefused
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol.campaign import Campaign
 from protocol.domain import Dates, Domain, Line, NumberRange, calendar
@@ -105,12 +107,15 @@ def weighted(
     offset: float = 0.0,
     level: float = 0.95,
     what: str = "weighted mean",
+    margins: Sequence[KnownMargin] = (),
 ) -> Answer:
     """The mean over people of weights[x] + offset, x their value.
 
     Args:
         weights: one number for each value.
+        margins: known shares of the population by class, to weight the classes to.
     Raises:
+        MarginRefused: the classes cannot be weighted to the margins.
         NotEnough: fewer devices than the campaign waits for.
         NotInvertible: no unbiased estimate exists, and the campaign has no prior.
     """
@@ -119,11 +124,16 @@ def weighted(
     if a.shape != (reported.count,):
         raise ValueError(f"one weight for each of {reported.count} values is expected, not {a.shape}")
     if not is_plain(terms.views):
+        if margins:
+            raise MarginRefused("margins by class are for campaigns with classes, and this one asks for views")
         return _of_views(terms, tally, a, offset, level, what)
     decoder, prior = reader_of(terms, tally)
     a = np.concatenate([a * reported.factor, np.zeros(terms.domain.size - reported.count)])
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
     share = tally.counts / tally.reports
+    if margins:
+        dependent = tally.groups is not None and tally.groups.dependent
+        decoder, prior = weigh(decoder, share, margins, dependent=dependent)[0], None
     mmse = None
     if prior is not None and decoder.one_hot:
         shares = consistent("mmse", decoder, share, tally.reports, None, prior, [], reported)
@@ -210,14 +220,16 @@ def points_of(terms: Campaign) -> list[float]:
     return [float(number) for number in terms.domain.points]
 
 
-def mean(terms: Campaign, tally: Tally, *, level: float = 0.95) -> Answer:
+def mean(terms: Campaign, tally: Tally, *, level: float = 0.95, margins: Sequence[KnownMargin] = ()) -> Answer:
     """The mean of a campaign that asks for a number. Unbiased: the rounding on the device keeps expectations.
 
+    Args:
+        margins: as of ``weighted``.
     Raises:
         NotANumber: the values are not numbers.
-        NotEnough, NotInvertible
+        NotEnough, NotInvertible, MarginRefused
     """
-    found = weighted(terms, tally, points_of(terms), level=level, what="mean")
+    found = weighted(terms, tally, points_of(terms), level=level, what="mean", margins=margins)
     return replace(found, unit=DAYS if isinstance(terms.domain, Dates) else unit_of(terms.domain))
 
 

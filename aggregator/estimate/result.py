@@ -355,7 +355,7 @@ def estimate(
         method = method or "projection"
     weighting = None
     if margins:
-        method = _weighted_method(method, pool, where)
+        method = _weighted_method(method, pool, where, by_value=decoder.by_value)
         decoder, weighting = weigh(decoder, share, margins, dependent=groups is not None)
         prior = None
     warnings = list(tally.warnings) if isinstance(tally, TranscriptTally) else []
@@ -421,14 +421,15 @@ def estimate(
     )  # fmt: skip
 
 
-def _weighted_method(method: str | None, pool: str, where: str | None) -> str:
+def _weighted_method(method: str | None, pool: str, where: str | None, *, by_value: bool) -> str:
     """The method of an estimate weighted to known margins."""
     if pool != POOLS[0] or where is not None:
         raise MarginRefused("known margins weight all classes: they go neither with --pool precision nor with --where")
-    method = method or VIEW_METHODS[0]
-    if method not in VIEW_METHODS:
+    methods = VIEW_METHODS if by_value else ("smooth",)
+    method = method or methods[0]
+    if method not in methods:
         raise MethodRefused(
-            f"an estimate weighted to known margins has method {' or '.join(VIEW_METHODS)}, not {method[:40]!r}"
+            f"an estimate weighted to known margins has method {' or '.join(methods)} here, not {method[:40]!r}"
         )
     return method
 

@@ -34,6 +34,10 @@ class ReweighedDecoder(ClassesDecoder):
         self.weights = weights
         self.factors = np.divide(weights, members, out=np.zeros_like(members), where=members > 0)
 
+    @property
+    def parts(self) -> Floats:
+        return self.weights
+
     def _invert(self, share: Floats) -> Floats:
         return self.factors[:, np.newaxis] * super()._invert(share)
 

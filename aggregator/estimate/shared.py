@@ -74,6 +74,11 @@ def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) ->
     """
     if not isinstance(decoder, ClassesDecoder):
         raise NotShared("pooling by precision is for campaigns with classes")
+    if not decoder.by_value:
+        raise NotShared(
+            "pooling by precision is of the shares of single values, which a wave does not tell: use --pool heads, or "
+            "--where class=NAME for one class"
+        )
     if dependent:
         raise NotShared("pooling by precision takes one report from each device, and devices have several here")
     found = SharedDecoder(decoder.decoders, decoder.members, decoder.priors)

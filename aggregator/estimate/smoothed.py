@@ -61,18 +61,34 @@ def smoothed(reports: Merged) -> Smoothed:
 
     The same counts always give the same result.
     """
-    folds = halves(reports.counts)
+    (found,) = smoothed_sets(reports.channel, reports.counts[np.newaxis])
+    return found
 
-    def held_out(strength: float) -> float:
-        """The log-likelihood, nats, of each half under the fit to the other."""
-        return sum(
-            float(other @ np.log(_fit(reports.channel, half, strength) @ reports.channel))
-            for half, other in (folds, folds[::-1])
-        )
 
-    told = {strength: held_out(strength) for strength in STRENGTHS}
-    strength = max(one for one, value in told.items() if value >= max(told.values()) - ENOUGH)
-    return Smoothed(_fit(reports.channel, reports.counts, strength), strength)
+def smoothed_sets(channel: Floats, counts: Integers) -> list[Smoothed]:
+    """The distributions of several sets of reports of one channel, each by itself as ``smoothed``; faster side by side.
+
+    Args:
+        channel: (K, M) the probability of each block of outputs, above zero where reports are.
+        counts: (R, M) the reports of each set.
+    """
+    sets, strengths = len(counts), np.array(STRENGTHS)
+    # Of each set all strengths on the one half of its reports, and all on the other.
+    each = np.stack([_halved(one) for one in counts])
+    fitted = _fits(channel, np.repeat(each.reshape(2 * sets, -1), len(strengths), axis=0), np.tile(strengths, 2 * sets))
+    told = np.log(fitted @ channel).reshape(sets, 2, len(strengths), -1)
+    held_out = np.einsum("rfsm,rfm->rs", told, each[:, ::-1])
+    good = held_out >= held_out.max(axis=1, keepdims=True) - ENOUGH
+    chosen = np.where(good, strengths, 0).max(axis=1)
+    found = _fits(channel, counts, chosen)
+    return [Smoothed(share, float(strength)) for share, strength in zip(found, chosen, strict=True)]
+
+
+def _halved(counts: Integers) -> Integers:
+    """(2, M) both halves of the reports; blocks of outputs that did not come have no part in the split."""
+    halved = np.zeros((2, len(counts)), dtype=np.int64)
+    halved[:, counts > 0] = halves(counts[counts > 0])
+    return halved
 
 
 def halves(counts: Integers) -> tuple[Integers, Integers]:
@@ -85,49 +101,55 @@ def halves(counts: Integers) -> tuple[Integers, Integers]:
     return half, counts - half
 
 
-def _fit(channel: Floats, counts: Integers, strength: float) -> Floats:
-    """(K,) where steps of expectation maximisation and smoothing come to rest.
+def _fits(channel: Floats, counts: Integers, strengths: Floats) -> Floats:
+    """(R, K) where steps of expectation maximisation and smoothing come to rest, of R sets of reports side by side.
 
     Rounds of two steps are accelerated (SQUAREM: Varadhan, Roland 2008).
 
     Args:
-        counts: (M,) reports in each block of outputs.
+        counts: (R, M) reports in each block of outputs; without any the distribution is even.
+        strengths: (R,) of the smoothing.
     """
-    p = np.full(len(channel), 1 / len(channel))
-    reports = int(counts.sum())
-    if not reports:  # as a half of very few may be
-        return p
-    weights = counts / reports
-
-    def step(p: Floats) -> tuple[Floats, float]:
-        """The next distribution, and the log-likelihood of this one, nats of all reports."""
-        law = p @ channel
-        moved = p * (channel @ (weights / law))
-        moved /= moved.sum()
-        return _smooth(moved, strength) if strength else moved, reports * float(weights @ np.log(law))
-
+    found = np.full((len(counts), len(channel)), 1 / len(channel))
+    reports = counts.sum(axis=1)
+    left = np.flatnonzero(reports)  # of very few reports, a half may have none
     for _ in range(MOST_STEPS // 3):
-        first, _ = step(p)
-        second, value = step(first)
-        bend = second - 2 * first + p
-        curvature = float(np.linalg.norm(bend))
-        length = max(1.0, float(np.linalg.norm(first - p)) / curvature) if curvature > 0 else 1.0
-        far = np.maximum(p + 2 * length * (first - p) + length**2 * bend, LEAST_STEP * second)
-        after, far_value = step(far / far.sum())
-        reached = after if far_value >= value - SLACK else second
-        still = np.abs(np.cumsum(reached - p)).max() * np.sqrt(reports) < STILL
-        p = reached
-        if still:
+        if not len(left):
             break
-    return p
+        p, total, strength = found[left], reports[left], strengths[left]
+        weights = counts[left] / total[:, np.newaxis]
+        first, _ = _step(channel, p, weights, strength)
+        second, value = _step(channel, first, weights, strength)
+        bend = second - 2 * first + p
+        curvature = np.linalg.norm(bend, axis=1)
+        moved = np.linalg.norm(first - p, axis=1)
+        length = np.maximum(1, np.divide(moved, curvature, out=np.ones_like(moved), where=curvature > 0))[:, np.newaxis]
+        far = np.maximum(p + 2 * length * (first - p) + length**2 * bend, LEAST_STEP * second)
+        after, far_value = _step(channel, far / far.sum(axis=1, keepdims=True), weights, strength)
+        better = total * far_value >= total * value - SLACK
+        reached = np.where(better[:, np.newaxis], after, second)
+        still = np.abs(np.cumsum(reached - p, axis=1)).max(axis=1) * np.sqrt(total) < STILL
+        found[left] = reached
+        left = left[~still]
+    return found
 
 
-def _smooth(p: Floats, strength: float) -> Floats:
-    """(1 - s) p + s K p: two running means of the same width make the triangle; mass is mirrored at the ends."""
-    width = min(max(2, round(2 * len(p) / PARTS)), len(p))
-    spread = np.concatenate([p[: width - 1][::-1], p, p[len(p) - width + 1 :][::-1]])
+def _step(channel: Floats, p: Floats, weights: Floats, strengths: Floats) -> tuple[Floats, Floats]:
+    """(R, K) the next distributions, and (R,) the log-likelihoods of these ones, nats of one report."""
+    law = p @ channel
+    moved = p * ((weights / law) @ channel.T)
+    moved /= moved.sum(axis=1, keepdims=True)
+    return _smooth(moved, strengths), (weights * np.log(law)).sum(axis=1)
+
+
+def _smooth(p: Floats, strengths: Floats) -> Floats:
+    """(R, K): (1 - s) p + s K p. Two running means of a width make the triangle; mass is mirrored at the ends."""
+    size = p.shape[1]
+    width = min(max(2, round(2 * size / PARTS)), size)
+    spread = np.concatenate([p[:, : width - 1][:, ::-1], p, p[:, size - width + 1 :][:, ::-1]], axis=1)
     for _ in range(2):
-        ends = np.concatenate([[0.0], np.cumsum(spread)])
-        spread = (ends[width:] - ends[:-width]) / width
-    mixed: Floats = (1 - strength) * p + strength * np.maximum(spread, 0)
+        ends = np.concatenate([np.zeros((len(p), 1)), np.cumsum(spread, axis=1)], axis=1)
+        spread = (ends[:, width:] - ends[:, :-width]) / width
+    s = strengths[:, np.newaxis]
+    mixed: Floats = (1 - s) * p + s * np.maximum(spread, 0)
     return mixed

@@ -60,8 +60,8 @@ class Weighting:
         reported: of each margin the (G,) shares of its groups among the reports.
         least, most: the smallest and the largest weight of a report; the mean weight is 1.
         design_effect: the variance of the weighted shares over that of the unweighted ones, each the mean over the
-            values; NaN where the latter is 0.
-        people_per_report: the most people that one report counts for in a raw estimate.
+            values; NaN where the latter is 0. Of waves, the variances are those of the mean.
+        people_per_report: the most people that one report counts for in a raw estimate; NaN of waves.
         people_unweighted: the same without weights.
     """
 
@@ -83,10 +83,15 @@ class Weighting:
         """One sentence for people: that weights were used, by what, and at what price."""
         sources = ", ".join(dict.fromkeys(margin.source for margin in self.margins if margin.source))
         source = f" ({sources})" if sources else ""
-        return (
+        told = (
             f"weighted to known shares of the population by {self.by}{source}: a report counts {self.least:.2f} to "
             f"{self.most:.2f} times, the variance is {self.design_effect:.2f} times that without weights (design "
-            f"effect), and one forged report counts for up to {self.people_per_report:,.1f} people instead of "
+            "effect)"
+        )
+        if math.isnan(self.people_per_report):
+            return told
+        return (
+            f"{told}, and one forged report counts for up to {self.people_per_report:,.1f} people instead of "
             f"{self.people_unweighted:,.1f}"
         )
 
@@ -116,10 +121,15 @@ class Weighting:
             ],
             "least": self.least,
             "most": self.most,
-            "design_effect": None if math.isnan(self.design_effect) else self.design_effect,
-            "people_per_report": self.people_per_report,
-            "people_per_report_unweighted": self.people_unweighted,
+            "design_effect": _number(self.design_effect),
+            "people_per_report": _number(self.people_per_report),
+            "people_per_report_unweighted": _number(self.people_unweighted),
         }
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if math.isnan(value) else value
 
 
 def require_distinct(margins: Sequence[KnownMargin]) -> None:

@@ -111,7 +111,7 @@ class Decoder(ABC):
     inputs: int
     features: int
     one_hot: ClassVar[bool] = True
-    by_value: ClassVar[bool] = True
+    by_value: bool = True
 
     @abstractmethod
     def forward(self, p: Floats) -> Floats:

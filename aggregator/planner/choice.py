@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aggregator.author.toml_section import suggestion
-from aggregator.estimate.error import expected_mse, lip_mse, prior_mse, report_mae
+from aggregator.estimate.error import decoder_mse, lip_mse, prior_mse, report_mae
 from aggregator.estimate.query import expected_variance
 from aggregator.families.decoder import Floats, NotInvertible
 from aggregator.families.mechanism import LIP, Mechanism, Question
@@ -149,15 +149,16 @@ def weigh(
     reference = None if prior is None else [weight / sum(prior) for weight in prior]
     p = reference if p is None else p
     raw_mse = weight = math.nan
+    decoder = reported.reader(channel, reference)
     with suppress(NotInvertible):
-        raw_mse = expected_mse(channel, p, reported, reference)
-        weight = reported.reader(channel, reference).weight * reported.factor
+        raw_mse = decoder_mse(decoder, p, reported)
+        weight = decoder.weight * reported.factor
     numbers = question.domain.points if isinstance(question.domain, Line) else None
     of_mean = None if numbers is None else math.nan
     if numbers is not None:
         with suppress(NotInvertible):
             tuned, law = (None if shares is None else np.asarray(shares, dtype=np.float64) for shares in (reference, p))
-            of_mean = expected_variance(reported.reader(channel, reference), [*map(float, numbers)], tuned, law)
+            of_mean = expected_variance(decoder, [*map(float, numbers)], tuned, law)
     person = None if prior is None or channel.unary else lip_mse(channel, prior, reported)
     wrong = None if prior is None else report_mae(channel, prior)
     return Candidate(mechanism, channel, certificate, raw_mse, weight, person, of_mean, wrong)
@@ -270,13 +271,25 @@ def chosen(name: str, question: Question) -> tuple[str, Channel]:
     Raises:
         Unsuited: there is none of that name, or it does not serve.
     """
+    choice = chosen_candidate(name, question)
+    return choice.mechanism.name, choice.channel
+
+
+def chosen_candidate(name: str, question: Question, families: tuple[type[Channel], ...] = (Channel,)) -> Candidate:
+    """The mechanism called ``name`` as it serves ``question``, or for ``auto`` the best.
+
+    Args:
+        families: of the channels among which ``auto`` and ``lip`` choose.
+    Raises:
+        Unsuited: there is none of that name, or it does not serve.
+    """
     if name == LIP and not isinstance(question.notion, Information):
         raise Unsuited('"lip" does not serve this question: it is made for a prior, notion lip')
     if name in (AUTO, LIP):
         wanted = [one for one in CATALOGUE if name == AUTO or one.name.startswith(LIP)]
         found = [one for _, one in candidates(question, mechanisms=wanted) if not isinstance(one, str)]
-        choice, _ = best(question, found, most_bits_of(question, None))
-        return choice.mechanism.name, choice.channel
+        fitting = [one for one in found if isinstance(one.channel, families)]
+        return best(question, fitting, most_bits_of(question, None))[0]
     mechanism = next((one for one in CATALOGUE if one.name == name), None)
     if mechanism is None:
         names = [LIP, *(one.name for one in CATALOGUE)]
@@ -287,7 +300,7 @@ def chosen(name: str, question: Question) -> tuple[str, Channel]:
         others = [one.name for one in CATALOGUE if not isinstance(one.recipe(question), str)]
         raise Unsuited(f'"{name}" does not serve this question: {recipe}. What does: {", ".join(others)}, table')
     try:
-        return name, weigh(mechanism, recipe(), question).channel
+        return weigh(mechanism, recipe(), question)
     except BadData as reason:
         raise Unsuited(f'"{name}" does not serve this question: {reason}') from None
 

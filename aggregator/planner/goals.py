@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from typing import Any
 
 from aggregator.estimate.query import unit_of
@@ -21,7 +20,6 @@ from aggregator.families.mechanism import Question
 from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.ordered_error import OrderedError, simulated_error
-from protocol.channels import Channel
 from protocol.domain import Line
 from protocol.notions import Information, MutualInformation, OwnPrior, TranscriptPrior
 
@@ -113,6 +111,8 @@ def usual_distance(question: Question) -> float:
 
     Of few values it is a quarter of a step: deciles that are off by less are mostly right.
     """
+    if isinstance(question.domain, Line) and question.domain.rounds_randomly:  # which no decile is read from
+        return length_of(question) / 100
     return max(length_of(question) / 100, length_of(question) / (question.domain.size - 1) / 4)
 
 
@@ -123,6 +123,7 @@ def goal_plans(
     most_bits: int | None = None,
     distances: Sequence[float] = (),
     shares: Sequence[float] = (0.01,),
+    known: Sequence[Candidate] = (),
 ) -> Iterator[GoalPlan]:
     """Yield what ``auto`` makes of a question about ordered values, for each goal that it may have.
 
@@ -132,35 +133,32 @@ def goal_plans(
         most_bits: an output may have; None leaves ``auto``'s own limit.
         distances: wanted errors of a decile and of the mean, in the unit of the values; ``usual_distance`` if empty.
         shares: wanted errors of a share.
+        known: the mechanisms that serve the question over all values, where they have been weighed; else they are.
     Raises:
         Unsuited: nothing serves within the limits.
     """
     whole = replace(question, goal="", reports=reports)
     distances = distances or (usual_distance(question),)
     weighed: dict[bool, list[Candidate]] = {}  # of means, with the shares that rounding makes
-    simulated = cache(lambda channel, people: simulated_error(channel, people, CROWDS))
     for goal in goals_of(question):
         asked = rounded_for_mean(replace(whole, goal=goal))
         if (goal == "mean") not in weighed:
-            weighed[goal == "mean"] = [one for _, one in candidates(asked) if isinstance(one, Candidate)]
+            found = list(known) if goal != "mean" else []
+            weighed[goal == "mean"] = found or [one for _, one in candidates(asked) if isinstance(one, Candidate)]
         choice, _ = best(asked, weighed[goal == "mean"], most_bits_of(asked, most_bits))
-        yield _GoalPlanner(whole, asked, choice, simulated).plan(
-            goal, reports, shares if goal == "ranges" else distances
-        )
-
-
-Simulated = Callable[[Channel, int], OrderedError]
-"""The errors of a channel with a number of people."""
+        yield _GoalPlanner(whole, asked, choice).plan(goal, reports, shares if goal == "ranges" else distances)
 
 
 class _GoalPlanner:
     """The errors of one choice with any number of people."""
 
-    def __init__(self, whole: Question, asked: Question, choice: Candidate, simulated: Simulated) -> None:
+    def __init__(self, whole: Question, asked: Question, choice: Candidate) -> None:
         self._asked, self._choice = asked, choice
         self._length, self._unit = length_of(whole), unit_of(whole.domain)
         self._all_values = asked.size == whole.size  # of few rounded numbers, no distribution is known
-        self._simulated = partial(simulated, choice.channel)
+
+    def _simulated(self, people: int) -> OrderedError:
+        return simulated_error(self._choice.channel, people, CROWDS)
 
     def plan(self, goal: str, reports: int, wanted: Sequence[float]) -> GoalPlan:
         errors = self._errors(reports)

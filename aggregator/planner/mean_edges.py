@@ -8,7 +8,7 @@ where all numbers are equally common.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -31,30 +31,49 @@ def rounded_for_mean(question: Question) -> Question:
 
     A question with another goal, domain or notion than plain LDP is returned as it is.
     """
-    domain = question.domain
-    if question.goal != "mean" or not isinstance(domain, NumberRange) or not isinstance(question.notion, Ldp):
-        return question
+    return rounded_for_means([question])[0]
+
+
+def rounded_for_means(questions: Sequence[Question]) -> list[Question]:
+    """Return the questions to several classes of people as ``rounded_for_mean``, over the same few numbers for all.
+
+    The numbers are those of the least error of the mean of all people, classes of equal size.
+
+    Args:
+        questions: over one domain and for one goal; one at least.
+    """
+    domain, goal = questions[0].domain, questions[0].goal
+    plain = all(isinstance(question.notion, Ldp) for question in questions)
+    if goal != "mean" or not isinstance(domain, NumberRange) or not plain:
+        return list(questions)
     # The spread of the people themselves is in every error alike.
     spread = float(Fraction(domain.high - domain.low, 10**domain.places)) ** 2 / 12
     tried = []
-    for asked in _edged(question, domain):
-        found = [one for _, one in candidates(asked) if isinstance(one, Candidate)]
-        choice, _ = best(asked, found, most_bits_of(asked, None))
-        if choice.mean_variance is not None:
-            tried.append((choice.mean_variance - spread, asked))
+    for edged in _edged(domain):
+        asked = [replace(question, domain=edged) for question in questions]
+        variances = [_mean_variance(one) for one in asked]
+        known = [variance for variance in variances if variance is not None]
+        if len(known) == len(asked):
+            tried.append((sum(known) - len(known) * spread, asked))
     least = min(noise for noise, _ in tried)
     return next(asked for noise, asked in tried if noise <= AS_GOOD**2 * least)
 
 
-def _edged(question: Question, domain: NumberRange) -> Iterator[Question]:
-    """The question over each number of evenly spaced numbers, as far as decimal places reach."""
+def _mean_variance(question: Question) -> float | None:
+    """The variance of what one report adds to the mean, by the mechanism of least error."""
+    found = [one for _, one in candidates(question) if isinstance(one, Candidate)]
+    choice, _ = best(question, found, most_bits_of(question, None))
+    return choice.mean_variance
+
+
+def _edged(domain: NumberRange) -> Iterator[NumberRange]:
+    """Each number of evenly spaced numbers over the range, as far as decimal places reach."""
     low, high = (Fraction(end, 10**domain.places) for end in (domain.low, domain.high))
     for count in EDGES:
         if count > max(2, domain.size):
             return
         try:
             step = (high - low) / (count - 1)
-            edged = NumberRange.of(low, high, step, random=True, clamp=domain.clamp, unit=domain.unit)
+            yield NumberRange.of(low, high, step, random=True, clamp=domain.clamp, unit=domain.unit)
         except DomainError:  # more decimal places than there may be
             continue
-        yield replace(question, domain=edged)

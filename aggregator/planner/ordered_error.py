@@ -8,15 +8,18 @@ has the same plan wherever it is made.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from aggregator.estimate import distribution
-from aggregator.estimate.merged import Merged
+from aggregator.estimate.merged import MergedChannel
 from aggregator.estimate.reported import Reported
-from aggregator.estimate.smoothed import smoothed
-from aggregator.families.decoder import Decoder, Floats, NotInvertible
+from aggregator.estimate.smoothed import smoothed_sets
+from aggregator.families.decoder import Floats, Integers, NotInvertible
 from aggregator.families.registry import decoder_of
 from protocol.channels import Channel
 
@@ -64,44 +67,72 @@ def reference_shapes(size: int) -> tuple[Floats, ...]:
     return hill, peaks, spike
 
 
-def simulated_error(channel: Channel, reports: int, crowds: int = CROWDS) -> OrderedError:
-    """Return the errors to expect of a channel with ordered inputs.
+@lru_cache(maxsize=256)
+def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, crowds: int = CROWDS) -> OrderedError:
+    """Return the errors to expect of a channel with ordered inputs, or of several classes of people together.
 
-    Infinite where the channel has no estimate that reads its inputs as ordered or one by one.
+    Infinite where a channel has no estimate that reads its inputs as ordered or one by one.
 
     Args:
-        reports: n.
+        channels: of several, one for each class; classes are of equal size, and people are alike in all.
+        reports: n, of all.
         crowds: of each shape.
     """
-    decoder, size = decoder_of(channel), channel.inputs
+    channels = channels if isinstance(channels, tuple) else (channels,)
+    size, each = channels[0].inputs, math.ceil(reports / len(channels))
+    try:
+        classes = [_Estimator(channel) for channel in channels]
+    except NotInvertible:
+        return NO_ESTIMATE
     wide = max(1, round(RANGE * size))
     generator = np.random.default_rng(SEED)
     distances, deciles, ranges = [], [], []
-    for shape in reference_shapes(size):
-        true = np.searchsorted(np.cumsum(shape), _DECILES)
-        for _ in range(crowds):
-            try:
-                share = _estimated(decoder, shape, reports, generator)
-            except NotInvertible:
-                return NO_ESTIMATE
-            off = np.concatenate([[0.0], np.cumsum(share - shape)])
-            distances.append(float(np.abs(off[1:-1]).sum()) / (size - 1))
-            found = np.minimum(np.searchsorted(np.cumsum(share), _DECILES), size - 1)
-            deciles.append(float(np.abs(found - true).mean()) / (size - 1))
-            ranges.append(float(np.abs(off[wide:] - off[:-wide]).mean()))
+    shapes = [shape for shape in reference_shapes(size) for _ in range(crowds)]
+    found = [one.estimated(shapes, each, generator) for one in classes]
+    for shape, *shares in zip(shapes, *found, strict=True):
+        true, share = np.searchsorted(np.cumsum(shape), _DECILES), sum(shares) / len(classes)
+        off = np.concatenate([[0.0], np.cumsum(share - shape)])
+        distances.append(float(np.abs(off[1:-1]).sum()) / (size - 1))
+        read = np.minimum(np.searchsorted(np.cumsum(share), _DECILES), size - 1)
+        deciles.append(float(np.abs(read - true).mean()) / (size - 1))
+        ranges.append(float(np.abs(off[wide:] - off[:-wide]).mean()))
     return OrderedError(*(float(np.mean(errors)) for errors in (distances, deciles, ranges)))
 
 
-def _estimated(decoder: Decoder, shape: Floats, reports: int, generator: np.random.Generator) -> Floats:
-    """(k,) what ``estimate`` makes of one crowd by its default method for ordered values."""
-    law = decoder.forward(shape)
-    if not decoder.by_value:
-        merged = Merged.of(decoder, generator.multinomial(reports, law / law.sum()), BLOCKS)
-        return merged.spread(smoothed(merged).share)
-    even = np.full(decoder.inputs, 1 / decoder.inputs)
-    variances = decoder.variances(decoder.forward(even))
-    if decoder.one_hot:
-        raw = decoder.invert(generator.multinomial(reports, law / law.sum()) / reports)
-    else:  # bits are counted one by one; their errors are nearly normal, and nearly independent
-        raw = shape + generator.normal(size=decoder.inputs) * np.sqrt(decoder.variances(law) / reports)
-    return distribution.project(raw, Reported(decoder.inputs), variances)
+class _Estimator:
+    """What ``estimate`` makes of crowds by its default method for ordered values.
+
+    Raises:
+        NotInvertible
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self._decoder, size = decoder_of(channel), channel.inputs
+        if self._decoder.by_value:
+            even = np.full(size, 1 / size)
+            self._variances = self._decoder.variances(self._decoder.forward(even))
+        else:
+            self._line = MergedChannel.of(self._decoder, BLOCKS)
+
+    def estimated(self, shapes: Sequence[Floats], reports: int, generator: np.random.Generator) -> list[Floats]:
+        """(k,) each, the estimates from one crowd of each shape."""
+        if self._decoder.by_value:
+            return [self._by_value(shape, reports, generator) for shape in shapes]
+        counts = np.stack([self._drawn(shape, reports, generator) for shape in shapes])
+        merged = np.add.reduceat(counts, self._line.starts, axis=1)
+        return [self._line.spread(one.share) for one in smoothed_sets(self._line.channel, merged)]
+
+    def _drawn(self, shape: Floats, reports: int, generator: np.random.Generator) -> Integers:
+        """(m,) how often each output comes."""
+        law = self._decoder.forward(shape)
+        counts: Integers = generator.multinomial(reports, law / law.sum())
+        return counts
+
+    def _by_value(self, shape: Floats, reports: int, generator: np.random.Generator) -> Floats:
+        decoder = self._decoder
+        if decoder.one_hot:
+            raw = decoder.invert(self._drawn(shape, reports, generator) / reports)
+        else:  # bits are counted one by one; their errors are nearly normal, and nearly independent
+            variances = decoder.variances(decoder.forward(shape))
+            raw = shape + generator.normal(size=decoder.inputs) * np.sqrt(variances / reports)
+        return distribution.project(raw, Reported(decoder.inputs), self._variances)

@@ -42,25 +42,25 @@ def _sides(course: OrderedCourse) -> Table:
     for side in course.sides:
         table.add_column(Text(side.words), justify="right")
     table.add_row("reports", *(f"{side.reports:,}" for side in course.sides))
-    cells = {side.name: _cells(found) for side, found in course.known}
+    cells = {side.name: side_cells(found) for side, found in course.known}
     for name in next(iter(cells.values())):
         table.add_row(Text(name), *(cells.get(side.name, {}).get(name, "too few") for side in course.sides))
     return table
 
 
-def _cells(found: Ordered) -> dict[str, str]:
-    """By the name of each number, the number and its interval."""
+def side_cells(found: Ordered) -> dict[str, str]:
+    """Return by the name of each number, the number and its interval."""
     told: dict[str, str] = {}
     for quantile in found.quantiles:
         ends = f"{value_text(quantile.low)} to {value_text(quantile.high)}"
-        told[_name("quantile", {"p": quantile.p})] = f"{value_text(quantile.value)} ({ends})"
+        told[number_name("quantile", {"p": quantile.p})] = f"{value_text(quantile.value)} ({ends})"
     ranges = [("bin", one) for one in found.bins]
     ranges += [(what, one) for what, one in (("above", found.above), ("between", found.between)) if one is not None]
     for what, one in ranges:
-        name = _name(what, {"from": one.first, "to": one.last})
+        name = number_name(what, {"from": one.first, "to": one.last})
         told[name] = f"{percent(one.estimate, 1)} ({percent(one.low, 1)} to {percent(one.high, 1)})"
     for point in found.cdf:
-        name = _name("cdf", {"value": point.value})
+        name = number_name("cdf", {"value": point.value})
         told[name] = f"{percent(point.estimate, 1)} ({percent(point.low, 1)} to {percent(point.high, 1)})"
     if found.mean is not None:
         estimate, _, low, high = answer_texts(found.mean)
@@ -68,7 +68,12 @@ def _cells(found: Ordered) -> dict[str, str]:
     return told
 
 
-def _name(what: str, about: Any) -> str:
+def number_name(what: str, about: Any) -> str:
+    """Return what a number is called, such as median.
+
+    Args:
+        what, about: as of ``Shift``.
+    """
     if what == "quantile":
         return "median" if about["p"] == 0.5 else f"quantile {about['p']:g}"
     if what == "cdf":
@@ -78,7 +83,7 @@ def _name(what: str, about: Any) -> str:
     return what if what == "mean" else f"{value_text(about['from'])} to {value_text(about['to'])}"
 
 
-_SHARED = {
+SHARED = {
     "period": "the intervals hold however many devices are on both sides",
     "class": "classes share no device",
     "campaign": "the campaigns are taken to share no device",
@@ -91,18 +96,18 @@ def _differences(course: OrderedCourse) -> Table:
     table = Table(title="Differences", box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     level = f"{100 * whole.level:.4g}%"
-    table.caption = f"of shares in percentage points; {_SHARED[course.by]}"
+    table.caption = f"of shares in percentage points; {SHARED[course.by]}"
     for name in ("", "from", "to", "difference", f"{level} interval"):
         table.add_column(name, justify="right" if name == "difference" else "left")
     for one in course.differences:
         sides = [course.sides[place].words for place in (one.before, one.after)]
         for shift in one.shifts:
-            table.add_row(*map(Text, [_name(shift.what, shift.about), *sides, *_shift_texts(shift, course)]))
+            table.add_row(*map(Text, [number_name(shift.what, shift.about), *sides, *shift_texts(shift, course)]))
     return table
 
 
-def _shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
-    """A difference and its interval, with their unit."""
+def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
+    """Return a difference and its interval, with their unit."""
     if shift.what not in ("quantile", "mean"):
         return points(shift.difference, 1), between(shift.low, shift.high, 1)
     unit = unit_of(course.domain)

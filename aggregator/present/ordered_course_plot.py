@@ -6,6 +6,7 @@ What they are and how sure: estimate.ordered_course. As tables: ordered_course.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from aggregator.estimate.ordered import Ordered
-from aggregator.estimate.ordered_course import OrderedCourse
+from aggregator.estimate.ordered_course import OrderedCourse, Shift
 from aggregator.present.ordered_plot import FAINT, INK, SHARE
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from protocol.domain import Dates, Line, NumberRange
@@ -42,6 +43,8 @@ def draw_course(course: OrderedCourse, path: Path) -> None:
 def course_figure(course: OrderedCourse) -> Figure:
     """Return a panel for each side, with that of the first one drawn faintly into each of the others, as a figure.
 
+    Under a panel is the difference of its distribution function from that of the first one, where that is known.
+
     Raises:
         TooManySides
     """
@@ -50,15 +53,26 @@ def course_figure(course: OrderedCourse) -> Figure:
         raise TooManySides(f"a picture has at most {MOST} distribution functions, not {len(known)}: take some together")
     columns = min(len(known), WIDE)
     rows = math.ceil(len(known) / columns)
-    figure = Figure(figsize=(1 + 3.2 * columns, 0.6 + 3 * rows), dpi=DOTS_PER_INCH, layout="constrained")
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+    shifted = {
+        course.sides[one.after].name: [shift for shift in one.shifts if shift.what == "cdf"]
+        for one in course.differences
+        if course.sides[one.before] is known[0][0]
+    }
+    figure = Figure(figsize=(1 + 3.2 * columns, 0.6 + 4.6 * rows), dpi=DOTS_PER_INCH, layout="constrained")
+    drawn = figure.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False, height_ratios=[3, 1.6] * rows)
+    panels, below = drawn[::2].ravel().tolist(), drawn[1::2].ravel().tolist()
     (first, reference), *_ = known
     for place, (side, found) in enumerate(known):
         _draw(panels[place], found, reference if place else None, first.words)
         panels[place].set_title(f"{plain(side.words, 30)}: {side.reports:,} reports", loc="left", size=10)
-    for axes in panels[len(known) :]:
+        if shifted.get(side.name):
+            _draw_shifts(below[place], found, shifted[side.name], first.words)
+        else:
+            below[place].set_visible(False)
+            panels[place].tick_params(labelbottom=True)
+    for axes in panels[len(known) :] + below[len(known) :]:
         axes.set_visible(False)
-    for axes in panels[len(known) - columns : len(known)]:
+    for axes in below:
         axes.tick_params(labelbottom=True)
     titles = [found.found.terms.title for _, found in known[: 2 if course.by == "campaign" else 1]]
     figure.suptitle(plain(" and ".join(titles), 80), x=0.01, ha="left", size=11)
@@ -67,8 +81,31 @@ def course_figure(course: OrderedCourse) -> Figure:
     return figure
 
 
+def _draw_shifts(axes: Axes, found: Ordered, points: Sequence[Shift], name: str) -> None:
+    """Draw the difference of a distribution function from that of the side called ``name``."""
+    places = [found.place(point.about["value"]) for point in points]
+    axes.fill_between(places, [point.low for point in points], [point.high for point in points], color=SHARE, lw=0)
+    axes.plot(places, [point.difference for point in points], color=INK, lw=1.6)
+    axes.axhline(0, color=INK, lw=0.8, ls="--")
+    axes.set_title(f"difference from {plain(name, 30)}, percentage points", loc="left", size=8)
+    axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+    _finish(axes, found)
+
+
+def _finish(axes: Axes, found: Ordered) -> None:
+    """Label the values of a panel."""
+    domain = found.found.terms.domain
+    few = range(0, domain.size, max(1, math.ceil(domain.size / 5)))
+    turned = isinstance(domain, Dates) or not isinstance(domain, Line)
+    axes.set_xticks(few, [plain(domain.label(x), 16) for x in few], rotation=30 if turned else 0)
+    if isinstance(domain, NumberRange):
+        axes.set_xlabel(plain(domain.unit, 40))
+    axes.grid(visible=True, alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def _draw(axes: Axes, found: Ordered, reference: Ordered | None, name: str) -> None:
-    domain, level = found.found.terms.domain, f"{100 * found.found.level:.4g}%"
+    level = f"{100 * found.found.level:.4g}%"
     places = [found.place(point.value) for point in found.cdf]
     band = [point.all_low for point in found.cdf], [point.all_high for point in found.cdf]
     axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{level} for all points together")
@@ -83,12 +120,6 @@ def _draw(axes: Axes, found: Ordered, reference: Ordered | None, name: str) -> N
         ends = found.place(quantile.low), found.place(quantile.high)
         axes.hlines(quantile.p, *ends, color=INK, lw=2)
         axes.plot(found.place(quantile.value), quantile.p, "o", ms=4.5, mfc="white", mec=INK, mew=1.4)
-    few = range(0, domain.size, max(1, math.ceil(domain.size / 5)))
-    turned = isinstance(domain, Dates) or not isinstance(domain, Line)
-    axes.set_xticks(few, [plain(domain.label(x), 16) for x in few], rotation=30 if turned else 0)
-    if isinstance(domain, NumberRange):
-        axes.set_xlabel(plain(domain.unit, 40))
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.grid(visible=True, alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    _finish(axes, found)

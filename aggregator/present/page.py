@@ -20,13 +20,14 @@ import numpy as np
 
 from aggregator.author.audit import Audit
 from aggregator.estimate.ordered import Ordered, has_summary, summary
+from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Trend
 from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, tag
-from aggregator.present.page_course import course_section
+from aggregator.present.page_course import course_section, ordered_course_section
 from aggregator.present.page_method import method_section
 from aggregator.present.page_numbers import missed, numbers_section, results_section, values_section
 from aggregator.present.page_parts import pairs
@@ -52,7 +53,7 @@ def page(
     *,
     period: int | None = None,
     truth: Floats | None = None,
-    trend: Trend | None = None,
+    course: Trend | OrderedCourse | None = None,
 ) -> str:
     """The page of an estimate.
 
@@ -61,7 +62,7 @@ def page(
         tally: what the estimate was made from.
         period: the one it is of; None: everybody's latest answer.
         truth: (k,) the true shares to set beside it, in rehearsals.
-        trend: the course over the periods, which the page then has too.
+        course: the course over the periods, or the classes beside each other, which the page then has too.
     """
     if audit.terms != found.terms or tally.reports != found.reports:
         raise ValueError("estimate, audit and tally are of one campaign and the same reports")
@@ -70,7 +71,7 @@ def page(
     sections = [
         ("results", "Results", results_section(found, truth, read)),
         ("values", "Numbers", numbers_section(read, truth) if read and read.bins else values_section(found, truth)),
-        *([] if trend is None else [("course", "Over the periods", course_section(trend))]),
+        *([] if course is None else [_course(course)]),
         ("method", "How the numbers were made", method_section(found)),
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Reports that were not counted", refused_section(found.rejected)),
@@ -93,6 +94,13 @@ def page(
         *([] if found.weighting is None else [tag("p", f"The shares are {found.weighting.words}.", dir="auto")]),
     )
     return html_page(terms, header, _warnings(found, truth, read), sections)
+
+
+def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:
+    """The section of what changed over the periods, or differs between classes: its anchor, title and parts."""
+    if isinstance(course, Trend):
+        return "course", "Over the periods", course_section(course)
+    return "course", "By class" if course.by == "class" else "Over the periods", ordered_course_section(course)
 
 
 def html_page(

@@ -1,14 +1,17 @@
-"""What changed over the periods, on the page of an estimate.
+"""What changed over the periods, or differs between classes, on the page of an estimate.
 
-The rest of the page: page. Tables for a terminal: trends.
+The rest of the page: page. Tables for a terminal: trends, ordered_course.
 """
 
 from __future__ import annotations
 
 from aggregator.estimate.change import DistrictDifference
+from aggregator.estimate.ordered_course import OrderedCourse
+from aggregator.estimate.query import unit_of
 from aggregator.estimate.result import unbiased
 from aggregator.estimate.trend import Trend
 from aggregator.present.markup import Html, tag
+from aggregator.present.ordered_course import SHARED, number_name, shift_texts, side_cells
 from aggregator.present.page_numbers import ROWS
 from aggregator.present.page_parts import picture_of, sheet
 from aggregator.present.table import district_name, percent
@@ -79,3 +82,26 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
     ]  # fmt: skip
     sure = f"{100 * latest.level:.4g}% for all together"
     return sheet(f"{words}. Changes in percentage points.", ("district", *names, "change", sure), rows)
+
+
+def ordered_course_section(course: OrderedCourse) -> list[Html]:
+    """Quantiles, ranges and the mean of each period or class, and how they differ."""
+    from aggregator.present.ordered_course_plot import MOST, course_figure
+
+    known, parts = course.known, []
+    if len(known) <= MOST:
+        words = "The distribution function of each, with its band; below, its difference from the first one."
+        parts.append(tag("figure", picture_of(course_figure(course), words)))
+    level, unit = f"{100 * known[0][1].found.level:.4g}%", unit_of(course.domain)
+    cells = {side.name: side_cells(found) for side, found in known}
+    rows = [("reports", *(f"{side.reports:,}" for side in course.sides))]
+    for name in next(iter(cells.values())):
+        rows.append((name, *(cells.get(side.name, {}).get(name, "too few") for side in course.sides)))
+    words = f"{'Each class' if course.by == 'class' else 'Each period'}{f', in {unit}' if unit else ''}; in brackets"
+    parts.append(sheet(f"{words} {level} intervals.", ("", *(side.words for side in course.sides)), rows))
+    for one in course.differences:
+        before, after = (course.sides[place].words for place in (one.before, one.after))
+        words = f"Differences, {after} less {before}. Shares in percentage points; {SHARED[course.by]}."
+        shifts = [(number_name(shift.what, shift.about), *shift_texts(shift, course)) for shift in one.shifts]
+        parts.append(sheet(words, ("", "difference", f"{level} interval"), shifts))
+    return parts

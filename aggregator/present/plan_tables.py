@@ -20,6 +20,7 @@ from protocol.notions import Information
 
 if TYPE_CHECKING:
     from aggregator.families.mechanism import Question
+    from aggregator.planner.class_plan import ClassPlan
     from aggregator.planner.form_plan import FormPlan
     from aggregator.planner.goals import GoalPlan
     from aggregator.planner.plan import PlanRow
@@ -64,6 +65,69 @@ def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
         + "of the share of a range of two fifths of the values the mean absolute error. Those of deciles and ranges "
         "are simulated, so the people they take are rounded. Write the goal under [analysis].\n"
     )
+    return table
+
+
+ERRORS = {
+    "decile": "the mean absolute error of nine deciles, simulated",
+    "mean": "the standard error of the mean",
+    "range": "the mean absolute error of the share of a range of two fifths of the values, simulated",
+}
+"""What the errors of ordered values are."""
+
+
+def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
+    """What is known of each class of people, and of everybody.
+
+    Args:
+        plans: the last is that of everybody.
+        question: of one class.
+    """
+    domain, whole, goal = question.domain, plans[-1], question.goal
+    span = domain.span if isinstance(domain, Line) else f"{domain.size:,} values"
+    table = Table(
+        box=None, pad_edge=False, title=f"{span}, {len(plans) - 1} classes of people", title_justify="left",
+        caption_justify="left",
+    )  # fmt: skip
+    of = {"distribution": "a decile", "mean": "the mean", "ranges": "a range"}.get(goal, "a share")
+    in_shares = of in ("a range", "a share")
+    columns = [("class", "left"), ("nats", "right"), ("reports", "right")]
+    rows = [[one.name or "everybody", f"{exact.nats(one.level):g}", f"{one.reports:,}"] for one in plans]
+    rows[-1][1] = ""
+    told: dict[str, str] = {}
+    for name, words in ERRORS.items():
+        numbers = [None if one.errors is None else one.errors.as_json()[name] for one in plans]
+        if any(number is not None for number in numbers):
+            columns.append((name, "right"))
+            told[name] = words
+            for row, number in zip(rows, numbers, strict=True):
+                in_range = name == "range"
+                row.append("-" if number is None else percent(number, 1) if in_range else _two_digits(number))
+    if any(one.se is not None for one in plans):
+        columns.append(("standard error", "right"))
+        for row, one in zip(rows, plans, strict=True):
+            row.append("-" if one.se is None else f"{one.se:.3g}")
+    for wanted in whole.people_for:
+        columns.append((f"people for {of} \u00b1 {percent(wanted, 1) if in_shares else f'{wanted:.4g}'}", "right"))
+        for row, one in zip(rows, plans, strict=True):
+            row.append("-" if one.people_for[wanted] is None else f"{one.people_for[wanted]:,}")
+    columns.append(("asked by", "left"))
+    for row, one in zip(rows, plans, strict=True):
+        row.append(one.mechanism)
+    for heading, side in columns:
+        table.add_column(heading, justify="left" if side == "left" else "right")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    words = "Classes are taken to be of equal size, and everybody's numbers add those of the classes by their reports."
+    if told:
+        unit = f" In {whole.unit}:" if whole.unit else ""
+        words += f"{unit} {'; '.join(told.values())}.".replace("  ", " ")
+    if whole.se_precision is not None:
+        words += (
+            f" With `estimate --pool precision`, which is for classes that have the same shares, everybody's standard "
+            f"error is {whole.se_precision:.3g}."
+        )
+    table.caption = Text(words)
     return table
 
 

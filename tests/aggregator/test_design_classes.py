@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
+from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from aggregator.author.classes import class_channel, classes_of
+from aggregator.author.classes import DraftClasses, classes_of
 from aggregator.author.draft import campaign_of, read_draft
 from aggregator.author.lint import lint
 from aggregator.author.toml_section import DraftError
+from aggregator.cli.shell import halftruth
+from aggregator.estimate.query import expected_variance, mean
 from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
+from aggregator.families.mechanism import Question
+from aggregator.families.registry import decoder_of
+from aggregator.families.wave.recipe import wave
+from aggregator.planner.choice import AUTO, chosen, chosen_candidate
+from aggregator.planner.mean_edges import AS_GOOD
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.domain import Values
-from protocol.errors import BadData
+from protocol.channels import Wave
+from protocol.domain import NumberRange, Values
+from protocol.errors import BadData, DomainError
 from protocol.notions import Information, Ldp, certify
 from protocol.notions.own import OwnPrior
 
@@ -92,19 +104,19 @@ def test_tables_that_are_no_classes_are_refused(written: str, tmp_path) -> None:
 def test_every_class_has_a_channel_that_keeps_its_notion(name: str, tmp_path) -> None:
     """The channel is a block for each class, certified class by class."""
     written = tables("[farmers]\ncounts = [50, 20, 10, 1]\n[gardeners]\nepsilon = 0.5\ncounts = [1, 1, 4, 4]\n")
-    notion, _ = classes_of(written, {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
-    made, channel = class_channel(name, DOMAIN, notion)
-    for certificate, inner in zip(certify(channel, notion).classes, notion.notions, strict=True):
+    notion, names = classes_of(written, {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
+    made = DraftClasses.of(names, Question(DOMAIN, notion), name)
+    for certificate, inner in zip(certify(made.channel, notion).classes, notion.notions, strict=True):
         assert inner.level * 0.5 < certificate.audited <= inner.level
-    assert name in ("auto", made)
+    assert name in ("auto", made.mechanism)
 
 
 @pytest.mark.parametrize("name", ["nothing", "hadamard-of-nobody", "rappor"])
 def test_a_mechanism_that_cannot_serve_a_class_is_refused(name: str, tmp_path) -> None:
     """Unknown mechanisms, and those whose channels cannot stand beside others."""
-    notion, _ = classes_of(tables("[a]\n[b]\n"), {"notion": "ldp", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
+    notion, names = classes_of(tables("[a]\n[b]\n"), {"notion": "ldp", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
     with pytest.raises(DraftError, match="mechanism"):
-        class_channel(name, DOMAIN, notion)
+        DraftClasses.of(names, Question(DOMAIN, notion), name)
 
 
 def test_a_draft_with_classes_is_a_campaign(tmp_path) -> None:
@@ -157,11 +169,7 @@ def test_the_second_round_asks_with_what_the_first_one_learnt(tmp_path) -> None:
     assert person(even) < 1 - (truth**2).sum()
 
 
-def test_numbers_in_classes_have_no_wave_and_the_author_is_told(tmp_path) -> None:
-    """By name it is refused with what would do; where ``auto`` reads many numbers one by one, a warning says so."""
-    path = tmp_path / "draft.toml"
-    for high, mechanism in ((30, "wave"), (30, "auto"), (9, "auto")):
-        path.write_text(f"""title = "T"
+NUMBERS = """title = "T"
 question = "Q?"
 organisation = "O"
 [domain]
@@ -170,18 +178,85 @@ low = 0
 high = {high}
 [privacy]
 notion = "ldp"
+[analysis]
+goal = "{goal}"
+reports = 4000
 [schedule]
 opens = 2030-01-01
 closes = 2030-02-01
-[mechanism]
-name = "{mechanism}"
 [classes.town]
 epsilon = 1.0
 [classes.village]
 epsilon = 2.0
-""")
-        if mechanism == "wave":
-            with pytest.raises(DraftError, match="make a campaign for each class"):
-                read_draft(path)
-        else:
-            assert any("halftruth compare" in line for line in lint(read_draft(path))) == (high == 30)
+[mechanism]
+name = "{name}"
+"""
+
+
+def numbers(folder, high=30, goal="distribution", name="auto"):
+    path = folder / "draft.toml"
+    path.write_text(NUMBERS.format(high=high, goal=goal, name=name))
+    return path
+
+
+def test_numbers_of_classes_are_asked_by_what_is_best_for_each(tmp_path) -> None:
+    """For a distribution each class has the channel that ``auto`` takes for it alone, at its own level; a wave by name
+    is taken by both; for a mean both round to the same few numbers, of least error of everybody's mean."""
+    made = read_draft(numbers(tmp_path))
+    for level, channel in zip((NAT, 2 * NAT), made.channel.channels, strict=True):
+        alone = chosen(AUTO, Question(made.domain, Ldp(level), goal="distribution", reports=2000))
+        assert (channel, isinstance(channel, Wave)) == (alone[1], True)
+    assert [one.audited <= level for one, level in zip(made.certificates, (NAT, 2 * NAT), strict=True)] == [True, True]
+    by_name = read_draft(numbers(tmp_path, high=9, name="wave"))
+    assert by_name.mechanism == "wave"
+    assert by_name.channel.channels == (wave(10, NAT), wave(10, 2 * NAT))
+    mean = read_draft(numbers(tmp_path, goal="mean"))
+    assert (mean.domain.rounds_randomly, mean.goal) == (True, "mean")
+    errors = {}
+    for size in (2, 3, 5, 9):
+        edged = NumberRange.of(0, 30, Fraction(30, size - 1), random=True)
+        try:
+            asked = [Question(edged, Ldp(level), goal="mean", reports=2000) for level in (NAT, 2 * NAT)]
+        except DomainError:
+            continue
+        errors[size] = sum(chosen_candidate(AUTO, one).mean_variance for one in asked) / 2 - 30**2 / 12
+    assert errors[mean.domain.size] <= AS_GOOD**2 * min(errors.values())
+    assert all(one > AS_GOOD**2 * min(errors.values()) for size, one in errors.items() if size < mean.domain.size)
+
+
+def test_lint_says_which_class_waits_for_too_few(tmp_path) -> None:
+    """Of everybody and of each class whose mean is off by more than 5% of the range with the fewest devices; the number
+    that it names is enough and a tenth fewer are not; none is named where enough are waited for."""
+    made = read_draft(numbers(tmp_path))
+    told = [line for line in lint(made) if "even the mean" in line]
+    assert [line.split("with")[0] for line in told] == ["", "class town: ", "class village: "]
+    needed = int(re.search(r"wait for ([\d,]+) devices", told[1])[1].replace(",", ""))
+    line = np.linspace(0, 1, 31)
+    variance = expected_variance(decoder_of(made.channel.channels[0]), line, None)
+    assert variance / needed <= 0.05**2 < variance / (0.9 * needed)
+    assert not any("even the mean" in one for one in lint(replace(made, minimum_reports=1000)))
+
+
+def test_the_plan_has_a_row_for_each_class_and_one_for_everybody(tmp_path) -> None:
+    """Each class's row is that of its channel alone with its part of the reports, and everybody's mean has the error
+    that ``estimate`` would tell; the numbers of people are enough for the error that is wanted."""
+    path, run = numbers(tmp_path), CliRunner()
+    said = json.loads(run.invoke(halftruth, ["plan", str(path), "--json"]).stdout)
+    assert [(one["class"], one["reports"]) for one in said] == [("town", 2000), ("village", 2000), (None, 4000)]
+    made = read_draft(path)
+    even = np.full(31, 1 / 31)
+    variances = [expected_variance(decoder_of(one), np.arange(31.0), None) for one in made.channel.channels]
+    for one, variance, n in zip(said, [*variances, sum(variances) / 2], (2000, 2000, 4000), strict=True):
+        assert one["errors"]["mean"] == pytest.approx(np.sqrt(variance / n))
+    counts = [np.rint(10**7 * decoder_of(one).forward(even)).astype(np.int64) for one in made.channel.channels]
+    everybody = mean(made, Tally.of(np.concatenate(counts))).se * np.sqrt(2 * 10**7 / 4000)
+    assert said[2]["errors"]["mean"] == pytest.approx(everybody, rel=1e-3)
+    assert said[0]["errors"]["decile"] > said[2]["errors"]["decile"] > said[1]["errors"]["decile"]
+    shown = " ".join(run.invoke(halftruth, ["plan", str(path)]).stdout.split())
+    assert all(word in shown for word in ("town", "village", "everybody", "people for a decile"))
+    of_mean = json.loads(run.invoke(halftruth, ["plan", str(numbers(tmp_path, goal="mean")), "--json"]).stdout)
+    for one in of_mean:
+        ((wanted, people),) = one["people_for"].items()
+        assert people == pytest.approx(one["reports"] * (one["errors"]["mean"] / float(wanted)) ** 2, abs=1)
+    refused = run.invoke(halftruth, ["plan", str(path), "--bits", "9"])
+    assert (refused.exit_code, "each class" in refused.output) == (2, True)

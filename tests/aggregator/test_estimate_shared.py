@@ -117,12 +117,12 @@ opens = 2030-01-01
 closes = 2030-02-01
 """)
     words = ["plan", str(draft), "--reports", "2000000"]
-    said = json.loads(CliRunner().invoke(halftruth, [*words, "--json"]).stdout)[0]["classes"]
+    said = json.loads(CliRunner().invoke(halftruth, [*words, "--json"]).stdout)[-1]
     counts = np.concatenate([np.rint(10**6 * one.forward(EVEN)) for one in DECODERS]).astype(np.int64)
-    for pool in ("heads", "precision"):
+    for pool, name in (("heads", "se"), ("precision", "se_precision")):
         se = estimate(TERMS, Tally.of(counts), method="linear", pool=pool).se
-        assert said[f"se_{pool}"] == pytest.approx(np.sqrt((se**2).mean()), rel=1e-3)
-    assert said["se_precision"] < 0.4 * said["se_heads"]
+        assert said[name] == pytest.approx(np.sqrt((se**2).mean()), rel=1e-3)
+    assert said["se_precision"] < 0.4 * said["se"]
     assert expected_errors(DECODERS)[0] == pytest.approx(
         np.sqrt(ClassesDecoder(DECODERS, np.array([0.5, 0.5]), None).variances(counts / counts.sum()).mean()), rel=1e-3
     )

@@ -31,7 +31,7 @@ def test_smoothing_is_a_triangle(size: int) -> None:
     """A step of smoothing multiplies by (1 - s) + s K, keeps the sum and takes no share below zero."""
     p = np.random.default_rng(size).dirichlet(np.ones(size) / 5)
     for strength in smoothed.STRENGTHS:
-        found = smoothed._smooth(p, strength)
+        found = smoothed._smooth(p[np.newaxis], np.array([strength]))[0]
         np.testing.assert_allclose(found, (1 - strength) * p + strength * p @ kernel(size), atol=1e-15)
         assert found.sum() == pytest.approx(1)
         assert (found >= 0).all()
@@ -90,7 +90,7 @@ def test_without_smoothing_it_is_maximum_likelihood() -> None:
     p = np.random.default_rng(5).dirichlet(np.ones(40))
     counts = np.random.default_rng(6).multinomial(4000, decoder.forward(p))
     on = Merged.of(decoder, counts)
-    found = smoothed._fit(on.channel, on.counts, 0.0)
+    found = smoothed._fits(on.channel, on.counts[np.newaxis], np.zeros(1))[0]
     best = likelihood.em(decoder, counts / 4000, 4000, np.full(40, 1 / 40), steps=20_000).share
     assert counts @ np.log(decoder.forward(best)) - counts @ np.log(decoder.forward(found)) < 2
 
@@ -117,7 +117,10 @@ def distances(k: int, crowds: int, n: int = 5000) -> dict[str, tuple[float, floa
         rows = []
         for _ in range(crowds):
             on = Merged.of(decoder, rng.multinomial(n, law / law.sum()))
-            fits = [smoothed.smoothed(on).share, *(smoothed._fit(on.channel, on.counts, s) for s in (0.0, 1.0))]
+            fits = [
+                smoothed.smoothed(on).share,
+                *smoothed._fits(on.channel, np.stack([on.counts] * 2), np.array([0.0, 1.0])),
+            ]
             rows.append([np.abs(np.cumsum(on.spread(fit) - p)).sum() / (k - 1) for fit in fits])
         found[name] = tuple(np.mean(rows, axis=0))
     return found

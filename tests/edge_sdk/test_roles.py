@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 
 import pytest
 
@@ -14,7 +15,7 @@ from edge_sdk.errors import BudgetRefused, ConsentMissing
 from protocol import envelope, exact, keys, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks
-from protocol.domain import Values
+from protocol.domain import NumberRange, Values
 from protocol.errors import CampaignError, NotInDomain, NotionError, ReportError
 from protocol.notions.classes import Classes
 from protocol.notions.information import Information
@@ -23,6 +24,7 @@ from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment, Report
 from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Dice, agreed, campaign
+from tests.families.wave import wave
 
 NAT = exact.NANONATS
 PRIORS = ((50, 20, 10, 10, 5, 5), (5, 5, 10, 10, 20, 50), (1, 1, 1, 1, 1, 1))
@@ -108,6 +110,35 @@ def test_costs_and_outputs_are_those_of_the_class(open_device, clock, place: int
     assert device.budget.spent_nanonats == 6 * cost
     preview = device.preview(joined)
     assert (preview.cost_nanonats, preview.report_bytes) == (cost, max(len(one.envelope) for one in receipts))
+
+
+@pytest.mark.parametrize("place", range(2))
+def test_a_number_costs_what_its_class_is_charged(open_device, place: int) -> None:
+    """Of two classes with a wave each, what is told, charged and believed at most is of the own class's wave, and the
+    output is one of its outputs; a number outside the range is refused, and nothing is charged for it."""
+    levels, names = (NAT, 2 * NAT), ("town", "village")
+    waves = tuple(wave(20, 2, level) for level in levels)
+    notion = Classes.of(tuple(map(Ldp, levels)))
+    data = made(
+        Blocks(0, ((1, 20), (2, 20)), waves), notion=notion, domain=NumberRange.of(0, 19, unit="km"), classes=names
+    )
+    device = open_device()
+    joined = agreed(device, data, as_class=names[place])
+    cost = nanonats(data, place)
+    assert levels[place] * 0.99 < cost <= levels[place]
+    preview = device.preview(joined, 7)
+    assert (preview.cost_nanonats, device.terms(joined).level) == (cost, levels[place] / NAT)
+    one, everybody = waves[place], range(20)
+    told = [Fraction(one.weight(7, y), sum(one.weight(x, y) for x in everybody)) for y in range(one.outputs)]
+    assert preview.belief.after == max(told)
+    assert preview.truth == Fraction(sum(sorted(one.weight(7, y) for y in range(one.outputs))[-5:]), 2**128)
+    with pytest.raises(NotInDomain):
+        device.answer(joined, 20)
+    assert device.budget.spent_nanonats == 0
+    receipt = device.answer(joined, 7)
+    assert (receipt.cost_nanonats, device.budget.spent_nanonats) == (cost, cost)
+    (output,) = outputs(data, [receipt.envelope])
+    assert output // waves[0].outputs == place
 
 
 def test_the_terms_tell_every_class_before_consent(open_device) -> None:

@@ -10,8 +10,6 @@ evenly spaced numbers has an unbiased estimate, linear in the counts:
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, NotInvertible
@@ -24,7 +22,7 @@ EVEN = 1e-9
 class WaveDecoder(Decoder):
     """A wave, read by likelihood; of linear queries it knows those that are affine in the input."""
 
-    by_value: ClassVar[bool] = False
+    by_value = False
 
     def __init__(self, channel: Wave) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs

@@ -1,0 +1,162 @@
+"""Plans a question to classes of people: what is known of each class and of everybody, and how many people it takes.
+
+Each class has its own channel at its own level. Everybody's estimate adds those of the classes, each for its part of
+the people, so the noisiest class weighs on it as much as the surest one. The errors are those of classes of equal size.
+
+The error of a share or a mean is exact. Those of deciles and ranges are simulated, as in goals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from aggregator.estimate.query import unit_of
+from aggregator.estimate.shared import expected_errors
+from aggregator.families.decoder import NotInvertible
+from aggregator.families.mechanism import Question
+from aggregator.families.registry import decoder_of
+from aggregator.planner.choice import Candidate
+from aggregator.planner.goals import CROWDS, MOST_PEOPLE, GoalErrors, length_of, people_for
+from aggregator.planner.ordered_error import simulated_error
+from protocol import exact
+from protocol.domain import Line
+
+
+@dataclass(frozen=True)
+class ClassPlan:
+    """What is known of one class, or of everybody.
+
+    Attributes:
+        name: of the class; None of everybody.
+        level: nanonats; of everybody the largest.
+        mechanism: the names of those that are used.
+        output_bits: of a report.
+        reports: n.
+        se: standard error of a share with n reports, root mean square over the values; None where single values have
+            no unbiased estimate.
+        se_precision: of everybody, the same if the classes have the same shares and are pooled by precision; else None.
+        errors: of ordered values with n reports; None of others.
+        unit: of the errors of deciles and means.
+        people_for: for each wanted error, how many people it takes, of the class or of all; None where no number up to
+            ``MOST_PEOPLE`` does. Of a distribution the error of a decile is wanted, of a mean its own, of ranges that
+            of a share, and without a goal that of the share of one value.
+    """
+
+    name: str | None
+    level: int
+    mechanism: str
+    output_bits: int
+    reports: int
+    se: float | None
+    se_precision: float | None
+    errors: GoalErrors | None
+    unit: str
+    people_for: dict[float, int | None]
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {
+            "class": self.name,
+            "epsilon": exact.nats(self.level),
+            "mechanism": self.mechanism,
+            "output_bits": self.output_bits,
+            "reports": self.reports,
+            "se": self.se,
+            "se_precision": self.se_precision,
+            "unit": self.unit,
+            "errors": None if self.errors is None else self.errors.as_json(),
+            "people_for": {f"{wanted:g}": people for wanted, people in self.people_for.items()},
+        }
+
+
+def plan_classes(
+    names: Sequence[str],
+    questions: Sequence[Question],
+    choices: Sequence[Candidate],
+    reports: int,
+    wanted: Sequence[float],
+) -> list[ClassPlan]:
+    """Weigh the channels of all classes, each alone and all together.
+
+    Args:
+        questions, choices: of each class.
+        reports: of all classes together.
+        wanted: errors; what of, the goal says.
+    Returns:
+        a plan for each class, and the last for everybody.
+    """
+    each = math.ceil(reports / len(names))
+    found = [
+        _ClassPlanner([question], [choice]).plan(name, each, wanted)
+        for name, question, choice in zip(names, questions, choices, strict=True)
+    ]
+    return [*found, _ClassPlanner(questions, choices).plan(None, reports, wanted)]
+
+
+class _ClassPlanner:
+    """The errors of one class, or of several of equal size together, with any number of people."""
+
+    def __init__(self, questions: Sequence[Question], choices: Sequence[Candidate]) -> None:
+        self._question, self._choices = questions[0], choices
+        self._level = max(question.notion.level for question in questions)
+        self._channels = tuple(one.channel for one in choices)
+        self._heads: float | None = None
+        self._precision: float | None = None
+        with suppress(NotInvertible):
+            self._heads, self._precision = expected_errors([*map(decoder_of, self._channels)])
+
+    def plan(self, name: str | None, reports: int, wanted: Sequence[float]) -> ClassPlan:
+        domain, root = self._question.domain, math.sqrt(reports)
+        return ClassPlan(
+            name,
+            self._level,
+            ", ".join(dict.fromkeys(one.mechanism.name for one in self._choices)),
+            max(one.channel.output_bits for one in self._choices),
+            reports,
+            None if self._heads is None else self._heads / root,
+            None if self._precision is None or len(self._choices) == 1 else self._precision / root,
+            self._errors(reports) if domain.ordered else None,
+            unit_of(domain) if domain.ordered else "",
+            {error: self._people(error, reports) for error in wanted},
+        )
+
+    def _errors(self, reports: int) -> GoalErrors:
+        mean = self._mean_variance
+        of_mean = None if mean is None else math.sqrt(mean / reports)
+        if self._rounded:  # of few rounded numbers, no distribution is known
+            return GoalErrors(None, None, of_mean, None)
+        found, length = simulated_error(self._channels, reports, CROWDS), length_of(self._question)
+        if math.isinf(found.distance):
+            return GoalErrors(None, None, of_mean, None)
+        return GoalErrors(found.decile * length, found.distance * length, of_mean, found.in_range)
+
+    @property
+    def _rounded(self) -> bool:
+        domain = self._question.domain
+        return isinstance(domain, Line) and domain.rounds_randomly
+
+    @property
+    def _mean_variance(self) -> float | None:
+        """The variance of what one report adds to the mean of all."""
+        found = [one.mean_variance for one in self._choices]
+        known = [variance for variance in found if variance is not None and not math.isnan(variance)]
+        return sum(known) / len(known) if len(known) == len(found) else None
+
+    def _people(self, wanted: float, reports: int) -> int | None:
+        goal, length = self._question.goal, length_of(self._question)
+        if goal == "mean" or goal not in ("distribution", "ranges"):
+            root = self._heads if goal != "mean" else self._mean_variance and math.sqrt(self._mean_variance)
+            people = None if root is None else math.ceil((root / wanted) ** 2)
+            return None if people is None or people > MOST_PEOPLE else people
+        if self._rounded:
+            return None
+
+        def error(people: int) -> float:
+            found = simulated_error(self._channels, people, CROWDS)
+            return found.in_range if goal == "ranges" else found.decile * length
+
+        return people_for(error, wanted, reports)
