@@ -26,6 +26,9 @@ STEPS = 30
 SETTLED = 1e-7
 """The search ends where the residual is this part of what it was, or after so many steps."""
 
+ROUNDING = 1e-6
+"""What is left of an output below this part of it is the search's own error: some shares explain the output."""
+
 
 @dataclass(frozen=True)
 class Direction:
@@ -62,8 +65,9 @@ def direction(decoder: Decoder, y: int) -> Direction:
     """Return the most powerful direction against forgers who send output ``y``."""
     unit = np.zeros(decoder.features)
     unit[y] = 1
-    adds = _beyond(decoder, _inverse(decoder), unit)
-    mean = float(np.abs(decoder.backward(adds)).max())
+    inverse = _inverse(decoder)
+    adds = _beyond(decoder, inverse, unit)
+    mean = max(float(np.abs(decoder.backward(adds)).max()), ROUNDING * float(inverse[y]))
     return Direction(adds, float(adds[y]), mean, float(decoder.backward(adds**2).max()))
 
 
