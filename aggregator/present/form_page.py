@@ -15,6 +15,8 @@ from aggregator.estimate.form_result import FormEstimate, estimate_form
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
+from aggregator.present.form_page_classes import classes_section
+from aggregator.present.form_page_parts import PLACES, between, scrolled
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.page import html_page, source_section
 from aggregator.present.page_method import weights_tables
@@ -26,8 +28,6 @@ from protocol.domain.form import Form
 
 SHADES = 9
 """Of a heat map, beside none."""
-
-PLACES = 1
 
 
 def form_page(
@@ -59,10 +59,12 @@ def form_page(
     if not questions:
         raise missing[0]
     ranked = sorted(tables, key=lambda found: found.association.p_value if found.association else 1.0)
+    by_class = classes_section(signed, tally, names, [found.questions for found in ranked], level)
     weighted = [one for one in questions if one.weighting is not None]
     sections: list[tuple[str, str, Sequence[Html]]] = [
         ("questions", "Questions", [part for found in questions for part in _question(found, form)]),
         ("associations", "Which questions are connected", _associations(ranked)),
+        ("classes", "Classes of people", by_class),
         ("tables", "Tables of two questions", [part for found in ranked for part in _table(found)]),
         ("method", "How the numbers were made", _method(level, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
@@ -114,14 +116,14 @@ def _question(found: FormEstimate, form: Form) -> list[Html]:
             "tr",
             tag("th", label(value), scope="row", dir="auto"),
             tag("td", percent(float(shares.share[x]), PLACES)),
-            tag("td", _between(shares.low[x], shares.high[x])),
-            tag("td", _between(shares.all_low[x], shares.all_high[x])),
+            tag("td", between(shares.low[x], shares.high[x])),
+            tag("td", between(shares.all_low[x], shares.all_high[x])),
         )
         for x, (value,) in enumerate(found.labels)
     ]
     said = f"{name}: {found.reports:,} reports" + (", without those who skipped it" if found.skipping else "")
     text = form.questions[form.places[name]].text
-    return [tag("h3", text, dir="auto"), _scrolled(said, heads, rows, "numbers")]
+    return [tag("h3", text, dir="auto"), scrolled(said, heads, rows, "numbers")]
 
 
 def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
@@ -141,7 +143,7 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
     return [
         tag("p", "A test of each pair that was asked together. A pair that is not found may still be connected: the "
             f"reports may be too few. Of {len(rows)} tests one in twenty finds something where there is nothing."),
-        _scrolled("The surest come first.", ("questions", "connected", "p", "reports"), rows),
+        scrolled("The surest come first.", ("questions", "connected", "p", "reports"), rows),
     ]  # fmt: skip
 
 
@@ -155,7 +157,7 @@ def _table(found: FormEstimate) -> list[Html]:
         for x in range(y * len(columns), (y + 1) * len(columns)):
             share, low, high = (float(each[x]) for each in (shares.share, shares.low, shares.high))
             shade = f"heat{round(SHADES * share / top)}" if low > 0 else "unsure"
-            cells.append(tag("td", percent(share, PLACES), tag("small", _between(low, high)), class_=shade))
+            cells.append(tag("td", percent(share, PLACES), tag("small", between(low, high)), class_=shade))
         lines.append(tag("tr", tag("th", label(row), scope="row", dir="auto"), *cells))
     first, second = found.questions
     said = f"{first} (rows) and {second} (columns): {found.reports:,} reports"
@@ -163,7 +165,7 @@ def _table(found: FormEstimate) -> list[Html]:
         said += f", without those who skipped {' or '.join(found.skipping)}"
     return [
         tag("h3", f"{first} and {second}", id=_anchor(found)),
-        _scrolled(said, ("", *columns), lines, "numbers heat"),
+        scrolled(said, ("", *columns), lines, "numbers heat"),
     ]
 
 
@@ -190,13 +192,3 @@ def _method(level: float, weighted: Sequence[FormEstimate]) -> list[Html]:
 
 def _anchor(found: FormEstimate) -> str:
     return "table-" + "-".join(found.questions)
-
-
-def _between(low: float, high: float) -> str:
-    return f"{percent(float(low), PLACES)} to {percent(float(high), PLACES)}"
-
-
-def _scrolled(caption: str, heads: Sequence[str], rows: Sequence[Html], kind: str = "sheet") -> Html:
-    head = tag("thead", tag("tr", *(tag("th", name, scope="col", dir="auto") for name in heads)))
-    table = tag("table", tag("caption", tag("span", caption)), head, tag("tbody", *rows), class_=kind)
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)

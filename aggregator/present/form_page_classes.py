@@ -1,0 +1,93 @@
+"""The part of a form's page that sets the classes of people beside each other: shares, differences, associations.
+
+Which class a person is in is public, so each class is a survey of its own. The page of everybody: form_page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from aggregator.estimate.form import NotAsked
+from aggregator.estimate.form_course import FormClasses, form_classes
+from aggregator.estimate.form_result import FormEstimate, estimate_form
+from aggregator.estimate.minimum import NotEnough
+from aggregator.estimate.tally import Tally
+from aggregator.present.form_page_parts import PLACES, between, scrolled
+from aggregator.present.markup import Html, label, tag
+from aggregator.present.table import percent
+from protocol.campaign import SignedCampaign
+
+
+def classes_section(
+    signed: SignedCampaign, tally: Tally, questions: Sequence[str], pairs: Sequence[tuple[str, ...]], level: float
+) -> list[Html]:
+    """The questions by class with the differences from the first class, and where each class has associations.
+
+    Args:
+        tally: of everybody.
+        questions: by name.
+        pairs: of questions, those that were asked together.
+        level: of the intervals.
+    Returns:
+        nothing where the form has no classes, or too few devices are of them.
+    """
+    if not signed.terms.classes:
+        return []
+    parts: list[Html] = []
+    for name in questions:
+        if (found := _found(signed, tally, (name,), level)) is not None:
+            parts.append(_question(name, found, level))
+    tests = [(names, found) for names in pairs if (found := _found(signed, tally, names, level)) is not None]
+    if tests:
+        parts.append(_associations(signed.terms.classes, tests))
+    if not parts:
+        return []
+    said = (
+        "Which class a person is in is public, and each class is estimated by itself, without weights. A difference in "
+        f"bold is sure: the {100 * level:.4g}% intervals of all values of the question together do not hold zero."
+    )
+    return [tag("p", said), *parts]
+
+
+def _found(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], level: float) -> FormClasses | None:
+    def ask(one: SignedCampaign, part: Tally, where: str) -> FormEstimate:
+        return estimate_form(one, part, names, level=level, where=where)
+
+    try:
+        return form_classes(signed, tally, partial(ask))
+    except (NotAsked, NotEnough):
+        return None
+
+
+def _question(name: str, found: FormClasses, level: float) -> Html:
+    first, _ = found.sides[0]
+    differences = [f"{one.names[1]} less {first}" for one in found.differences]
+    rows = []
+    for x, (value,) in enumerate(found.sides[0][1].labels):
+        cells = []
+        for shares in (one.shares for _, one in found.sides):
+            interval = tag("small", between(shares.low[x], shares.high[x]))
+            cells.append(tag("td", percent(float(shares.share[x]), PLACES), interval))
+        for one in found.differences:
+            told = f"{100 * one.raw[x]:+.{PLACES}f}"
+            interval = tag("small", f"{100 * one.low[x]:+.{PLACES}f} to {100 * one.high[x]:+.{PLACES}f}")
+            cells.append(tag("td", tag("strong", told) if x in one.sure else told, interval))
+        rows.append(tag("tr", tag("th", label(value), scope="row", dir="auto"), *cells))
+    reports = ", ".join(f"{one.reports:,} reports of {side}" for side, one in found.sides)
+    said = f"{name}: {reports}; {100 * level:.4g}% intervals, differences in percentage points"
+    heads = ["value", *(side for side, _ in found.sides), *differences]
+    return scrolled(said, heads, rows, "numbers heat")
+
+
+def _associations(classes: Sequence[str], tests: Sequence[tuple[tuple[str, ...], FormClasses]]) -> Html:
+    rows = []
+    for names, found in tests:
+        known = dict(found.sides)
+        cells = []
+        for one in classes:
+            test = known[one].association if one in known else None
+            said = "-" if test is None else f"{'yes' if test.significant else 'not found'} (p = {test.p_value:.3g})"
+            cells.append(tag("td", said))
+        rows.append(tag("tr", tag("th", " and ".join(names), scope="row", dir="auto"), *cells))
+    return scrolled("Which questions are connected within each class", ("questions", *classes), rows)

@@ -1,0 +1,30 @@
+"""What all parts of a form's page have in common: intervals in words, and tables that scroll by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aggregator.present.markup import Html, tag
+from aggregator.present.table import percent
+
+PLACES = 1
+"""Digits after the point of a share in percent."""
+
+
+def between(low: float, high: float) -> str:
+    """Return an interval of a share in words."""
+    return f"{percent(float(low), PLACES)} to {percent(float(high), PLACES)}"
+
+
+def scrolled(caption: str, heads: Sequence[str], rows: Sequence[Html], kind: str = "sheet") -> Html:
+    """Return a table that a narrow screen scrolls.
+
+    Args:
+        caption: said above it, and to screen readers.
+        heads: of the columns.
+        rows: of cells.
+        kind: its style.
+    """
+    head = tag("thead", tag("tr", *(tag("th", name, scope="col", dir="auto") for name in heads)))
+    table = tag("table", tag("caption", tag("span", caption)), head, tag("tbody", *rows), class_=kind)
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)

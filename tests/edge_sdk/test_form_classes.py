@@ -1,0 +1,146 @@
+"""A device in a form whose people have public classes (SPEC 6.8, 6.12, 7.3, 9)."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from edge_sdk.budget.policy import BudgetPolicy
+from edge_sdk.disclosure.envelopes import outgoing, output_meanings
+from edge_sdk.errors import BudgetRefused, ConsentMissing
+from edge_sdk.presentation import given
+from protocol import envelope, exact
+from protocol.campaign import open_campaign, seal_campaign
+from protocol.report import Report
+from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, agreed, campaign
+from tests.edge_sdk.test_forms import FORM, MAPS, NAMES, NAT, WHOLE, asking
+from tests.edge_sdk.test_views import dice_of
+from tests.vectors.generate import in_classes
+
+LEVELS = (2 * NAT, NAT // 2)
+CLASSES = ("members", "guests")
+each = pytest.mark.parametrize(("view", "place"), list(itertools.product(range(len(MAPS)), range(2))))
+
+
+def together() -> bytes:
+    """The form, whose members keep two nats and whose guests a half."""
+    return seal_campaign(
+        in_classes(*(open_campaign(asking(level=one), [AUTHOR.public]).terms for one in LEVELS)), AUTHOR
+    )
+
+
+DATA = together()
+SIGNED = open_campaign(DATA, [AUTHOR.public])
+
+
+def asked_of(view: int, whole: dict[str, object]) -> dict[str, object]:
+    return {name: whole[name] for name in NAMES[view]}
+
+
+@each
+def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device, view: int, place: int) -> None:
+    """Each answer to the asked questions is drawn from Q_j at the input c k_j + f_j(x), with as many random bytes
+    whatever class and answer; every output is one of the class's own (promises 9 and 22)."""
+    law, inputs = SIGNED.terms.views[view].channel, MAPS[view].inputs(FORM)
+    lengths, drawn = set(), set()
+    for z in range(inputs):
+        whole = FORM.parse(FORM.label(MAPS[view].first(FORM, z)))
+        dice = dice_of(DATA, view)
+        device = open_device(urandom=dice)
+        campaign_id = agreed(device, DATA, as_class=CLASSES[place])
+        sealed = device.answer(campaign_id, asked_of(view, whole)).envelope
+        [y] = Report.decode(envelope.decode(sealed).unverified).outputs(SIGNED.terms, view)
+        assert y == law.sample(place * inputs + z, dice.given[-1])
+        first = law.offsets[place + 1]  # type: ignore[attr-defined]
+        assert first <= y < first + SIGNED.terms.channel_of(place, view).outputs
+        lengths.add(len(sealed))
+        drawn.add(len(dice.given[-1]))
+        [one] = given(device, campaign_id)
+        assert FORM.parse(one.label) == asked_of(view, whole)
+        report = next(one for one in outgoing(device) if one.data == sealed)
+        [meaning] = output_meanings(device, report)
+        assert meaning.size == inputs
+        device.close()
+    assert len(lengths) == 1
+    assert drawn == {law.rand_bytes}
+
+
+@each
+def test_what_is_charged_is_the_class_in_the_view(open_device, clock, view: int, place: int) -> None:
+    """Reserved is what all draws of the class cost in this view, charged is a draw's cost, once for each answer, and no
+    more however often it is asked again (promises 7 and 8)."""
+    device = open_device(urandom=dice_of(DATA, view))
+    campaign_id = agreed(device, DATA, as_class=CLASSES[place])
+    cost = SIGNED.terms.certificate_of(place, view).cost
+    assert cost <= LEVELS[place]
+    assert device.budget.reserved_nanonats == cost * SIGNED.terms.draws_of(view)
+    answer = asked_of(view, WHOLE)
+    sent = []
+    for period in range(4):
+        clock.now = OPENS + period * WEEK
+        sent.append(device.answer(campaign_id, answer))
+    assert [one.cost_nanonats for one in sent] == [cost, 0, 0, 0]
+    outputs = [Report.decode(envelope.decode(one.envelope).unverified).outputs(SIGNED.terms, view) for one in sent]
+    assert len(set(map(tuple, outputs))) == 1
+    assert device.budget.spent_nanonats == cost
+    exposure = device.exposure(campaign_id)
+    assert exposure.worst.nanonats == exposure.about(answer).nanonats == cost
+    device.forget(campaign_id)
+    assert device.budget.spent_nanonats == cost * min(MAPS[view].inputs(FORM), 4), "as if each answer was another one"
+
+
+def test_there_is_room_for_the_class_whichever_the_view(open_device) -> None:
+    """Whether a device may agree as a class depends on the class alone, not on its view (promise 9)."""
+    most, least = (exact.nats(SIGNED.terms.worst_case_of(place)) for place in range(2))
+    assert least < most
+    for view, (level, refused) in itertools.product(range(len(MAPS)), ((NAT, CLASSES[:1]), (22 * NAT // 10, CLASSES))):
+        device = open_device(urandom=dice_of(DATA, view), budget=BudgetPolicy(lifetime=most))
+        joined = device.join(DATA).campaign_id
+        agreed(device, campaign(level=level))  # six draws, which leave room for nothing, or for guests
+        for name in refused:
+            with pytest.raises(BudgetRefused):
+                device.consent(joined, as_class=name)
+        for name in CLASSES[len(refused) :]:
+            device.consent(joined, as_class=name)
+        device.close()
+
+
+def test_before_consent_nothing_told_depends_on_the_view(open_device) -> None:
+    """Terms and preview are those of the costliest class, the same whatever the view; a class is needed to agree."""
+    told, previews = [], []
+    for view in range(len(MAPS)):
+        device = open_device(urandom=dice_of(DATA, view))
+        terms = device.join(DATA)
+        told.append(terms.as_json())
+        previews.append(device.preview(terms.campaign_id))
+        with pytest.raises(ConsentMissing, match="members, guests"):
+            device.consent(terms.campaign_id)
+        assert (terms.map, terms.asked_names) == (None, ())
+        assert [one.name for one in terms.classes] == list(CLASSES)
+        assert [one.worst_case for one in terms.classes] == [
+            exact.nats(SIGNED.terms.worst_case_of(place)) for place in range(2)
+        ]
+        assert terms.worst_case_nanonats == SIGNED.terms.worst_case
+    assert told[0] == told[1] == told[2]
+    assert previews[0] == previews[1] == previews[2]
+    assert previews[0].cost_nanonats == SIGNED.terms.cost_of(0)
+
+
+@each
+def test_the_promise_is_that_of_the_class(open_device, view: int, place: int) -> None:
+    """After consent the bounds told are those of the class, rounded up (promise 20)."""
+    device = open_device(urandom=dice_of(DATA, view))
+    campaign_id = agreed(device, DATA, as_class=CLASSES[place])
+    terms = device.terms(campaign_id)
+    assert terms.member_of == CLASSES[place]
+    assert terms.promise.factor == exact.factor_above(LEVELS[place])
+    assert terms.promise.of_class
+    assert terms.level == LEVELS[place] / NAT
+    assert terms.asked_names == NAMES[view]
+    assert terms.cost_nanonats == SIGNED.terms.cost_of(place)
+    assert terms.worst_case_nanonats == SIGNED.terms.worst_case_of(place)
+    preview = device.preview(campaign_id, asked_of(view, WHOLE))
+    assert preview.cost_nanonats == SIGNED.terms.certificate_of(place, view).cost
+    odds = exact.factor_above(SIGNED.terms.certificate_of(place, view).audited)
+    assert preview.truth <= odds * preview.wrong
