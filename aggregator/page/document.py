@@ -13,6 +13,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -30,6 +31,14 @@ _NO_SCRIPT = (
     (
         "de",
         "Diese Seite verrauscht Ihre Antwort in Ihrem Browser, bevor sie ihn verlässt. Dafür braucht sie JavaScript.",
+    ),
+)
+_NOT_YET = (
+    ("en", "If this text stays, the page does not run: it did not arrive whole, or JavaScript is off. Load it again."),
+    (
+        "de",
+        "Wenn dieser Text bleibt, läuft die Seite nicht: Sie kam nicht heil an, oder JavaScript ist aus. Laden Sie sie "
+        "neu.",
     ),
 )
 _NOBODY = "'none'"
@@ -113,8 +122,7 @@ def document(signed: SignedCampaign, code: PageCode, *, closing: bytes = b"", se
         signed.terms.title,
         tag(
             "body",
-            tag("main", id="page"),
-            tag("noscript", *(tag("p", text, lang=language) for language, text in _NO_SCRIPT)),
+            tag("main", *_paragraphs(_NOT_YET), tag("noscript", *_paragraphs(_NO_SCRIPT)), id="page"),
             tag("script", Html(_json(data)), type="application/json", id="study"),
             tag("script", Html(code.script)),
         ),
@@ -141,6 +149,11 @@ def html_document(title: str, body: Html, style: str, *first: Html) -> str:
         tag("style", Html(style)),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _paragraphs(texts: Iterable[tuple[str, str]]) -> Iterator[Html]:
+    """Texts by their languages."""
+    return (tag("p", text, lang=language) for language, text in texts)
 
 
 def _notions(notion: Notion) -> set[str]:

@@ -84,7 +84,7 @@ def test_the_link_leads_to_the_page(study):
         "require-trusted-types-for": "'script'", "trusted-types": "'none'",
     }  # fmt: skip
     assert [text for _, text in elements.all("noscript")] == [""]
-    assert [attributes["lang"] for attributes, _ in elements.all("p")] == ["en", "de"]
+    assert [attributes["lang"] for attributes, _ in elements.all("p")] == ["en", "de"] * 2
     assert elements.all("html") == [({"lang": "en"}, "")]
     assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in [
         it for it, _ in elements.all("meta")

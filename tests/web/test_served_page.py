@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Route
 
 from aggregator.intake.ingest import ingest
+from aggregator.page.alone import page_file
 from aggregator.receive import inbox
 from aggregator.receive.app import application
 from aggregator.receive.server import bind, server
@@ -126,7 +127,7 @@ def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Serv
     signed = asked_now()
     link = f"{service.origin}/s/{signed.id.hex()}"
     seen(service.study, signed, page, link)
-    for value in ("bachelor", "none", "doctorate"):
+    for value in ("bachelor", "none"):
         with browser.private() as within:
             tab = within.new_page()
             found = complaints(tab)
@@ -139,4 +140,74 @@ def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Serv
             paths = {url.removeprefix(service.origin) for url in asked} - {"data:,"}
             assert paths == {f"/s/{signed.id.hex()}", "/v1/reports"}
             assert within.cookies() == []
-    assert service.counted() == (3, {})
+    assert service.counted() == (2, {})
+
+
+def test_a_page_that_is_a_file_uploads_from_nowhere(
+    browser: Chromium, service: Service, page: Page, tmp_path: Path
+) -> None:
+    """A page opened from the disk, whose origin is none, sends to the address that its author signed."""
+    signed = asked_now(addresses=(service.origin,))
+    seen(service.study, signed, page, f"{service.origin}/s/{signed.id.hex()}")
+    (tmp_path / "page.html").write_text(page_file(signed, NOW), encoding="utf-8")
+    found = complaints(page)
+    with page.expect_request("**/v1/reports") as asked:
+        page.goto((tmp_path / "page.html").as_uri())
+        answer(page, "master")
+    assert asked.value.all_headers()["origin"] == "null"
+    page.get_by_role("heading", name="Your report has arrived.").wait_for(timeout=5000)
+    assert found == []
+    assert service.counted() == (1, {})
+
+
+def test_a_changed_page_does_nothing(browser: Chromium, service: Service, page: Page, tmp_path: Path) -> None:
+    """One byte of the script or the style changed on the way, or in a file: the browser refuses it, and says so."""
+    signed = asked_now(addresses=(service.origin,))
+    link = f"{service.origin}/s/{signed.id.hex()}"
+    seen(service.study, signed, page, link)
+    page.get_by_role("button", name="I agree").wait_for()
+    made = page_file(signed, NOW)
+    (tmp_path / "page.html").write_text(made.replace('"use strict"', '"use sloppy"'), encoding="utf-8")
+
+    def changed(old: str, new: str) -> Any:
+        def alter(route: Route) -> None:
+            answered = route.fetch()
+            assert old in answered.text()
+            route.fulfill(response=answered, body=answered.text().replace(old, new, 1))
+
+        return alter
+
+    for old, new, runs in (('"use strict"', '"use_strict"', False), ("color-scheme:", "color_scheme:", True)):
+        page.route("**/s/*", changed(old, new))
+        found = complaints(page)
+        page.goto(link)
+        page.wait_for_timeout(300)
+        assert any("violates the following Content Security Policy" in text for text in found)
+        assert page.get_by_role("button", name="I agree").count() == runs
+        page.unroute("**/s/*")
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_timeout(300)
+    assert page.get_by_role("button").count() == 0
+    assert "did not arrive whole" in page.inner_text("main")
+
+
+def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service, page: Page) -> None:
+    """Without network, and while the service fails, the report stays where it is: the same bytes arrive later."""
+    signed = asked_now()
+    page.clock.install()
+    seen(service.study, signed, page, f"{service.origin}/s/{signed.id.hex()}")
+    sent: list[bytes | None] = []
+    page.on("request", lambda request: sent.append(request.post_data_buffer) if request.method == "POST" else None)
+    page.context.set_offline(True)
+    answer(page, "primary")
+    page.get_by_text("There is no network.").wait_for(timeout=5000)
+    service.broken = True
+    page.context.set_offline(False)
+    page.get_by_text("answered 500").wait_for(timeout=5000)
+    assert inbox.waiting(service.study.path) == []
+    service.broken = False
+    page.clock.fast_forward(120_000)  # a first attempt that failed is followed by another within a minute
+    page.get_by_role("heading", name="Your report has arrived.").wait_for(timeout=5000)
+    assert len(sent) >= 2
+    assert len(set(sent)) == 1
+    assert service.counted() == (1, {})
