@@ -20,15 +20,12 @@ from demo_app.content.budget import BudgetContent
 from demo_app.content.declaration import Statement
 from demo_app.content.study import Agreement, Overview, QuestionContent
 from demo_app.error_messages import NotAFile, NotTrusted
-from demo_app.texts import spaced
 from edge_sdk import BudgetPolicy, Device
 
 if TYPE_CHECKING:  # loaded when they are first shown
     from demo_app.content.answer import History, Leaving, StudyAnswers
     from demo_app.content.exposure import ExposureSummary
     from demo_app.content.post import Delivery, OutboxContent
-    from edge_sdk.campaigns.invitation import Invitation
-    from edge_sdk.presentation import AuthorKey
     from edge_sdk.transport.download import Offer
     from edge_sdk.transport.upload import Opener
 
@@ -41,35 +38,14 @@ class Author:
     """Somebody whose campaigns the person lets in.
 
     Attributes:
-        name: for the person to read; "" where there is none. Two may have one.
-        fingerprint: of the key, which tells them apart.
-        public: the key.
+        key_id: in hex.
+        line: the line of the key's file.
         brought: whether the app brought it, so that it cannot be removed.
     """
 
-    name: str
-    fingerprint: str
-    public: bytes
+    key_id: str
+    line: str
     brought: bool
-
-
-@dataclass(frozen=True)
-class LinkContent:
-    """A link, as the person is shown it before anybody is asked.
-
-    Attributes:
-        text: of the link.
-        host: whom following it asks.
-        fingerprint: of the author's key that it names.
-        name: of the author, where the person trusts that key and it has a name; else "".
-        trusted: whether the person trusts that key.
-    """
-
-    text: str
-    host: str
-    fingerprint: str
-    name: str
-    trusted: bool
 
 
 class Model:
@@ -77,13 +53,15 @@ class Model:
 
     Args:
         place: the device's own folder.
-        brought: key lines of authors that the app brings.
+        authors: key lines of the authors the person trusts.
+        brought: key lines that the app brings.
         clock, urandom, opener: as the SDK takes them.
     """
 
     def __init__(
         self,
         place: str | os.PathLike[str],
+        authors: Iterable[str] = (),
         brought: Iterable[str] = (),
         *,
         clock: Callable[[], float] = time.time,
@@ -91,6 +69,7 @@ class Model:
         opener: Opener | None = None,
     ) -> None:
         self._place = place
+        self._authors = tuple(dict.fromkeys(line.strip() for line in authors))
         self._brought = tuple(dict.fromkeys(line.strip() for line in brought))
         self._clock = clock
         self._urandom = urandom
@@ -100,7 +79,7 @@ class Model:
     # The store
 
     def open(self) -> None:
-        """Open the device's store.
+        """Open the device's store, or open it again after the authors changed.
 
         Raises:
             StoreRestored, StoreDamaged: ``adopt`` goes on with it.
@@ -140,18 +119,20 @@ class Model:
 
     # Whom the person trusts
 
-    def _keys(self) -> list[AuthorKey]:
-        if not self._brought:
+    def _keys(self) -> list[bytes]:
+        if not (self._authors or self._brought):
             return []  # the first start of all pays for no key
         from edge_sdk.presentation import author_key
 
-        return [author_key(line) for line in self._brought]
+        return [author_key(line) for line in (*self._brought, *self._authors)]
 
     def authors(self) -> tuple[Author, ...]:
-        """The authors whose campaigns may be joined: those that the app brought first."""
-        brought = {key.public for key in self._keys()}
+        """The authors whose campaigns may be joined."""
+        from edge_sdk.presentation import author_id, author_key
+
         return tuple(
-            Author(key.name, key.fingerprint, key.public, key.public in brought) for key in self._device.trusted
+            Author(author_id(author_key(line)).hex(), line, line in self._brought)
+            for line in dict.fromkeys((*self._brought, *self._authors))
         )
 
     def trust(self, line: str) -> tuple[Author, ...]:
@@ -162,25 +143,15 @@ class Model:
         """
         from edge_sdk.presentation import author_key
 
-        self._device.trust_author(author_key(line))
+        author_key(line)
+        self._authors = tuple(dict.fromkeys((*self._authors, line.strip())))
+        self.open()
         return self.authors()
 
-    def trust_author_of(self, campaign_id: bytes, name: str = "") -> Agreement:
-        """Let in all campaigns of a joined campaign's author, not that one alone; its terms.
-
-        Args:
-            name: that the person gives the author.
-        Raises:
-            UnknownCampaign, KeyRefused
-        """
-        from edge_sdk.presentation import named_author
-
-        self._device.trust_author(named_author(self._device, campaign_id, name))
-        return self.agreement(campaign_id)
-
-    def distrust(self, public: bytes) -> tuple[Author, ...]:
+    def distrust(self, line: str) -> tuple[Author, ...]:
         """Let in no more campaigns of an author; what is joined stays joined."""
-        self._device.distrust_author(public)
+        self._authors = tuple(known for known in self._authors if known != line)
+        self.open()
         return self.authors()
 
     # Campaigns
@@ -240,46 +211,12 @@ class Model:
             BudgetRefused, OutsideSchedule
             BadData: at the stage that fails.
         """
-        from edge_sdk.presentation import signer
+        from edge_sdk.presentation import author_id, signer
 
         signed_by = signer(data)
-        if not any(author.fingerprint.startswith(signed_by) for author in self._device.trusted):
-            raise NotTrusted(spaced(signed_by))
+        if signed_by not in map(author_id, self._keys()):
+            raise NotTrusted(signed_by.hex(" ", 2))
         return self.agreement(self._device.join(data, url).campaign_id)
-
-    def link(self, text: str) -> LinkContent:
-        """What a link that the person pasted or opened leads to, before anybody is asked.
-
-        Raises:
-            LinkRefused
-        """
-        from edge_sdk.presentation import read_link
-
-        link = read_link(text)
-        known = [author for author in self._device.trusted if author.fingerprint == link.fingerprint_text]
-        name = known[0].name if known else ""
-        return LinkContent(str(link), link.host, link.fingerprint_text, name, bool(known))
-
-    def follow(self, text: str) -> Invitation:
-        """What the study of a link answers, to be accepted. The person agreed to ask it. Needs only the network.
-
-        Raises:
-            LinkRefused, NoAnswer
-            InvitationRefused: the study sent something else than the link names.
-        """
-        from edge_sdk.presentation import read_link
-        from edge_sdk.transport import download
-
-        return download.fetch_invited(read_link(text), self._opener)
-
-    def accept(self, invitation: Invitation) -> Agreement:
-        """Join the campaign of a link, whose author is trusted for it alone, and show its terms.
-
-        Raises:
-            BudgetRefused, OutsideSchedule, InvitationRefused
-            BadData: at the stage that fails.
-        """
-        return self.agreement(self._device.accept(invitation).campaign_id)
 
     def set_address(self, campaign_id: bytes, url: str) -> OutboxContent:
         """Say where the reports of a study go whose author did not; what waits.

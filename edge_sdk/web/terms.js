@@ -56,7 +56,8 @@ export function termsOf(joined, kept, now, language) {
     classes: campaign.classes,
     /** What all answers of each class cost at worst; of everybody, where there are none. */
     worstCharges: campaign.costs.map(({ worstCharge }) => worstCharge),
-    needsPrior: campaign.ownPrior !== null,
+    /** Whether a prior is to be declared: one that was declared holds for good. */
+    needsPrior: campaign.ownPrior !== null && !kept.declared,
     views: campaign.views.length,
     addresses: addressesOf(joined, kept),
     consented: consent !== null,

@@ -140,11 +140,15 @@ class Chromium:
         return page
 
     @contextmanager
-    def private(self) -> Iterator[BrowserContext]:
-        """A private window: nothing of it is on the disk, and all of it is gone with it."""
+    def private(self, **look: Any) -> Iterator[BrowserContext]:
+        """A private window: nothing of it is on the disk, and all of it is gone with it.
+
+        Args:
+            look: its size, language and colours, as Playwright names them.
+        """
         browser = self.context.browser
         assert browser is not None
-        context = browser.new_context()
+        context = browser.new_context(**look)
         try:
             yield context
         finally:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
 
-from tests.edge_sdk.conftest import AUTHOR, campaign
+from tests.edge_sdk.conftest import AUTHOR
+from tests.web import studies
 from tests.web.chromium import CHROMIUM, Chromium, chromium
 from tests.web.pages import Visitor, document
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
-NOW = int(time.time())
 PRINT = base64.urlsafe_b64encode(hashlib.sha256(AUTHOR.public).digest()[:16]).decode().rstrip("=")
 PHONE = {"width": 390, "height": 844}
 
@@ -40,13 +42,23 @@ def visitor(browser: Chromium) -> Iterator[Visitor]:
         assert someone.foreign == []
 
 
+def answering(visitor: Visitor, data: bytes, answer: str) -> None:
+    """Up to what would be sent."""
+    visitor.open(document(data))
+    visitor.touch("I agree")
+    visitor.page.wait_for_selector(".stay")
+    visitor.touch(answer)
+    visitor.touch("See what would be sent")
+    visitor.heading("What is sent")
+
+
 def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     """From the link to the sent report: agree, choose, look, send. The page says who asks, what for, what is promised,
     what it costs and what it cannot hold before the first; and what was spent and is left after the last."""
-    visitor.open(document(campaign(opens=NOW - 100)), f"#k={PRINT}")
+    visitor.open(document(studies.WEEKLY), f"#k={PRINT}")
     for words in (
         "Town library asks", "What for: Plan evening classes.", "at most 2.8 times as likely", "costs 1 of your",
-        "The study names no contact person.", "does not say how long", "127.0.0.1", "Clearing site data deletes it",
+        "privacy@library.example", "deleted after one year", "127.0.0.1", "Clearing site data deletes it",
         "36 of 100", "At least 12 of 100", "36 %",
     ):  # fmt: skip
         assert words in visitor.text
@@ -62,3 +74,293 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     assert len(visitor.browser.study.came) == 1
     assert "1 spent by reports" in visitor.text
     assert "asks again on" in visitor.text
+
+
+def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> None:
+    """On request the report is made, and every byte shown before it is sent, what introduces the device included."""
+    answering(visitor, studies.EDUCATION, "bachelor")
+    visitor.touch("Make the report and show me every byte")
+    visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
+    assert visitor.browser.study.came == []
+    shown = bytes.fromhex("".join(visitor.page.locator("p.code").all_inner_texts()))
+    assert "was spent" in visitor.text
+    visitor.touch("Send it now")
+    visitor.heading("Your report has arrived.")
+    assert visitor.browser.study.came == [shown]
+
+
+def test_a_form_is_answered_page_by_page(visitor: Visitor) -> None:
+    """Which questions this device is asked is told after the consent is stored; each has one page, and two questions
+    take two touches more than one."""
+    visitor.open(document(studies.FEW))
+    assert "Which one or two of its questions this device is asked, you see next." in visitor.text
+    assert "questions are for you" not in visitor.text
+    visitor.touch("I agree")
+    visitor.page.get_by_text("2 of the 3 questions are for you").wait_for()
+    assert "no answer changes it" in visitor.text
+    for _ in range(2):
+        field = visitor.page.locator("input[inputmode=decimal]")
+        if field.count():
+            visitor.touches += 1
+            field.fill("20")
+        else:
+            visitor.touch("yes")
+        onwards(visitor.page)
+        visitor.touches += 1
+    visitor.heading("What is sent")
+    visitor.touch("Send it now")
+    visitor.heading("Your report has arrived.")
+    assert visitor.touches == 6
+
+
+def typed(selector: str, text: str) -> Callable[[Visitor], None]:
+    return lambda visitor: visitor.page.locator(selector).fill(text)
+
+
+def key(*names: str) -> Callable[[Visitor], None]:
+    def press(visitor: Visitor) -> None:
+        for name in names:
+            visitor.page.locator("svg.map").press(name)
+
+    return press
+
+
+def search(visitor: Visitor) -> None:
+    visitor.page.get_by_role("searchbox").fill("number 399")
+    assert visitor.page.get_by_role("radio").count() == 1
+    visitor.page.get_by_role("radio").press("Space")
+
+
+def position(visitor: Visitor) -> None:
+    visitor.page.locator("input[type=text]").fill("52.23, 21.01")
+    visitor.page.locator("input[type=text]").press("Enter")
+
+
+FORMS: dict[str, tuple[bytes, Callable[[Visitor], None], str]] = {
+    "search": (studies.TOWNS, search, "Town number 399"),
+    "number": (studies.AGE, typed("input[inputmode=decimal]", "37"), "35 years"),
+    "slider": (studies.AGE, lambda visitor: visitor.page.get_by_role("slider").press("End"), "90 years"),
+    "day": (studies.DAY, typed("input[type=date]", "2026-05-05"), "30 April 2026"),
+    "keys": (studies.HOME, key("ArrowUp", "ArrowUp", "ArrowLeft"), "52.15° north, 20.95° east"),
+    "position": (studies.HOME, position, "52.25° north, 21.05° east"),
+    "touch": (studies.HOME, lambda visitor: visitor.page.locator("svg.map").click(), "52.05° north, 21.05° east"),
+    "set": (studies.APPS, lambda visitor: visitor.touch("mail"), ""),
+    "class": (studies.CLASSES, lambda visitor: visitor.touch("master"), "master"),
+    "own": (studies.OWN, lambda visitor: visitor.touch("master"), "master"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
+    """By a search, a field, a slider, the keys of the keyboard or a touch; what was counted stands in the history."""
+    data, answer, counted = FORMS[form]
+    visitor.open(document(data))
+    if form == "class":
+        visitor.touch("open (at most 2)")
+    visitor.touch("I agree")
+    visitor.page.wait_for_selector(".stay")
+    answer(visitor)
+    visitor.touch("See what would be sent")
+    visitor.heading("What is sent")
+    visitor.touch("Send it now")
+    visitor.heading("Your report has arrived.")
+    visitor.touch("History and budget")
+    visitor.page.get_by_text("Privacy ledger").wait_for()
+    assert f"{counted} (1\N{MULTIPLICATION SIGN})".lstrip() in visitor.text
+
+
+def edited(data: bytes) -> bytes:
+    """A byte of the channel changed, and signed again by another author."""
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
+    "forged": (edited(studies.EDUCATION), {}, "The signature is not right."),
+    "false promise": (studies.LIAR, {}, "This study does not keep its promise."),
+    "no campaign": (b"nothing", {}, "This is no study that can be trusted."),
+    "wrong link": (studies.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is another study than your link"),
+    "over": (studies.OVER, {}, "This study is closed."),
+    "early": (studies.EDUCATION, {"closing": studies.EARLY}, "Highest education"),
+    "too dear": (studies.DEAR, {}, "Your budget has no room for it."),
+    "no locks": (studies.EDUCATION, {"script": "delete Navigator.prototype.locks"}, "This browser cannot take part."),
+    "no storage": (studies.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "The store cannot be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> None:
+    """What cannot be answered says why, and nothing is spent or sent."""
+    data, given, heading = STATES[state]
+    if "script" in given:
+        visitor.page.add_init_script(given["script"])
+    visitor.open(document(data, closing=given.get("closing")), given.get("fragment", ""))
+    visitor.heading(heading)
+    assert not visitor.page.get_by_role("button", name="I agree").count()
+    if state == "early":
+        assert "Closed early by the study" in visitor.text
+    assert visitor.browser.study.came == []
+
+
+def test_a_study_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -> None:
+    visitor.open(document(studies.UPCOMING))
+    assert "Opens on" in visitor.text
+    visitor.touch("I agree")
+    visitor.heading("Upcoming")
+    assert "Opens on" in visitor.text
+    assert not visitor.page.get_by_role("button", name="Answer now").count()
+
+
+def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visitor) -> None:
+    """Offline it is kept, and said; with the network back it is sent without a touch, and once."""
+    answering(visitor, studies.EDUCATION, "bachelor")
+    visitor.page.context.set_offline(True)
+    visitor.touch("Send it now")
+    visitor.heading("Your report waits on this device")
+    assert "There is no network." in visitor.text
+    visitor.page.context.set_offline(False)
+    visitor.heading("Your report has arrived.")
+    assert len(visitor.browser.study.came) == 1
+
+
+def test_a_server_that_fails_keeps_nothing_from_being_sent_later(visitor: Visitor) -> None:
+    """The same bytes wait, can be saved as a file, and are there when the page is opened again; no new answer is asked
+    for instead."""
+    visitor.browser.study.faults = ["500"]
+    answering(visitor, studies.EDUCATION, "bachelor")
+    visitor.touch("Send it now")
+    visitor.heading("Your report waits on this device")
+    assert "answered 500" in visitor.text
+    assert "1 spent by reports" in visitor.text
+    with visitor.page.expect_download() as saved:
+        visitor.touch("Save the report as a file")
+    path = saved.value.path()
+    assert path.read_bytes() == visitor.browser.study.came[0]
+    visitor.page.reload()
+    visitor.heading("Highest education")
+    assert "2 envelopes still wait" in visitor.text
+    assert visitor.faults.pop().startswith("Failed to load resource")
+
+
+def test_forgetting_keeps_what_was_spent(visitor: Visitor) -> None:
+    """The answer is gone, the cost stays, and who comes again reads the terms."""
+    answering(visitor, studies.WEEKLY, "bachelor")
+    visitor.touch("Send it now")
+    visitor.heading("Your report has arrived.")
+    visitor.touch("History and budget")
+    visitor.heading("Weekly")
+    assert "4 reserved" in visitor.text
+    visitor.touch("Forget “Weekly”?")
+    visitor.touch("Forget")
+    visitor.heading("The study is forgotten here")
+    visitor.touch("Terms")
+    visitor.heading("Town library asks")
+    assert "You have 7 left." in visitor.text
+
+
+def test_a_language_is_the_readers(browser: Chromium) -> None:
+    """German by the browser's language, with the campaign's own texts in German; the switch keeps the screen."""
+    with browser.private(locale="de-AT") as within:
+        visitor = Visitor(browser, within.new_page()).open(document(studies.EDUCATION))
+        assert visitor.page.locator("html").get_attribute("lang") == "de"
+        for words in ("Stadtbücherei fragt", "Abendkurse planen", "höchstens 2,8-mal", "Sekundarschule", "36 %"):
+            assert words in visitor.text
+        visitor.touch("Ich stimme zu")
+        visitor.heading("Was ist Ihr höchster Bildungsabschluss?")
+        visitor.touch("English")
+        visitor.heading("What is the highest level")
+        assert visitor.faults == []
+
+
+def test_the_keyboard_is_enough(visitor: Visitor) -> None:
+    """From the terms to the sent report by tabulator, space and enter; each screen moves the focus to its heading."""
+    visitor.open(document(studies.YESNO))
+    keys = visitor.page.keyboard
+
+    def press(words: str) -> None:
+        for _ in range(40):
+            keys.press("Tab")
+            if visitor.page.evaluate("document.activeElement.textContent") == words:
+                return keys.press("Enter")
+        raise AssertionError(words)
+
+    press("I agree")
+    visitor.heading("Did you vote")
+    assert visitor.page.evaluate("document.activeElement.tagName") == "H1"
+    keys.press("Tab")
+    keys.press("Space")
+    press("See what would be sent")
+    visitor.heading("What is sent")
+    press("Send it now")
+    visitor.heading("Your report has arrived.")
+
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "small dark": {"viewport": {"width": 320, "height": 640}, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE},
+    "wide": {"viewport": {"width": 1280, "height": 800}, "locale": "de-DE"},
+}
+SHORT = "small dark"
+LOOKED = [pytest.param(name, marks=() if name == SHORT else pytest.mark.long) for name in LOOKS]
+DOUBLED = "addEventListener('DOMContentLoaded', () => { document.documentElement.style.fontSize = '200%' })"
+
+
+@pytest.mark.parametrize("look", LOOKED)
+def test_everybody_can_read_it(browser: Chromium, look: str) -> None:
+    """axe finds nothing, and nothing is wider than the screen: terms, questions, what is sent, and what stands after;
+    in short at 320 px in the dark with letters twice as large."""
+    for data in (studies.EDUCATION, studies.HOME) if look == SHORT else ALL:
+        with browser.private(**LOOKS[look]) as within:
+            page = within.new_page()
+            if look == SHORT:
+                page.add_init_script(DOUBLED)
+            visitor = Visitor(browser, page).open(document(data))
+            readable(page)
+            choice = page.locator("input[type=radio]")
+            if choice.count():
+                choice.first.click()
+            page.locator("main button").first.click()
+            page.wait_for_selector(".stay")
+            while page.locator(".stay").count() and not page.locator(".strong").count():
+                readable(page)
+                fill(page)
+                onwards(page)
+            readable(page)
+            page.locator(".stay button").click()
+            page.wait_for_selector(".good")
+            readable(page)
+            page.locator(".foot button").nth(1).click()
+            page.wait_for_selector("details")
+            readable(page)
+            assert visitor.faults == []
+
+
+ALL = (
+    studies.EDUCATION, studies.TOWNS, studies.AGE, studies.DAY, studies.HOME, studies.APPS, studies.FEW,
+    studies.CLASSES, studies.OWN, studies.ENROLLED,
+)  # fmt: skip
+
+
+def onwards(page: Page) -> None:
+    """To the next screen, whose title is another."""
+    before = page.title()
+    page.locator(".stay button").click()
+    page.wait_for_function("(before) => document.title !== before", arg=before)
+
+
+def readable(page: Page) -> None:
+    """Nothing is wider than the screen, and axe finds nothing."""
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+
+
+def fill(page: Page) -> None:
+    """Answer whatever is asked."""
+    if page.locator("svg.map").count():
+        page.locator("svg.map").press("ArrowUp")
+    elif page.locator("input[type=date]").count():
+        page.locator("input[type=date]").fill("2026-05-05")
+    elif page.locator("input[inputmode=decimal]").count():
+        page.locator("input[inputmode=decimal]").fill("25")
+    else:
+        page.locator(".choice input").first.click()

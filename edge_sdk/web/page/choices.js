@@ -89,6 +89,7 @@ function numbers({ low, high, step, size, unit = "" }, known, choose) {
       type: "range",
       min: 0,
       max: size - 1,
+      value: size >> 1,
       "aria-label": say("page.number"),
       input: () => {
         const value = (Number(low) + Number(slider.value) * Number(step)).toFixed(places).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");

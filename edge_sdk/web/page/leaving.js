@@ -61,7 +61,8 @@ export async function leaving(visit, value, answers) {
     reveals(say("leaving.chances"), asked.length > 1 ? say("leaving.together") : "", found),
     card(say("leaving.price"), price),
     el("div.card", {}, bytes),
-    el("div.actions.stay", {}, send, change),
+    el("div.stay", {}, send),
+    change,
   ]);
 }
 

@@ -82,7 +82,7 @@ export class Visit {
     const named = new URLSearchParams(location.hash.slice(1)).get("k");
     if (named === null) return;
     const found = btoa(String.fromCharCode(...(await sha256(this.author)).slice(0, 16)));
-    if (named !== found.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")) throw new WrongLink(named);
+    if (named !== found.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")) throw new WrongLink();
     this.named = true;
   }
 
@@ -91,8 +91,7 @@ export class Visit {
     const told = await this.terms();
     const ended = Date.now() / 1000 >= Math.min(told.closes, told.closedEarly ?? Infinity);
     if (!told.consented && !ended) return this.see(() => terms(this));
-    const waiting = await this.device.waiting(this.id);
-    return waiting.some((one) => decodeEnvelope(one).kind === REPORT) || !told.left ? this.own() : this.question();
+    return (await this.waits()).length || !told.left ? this.own() : this.question();
   }
 
   /** @returns {Promise<any>} */
@@ -106,6 +105,12 @@ export class Visit {
   see(screen) {
     this.screen = screen;
     return screen();
+  }
+
+  /** What waits to be sent, once there is a report: what introduces the device leaves with the first. */
+  async waits() {
+    const waiting = await this.device.waiting(this.id);
+    return waiting.some((one) => decodeEnvelope(one).kind === REPORT) ? waiting : [];
   }
 
   own() {

@@ -27,6 +27,7 @@ export function map({ south, north, west, east, step, rows, columns }, known, ch
   let [row, column, zoom] = [rows >> 1, columns >> 1, 1];
   let chosen = false;
   const at = (/** @type {number} */ from, /** @type {number} */ place) => decimal(5n * BigInt(2 * from + (2 * place + 1) * step), 7);
+  const corner = (/** @type {number} */ down, /** @type {number} */ over) => position(`${down / MICRO},${over / MICRO}`, "answer.position");
   const mark = svg("rect", { width: narrow, height: 1, class: "here" });
   const lines = [0, 1, 2, 3, 4].flatMap((i) => {
     const [x, y] = [(width * i) / 4, (height * i) / 4];
@@ -103,6 +104,7 @@ export function map({ south, north, west, east, step, rows, columns }, known, ch
     {},
     el("p.small", {}, say("map.ask", { step: number(String(step / MICRO)) })),
     picture,
+    el("p.small", {}, corner(south, west), " \u2013 ", corner(north, east)),
     el("div.actions", {}, button(say("map.nearer"), nearer(2), "plain"), button(say("map.farther"), nearer(0.5), "plain")),
     where,
     el("label", {}, say("map.type"), text),

@@ -1,11 +1,10 @@
 /** What is the person's own: where the study stands, what was answered and spent, what is left; and to forget it. */
 
 import { hex } from "../codec.js";
-import { above, below, day, say } from "./say.js";
-import { button, card, el, p, svg } from "./dom.js";
+import { above, below, day, number, say } from "./say.js";
+import { button, card, el, more, p, svg } from "./dom.js";
 import { enrolment } from "./sent.js";
 import { factorAbove } from "../promise.js";
-import { number } from "./say.js";
 import { spelled } from "./leaving.js";
 
 /** Where a study stands, in a sentence. @param {any} told @returns {string} */
@@ -21,7 +20,7 @@ export function standing({ opens, closes, closedEarly, left, following }) {
 export async function own(visit) {
   const { device, id } = visit;
   const [told, budget] = [await visit.terms(), await device.budget()];
-  const [answers, waits] = [Object.entries(await device.answers(id)), await device.waiting(id)];
+  const [answers, waits] = [Object.entries(await device.answers(id)), await visit.waits()];
   const named = (/** @type {string} */ label) => (told.views > 1 || told.domain.kind === "form" ? label : spelled(label, told.domain, told.texts.labels));
   const entries = (await device.history()).reverse().slice(0, 60);
   visit.show(told.texts.title, [
@@ -52,7 +51,7 @@ export async function own(visit) {
       ),
     ),
     told.enrolled && (await enrolment(visit)),
-    card(
+    more(
       say("forget.ask", { title: told.texts.title }),
       p(say("forget.what"), "small"),
       button(say("forget.do"), () => visit.do(() => visit.forget()), "grave"),

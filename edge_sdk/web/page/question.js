@@ -27,6 +27,7 @@ export async function question(visit, place = 0, answers = {}) {
   const asked = questionsOf(told);
   const { name, text, domain, shown, skippable } = asked[place];
   const form = domain !== told.domain;
+  const total = told.domain.questions?.length;
   const on = async () => {
     if (place + 1 < asked.length) return question(visit, place + 1, answers);
     await visit.leaving(form ? answers : answers[name], answers);
@@ -43,12 +44,12 @@ export async function question(visit, place = 0, answers = {}) {
   };
   visit.show(text, [
     form && p(say("question.place", { place: place + 1, count: asked.length }), "small"),
-    form && !place && el("p.card", {}, say("selection.asked", { count: asked.length, total: told.domain.questions.length }), ". ", say("selection.why")),
+    form && !place && el("p.card", {}, say("selection.asked", { count: asked.length, total }), ". ", asked.length < total && say("selection.why")),
     el("div.card", {}, parts),
+    el("div.stay", {}, next),
     el(
-      "div.actions.stay",
+      "div.actions",
       {},
-      next,
       skippable && button(say("question.skip"), () => visit.do(skip), "plain"),
       place > 0 && button(say("bar.back"), () => visit.do(() => question(visit, place - 1, answers)), "plain"),
     ),

@@ -45,7 +45,7 @@ export async function sending(visit) {
       p(say(refused ? "delivered.refused" : "delivered.waits", { count })),
       !navigator.onLine && p(say("page.offline")),
       again > 0 && !refused && p(say("delivered.again", { day: day(again), clock: clock(again) })),
-      last?.reason && p(last.reason, "small"),
+      last?.reason && el("p.small", { lang: "en" }, last.reason),
     ),
     spent,
     await file(visit),

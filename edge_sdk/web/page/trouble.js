@@ -30,7 +30,7 @@ export function trouble(visit, error) {
       {},
       p(say(how)),
       how !== "fault.same" && how !== "notice.budget.body" && p(say("fault.same")),
-      p(error.message, "small"),
+      el("p.small", { lang: "en" }, error.message),
     ),
     again && el("div.actions", {}, button(say("page.retry"), () => visit.start())),
   ]);

@@ -1,0 +1,96 @@
+"""Campaigns of every form that a question can have, open now, for a page to show."""
+
+from __future__ import annotations
+
+import time
+
+from protocol import codec, envelope, exact, personal
+from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.channels import Blocks
+from protocol.closing import seal_closing
+from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Items, NumberRange, Values
+from protocol.notions import Classes, Ldp, OwnPrior
+from protocol.texts import Texts
+from protocol.views import Questions, View, plain_views
+from tests.edge_sdk.conftest import AUTHOR, LABELS, WEEK, response
+
+NOW = int(time.time())
+NOTION = 5
+"""The place of a campaign's notion on the wire."""
+NAT = exact.NANONATS
+GERMAN = Texts(
+    "de", "Höchster Abschluss", "Was ist Ihr höchster Bildungsabschluss?", "Abendkurse planen.", "Stadtbücherei",
+    labels=("keiner", "Grundschule", "Sekundarschule", "Bachelor", "Master", "Doktorat"),
+)  # fmt: skip
+
+
+def study(**changes: object) -> bytes:
+    """A signed campaign of randomised response that opened a while ago and has ten weeks."""
+    domain = changes.setdefault("domain", Values(LABELS))
+    assert isinstance(domain, Domain)
+    fields = {
+        "title": "Highest education", "question": "What is the highest level of education you have completed?",
+        "purpose": "Plan evening classes.", "organisation": "Town library", "notion": Ldp(NAT), "mechanism": "k-rr",
+        "opens": NOW - 1000, "closes": NOW - 1000 + 10 * WEEK, "period_seconds": 10 * WEEK, "answers_per_period": 1,
+        "minimum_reports": 1, "enrolment": "open", "language": "en", "contact": "privacy@library.example",
+        "retention": "Reports are deleted after one year.", "notice": "https://library.example/privacy",
+    }  # fmt: skip
+    if "views" not in changes:
+        changes.setdefault("views", plain_views(response(domain.size, NAT)))
+    return seal_campaign(Campaign(**{**fields, **changes}), AUTHOR)  # type: ignore[arg-type]
+
+
+def forged_promise() -> bytes:
+    """A campaign, signed by its author, whose channel does not keep the level that it promises."""
+    fields = codec.decode(envelope.decode(EDUCATION).unverified, limit=2**16)
+    assert isinstance(fields, list)
+    fields[NOTION] = Ldp(NAT // 2).encode()
+    return envelope.seal(envelope.Kind.CAMPAIGN, AUTHOR, codec.encode(fields))
+
+
+EDUCATION = study(translations=(GERMAN,))
+TOWNS = study(
+    title="Towns", question="Where did you grow up?", domain=Values(tuple(f"Town number {i}" for i in range(400)))
+)
+YESNO = study(title="Vote", question="Did you vote in the last election?", domain=Values(("yes", "no")))
+AGE = study(title="Age", question="How old are you?", domain=NumberRange.of(20, 90, 5, clamp=True, unit="years"))
+DAY = study(
+    title="Diagnosis", question="When were you diagnosed?", domain=Dates.of("2026-01-01", "2026-12-31", 7, clamp=True)
+)
+HOME = study(
+    title="Home", question="Where do you live?", domain=Grid(51_000_000, 53_000_000, 20_000_000, 22_000_000, 100_000)
+)
+APPS = study(
+    title="Apps", question="Which of these do you use?", domain=Items(2, ("mail", "maps", "music", "games", "chess"))
+)
+FORM = Form((
+    FormQuestion("vote", "Did you vote?", Values(("no", "yes"))),
+    FormQuestion("age", "How old are you?", NumberRange.of(17, 30, unit="years"), skippable=True),
+))  # fmt: skip
+PAIR = study(
+    title="A form", question="A form", domain=FORM, language="",
+    views=(View(1, Questions((0, 1)), response(2 * 15, NAT)),),
+)  # fmt: skip
+FEW = study(
+    title="A form", question="A form", language="",
+    domain=Form((*FORM.questions, FormQuestion("late", "Were you late?", Values(("no", "yes"))))),
+    views=(
+        View(1, Questions((0, 1)), response(30, NAT)),
+        View(1, Questions((0, 2)), response(4, NAT)),
+        View(1, Questions((1, 2)), response(30, NAT)),
+    ),
+)  # fmt: skip
+CLASSES = study(
+    title="By class", notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), classes=("careful", "open"),
+    views=plain_views(Blocks(0, ((1, 6), (2, 6)), (personal.choice(6, NAT), personal.choice(6, 2 * NAT)))),
+)  # fmt: skip
+OWN = study(
+    title="Own prior", notion=OwnPrior(NAT, 6), views=plain_views(OwnPrior(NAT, 6).channel_of(OwnPrior(NAT, 6).uniform))
+)
+WEEKLY = study(title="Weekly", period_seconds=WEEK, closes=NOW - 1000 + 5 * WEEK)
+ENROLLED = study(title="Enrolled", enrolment="enrolled")
+UPCOMING = study(title="Upcoming", opens=NOW + WEEK, closes=NOW + 3 * WEEK)
+OVER = study(title="Over", opens=NOW - 2 * WEEK, closes=NOW - WEEK)
+DEAR = study(title="Dear", notion=Ldp(9 * NAT), views=plain_views(response(6, 9 * NAT)))
+LIAR = forged_promise()
+EARLY = seal_closing(open_campaign(EDUCATION, [AUTHOR.public]), NOW - 10, AUTHOR)

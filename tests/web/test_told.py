@@ -1,0 +1,86 @@
+"""What a page tells of a promise, and of what a report could reveal, is what Python's device tells, or more careful."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+
+import pytest
+from playwright.sync_api import Page
+
+from edge_sdk.disclosure.posterior import belief, fits
+from edge_sdk.texts import LANGUAGES, texts_of_page
+from protocol import exact
+from protocol.campaign import SignedCampaign, open_campaign
+from protocol.notions import Promise
+from protocol.notions.classes import class_channels
+from protocol.notions.sentences import SENTENCES
+from tests.web import studies, twin
+from tests.web.chromium import CHROMIUM, chromium
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+
+TRUST = [public.hex() for public in twin.TRUST]
+CASES = json.loads((twin.VECTORS / "answer.json").read_text(encoding="utf-8"))["cases"]
+CAMPAIGNS = list(dict.fromkeys([case["campaign"] for case in CASES] + [studies.EDUCATION.hex(), studies.CLASSES.hex()]))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started.page()
+
+
+def signed(data: str) -> SignedCampaign:
+    return open_campaign(bytes.fromhex(data), twin.TRUST)
+
+
+def ask(page: Page, what: str, *given: object) -> list:
+    return page.evaluate(f"async (given) => (await import('/tests/web/told.mjs')).{what}(...given)", list(given))
+
+
+def test_a_promise_is_told_in_pythons_words(page: Page) -> None:
+    """Of every campaign of the vectors, for every class, in every language."""
+    kinds = {key.split(".")[0] for key in SENTENCES["en"]}
+    found = ask(page, "promises", CAMPAIGNS, TRUST, texts_of_page(kinds))
+    expected = []
+    for data in CAMPAIGNS:
+        terms = signed(data).terms
+        whole = terms.view_certificates[0]
+        for place in (None, *range(len(terms.classes))):
+            proved = whole if place is None else whole.classes[place]
+            expected.append([Promise.of(terms.notion, proved, place).told(language) for language in LANGUAGES])
+    assert found == expected
+    assert len({open_campaign(bytes.fromhex(data), twin.TRUST).terms.notion.name for data in CAMPAIGNS}) > 4
+
+
+def test_a_factor_is_pythons(page: Page) -> None:
+    """From a nanonat to 200 nats: the same digits, which are never below e^level."""
+    levels = sorted({1, 2, 10**9, 2 * 10**9, *(10**6 * 1219**step // 1000**step for step in range(60)), *range(
+        19 * 10**9, 200 * 10**9, 10**10 + 7)})  # fmt: skip
+    expected = [exact.written(exact.factor_above(level), group="") for level in levels]
+    assert ask(page, "factors", list(map(str, levels))) == expected
+
+
+def test_what_one_report_could_reveal_is_never_told_too_low(page: Page) -> None:
+    """Of every channel of the vectors, for a person without a history and one with: never below Python's exact numbers,
+    and equal to them where the channel is small enough to be looked at cell by cell."""
+    equal = 0
+    for counts in ((), ((0, 3), (1, 1))):
+        for data, told in zip(CAMPAIGNS, ask(page, "revelations", CAMPAIGNS, TRUST, list(counts)), strict=True):
+            terms = signed(data).terms
+            channel, proved = terms.views[0].channel, terms.view_certificates[0]
+            if terms.classes:
+                channel, proved = class_channels(channel, len(terms.classes))[0], proved.classes[0]
+            for x, numbers in zip((None, *range(8)), told, strict=False):
+                before, after, truth, wrong = (one and Fraction(int(one[0]), int(one[1])) for one in numbers)
+                exactly = belief(channel, proved.ldp, dict(counts), x)
+                assert before == exactly.before
+                assert after >= exactly.after
+                if truth is not None:
+                    assert after == exactly.after
+                    if x is not None:
+                        assert (truth, wrong) == fits(channel, x)
+                        equal += 1
+    assert equal > 50

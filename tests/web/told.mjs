@@ -1,0 +1,45 @@
+// What a page tells of campaigns, for a test to compare with what Python's device tells.
+
+import { openCampaign } from "../../edge_sdk/web/campaign.js";
+import { revealed } from "../../edge_sdk/web/disclosure.js";
+import { promised, speak } from "../../edge_sdk/web/page/say.js";
+import { factorAbove, promiseOf } from "../../edge_sdk/web/promise.js";
+import { bytes } from "./device.mjs";
+
+/** The promise of each campaign to each of its classes, in each language. */
+export async function promises(campaigns, trust, texts) {
+  const found = [];
+  for (const data of campaigns) {
+    const campaign = await openCampaign(bytes(data), { trusted: trust.map(bytes) });
+    for (const place of campaign.classes.length ? [undefined, ...campaign.classes.keys()] : [undefined]) {
+      const told = promiseOf(campaign.notion, campaign.certificateOf(0, place ?? 0), place);
+      found.push(
+        Object.keys(texts).map((language) => {
+          speak(texts, language);
+          return promised(told);
+        }),
+      );
+    }
+  }
+  return found;
+}
+
+export const factors = (levels) => levels.map((level) => factorAbove(BigInt(level)));
+
+/** What one report of each campaign, in its first view and class, could reveal of answers: four numbers, as numerator and denominator. */
+export async function revelations(campaigns, trust, counts) {
+  const found = [];
+  for (const data of campaigns) {
+    const campaign = await openCampaign(bytes(data), { trusted: trust.map(bytes) });
+    const [{ ldp }, whole] = [campaign.certificateOf(0, 0), campaign.views[0].channel];
+    const channel = campaign.classes.length ? whole.inner[0] : whole;
+    const inputs = [null, ...Array(Math.min(channel.inputs, 8)).keys()];
+    found.push(
+      inputs.map((x) => {
+        const told = revealed(channel, ldp, new Map(counts), x);
+        return ["before", "after", "truth", "wrong"].map((name) => told[name] && [String(told[name].n), String(told[name].d)]);
+      }),
+    );
+  }
+  return found;
+}
