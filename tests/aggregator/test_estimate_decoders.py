@@ -14,6 +14,7 @@ from aggregator.families.response.recipe import lip_response, randomized_respons
 from protocol.channels import FAMILIES, Hadamard, RandomizedResponse, Table
 from protocol.exact import NANONATS
 from tests.aggregator.matrix import dense
+from tests.aggregator.test_estimate_blocks import CHANNELS as BLOCKS
 
 RNG = np.random.default_rng(20260101)
 
@@ -53,7 +54,7 @@ TABLES = {
     "binary table": random_table(2, 2, 3),
     "table with an output nobody emits": Table(((2**62 - 1, 1, 0), (1, 2**62 - 1, 0))),
 }
-CHANNELS = PLAIN | MIXED | RESPONSE | TABLES
+CHANNELS = PLAIN | MIXED | RESPONSE | TABLES | {f"blocks: {name}": channel for name, channel in BLOCKS.items()}
 
 
 @pytest.fixture(params=CHANNELS.values(), ids=CHANNELS.keys())
@@ -102,13 +103,14 @@ def test_the_decoder_is_a_left_inverse(channel):
 
 
 def test_all_forms_multiply_with_one_left_inverse(channel):
-    """invert, adjoint, variances and weight speak of the same matrix L."""
+    """invert, adjoint, variances, query and weight speak of the same matrix L."""
     L, decoder = left_inverse(channel), decoder_of(channel)
     share = RNG.dirichlet(np.ones(channel.outputs))
     v = RNG.normal(size=channel.inputs)
     np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-9)
     np.testing.assert_allclose(decoder.adjoint(v), L @ v, atol=1e-9)
     np.testing.assert_allclose(decoder.variances(share), share @ L**2 - (share @ L) ** 2, rtol=1e-9, atol=1e-9)
+    assert decoder.query(v, share) == pytest.approx(share @ L @ v, abs=1e-9)
     assert decoder.weight == pytest.approx(np.abs(L).max(), rel=1e-9)
 
 
