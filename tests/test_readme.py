@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import protocol.keys
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.shell import halftruth
+from edge_sdk.transport import download
 from protocol import envelope
+from protocol.campaign import campaign_id
 from protocol.envelope import Kind
+from protocol.keys import AuthorKey, fingerprint
+from protocol.link import Link
 from protocol.report import Report
+from tests.edge_sdk.test_invited import Answering
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
@@ -48,6 +52,7 @@ def folder(tmp_path_factory):
 def test_the_session_runs_as_printed(folder):
     """Every command of README's session succeeds, and ends in a picture."""
     assert (folder / "education.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "poster.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_the_device_example_runs_as_printed(folder, monkeypatch, capsys):
@@ -55,10 +60,11 @@ def test_the_device_example_runs_as_printed(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     code = block("python")
     assert len([line for line in code.splitlines() if line.strip()]) <= 10
-    given = {
-        "analyst_public_key": protocol.keys.public_from_line((folder / "analyst.pub").read_text()),
-        "campaign_bytes": (folder / "education.campaign").read_bytes(),
-    }
+    author = AuthorKey.from_line((folder / "analyst.pub").read_text(encoding="utf-8"))
+    data = (folder / "education.campaign").read_bytes()
+    assert author.name == "Town library"
+    monkeypatch.setattr(download, "connect", Answering(data, author.public, ""))
+    given = {"pasted": str(Link("https://study.example", campaign_id(data), fingerprint(author.public)))}
     exec(compile(code, "README.md", "exec"), given)  # noqa: S102  # the example is what is under test
     cost, remaining = map(float, capsys.readouterr().out.split())
     assert cost == pytest.approx(1.0)

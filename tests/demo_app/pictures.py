@@ -1,4 +1,4 @@
-"""The pictures in README: four screens of the app, and the estimate that ``make demo`` draws.
+"""The pictures in README and the guides: screens of the app, an estimate and the poster of ``make demo``'s campaign.
 
 A picture of a program is made by running the program, so it shows what is.
 
@@ -9,6 +9,7 @@ Whether the screens are whole is tested elsewhere: test_screens.
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import tempfile
@@ -17,13 +18,21 @@ from pathlib import Path
 
 from PIL import Image
 
+from aggregator.author.draft import read_draft
+from aggregator.demo import draft
+from aggregator.invite.content import PosterContent
+from aggregator.invite.invitation import invite
+from aggregator.invite.poster import draw_poster
 from edge_sdk import BudgetPolicy, Device
+from protocol.campaign import open_campaign, seal_campaign
 from protocol.keys import public_line
 from tests.demo_app.screen import PHONE, ROOT, Screen, display
 from tests.demo_app.test_session import tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 
 PICTURES = ROOT / "docs" / "pictures"
+DAYS = ("2026-11-01", "2026-12-01")
+"""First and last of a campaign."""
 COLOURS = 64
 """Few are in them; with a palette of so many they are half as long."""
 BETWEEN, GROUND = 20, "#cbd0cc"
@@ -48,6 +57,15 @@ def app(folder: Path) -> None:
         side_by_side(shots).save(PICTURES / "app.png", optimize=True)
 
 
+def poster(folder: Path) -> None:
+    """An invitation to the campaign of ``make demo``, as it is printed."""
+    (folder / "education.toml").write_text(draft("Highest education", "ldp", *DAYS, False).replace("enrolled", "open"))
+    signed = open_campaign(seal_campaign(read_draft(folder / "education.toml"), AUTHOR), [AUTHOR.public])
+    drawn = draw_poster(PosterContent.of(signed, invite(signed, signed.terms.opens)), "png")
+    page = Image.open(io.BytesIO(drawn)).convert("RGB")
+    page.resize((page.width // 2, page.height // 2)).quantize(COLOURS).save(PICTURES / "poster.png", optimize=True)
+
+
 def side_by_side(shots: list[Path]) -> Image.Image:
     """Pictures of one size in a row."""
     screens = [Image.open(path).convert("RGB") for path in shots]
@@ -69,4 +87,5 @@ if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         app(Path(made))
+        poster(Path(made))
         estimate(Path(made) / "demo")

@@ -38,9 +38,9 @@ def link_to(data, address=HERE, author=AUTHOR.public, **parts):
 class Answering:
     """A study that answers each path with a status and bytes; 404 elsewhere. ``asked`` are the paths."""
 
-    def __init__(self, data, author=AUTHOR.public, status=200):
-        path = f"/a/v1/campaigns/{campaign_id(data).hex()}"
-        self.answers = {path: (status, data), f"{path}/author": (status, author)}
+    def __init__(self, data, author=AUTHOR.public, below="/a"):
+        path = f"{below}/v1/campaigns/{campaign_id(data).hex()}"
+        self.answers = {path: (200, data), f"{path}/author": (200, author)}
         self.asked = []
 
     def __call__(self, to):
