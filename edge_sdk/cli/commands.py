@@ -296,6 +296,7 @@ def exposure(options: argparse.Namespace) -> Printed:
             "odds": None
             if found.nanonats is None
             else float(min(exact.factor_above(found.nanonats), Fraction(10**300))),
+            "changing": exposure.changing.nats,
             "forgotten": exact.nats(exposure.forgotten_nanonats),
             **(
                 {"questions": {name: level.nats for name, level in exposure.questions.items()}}

@@ -21,7 +21,7 @@ Printed: TypeAlias = dict[str, object]
 
 NATS = {
     "cost", "level", "worst_case", "spent", "reserved", "remaining", "nats", "declared", "audited", "epsilon",
-    "together", "forgotten",
+    "together", "changing", "forgotten",
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "again", "known_past"}
 SHARES = {"truth", "belief_before", "belief_after", "before", "most_after"}

@@ -10,9 +10,10 @@ not add like this, so a campaign of LIP enters with what its channel loses whate
 with the channels that it came to. The matrix is never written down: a pair, a row's maximum and the worst pair are
 computed from the channels, exactly where that is cheap, and else from above.
 
-A pair (x, x') speaks of somebody who answers x wherever they are asked about this, against somebody who answers x'; the
-worst pair bounds also whoever changes their answers. That outputs repeat, and so that answers did not change, is seen
-besides.
+A pair (x, x') speaks of somebody who answers x wherever they are asked about this, against somebody who answers x'.
+Whoever changes their answers may be told from somebody else by more, if campaigns differ in which values they protect:
+by the sum of the draws' own worst pairs, and no less (MATH 10.2). That is what caps are compared with. That outputs
+repeat, and so that answers did not change, is seen besides.
 
 What an observer of one report could believe: posterior. All of it is the person's own, and never leaves.
 """
@@ -154,6 +155,12 @@ class Exposure:
     def worst(self) -> Level:
         """The same bound for the worst pair of values; no pair is named if the bound is not exact."""
         return self._worst(range(self.domain.size))
+
+    @cached_property
+    def changing(self) -> Level:
+        """The same bound for any two courses of answers, which may change from report to report."""
+        everything = range(self.domain.size)
+        return Level(self._sum(everything, everything))
 
     @cached_property
     def questions(self) -> Mapping[str, Level]:

@@ -87,6 +87,42 @@ def test_no_outputs_move_the_odds_further_than_the_bound_and_some_move_them_as_f
         assert found.value(x).nanonats == (None if None in mine else max(mine))
 
 
+@settings(max_examples=40)
+@given(st.lists(tables(), min_size=1, max_size=2))
+def test_two_courses_of_answers_differ_by_the_sum_of_the_worst_pairs(drawn) -> None:
+    """Over all pairs of courses, an answer for each report, and all outputs, the odds move by the sum that caps are
+    compared with. So no matrix of pairs can be a cap; the worst pair of constant answers is at most that."""
+    found = together(*((table, 1) for table in drawn))
+    worst, infinite = Fraction(0), False
+    for course, other in product(product(range(3), repeat=len(drawn)), repeat=2):
+        for outputs in product(*(range(table.outputs) for table in drawn)):
+            mine = math.prod(table.weight(x, y) for table, x, y in zip(drawn, course, outputs, strict=True))
+            theirs = math.prod(table.weight(x, y) for table, x, y in zip(drawn, other, outputs, strict=True))
+            infinite |= mine > 0 == theirs
+            if mine and theirs:
+                worst = max(worst, Fraction(mine, theirs))
+    level = found.changing.nanonats
+    assert (level is None) == infinite
+    if level is not None:
+        assert exact.keeps(worst.numerator, worst.denominator, level)
+        assert level - exact.level_of(worst.numerator, worst.denominator) <= len(drawn)
+        assert found.worst.nanonats <= level
+
+
+def test_whoever_changes_may_be_told_by_more_than_any_pair() -> None:
+    """One campaign hides c, and tells a from b by 2 nats; another hides a, and tells b from c by 2. Constant answers
+    differ by less than 3.5 nats; first a then b, against first b then c, by the 4 nats that both were charged."""
+    lie = Fraction(1, 1 + exact.factor_above(2 * NAT))
+    yes, no, hidden = [1 - lie, lie], [lie, 1 - lie], [Fraction(1, 2)] * 2
+    first, second = Table.nearest([yes, no, hidden]), Table.nearest([hidden, yes, no])
+    found = together((first, 1), (second, 1))
+    pairs = [found.pair(x, other).nanonats for x, other in permutations(range(3), 2)]
+    assert found.worst.nanonats == max(pairs) < 3.5 * NAT
+    assert found.changing.nanonats == sum(told.nanonats for told in found.told) > 4 * NAT
+    course = odds([first], 0, 1) * odds([second], 1, 2)
+    assert exact.level_of(course.numerator, course.denominator) > 4 * NAT
+
+
 @settings(max_examples=30)
 @given(drawn=st.lists(st.tuples(tables(), st.integers(1, 2)), min_size=2, max_size=3))
 def test_a_bound_from_above_is_not_below_the_exact_one(drawn) -> None:
@@ -286,8 +322,8 @@ def test_exposure_on_the_command_line(tmp_path, capsys):
     told = [{"campaign": ident, "title": "Highest education", "draws": 1, "level": 1.0}]
     found = json.loads(run("exposure", ident, "--json").out)
     assert found == {
-        "campaign": ident, "about": "the value where it is worst", "together": 1.0, "odds": 2.8, "forgotten": 0.0,
-        "campaigns": told,
+        "campaign": ident, "about": "the value where it is worst", "together": 1.0, "odds": 2.8, "changing": 1.0,
+        "forgotten": 0.0, "campaigns": told,
     }  # fmt: skip
     assert "together: 1 nat\nodds: 2.8\n" in run("exposure", ident, "master").out
     refused = run("exposure", ident, "SECRETVALUE", code=65)
