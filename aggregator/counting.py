@@ -234,19 +234,23 @@ class Counting:
         devices, most = self._devices(rows, np.array([tally.reports]))
         found = tables.query(self.table, f"{rows} {_OF_KEYS}")
         key, output, times = (found[name].to_numpy() for name in ("key", "output", "n"))
-        places = {tuple(prior): place for place, prior in enumerate(tally.priors.tolist())}
-        which = np.array([places[prior] for prior in self._declared(key)], dtype=np.int64)
-        kept = possible(self.terms, tally.priors)[which, output]
+        places = {tuple(one): place for place, one in enumerate(tally.declared.tolist())}
+        which = np.array([places[one] for one in self._declared(key)], dtype=np.int64)
+        kept = possible(self.terms, tally.declared)[which, output]
         at = which * self.terms.channel.outputs + output
         return Groups.of((key & (GROUPS - 1))[kept], at[kept], times[kept], int(devices[0]), int(most[0]))
 
     def _declared(self, key: Integers) -> list[tuple[int, ...]]:
-        """The prior that each key declared."""
+        """The level and the prior that each key declared, as a tally has them."""
         registry = self.study.registry(self.name)
         at, _ = registry.find(key)  # every counted report is of a registered key
         written = [] if registry.prior is None else registry.prior[at].tolist()
-        priors = {one: tuple(enrolments.prior_of(one)) for one in set(written)}
-        return [priors[one] for one in written]
+        found = {one: self._row_of(one) for one in set(written)}
+        return [found[one] for one in written]
+
+    def _row_of(self, written: bytes) -> tuple[int, ...]:
+        prior, level = enrolments.declaration_of(written)
+        return (level or self.terms.notion.level, *prior)
 
     def _transcripts(self, only: int | None, *, grouped: bool = False) -> TranscriptTally:
         """The devices by transcript; all reports are read, since each can be decoded only after the earlier ones."""
@@ -276,16 +280,16 @@ class Counting:
         places = {written: place for place, written in enumerate(sorted(set(declared)))}
         which = np.array([places[written] for written in declared], dtype=np.int64)
         size = self.terms.domain.size
-        priors = np.array([enrolments.prior_of(written) for written in places], dtype=np.int64).reshape(-1, size)
-        counts = np.zeros((len(priors), self.terms.channel.outputs), dtype=np.int64)
+        rows_of = np.array([self._row_of(written) for written in places], dtype=np.int64).reshape(-1, 1 + size)
+        counts = np.zeros((len(rows_of), self.terms.channel.outputs), dtype=np.int64)
         np.add.at(counts, (which, found["output"].to_numpy()), found["n"].to_numpy())
-        allowed = possible(self.terms, priors)
+        allowed = possible(self.terms, rows_of)
         rejected = Counter(self.study.rejected(self.campaign))
         if bad := int(counts[~allowed].sum()):
             rejected["bad-output"] += bad
             counts[~allowed] = 0
         refused = MappingProxyType(dict(rejected))
-        return PersonalTally(counts.ravel(), int(counts.sum()), refused, self.table.version(), priors)
+        return PersonalTally(counts.ravel(), int(counts.sum()), refused, self.table.version(), rows_of)
 
 
 def periods(table: DeltaTable, campaign: str) -> dict[int, int]:

@@ -8,7 +8,8 @@ A CSV file whose header names the campaign's values, in any order. Each row is a
     1,1,8,250
 
 What a person holds is drawn from what they declare (Jiang, Li, Tandon 2020, fig. 8: everybody's data are drawn from
-their own prior), unless a first column ``value`` says it.
+their own prior), unless a first column ``value`` says it. A column ``epsilon`` after the values is a level of their
+own, in nats and at most the campaign's, which they declare too; blank for the campaign's.
 
 What is simulated with it: simulation.
 """
@@ -33,7 +34,7 @@ from protocol.domain import DITHER_BYTES, Answer, Domain, Items
 from protocol.errors import NotInDomain, ReportError
 from protocol.notions.own import OwnPrior
 
-VALUE, COUNT = "value", "count"
+VALUE, EPSILON, COUNT = "value", "epsilon", "count"
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,13 @@ class Declarers:
         prior: (k,) their declared prior, as a device declares it.
         count: how many they are.
         held: the answer that all of them hold; None where each draws one from the prior.
+        level: of their own, nanonats; 0 for the campaign's.
     """
 
     prior: tuple[int, ...]
     count: int
     held: Answer | None
+    level: int = 0
 
 
 def read_priors(path: Path, terms: Campaign, *, most: int | None = None) -> list[Declarers]:
@@ -70,7 +73,7 @@ def read_priors(path: Path, terms: Campaign, *, most: int | None = None) -> list
         raise SheetError(f"{path.name} has a weight for each value, and the answers to this campaign are sets")
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            found = list(_rows(csv.reader(file), path.name, terms.domain))
+            found = list(_rows(csv.reader(file), path.name, terms.domain, terms.notion.level))
     except UnicodeDecodeError:
         raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
     except csv.Error as error:
@@ -100,19 +103,22 @@ def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = Non
     counts: list[int] = []
     priors: list[tuple[int, ...]] = []
     chances: list[float] = []
+    levels: list[int] = []
     for one in people:
         if one.held is not None:
             answers.append(one.held)
             counts.append(one.count)
             priors.append(one.prior)
             chances.append(float(one.count))
+            levels.append(one.level)
             continue
         shares = np.array(one.prior) / sum(one.prior)
         answers.extend(values)
         counts.extend(generator.multinomial(one.count, shares).tolist())
         priors.extend([one.prior] * domain.size)
+        levels.extend([one.level] * domain.size)
         chances.extend((one.count * shares).tolist())
-    return Truth(tuple(answers), tuple(counts), priors=tuple(priors), chances=tuple(chances))
+    return Truth(tuple(answers), tuple(counts), priors=tuple(priors), levels=tuple(levels), chances=tuple(chances))
 
 
 def held(truth: Truth, domain: Domain) -> str:
@@ -134,29 +140,35 @@ def held(truth: Truth, domain: Domain) -> str:
     return text.getvalue()
 
 
-def _rows(lines: Iterator[list[str]], name: str, domain: Domain) -> Iterator[Declarers]:
+def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> Iterator[Declarers]:
     labels = {domain.label(x) for x in range(domain.size)}
     header = [cell.strip() for cell in next(lines, [])]
     holds = header[:1] == [VALUE] and VALUE not in labels
     counted = header[-1:] == [COUNT] and COUNT not in labels
-    columns = header[holds : len(header) - counted]
+    leveled = EPSILON in header[-2:] and EPSILON not in labels
+    ends = len(header) - counted - leveled
+    columns = header[holds:ends]
     places = _places(columns, name, domain)
     for number, row in enumerate(lines, 2):
         where = f"{name}, line {number}"
         if len(row) != len(header):
             raise SheetError(f"{where}: a row has {len(header)} cells, not {len(row)}")
         weights = [Fraction(0)] * domain.size
-        for place, cell in zip(places, row[holds:], strict=False):
+        for place, cell in zip(places, row[holds:ends], strict=True):
             weights[place] = _weight(cell, where)
         count = _count(row[-1], where) if counted else 1
-        yield Declarers(_declared(weights, where), count, _held(row[0], domain, where) if holds else None)
+        answer, level = (
+            _held(row[0], domain, where) if holds else None,
+            _level(row[ends], most, where) if leveled else 0,
+        )
+        yield Declarers(_declared(weights, where), count, answer, level)
 
 
 def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
     """The input that each column is of."""
     expected = (
         f"{name} must begin with a header of all {domain.size} values of the campaign, each once; perhaps with "
-        f"{VALUE} before them, and {COUNT} after them"
+        f"{VALUE} before them, and {EPSILON} and {COUNT} after them"
     )
     try:
         places = [domain.index(domain.parse(column), bytes(DITHER_BYTES)) for column in columns]
@@ -184,6 +196,20 @@ def _declared(weights: Sequence[Fraction], where: str) -> tuple[int, ...]:
         return personal.declared([int(weight * whole) for weight in weights])
     except ReportError as error:
         raise SheetError(f"{where}: {error}; write the weights with fewer digits") from None
+
+
+def _level(cell: str, most: int, where: str) -> int:
+    """A level of people's own, nanonats; 0 where the cell is blank or names the campaign's."""
+    if not cell.strip():
+        return 0
+    try:
+        level = exact.level_from(cell)
+    except ValueError:
+        raise SheetError(f"{where}: an {EPSILON} is a number of nats, not {cell[:20]!r}") from None
+    if not exact.MIN_LEVEL <= level <= most:
+        least = exact.nats(exact.MIN_LEVEL)
+        raise SheetError(f"{where}: an {EPSILON} of one's own lies between {least:g} and {exact.nats(most):g} nats")
+    return level if level < most else 0
 
 
 def _count(cell: str, where: str) -> int:

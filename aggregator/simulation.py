@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -52,6 +52,8 @@ class Truth:
         places: the class of each group, in a campaign of classes; if empty, each person's is drawn evenly.
         priors: what the people of each group declare, in a campaign for people's own priors; if empty, everybody
             declares what the whole population holds.
+        levels: of the people of each group, nanonats, which they declare with their priors; 0 for the campaign's, and
+            if empty, of everybody.
         chances: of each group, in proportion, how often somebody who draws anew comes into it; if empty, as often as
             ``counts`` says.
     """
@@ -60,6 +62,7 @@ class Truth:
     counts: tuple[int, ...]
     places: tuple[int, ...] = ()
     priors: tuple[tuple[int, ...], ...] = ()
+    levels: tuple[int, ...] = ()
     chances: tuple[float, ...] = ()
 
     @property
@@ -199,11 +202,13 @@ class Person:
         answers: of the campaign's domain, one for each period they answer in.
         place: of their class; 0 in a campaign without classes.
         prior: what they declare, in a campaign for people's own priors.
+        level: of their own, nanonats; 0 for the campaign's.
     """
 
     answers: tuple[Answer, ...]
     place: int = 0
     prior: tuple[int, ...] | None = None
+    level: int = 0
 
 
 @dataclass(frozen=True)
@@ -283,7 +288,7 @@ def simulate(
     starts = range(0, len(order), CHUNK)
     chunks = (
         [
-            Person(tuple(truth.answers[group] for group in groups), place, declared[groups[0]] if declared else None)
+            Person(tuple(truth.answers[group] for group in groups), place, *(declared[groups[0]] if declared else ()))
             for groups, place in zip(held[start : start + CHUNK].tolist(), places[start : start + CHUNK], strict=True)
         ]
         for start in starts
@@ -321,7 +326,7 @@ def classes_of(terms: Campaign, truth: Truth, order: NDArray[np.int64], seed: in
 
 def histories(
     truth: Truth,
-    declared: tuple[tuple[int, ...], ...],
+    declared: Sequence[Hashable],
     order: NDArray[np.int64],
     periods: int,
     change: float,
@@ -348,15 +353,17 @@ def histories(
     return held
 
 
-def _declared(terms: Campaign, truth: Truth) -> tuple[tuple[int, ...], ...]:
-    """What the people of each group declare; empty where the campaign asks for nothing."""
+def _declared(terms: Campaign, truth: Truth) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """The prior and the level that the people of each group declare; empty where the campaign asks for nothing."""
     if not isinstance(terms.notion, OwnPrior):
         return ()
+    levels = truth.levels or (0,) * len(truth.answers)
     if truth.priors:
-        return truth.priors
+        return tuple(zip(truth.priors, levels, strict=True))
     half = personal.MAX_DECLARED_WEIGHT // 2
     shares = truth.shares(terms.domain).tolist()
-    return (personal.declared([1 + int(share * half) for share in shares]),) * len(truth.answers)
+    prior = personal.declared([1 + int(share * half) for share in shares])
+    return tuple((prior, level) for level in levels)
 
 
 def _answer_all(
@@ -396,7 +403,7 @@ def _answer(
         Report.of(campaign_id, terms, period, slot, [output], view).seal(key)
         for period, slot, output in zip(periods, slots, outputs, strict=True)
     )
-    return reports, Enrolment(campaign_id, key.public, person.prior).seal(key)
+    return reports, Enrolment(campaign_id, key.public, person.prior, person.level).seal(key)
 
 
 def _remembered(
@@ -405,7 +412,7 @@ def _remembered(
     """The outputs of one device: drawn once for each value of its view, and repeated when that comes again."""
     channel = terms.views[view].channel
     if isinstance(terms.notion, OwnPrior) and person.prior is not None:
-        channel = terms.notion.channel_of(person.prior, channel)
+        channel = terms.notion.channel_of(person.prior, channel, person.level)
     asked = [terms.input_of(x, person.place, view) for x in inputs]
     memo: dict[int, int] = {}
     for z in asked:

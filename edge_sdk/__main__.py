@@ -217,6 +217,12 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         help="value,count for each value: declared publicly, for good, if the campaign asks for it (preview --prior "
         "shows what it tells and costs); with --choose-class or --choose-prior, used to choose and never sent",
     )
+    consent.add_argument(
+        "--level",
+        type=float,
+        metavar="NATS",
+        help="with --prior: a level of your own, below the campaign's; public too",
+    )
     answer = campaign(command("answer", commands.answer, "draw, charge, sign and queue one answer"))
     answer.add_argument(
         "value",
@@ -276,6 +282,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         metavar="CSV",
         help="instead of an answer, value,count for each value: what declaring this would say, promise and cost",
     )
+    preview.add_argument("--level", type=float, metavar="NATS", help="with --prior: a level of your own")
     exposed = campaign(
         command("exposure", commands.exposure, "bound what all reports about the same values together reveal")
     )

@@ -419,7 +419,12 @@ class Device:
         return self.records.consents.find(self.records.campaigns.number(campaign_id)) is not None
 
     def consent(
-        self, campaign_id: bytes, *, as_class: str | None = None, prior: Mapping[str, int] | None = None
+        self,
+        campaign_id: bytes,
+        *,
+        as_class: str | None = None,
+        prior: Mapping[str, int] | None = None,
+        level: float | None = None,
     ) -> None:
         """Record the person's consent: reserve the campaign's worst case; in an open campaign, queue the enrolment.
 
@@ -430,6 +435,8 @@ class Device:
                 ``choose_class`` has one chosen that fits a person's secrets.
             prior: how likely each value is for the person, as whole numbers above zero, in a campaign for people's own
                 priors. By agreeing they declare it openly, and it holds for good.
+            level: nats, with a prior: at most the campaign's level, and then the person's own. It is declared with the
+                prior, so no answer may decide it.
         Raises:
             ConsentMissing: the campaign asks for a class or a prior, and none is given.
             CampaignError: no such class; or the person agreed or declared otherwise before.
@@ -439,7 +446,7 @@ class Device:
             OutsideSchedule: it is over.
         """
         joined, now = self._open_now(campaign_id)
-        agree(self.records, joined, now, self._urandom, as_class, prior)
+        agree(self.records, joined, now, self._urandom, as_class, prior, level)
 
     def choose_class(self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None) -> str:
         """Record the consent under a class chosen at random, most likely the one with the prior nearest to their own.
@@ -466,12 +473,15 @@ class Device:
         joined, now = self._open_now(campaign_id)
         return choose(self.records, joined, now, self._urandom, level, history)
 
-    def declaration(self, campaign_id: bytes, prior: Mapping[str, int] | None = None) -> Declaration:
+    def declaration(
+        self, campaign_id: bytes, prior: Mapping[str, int] | None = None, level: float | None = None
+    ) -> Declaration:
         """Return what declaring a prior of one's own says, promises and costs; nothing is stored, drawn or charged.
 
         Args:
             campaign_id: of a joined campaign for people's own priors, 16 bytes.
             prior: as for ``consent``; None for the one that was declared before or, before any, for the even one.
+            level: as for ``consent``.
         Returns:
             For each value what an observer who believes the declaration could believe after a report, and the costs.
         Raises:
@@ -480,7 +490,7 @@ class Device:
         """
         from edge_sdk.disclosure.declaration import declaration
 
-        return declaration(self.records, campaign_id, prior)
+        return declaration(self.records, campaign_id, prior, level)
 
     def choose_prior(
         self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None

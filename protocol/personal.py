@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
+from protocol import codec
 from protocol.channels.channel import Channel
 from protocol.channels.response.channel import RESPONSE_SCALE, RandomizedResponse
 from protocol.errors import ReportError
-from protocol.exact import EXP_BITS, exp_lower
+from protocol.exact import EXP_BITS, MAX_LEVEL, MIN_LEVEL, exp_lower
 
 MAX_DECLARED_VALUES = 256
 MAX_DECLARED_WEIGHT = 2**20
@@ -158,6 +159,32 @@ def declared(weights: Sequence[int]) -> tuple[int, ...]:
     prior = tuple(weight // shared for weight in weights) if shared else tuple(weights)
     require_declared(prior)
     return prior
+
+
+def declaration_value(prior: Sequence[int], level: int) -> codec.Value:
+    """A declared prior as an enrolment writes it, together with a level of one's own.
+
+    Args:
+        level: nanonats; 0 for the campaign's.
+    """
+    return [list(prior), level] if level else list(prior)
+
+
+def declaration_of(value: codec.Value) -> tuple[tuple[int, ...], int]:
+    """The inverse of ``declaration_value``.
+
+    Returns:
+        The prior, and the level of one's own in nanonats, 0 for the campaign's.
+    Raises:
+        ReportError: not a declared prior, or a level that is none.
+    """
+    level = 0
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        value, own = codec.fields(value, 2, "a declared prior with a level", ReportError)
+        level = codec.integer(own, "a level of one's own", ReportError, MIN_LEVEL, MAX_LEVEL)
+    prior = codec.integers(value, "a weight of a declared prior", ReportError, 1, MAX_DECLARED_WEIGHT)
+    require_declared(prior)
+    return prior, level
 
 
 def require_declared(prior: Sequence[int]) -> None:

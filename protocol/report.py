@@ -130,11 +130,13 @@ class Enrolment:
         public: 32 bytes.
         prior: what the device declares, once, in a campaign for people's own priors; None in every other. Whoever
             reads the enrolment reads it.
+        level: of the device's own, nanonats, declared with the prior; 0 for the campaign's.
     """
 
     campaign_id: bytes
     public: bytes
     prior: tuple[int, ...] | None = None
+    level: int = 0
 
     def __post_init__(self) -> None:
         if self.prior is not None:
@@ -142,7 +144,7 @@ class Enrolment:
 
     def encode(self) -> bytes:
         """The payload of its envelope."""
-        declared: list[codec.Value] = [] if self.prior is None else [list(self.prior)]
+        declared = [] if self.prior is None else [personal.declaration_value(self.prior, self.level)]
         return codec.encode([self.campaign_id, self.public, *declared])
 
     def seal(self, key: keys.SigningKey) -> bytes:
@@ -160,13 +162,13 @@ class Enrolment:
         """
         if sealed.kind is not Kind.ENROLMENT:
             raise ReportError(f"the envelope carries a {sealed.kind.name.lower()}, not an enrolment")
-        campaign_id, public, prior = cls.fields(sealed.unverified)
-        sealed.open(public)
-        return cls(campaign_id, public, prior)
+        unverified = cls.decode(sealed.unverified)
+        sealed.open(unverified.public)
+        return unverified
 
-    @staticmethod
-    def fields(payload: bytes) -> tuple[bytes, bytes, tuple[int, ...] | None]:
-        """Campaign id, public key and declared prior of a payload that nobody verified.
+    @classmethod
+    def decode(cls, payload: bytes) -> Enrolment:
+        """The enrolment of a payload that nobody verified.
 
         Raises:
             CodecError, ReportError
@@ -176,15 +178,10 @@ class Enrolment:
         campaign_id, public, *declared = codec.fields(value, 3 if declares else 2, "an enrolment", ReportError)
         public = codec.octets(public, "a public key", ReportError, keys.PUBLIC_BYTES)
         campaign_id = codec.octets(campaign_id, "a campaign id", ReportError, CAMPAIGN_ID_BYTES)
-        if not declares:
-            return campaign_id, public, None
-        most = personal.MAX_DECLARED_WEIGHT
-        prior = codec.integers(declared[0], "a weight of a declared prior", ReportError, 1, most)
-        personal.require_declared(prior)
-        return campaign_id, public, prior
+        return cls(campaign_id, public, *(personal.declaration_of(declared[0]) if declares else ()))
 
     def require_fit(self, terms: Campaign) -> None:
-        """Return if it declares a prior of as many values as its campaign asks for one of.
+        """Return if it declares a prior of as many values as its campaign asks for one of, and a level below its.
 
         Raises:
             ReportError
@@ -192,6 +189,8 @@ class Enrolment:
         asked = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
         if len(self.prior or ()) != asked:
             raise ReportError(f"an enrolment in this campaign declares a prior of {asked} values")
+        if self.level >= terms.notion.level:
+            raise ReportError("a level of one's own is below the campaign's")
 
 
 def packed_bytes(count: int, bits: int) -> int:

@@ -97,12 +97,12 @@ def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
         )
     if isinstance(first, PersonalTally):
         declared = [one for one in parts if isinstance(one, PersonalTally)]
-        priors, places = _priors(declared)
-        size = next((len(one.counts) // len(one.priors) for one in declared if len(one.priors)), 0)
+        rows, places = _declarations(declared)
+        size = next((len(one.counts) // len(one.declared) for one in declared if len(one.declared)), 0)
         cells = (places[:, np.newaxis] * size + np.arange(size)).ravel()
-        counts = _added(declared, cells, len(priors) * size)
+        counts = _added(declared, cells, len(rows) * size)
         groups = _groups(parts, cells)
-        return replace(first, counts=counts, reports=reports, rejected=rejected, priors=priors, groups=groups)
+        return replace(first, counts=counts, reports=reports, rejected=rejected, declared=rows, groups=groups)
     if isinstance(first, ViewsTally):
         views = [whole(of_view, rejected) for of_view in zip(*(one.by_view for one in parts), strict=True)]
         return ViewsTally.of_parts(views, rejected, first.version)
@@ -117,13 +117,13 @@ def _added(parts: Sequence[Tally], places: Integers, size: int) -> Integers:
     return counts
 
 
-def _priors(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
-    """The distinct priors of parts in the order of their encodings, and for each of each part its place there."""
-    every = [tuple(prior) for one in parts for prior in one.priors.tolist()]
-    distinct = sorted(set(every), key=lambda prior: codec.encode(list(prior)))
-    place = {prior: number for number, prior in enumerate(distinct)}
-    priors = np.array(distinct, dtype=np.int64).reshape(-1, parts[0].priors.shape[1])
-    return priors, np.array([place[prior] for prior in every], dtype=np.int64)
+def _declarations(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
+    """The distinct declarations of parts in the order of their encodings, and for each of each part its place there."""
+    every = [tuple(row) for one in parts for row in one.declared.tolist()]
+    distinct = sorted(set(every), key=lambda row: codec.encode(list(row)))
+    place = {row: number for number, row in enumerate(distinct)}
+    rows = np.array(distinct, dtype=np.int64).reshape(-1, parts[0].declared.shape[1])
+    return rows, np.array([place[row] for row in every], dtype=np.int64)
 
 
 def _groups(parts: Sequence[Tally], places: Integers | None) -> Groups | None:

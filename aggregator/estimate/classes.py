@@ -186,7 +186,9 @@ def pooled(terms: Campaign, tally: Tally) -> Pooled | None:
     if isinstance(terms.notion, OwnPrior):
         if not isinstance(tally, PersonalTally):
             raise ValueError("the tally of a campaign for people's own priors is counted by prior")
-        return PersonalDecoder(tally.priors, terms.notion.level, tally.members, offered_by(terms.notion, terms.channel))
+        return PersonalDecoder(
+            tally.priors, terms.notion.level, tally.members, offered_by(terms.notion, terms.channel), tally.levels
+        )
     if not isinstance(terms.notion, Classes):
         return None
     notions = [notion for notion in terms.notion.notions if isinstance(notion, Information | MutualInformation)]

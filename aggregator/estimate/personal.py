@@ -40,21 +40,32 @@ _NOBODY: Integers = np.zeros((0, 0), dtype=np.int64)
 
 @dataclass(frozen=True)
 class PersonalTally(Tally):
-    """Counts of outputs by declared prior.
+    """Counts of outputs by what people declared.
 
     Attributes:
-        counts: (d * m,) outputs, for each prior in the order of ``priors``; m is of the campaign's channel.
-        priors: (d, k) the distinct priors that anybody declared, as weights.
+        counts: (d * m,) outputs, for each declaration in the order of ``declared``; m is of the campaign's channel.
+        declared: (d, 1 + k) the distinct declarations: the level in nanonats, the campaign's or one's own, and the
+            weights of the prior.
     """
 
     rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     version: int | None = None
-    priors: Integers = field(default_factory=lambda: _NOBODY)
+    declared: Integers = field(default_factory=lambda: _NOBODY)
+
+    @property
+    def levels(self) -> Integers:
+        """(d,) nanonats."""
+        return self.declared[:, 0]
+
+    @property
+    def priors(self) -> Integers:
+        """(d, k) weights."""
+        return self.declared[:, 1:]
 
     @property
     def members(self) -> Floats:
-        """(d,) the share of the reports whose device declared each prior."""
-        shares: Floats = self.counts.reshape(len(self.priors), -1).sum(axis=1) / max(self.reports, 1)
+        """(d,) the share of the reports whose device declared each."""
+        shares: Floats = self.counts.reshape(len(self.declared), -1).sum(axis=1) / max(self.reports, 1)
         return shares
 
 
@@ -63,13 +74,19 @@ def offered_by(notion: OwnPrior, channel: Channel) -> Channel | None:
     return None if channel == notion.response else channel
 
 
-def possible(terms: Campaign, priors: Integers) -> NDArray[np.bool_]:
-    """(d, m) which of the campaign's outputs whoever declared each prior can send."""
+def possible(terms: Campaign, declared: Integers) -> NDArray[np.bool_]:
+    """(d, m) which of the campaign's outputs whoever declared each can send.
+
+    Args:
+        declared: (d, 1 + k) levels and weights.
+    """
     notion = terms.notion
     if not isinstance(notion, OwnPrior):
         raise ValueError("only a campaign for people's own priors is asked what each of them can send")
     offered = offered_by(notion, terms.channel)
-    takes = np.zeros(len(priors), dtype=np.bool_) if offered is None else takes_offered(priors, notion.level, offered)
+    takes = np.zeros(len(declared), dtype=np.bool_)
+    if offered is not None:
+        takes = takes_offered(declared[:, 1:], notion.level, offered) & (declared[:, 0] == notion.level)
     found: NDArray[np.bool_] = takes[:, np.newaxis] | (np.arange(terms.channel.outputs) < notion.size)
     return found
 
@@ -96,10 +113,16 @@ def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.
     return takes
 
 
-def _response(share: Floats, level: int) -> tuple[Floats, Floats]:
+def _response(share: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
     """(d, k) cover and (d, 1) truth: the floats of protocol.personal.lip_response, whose integers are these times 2^64,
-    rounded up."""
-    factor = exact.exp_lower(level) / (1 << exact.EXP_BITS)
+    rounded up.
+
+    Args:
+        levels: nanonats, of all or (d,) of each.
+    """
+    different, which = np.unique(levels, return_inverse=True)
+    factors = np.array([exact.exp_lower(level) / (1 << exact.EXP_BITS) for level in different.tolist()])
+    factor = factors[which].reshape(-1, 1)
     least = np.maximum(share, 1 - factor * share)
     truth: Floats = (factor - 1) / (factor - 1 + least.sum(axis=1, keepdims=True))
     return least * truth / (factor - 1), truth
@@ -119,26 +142,36 @@ class PersonalDecoder(Pooled):
     A response is Q_i(y|x) = c_i[y] + t_i [y = x]; the offered channel is the same for all who take it.
     """
 
-    def __init__(self, priors: Integers, level: int, members: Floats, offered: Channel | None = None) -> None:
+    def __init__(
+        self,
+        priors: Integers,
+        level: int,
+        members: Floats,
+        offered: Channel | None = None,
+        own: Integers | None = None,
+    ) -> None:
         """Decode reports of people with these priors.
 
         Args:
             priors: (d, k) weights.
-            level: nanonats.
+            level: the campaign's, nanonats.
             members: (d,) shares of the reports.
             offered: the campaign's LDP channel, where it offers one.
+            own: (d,) levels, nanonats, the campaign's or lower ones; None where all have the campaign's. A lower one
+                is not kept by the channel that is offered.
         """
         self.classes, self.inputs = priors.shape
         self._width = self.inputs if offered is None else offered.outputs
         self.features = self.classes * self._width
         self.members = members
         self.priors = priors / priors.sum(axis=1, keepdims=True)
-        self._cover, self._truth = _response(self.priors, level)
+        levels = np.full(self.classes, level) if own is None else own
+        self._cover, self._truth = _response(self.priors, levels)
         self._takes = np.zeros(self.classes, dtype=np.bool_)
         self._law: Floats = np.zeros((self.inputs, self._width))
         self._left: Floats = self._law
         if offered is not None:
-            self._takes = takes_offered(priors, level, offered)
+            self._takes = takes_offered(priors, level, offered) & (levels == level)
             self._law = _law_of(offered)
             inner = decoder_of(offered)
             self._left = np.array([inner.adjoint(unit) for unit in np.eye(self.inputs)])

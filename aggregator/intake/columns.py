@@ -272,7 +272,7 @@ def enrolments(data: Bytes, key_ids: Bytes, payload: Integers, end: Integers) ->
     for row in np.flatnonzero(declares).tolist():  # each of another length and form
         written = data[payload[row] : end[row]].tobytes()
         try:
-            Enrolment.fields(written)
+            Enrolment.decode(written)
         except BadData:
             valid[row] = False
         else:

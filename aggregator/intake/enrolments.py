@@ -24,10 +24,10 @@ from aggregator.intake.columns import Bytes, Integers, Mask, Words
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import Sealed, Verifier
 from aggregator.storage.tables import KEYS, SCHEMAS, StudyError, append
-from protocol import codec
+from protocol import codec, personal
 from protocol.campaign import Campaign
 from protocol.envelope import MAX_PAYLOAD, Kind
-from protocol.errors import KeyRefused, ReportError
+from protocol.errors import KeyRefused
 from protocol.keys import require_public
 from protocol.notions.own import OwnPrior
 
@@ -263,15 +263,14 @@ def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.En
 def _fitting(prior: Words, terms: Campaign) -> Mask:
     """Which enrolments declare what their campaign asks for (``protocol.report.Enrolment.require_fit``)."""
     asked = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
-    sizes = [0 if written is None else len(prior_of(written)) for written in prior]
-    fitting: Mask = np.array(sizes, dtype=np.int64) == asked
+    found = [((), 0) if written is None else declaration_of(written) for written in prior]
+    fitting: Mask = np.array([len(one) == asked and level < terms.notion.level for one, level in found], np.bool_)
     return fitting
 
 
-def prior_of(written: bytes) -> list[int]:
-    """A declared prior, from the bytes that an enrolment wrote it with."""
-    value = codec.decode(written, limit=MAX_PAYLOAD[Kind.ENROLMENT])
-    return list(codec.integers(value, "a weight", ReportError))
+def declaration_of(written: bytes) -> tuple[tuple[int, ...], int]:
+    """A declared prior and the level declared with it, 0 for the campaign's, from the bytes of an enrolment."""
+    return personal.declaration_of(codec.decode(written, limit=MAX_PAYLOAD[Kind.ENROLMENT]))
 
 
 def _usable(public: Bytes) -> Mask:

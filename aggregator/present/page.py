@@ -139,9 +139,9 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
     """SHA-256, in hex, of what an estimate is made from.
 
     It is taken of a JSON text in ASCII, keys sorted and no blanks: {"campaign": id in hex, "counts": [...], "period":
-    p or null, "rejected": {class: count above zero}, "reports": n}. Beside them "priors": [[...], ...] where people
-    declared priors of their own; "class": name where it is of one class; and where devices have several reports each,
-    "groups": [[group, output or bit, count], ...], by which their error is found.
+    p or null, "rejected": {class: count above zero}, "reports": n}. Beside them "declared": [[level, weight, ...], ...]
+    where people declared priors of their own; "class": name where it is of one class; and where devices have several
+    reports each, "groups": [[group, output or bit, count], ...], by which their error is found.
     """
     inputs = {
         "campaign": campaign_id.hex(),
@@ -151,7 +151,7 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
         "reports": tally.reports,
     }
     if isinstance(tally, PersonalTally):
-        inputs["priors"] = tally.priors.tolist()
+        inputs["declared"] = tally.declared.tolist()
     if where is not None:
         inputs["class"] = where
     if tally.groups is not None and tally.groups.dependent:
@@ -194,6 +194,6 @@ def source_section(
         tag("p", "Made by halftruth from verified reports. The same study always gives the same page, byte for byte. "
         "The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output "
         "or bit), period, rejected (counts above zero) and reports; if they apply, also class, groups (of devices) "
-        "and priors (declared by people).",
+        "and declared (levels and priors, by people).",
             class_="soft"),
     ]  # fmt: skip

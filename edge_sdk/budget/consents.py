@@ -5,13 +5,13 @@ What agreeing does: campaigns/consent. What the costs are compared with: budget/
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from edge_sdk.budget.policy import Commitment
 from edge_sdk.campaigns.role import Role
 from edge_sdk.errors import StoreError
 from edge_sdk.store.sqlite import Store
-from protocol.errors import CampaignError
+from protocol.errors import BadData, CampaignError
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Consents:
         if row is None:
             return None
         *terms, time, dither, place, choice, latest, floor, prior = row
-        role = Role(place, None if prior is None else _weights(prior))
+        role = Role(place, *(() if prior is None else _declaration(prior)))
         return Consent(int(time), bytes(dither), role, Commitment(*terms), int(choice), int(latest), int(floor))
 
     def commitments(self) -> list[Commitment]:
@@ -108,13 +108,13 @@ class Consents:
         """Delete a consent; a declared prior stays."""
         self.store.execute("DELETE FROM consent WHERE campaign = ?", campaign)
 
-    def declared(self, campaign: int) -> tuple[int, ...] | None:
-        """Return the prior declared in a campaign, even if the campaign was forgotten."""
+    def declared(self, campaign: int) -> Role | None:
+        """Return what was declared in a campaign, even if the campaign was forgotten."""
         row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
-        return None if row is None else _weights(row[0])
+        return None if row is None else Role(None, *_declaration(row[0]))
 
-    def holding(self, campaign: int, prior: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        """Return the prior that holds when ``prior`` is to be declared: the first one that was.
+    def holding(self, campaign: int, asked: Role) -> Role:
+        """Return the role in which the prior and the level hold that were declared first, if any were.
 
         The study keeps the first declared prior, so reports under another one could not be decoded.
 
@@ -122,26 +122,31 @@ class Consents:
             CampaignError: another one was declared before.
         """
         known = self.declared(campaign)
-        if known is not None and prior not in (None, known):
+        if known is None:
+            return asked
+        if (asked.prior or known.prior, asked.level or known.level) != (known.prior, known.level):
             raise CampaignError("another prior was declared in this campaign before, and it holds: leave it out now")
-        return known or prior
+        return replace(known, place=asked.place)
 
-    def declare(self, campaign: int, prior: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        """Store a declared prior unless there is one already; return the one that holds.
+    def declare(self, campaign: int, asked: Role) -> Role:
+        """Store what a role declares unless there is a declaration already; return the role that holds.
 
         Raises:
             CampaignError: another one was declared before.
         """
-        from protocol import codec
+        from protocol import codec, personal
 
-        holds = self.holding(campaign, prior)
-        if holds is not None:
-            self.store.execute("INSERT OR IGNORE INTO declared VALUES (?, ?)", campaign, codec.encode(list(holds)))
+        holds = self.holding(campaign, asked)
+        if holds.prior is not None:
+            written = codec.encode(personal.declaration_value(holds.prior, holds.level))
+            self.store.execute("INSERT OR IGNORE INTO declared VALUES (?, ?)", campaign, written)
         return holds
 
 
-def _weights(written: bytes) -> tuple[int, ...]:
+def _declaration(written: bytes) -> tuple[tuple[int, ...], int]:
     from protocol import codec, personal
 
-    value = codec.decode(written, limit=8 * personal.MAX_DECLARED_VALUES)
-    return codec.integers(value, "a weight", StoreError)
+    try:
+        return personal.declaration_of(codec.decode(written, limit=8 * personal.MAX_DECLARED_VALUES))
+    except BadData as error:
+        raise StoreError(f"the store's declared prior is damaged: {error}") from None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.budget.consents import Consent
 from edge_sdk.budget.ledger import EntryKind
-from edge_sdk.campaigns.role import Role, candidates_of, counts_of, declared_of, incomplete, priors_of
+from edge_sdk.campaigns.role import Role, candidates_of, counts_of, declared_of, incomplete, level_of, priors_of
 from edge_sdk.errors import ConsentMissing
 from protocol.errors import CampaignError
 
@@ -31,6 +31,7 @@ def agree(
     urandom: Randomness,
     as_class: str | None,
     prior: Mapping[str, int] | None,
+    level: float | None,
 ) -> None:
     """``Device.consent``, to a campaign that is not over."""
     from protocol.domain import DITHER_BYTES
@@ -38,11 +39,12 @@ def agree(
     asked = Role(
         None if as_class is None else joined.campaign.class_of(as_class),
         None if prior is None else declared_of(joined.campaign, prior),
+        level_of(joined.campaign, level),
     )
     dither = urandom(DITHER_BYTES)
     with records.store.transaction():
         campaign = records.campaigns.require_joined(joined.signed.id)
-        role = Role(asked.place, records.consents.declare(campaign, asked.prior))
+        role = records.consents.declare(campaign, asked)
         consent = records.consents.find(campaign)
         if consent is not None:
             if asked.place not in (None, consent.role.place):
@@ -108,17 +110,17 @@ def choose_prior(
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)  # before the history is looked at
     with records.store.transaction():
         campaign = records.campaigns.require_joined(joined.signed.id)
-        held, charged = records.consents.declared(campaign), 0
-        if held is None:
+        role, charged = records.consents.declared(campaign), 0
+        if role is None:
             # What is refused may not depend on the draw: room for the choice and for the costliest prior.
             records.caps.require_room(campaign, [most], now, choice=asked)
             _require_introduction(records, joined)
             counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
-            held, charged = listed[channel.sample(personal.nearest(counts, listed), rand)], asked
-            records.consents.declare(campaign, held)
+            role, charged = Role(prior=listed[channel.sample(personal.nearest(counts, listed), rand)]), asked
+            records.consents.declare(campaign, role)
         if records.consents.find(campaign) is None:
-            _agree(records, joined.of(Role(prior=held)), campaign, now, dither, charged)
-    return held
+            _agree(records, joined.of(role), campaign, now, dither, charged)
+    return role.prior or listed[0]
 
 
 def no_consent(joined: Joined) -> ConsentMissing:

@@ -128,7 +128,7 @@ class Joined:
         if self._derived:
             notion, prior = self._derived
             if isinstance(notion, OwnPrior):
-                return notion.channel_of(prior, campaign.channel)
+                return notion.channel_of(prior, campaign.channel, self.role.level)
             return notion.channel_of(prior)
         return campaign.channel_of(self._place, self.view)
 
@@ -144,7 +144,7 @@ class Joined:
         if self._derived:
             notion, prior = self._derived
             if isinstance(notion, OwnPrior):
-                return notion.certificate_of(prior, campaign.channel)
+                return notion.certificate_of(prior, campaign.channel, self.role.level)
             return notion.certificate_of(prior)
         return campaign.certificate_of(self._place, self.view)
 
@@ -238,11 +238,12 @@ class Joined:
         if self.role.prior is not None or not size:
             return length
         # A weight of 2^16 or more takes five bytes, and 2^20 in all has room for 16 of these; others take three.
-        return length + 3 + 3 * size + 2 * min(size, 16)
+        # A level stands with it in an array of its own: one byte and up to nine.
+        return length + 10 + 3 + 3 * size + 2 * min(size, 16)
 
     def enrolment(self) -> bytes:
         """The sealed enrolment, which introduces the device's key for this campaign."""
         return self._enrolment().seal(self.key)
 
     def _enrolment(self) -> Enrolment:
-        return Enrolment(self.signed.id, self.key.public, self.role.prior)
+        return Enrolment(self.signed.id, self.key.public, self.role.prior, self.role.level)

@@ -27,10 +27,12 @@ class Role:
     Attributes:
         place: of their class, in a campaign that has classes.
         prior: what their device declares, in a campaign for people's own priors.
+        level: of their own, declared with it, nanonats; 0 for the campaign's.
     """
 
     place: int | None = None
     prior: tuple[int, ...] | None = None
+    level: int = 0
 
 
 NOBODY = Role()
@@ -66,6 +68,25 @@ def declared_of(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]
 
     _own_of(campaign)
     return personal.declared(counts_of(campaign, prior))
+
+
+def level_of(campaign: Campaign, level: float | None) -> int:
+    """Return a level of a person's own in nanonats; 0 for the campaign's.
+
+    Raises:
+        CampaignError: the campaign has no levels of people's own, or a lower one.
+        NotionError: a level that protects nothing or measures nothing.
+    """
+    from protocol import exact
+    from protocol.notions import require_level
+
+    if level is None:
+        return 0
+    own, asked = _own_of(campaign), exact.level_from(level)
+    require_level(asked)
+    if asked > own.level:
+        raise CampaignError(f"a level of one's own is at most the campaign's, {exact.nats(own.level):g} nats")
+    return asked if asked < own.level else 0
 
 
 def candidates_of(campaign: Campaign) -> tuple[tuple[int, ...], ...]:

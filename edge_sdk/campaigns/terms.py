@@ -82,7 +82,8 @@ class Terms:
         notice: a link to the legal notice; "" where there is none.
         opens, closes, period_seconds, answers_per_period: when and how often, in UTC seconds.
         enrolment: "open" or "enrolled" (only keys that the study has registered).
-        level: what the campaign declares, nats; to the person's class, once they have named it.
+        level: what the campaign declares, nats; to the person's class, once they have named it; their own, once they
+            declared one.
         cost, cost_nanonats: of one fresh answer, for the view where it costs most.
         worst_case, worst_case_nanonats: of all answers together, for the view where they cost most; what this device's
             view costs is reserved on consent.
@@ -256,7 +257,7 @@ class Terms:
             certificate = whole if place is None else whole.classes[place]
             places = range(max(1, len(campaign.classes))) if place is None else (place,)
             cost, worst = max(map(campaign.cost_of, places)), max(map(campaign.worst_case_of, places))
-        said = campaign.texts(language)
+        said, own = campaign.texts(language), isinstance(campaign.notion, OwnPrior)
         listed = range(campaign.domain.size) if _is_listed(campaign.domain) else ()
         return cls(
             signed.id,
@@ -276,7 +277,7 @@ class Terms:
             campaign.period_seconds,
             campaign.answers_per_period,
             campaign.enrolment,
-            exact.nats(certificate.declared if place is not None else campaign.notion.level),
+            exact.nats(campaign.notion.level if place is None and not own else certificate.declared),
             cost,
             worst,
             Promise.of(campaign.notion, certificate, place),
@@ -289,7 +290,7 @@ class Terms:
             _questions(campaign.domain, campaign.question_texts(language)),
             _classes(campaign, said),
             None if place is None else campaign.classes[place],
-            isinstance(campaign.notion, OwnPrior),
+            own,
         )
 
 

@@ -41,7 +41,7 @@ def consent(options: argparse.Namespace) -> Printed:
             elif options.choose_prior is not None:
                 chosen = device.choose_prior(campaign_id, options.choose_prior, counts)
             else:
-                device.consent(campaign_id, as_class=options.as_class, prior=counts)
+                device.consent(campaign_id, as_class=options.as_class, prior=counts, level=options.level)
         except ValueError as error:
             raise error if isinstance(error, HalftruthError) else Usage(f"no such level: {error}") from None
         terms, budget = device.terms(campaign_id), device.budget
@@ -268,7 +268,10 @@ def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace
     """What declaring a prior would say, promise and cost."""
     if options.value:
         raise Usage("preview an answer or a prior, not both at once")
-    told = device.declaration(campaign_id, _counts(options.prior))
+    try:
+        told = device.declaration(campaign_id, _counts(options.prior), options.level)
+    except ValueError as error:
+        raise error if isinstance(error, HalftruthError) else Usage(f"no such level: {error}") from None
     return {
         "campaign": campaign_id.hex(),
         "public": "the shares below, for good: whoever reads the study's keys reads them",

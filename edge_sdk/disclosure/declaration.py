@@ -9,11 +9,11 @@ How it is declared: campaigns/consent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.role import Role, candidates_of, declared_of
+from edge_sdk.campaigns.role import Role, candidates_of, declared_of, level_of
 from protocol import exact
 from protocol.channels import Channel
 
@@ -73,13 +73,16 @@ class Declaration:
         return exact.nats(self.chosen_worst_case_nanonats)
 
 
-def declaration(records: Records, campaign_id: bytes, prior: Mapping[str, int] | None) -> Declaration:
+def declaration(
+    records: Records, campaign_id: bytes, prior: Mapping[str, int] | None, level: float | None
+) -> Declaration:
     """``Device.declaration``."""
     joined, number = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
     campaign, listed = joined.campaign, candidates_of(joined.campaign)
-    asked = None if prior is None else declared_of(campaign, prior)
-    given = records.consents.holding(number, asked) or listed[0]
-    known = joined.of(Role(prior=given))
+    asked = Role(None, None if prior is None else declared_of(campaign, prior), level_of(campaign, level))
+    role = records.consents.holding(number, asked)
+    given = role.prior or listed[0]
+    known = joined.of(replace(role, prior=given))
     whole = sum(given)
     labels = (campaign.domain.label(x) for x in range(campaign.domain.size))
     return Declaration(

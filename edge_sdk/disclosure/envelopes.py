@@ -109,12 +109,12 @@ def parts(data: bytes) -> tuple[Part, ...]:
         marks += [("campaign", campaign), ("place", campaign + len(told.campaign_id))]
         marks += [("output", after - len(told.packed))]
     else:
-        campaign_id, public, prior = Enrolment.fields(sealed.unverified)
-        campaign = data.index(campaign_id, key + KEY_ID_BYTES)
-        begin = data.index(public, campaign + len(campaign_id))
-        marks += [("campaign", campaign), ("form", campaign + len(campaign_id)), ("public", begin)]
-        if prior is not None:
-            marks.append(("declared", begin + len(public)))
+        one = Enrolment.decode(sealed.unverified)
+        campaign = data.index(one.campaign_id, key + KEY_ID_BYTES)
+        begin = data.index(one.public, campaign + len(one.campaign_id))
+        marks += [("campaign", campaign), ("form", campaign + len(one.campaign_id)), ("public", begin)]
+        if one.prior is not None:
+            marks.append(("declared", begin + len(one.public)))
     marks += [("form", after), ("signature", signature)]
     ends = [start for _, start in marks[1:]] + [len(data)]
     return tuple(Part(name, data[start:end]) for (name, start), end in zip(marks, ends, strict=True))

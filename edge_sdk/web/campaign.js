@@ -37,7 +37,7 @@ import { certificatesOf, placeOf, requireFit, viewsFrom } from "./views.js";
  * What decides a person's law, beside their view.
  * @typedef {object} Role
  * @property {number} [memberOf] the place of their class, where the campaign has classes
- * @property {number[]} [prior] that they declared, where it is for people's own priors
+ * @property {import("./notions/information.js").Declared} [declared] by them, where it is for people's own priors
  * @property {[number, number][]} [earlier] where it has transcripts, period and output of the device's earlier reports
  * @property {number} [period] of the report, where it has transcripts
  */
@@ -212,12 +212,12 @@ export class Campaign {
    * What an answer of a person with a view is drawn from.
    * @param {number} view its place @param {Role} role @returns {Law}
    */
-  lawOf(view, { memberOf = 0, prior = [], earlier = [], period = 0 }) {
+  lawOf(view, { memberOf = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
     const { channel: campaigns } = this.views[view];
     let [channel, charge] = [campaigns, this.certificateOf(view, memberOf).cost];
     if (this.ownPrior) {
-      channel = this.ownPrior.channelOf(prior, campaigns);
-      charge = this.ownPrior.certificateOf(prior, campaigns).cost;
+      channel = this.ownPrior.channelOf(declared, campaigns);
+      charge = this.ownPrior.certificateOf(declared, campaigns).cost;
     }
     if (this.transcript) channel = this.transcript.channelFor(this.transcript.priorAfter(earlier, period));
     return {

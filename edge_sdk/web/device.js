@@ -19,6 +19,7 @@ import { Store } from "./store.js";
 import { addressesOf, revealsOf, termsOf } from "./terms.js";
 import { send } from "./upload.js";
 
+/** @typedef {import("./notions/information.js").Declared} Declared */
 /** @typedef {import("./store.js").Kept} Kept */
 /** @typedef {import("./store.js").State} State */
 /** @typedef {import("./domain/domain.js").Answer} Answer */
@@ -194,19 +195,22 @@ export class Device {
    * @param {object} [as]
    * @param {string} [as.asClass] the person's class, where there are classes; public
    * @param {{[label: string]: number}} [as.prior] weights of the values, where people declare their priors; public, for good
+   * @param {number | bigint} [as.level] nanonats, with a prior: of their own, at most the campaign's; public with it
    * @throws {ConsentMissing | CampaignError | import("./errors.js").BudgetRefused | import("./errors.js").OutboxFull}
    */
-  async consent(id, { asClass, prior } = {}) {
+  async consent(id, { asClass, prior, level } = {}) {
     const joined = await this.member(id);
     const { campaign, view } = joined;
-    const asked = await joined.roleOf(asClass ?? null, prior ?? null);
+    const asked = await joined.roleOf(asClass ?? null, prior ?? null, level ?? null);
     const [now, dither] = [this.now, this.random(8)];
     await this.store.change(id, async (kept, state) => {
       requireJoined(kept);
       this.requireNotOver(joined, kept, now);
-      if (asked.prior && kept.declared && hex(encode(asked.prior)) !== hex(encode(kept.declared)))
+      const { declared } = kept;
+      const written = (/** @type {Declared} */ { prior, level }) => hex(encode([prior, level || declared?.level || 0n]));
+      if (asked.declared && declared && written(asked.declared) !== written(declared))
         throw new CampaignError("another prior was declared in this campaign before, and it holds: leave it out now");
-      const role = { memberOf: asked.memberOf, prior: kept.declared ?? asked.prior };
+      const role = { memberOf: asked.memberOf, declared: declared ?? asked.declared };
       if (kept.consent) {
         if (asked.memberOf !== undefined && asked.memberOf !== kept.consent.memberOf)
           throw new CampaignError("the person agreed as another class: forget the campaign first");
@@ -217,7 +221,7 @@ export class Device {
         throw new CampaignError(`"${joined.title}" was forgotten after an answer, which later ones build on: it cannot be answered again`);
       const charge = joined.charge(role);
       requireRoom(state, kept, joined.worst(role));
-      kept.declared = role.prior ?? null;
+      kept.declared = role.declared ?? null;
       if (!campaign.enrolled) {
         const enrolment = await joined.enrolment(kept);
         requireSpace(state, enrolment.length);
@@ -281,7 +285,7 @@ export class Device {
         [slot, fresh] = [kept.transcript.length, true];
       }
       const { memberOf } = consent;
-      const law = view.lawFor({ memberOf, prior: kept.declared ?? undefined, earlier: kept.transcript, period });
+      const law = view.lawFor({ memberOf, declared: kept.declared ?? undefined, earlier: kept.transcript, period });
       const drawn = law.draw(x, rand);
       const output = fresh || !known ? drawn : known.output;
       const charged = fresh ? law.charge : 0n;

@@ -10,12 +10,14 @@ import { REPORT } from "./envelope.js";
 import { CampaignError, ConsentMissing } from "./errors.js";
 import { gcd } from "./exact.js";
 import { campaignKey } from "./keys.js";
+import { levelFrom } from "./notions/notion.js";
 import { sealEnrolment, sealReport } from "./report.js";
 
 /** @typedef {import("./campaign.js").Campaign} Campaign */
 /** @typedef {import("./campaign.js").DeviceView} DeviceView */
 /** @typedef {import("./store.js").Kept} Kept */
-/** @typedef {{memberOf?: number, prior?: number[]}} Role what a person answers as; public */
+/** @typedef {import("./notions/information.js").Declared} Declared */
+/** @typedef {{memberOf?: number, declared?: Declared}} Role what a person answers as; public */
 
 export class Joined {
   /** @param {Campaign} campaign @param {import("./keys.js").Signer} key @param {DeviceView} view */
@@ -53,7 +55,7 @@ export class Joined {
   charge(role) {
     const { campaign, view } = this;
     if (campaign.classes.length && role.memberOf === undefined) return campaign.charge;
-    if (campaign.ownPrior && !role.prior) return view.charge;
+    if (campaign.ownPrior && !role.declared) return view.charge;
     return view.lawFor(role).charge;
   }
 
@@ -72,9 +74,10 @@ export class Joined {
   /**
    * What a person answers as, from what they say.
    * @param {string | null} asClass @param {{[label: string]: number} | null} weights
+   * @param {number | bigint | null} level of their own, nanonats, with the weights
    * @returns {Promise<Role>}
    */
-  async roleOf(asClass, weights) {
+  async roleOf(asClass, weights, level) {
     const { campaign } = this;
     /** @type {Role} */
     const role = {};
@@ -91,8 +94,10 @@ export class Joined {
         counts[await campaign.domain.indexOf(label, new Uint8Array(8))] += weight;
       }
       const shared = Number(counts.map(BigInt).reduce(gcd)) || 1;
-      role.prior = counts.map((weight) => weight / shared);
-    }
+      const own = level === null ? 0n : levelFrom(level);
+      role.declared = { prior: counts.map((weight) => weight / shared), level: own === campaign.ownPrior.level ? 0n : own };
+      campaign.ownPrior.requireFit(role.declared);
+    } else if (level !== null) throw new CampaignError("a level of one's own is declared with a prior");
     return role;
   }
 
@@ -101,7 +106,7 @@ export class Joined {
     const { campaign } = this;
     if (campaign.classes.length && role.memberOf === undefined)
       throw new ConsentMissing(`"${this.title}" has classes of people: consent as one of ${campaign.classes.join(", ")}`);
-    if (campaign.ownPrior && !role.prior)
+    if (campaign.ownPrior && !role.declared)
       throw new ConsentMissing(`"${this.title}" is for people's own priors: consent with a weight for every value`);
   }
 

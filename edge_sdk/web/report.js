@@ -1,9 +1,9 @@
 /** Reports and enrolments: what a device sends (SPEC 8). */
 
-import { array, bigEndian, decode, encode, integer, integers, octets, same, toBig } from "./codec.js";
+import { array, bigEndian, decode, encode, integer, octets, same, toBig } from "./codec.js";
 import { ENROLMENT, REPORT, decodeKind, openEnvelope, seal } from "./envelope.js";
 import { ReportError } from "./errors.js";
-import { requireDeclared } from "./notions/information.js";
+import { declaredFrom, declaredWire } from "./notions/information.js";
 
 /** @typedef {import("./campaign.js").Campaign} Campaign */
 /** @typedef {import("./keys.js").Signer} Signer */
@@ -87,32 +87,34 @@ export async function openReport(campaign, data, publicKey) {
   return { period, slot, outputs };
 }
 
+/** @typedef {import("./notions/information.js").Declared} Declared */
+
 /**
  * Refuse a prior where none is declared, and none where one is.
- * @param {Campaign} campaign @param {number[] | null} prior
+ * @param {Campaign} campaign @param {Declared | null} declared
  */
-function requirePrior(campaign, prior) {
+function requirePrior(campaign, declared) {
   const asked = campaign.ownPrior?.size ?? 0;
-  if ((prior?.length ?? 0) !== asked)
+  if ((declared?.prior.length ?? 0) !== asked)
     throw new ReportError(`an enrolment in this campaign declares a prior of ${asked} values`);
+  if (declared) campaign.ownPrior?.requireFit(declared);
 }
 
 /**
  * The signed envelope with which a device introduces its key.
  * @param {Campaign} campaign @param {Signer} key
- * @param {number[] | null} [prior] where the campaign is for people's own priors; public
+ * @param {Declared | null} [declared] where the campaign is for people's own priors; public
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
-export async function sealEnrolment(campaign, key, prior = null) {
-  requirePrior(campaign, prior);
-  if (prior) requireDeclared(prior);
-  return seal(ENROLMENT, key, encode([campaign.id, key.publicKey, ...(prior ? [prior] : [])]));
+export async function sealEnrolment(campaign, key, declared = null) {
+  requirePrior(campaign, declared);
+  return seal(ENROLMENT, key, encode([campaign.id, key.publicKey, ...(declared ? [declaredWire(declared)] : [])]));
 }
 
 /**
  * What an enrolment says, once its signature verifies under the key that it introduces.
  * @param {Uint8Array} data @param {Campaign} [campaign] that it must fit
- * @returns {Promise<{campaignId: Uint8Array, publicKey: Uint8Array, prior: number[] | null}>}
+ * @returns {Promise<{campaignId: Uint8Array, publicKey: Uint8Array, declared: Declared | null}>}
  * @throws {import("./errors.js").BadData} at the stage that fails
  */
 export async function openEnrolment(data, campaign) {
@@ -121,9 +123,8 @@ export async function openEnrolment(data, campaign) {
   const parts = array(value, "an enrolment", ReportError, Array.isArray(value) && value.length === 3 ? 3 : 2);
   const publicKey = octets(parts[1], "a public key", ReportError, 32);
   const campaignId = octets(parts[0], "a campaign id", ReportError, 16);
-  const prior = parts.length === 3 ? integers(parts[2], "a weight of a declared prior", ReportError, 1, 2 ** 20) : null;
-  if (prior) requireDeclared(prior);
+  const declared = parts.length === 3 ? declaredFrom(parts[2]) : null;
   await openEnvelope(sealed, publicKey);
-  if (campaign) requirePrior(campaign, prior);
-  return { campaignId, publicKey, prior };
+  if (campaign) requirePrior(campaign, declared);
+  return { campaignId, publicKey, declared };
 }

@@ -17,7 +17,7 @@ import { importDeviceSecret } from "./keys.js";
  * @property {Uint8Array} id
  * @property {Membership | null} joined null before, and once it was forgotten
  * @property {Consent | null} consent
- * @property {number[] | null} declared the prior that holds for good
+ * @property {import("./notions/information.js").Declared | null} declared the prior, and the level, that hold for good
  * @property {number | null} closes of the earliest closing notice
  * @property {Entry[]} ledger
  * @property {Map<number, number>} used by period, how many slots are filled or were passed over

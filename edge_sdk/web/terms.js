@@ -77,10 +77,10 @@ export async function revealsOf({ campaign, view }, { consent, memo, declared, t
   const memberOf = consent?.memberOf ?? 0;
   const first = classes.length ? memberOf * view.inputs : 0;
   const x = value === undefined ? null : await view.toInput(value, consent?.dither ?? new Uint8Array(8), memberOf);
-  const role = { memberOf, prior: declared ?? undefined, earlier: transcript, period: periodNear(campaign, now) };
+  const role = { memberOf, declared: declared ?? undefined, earlier: transcript, period: periodNear(campaign, now) };
   const places = view.questions.length && !consent ? [...views.keys()] : [view.index];
   // A channel made for a person's prior tells two answers apart by what it tells of each, twice.
-  const made = campaign.ownPrior || campaign.transcript ? 2n * notion.level : undefined;
+  const made = campaign.ownPrior || campaign.transcript ? 2n * (declared?.level || notion.level) : undefined;
   const counts = new Map([...memo].map(([input, { times }]) => [input - first, times]));
   /** @type {Map<import("./channels/channel.js").Channel, import("./disclosure.js").Revealed>} */
   const found = new Map();

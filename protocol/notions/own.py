@@ -60,23 +60,24 @@ class OwnPrior(Notion):
         """The rule's response for the uniform prior."""
         return personal.lip_response(self.uniform, self.level)
 
-    def channel_of(self, prior: Sequence[int], campaigns: Channel | None = None) -> Channel:
+    def channel_of(self, prior: Sequence[int], campaigns: Channel | None = None, level: int = 0) -> Channel:
         """The channel of whoever declares ``prior``.
 
         Args:
             campaigns: the campaign's channel; ``response`` where not given.
+            level: of their own, below the campaign's, which no offered channel keeps; 0 for the campaign's.
         """
-        if campaigns is None or campaigns == self.response:
-            return personal.lip_response(prior, self.level)
+        if level or campaigns is None or campaigns == self.response:
+            return personal.lip_response(prior, level or self.level)
         return personal.own_channel(tuple(prior), self.level, campaigns)
 
-    def certificate_of(self, prior: Sequence[int], campaigns: Channel | None = None) -> Certificate:
-        """The certificate of that channel, under that prior.
+    def certificate_of(self, prior: Sequence[int], campaigns: Channel | None = None, level: int = 0) -> Certificate:
+        """The certificate of that channel, under that prior and at that level.
 
         Raises:
             Uncertified
         """
-        return certify(self.channel_of(prior, campaigns), Information(self.level, tuple(prior)))
+        return certify(self.channel_of(prior, campaigns, level), Information(level or self.level, tuple(prior)))
 
     def most_cost(self, priors: Iterable[Sequence[int]], campaigns: Channel) -> int:
         """Nanonats of one fresh answer of whoever declares one of ``priors``, at most.

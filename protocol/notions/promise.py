@@ -71,8 +71,10 @@ class Promise:
             people, ball = Fraction(100 * notion.radius, RADIUS_UNITS), exact.factor_above(certificate.ball)
         everybody = certificate.ldp
         if isinstance(notion, OwnPrior | TranscriptPrior):
-            # Of whatever prior: a ratio of two answers is one of both to what was expected, e^level each at most.
-            everybody = 2 * notion.level
+            # Of whatever prior: a ratio of two answers is one of both to what was expected, e^level each at most. The
+            # level is the person's own where they declared one.
+            level = min(notion.level, certificate.declared)
+            factor, everybody = exact.factor_above(level), 2 * level
         covered = everybody is not None and isinstance(notion, Pairwise) and everybody <= notion.level
         return cls(
             notion.name,

@@ -84,7 +84,8 @@ def tallies() -> dict[str, tuple[Campaign, Tally]]:
             found[f"{name}-{n}"] = terms, Tally.of(generator.multinomial(n, law))
     priors = np.array([*PRIORS, (1, 1, 1, 1, 1)])
     counts = generator.multinomial(900, np.full(priors.size, 1 / priors.size))
-    found["own"] = of_own(), PersonalTally(counts, 900, priors=priors)
+    levels = (NAT, NAT // 2, NAT, NAT // 3)[: len(priors)]
+    found["own"] = of_own(), PersonalTally(counts, 900, declared=np.column_stack([levels, priors]))
     return found
 
 
@@ -95,7 +96,8 @@ each = pytest.mark.parametrize("name", TALLIES)
 def dense(terms: Campaign, tally: Tally) -> list[np.ndarray]:
     """Q of each class, from the integers."""
     if isinstance(tally, PersonalTally):
-        channels = [terms.notion.channel_of(tuple(prior)) for prior in tally.priors.tolist()]
+        rows = tally.declared.tolist()
+        channels = [terms.notion.channel_of(prior, None, level % NAT) for level, *prior in rows]  # 0: the campaign's
     else:
         channels = terms.channel.channels
     return [
@@ -356,7 +358,7 @@ weights = st.lists(st.integers(1, 70_000), min_size=2, max_size=30) | st.lists(s
 
 @given(st.lists(st.tuples(weights, st.integers(0, 90), st.integers(0, 7), st.booleans()), min_size=1, max_size=5))
 def test_enrolment_columns_are_the_protocols(rows) -> None:
-    """Payloads that declare priors are read as ``Enrolment.fields`` reads them, however they are damaged."""
+    """Payloads that declare priors are read as ``Enrolment.decode`` reads them, however they are damaged."""
     payloads = []
     for number, (prior, at, bit, damaged) in enumerate(rows):
         payload = bytearray(codec.encode([bytes(16), bytes([number]) * 32, list(prior)]))
@@ -369,7 +371,7 @@ def test_enrolment_columns_are_the_protocols(rows) -> None:
     expected, ids = [], []
     for payload in payloads:
         try:
-            expected.append(Enrolment.fields(payload))
+            expected.append(Enrolment.decode(payload))
         except BadData:
             expected.append(None)
         ids.append(key_id(payload[21:53]))
@@ -377,8 +379,9 @@ def test_enrolment_columns_are_the_protocols(rows) -> None:
     assert found.valid.tolist() == [one is not None for one in expected]
     for row, one in enumerate(expected):
         if one is not None:
-            assert found.public[row].tobytes() == one[1]
-            assert (found.prior[row] and tuple(enrolments.prior_of(found.prior[row]))) == one[2]
+            assert found.public[row].tobytes() == one.public
+            written = found.prior[row]
+            assert (written and enrolments.declaration_of(written)) == (one.prior and (one.prior, one.level))
 
 
 def test_a_prior_is_declared_once(study_of, tmp_path) -> None:

@@ -75,6 +75,51 @@ def test_the_decoder_is_that_of_the_dense_channels():
     np.testing.assert_allclose(decoder.variances(counts / 1000), moments - raw**2, rtol=1e-9)
 
 
+def test_levels_of_peoples_own_end_to_end(tmp_path):
+    """1,200 people of two priors at two levels each: counted by what they declared, decoded at their own level, and a
+    level of one's own keeps nobody in the offered channel."""
+    key = SigningKey(bytes(range(32)))
+    signed = open_campaign(seal_campaign(TERMS, key), [key.public])
+    study = Study.create(tmp_path / "study")
+    study.import_campaign(signed.data, [key.public], "crops")
+    half = NAT // 2
+    declared = ((FLAT, 0), (STEEP, 0), (FLAT, half), (STEEP, half))
+    priors, levels = zip(*declared, strict=True)
+    truth = simulation.Truth(("v0", "v1", "v2", "v0"), (400, 200, 300, 300), priors=priors, levels=levels)
+    batch = tmp_path / "batch.htr"
+    sent = b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=3))
+    forger = SigningKey.for_campaign(bytes(32), signed.id)
+    sent += Enrolment(signed.id, forger.public, personal.declared(STEEP), half).seal(forger)
+    sent += Report.of(signed.id, signed.terms, 0, 0, [K + 1]).seal(forger)  # of the offered channel only
+    greedy = SigningKey.for_campaign(bytes([1]) * 32, signed.id)
+    sent += Enrolment(signed.id, greedy.public, personal.declared(FLAT), NAT).seal(greedy)  # not below the campaign's
+    batch.write_bytes(sent)
+    taken = ingest(study, [batch], now=OPENS)
+    assert taken.rejected == {"malformed": 1}
+    tally = study.tally(signed)
+    assert (tally.reports, tally.rejected["bad-output"]) == (1200, 1)
+    members = {
+        (tuple(row[1:]), row[0]): share for row, share in zip(tally.declared.tolist(), tally.members, strict=True)
+    }
+    assert members == pytest.approx(
+        {(FLAT, NAT): 1 / 3, (STEEP, NAT): 1 / 6, (FLAT, half): 1 / 4, (STEEP, half): 1 / 4}
+    )
+    decoder = pooled(signed.terms, tally)
+    for row, (level, *prior) in enumerate(tally.declared.tolist()):
+        channel = NOTION.channel_of(prior, OFFERED, level % NAT)  # 0: the campaign's
+        own = np.zeros((len(tally.declared), K))
+        own[row] = np.arange(1, K + 1) / 55
+        cells = decoder._forward(own).reshape(len(tally.declared), -1)[row]
+        law = [
+            sum((x + 1) / 55 * channel.weight(x, y) for x in range(K)) / 2**channel.scale
+            for y in range(channel.outputs)
+        ]
+        np.testing.assert_allclose(cells[: channel.outputs], law, atol=1e-12)
+    found = estimate(signed, tally, level=0.999)
+    shares = truth.shares(signed.terms.domain)
+    assert ((found.all_low <= shares) & (shares <= found.all_high)).all()  # fixed seed
+
+
 def test_an_offered_channel_end_to_end(tmp_path):
     """600 people of two declared priors are simulated, ingested and estimated, each by the channel they answered
     through; an output that a person's channel cannot make is a bad output, not somebody's answer."""

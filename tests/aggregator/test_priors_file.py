@@ -42,6 +42,14 @@ def test_weights_are_declared_as_a_device_declares_them(tmp_path) -> None:
     assert all(personal.declared(one.prior) == one.prior for one in found)
 
 
+def test_a_level_of_ones_own_stands_beside_the_weights(tmp_path) -> None:
+    """In nats, blank or the campaign's for nobody's own, before the count where there is one."""
+    found = read_priors(file_of(tmp_path, "wheat,hay,flax,epsilon,count\n1,2,3,0.5,4\n1,2,3,,5\n1,2,3,1,6\n"), TERMS)
+    assert [(one.level, one.count) for one in found] == [(exact.NANONATS // 2, 4), (0, 5), (0, 6)]
+    assert read_priors(file_of(tmp_path, "wheat,hay,flax,epsilon\n1,2,3,0.25\n"), TERMS)[0].level == exact.NANONATS // 4
+    assert set(truth_of(found, CROPS, seed=1).levels) == {0, exact.NANONATS // 2}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -55,6 +63,8 @@ def test_weights_are_declared_as_a_device_declares_them(tmp_path) -> None:
         ("wheat,hay,flax,count\n1,2,3,some\n", "line 2: a count is"),
         ("wheat,hay,flax,count\n1,2,3,0\n", "counts nobody"),
         ("wheat,hay,flax,count\n1,2,3,11\n", "more than 10 people"),
+        ("wheat,hay,flax,epsilon\n1,2,3,2\n", "line 2: an epsilon of one's own lies between"),
+        ("wheat,hay,flax,epsilon\n1,2,3,low\n", "line 2: an epsilon is a number"),
         ("value,wheat,hay,flax\noats,1,2,3\n", "line 2: 'oats' is no value"),
     ],
 )

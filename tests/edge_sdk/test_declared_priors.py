@@ -11,7 +11,7 @@ import pytest
 from aggregator.families.hadamard.recipe import hadamard
 from edge_sdk.__main__ import main
 from edge_sdk.budget.ledger import EntryKind
-from edge_sdk.errors import BudgetRefused
+from edge_sdk.errors import BudgetRefused, ConsentMissing
 from protocol import envelope, exact, keys, personal
 from protocol.campaign import open_campaign
 from protocol.errors import CampaignError, NotInDomain, NotionError
@@ -79,6 +79,52 @@ def test_a_declaration_that_holds_is_told(open_device) -> None:
         device.declaration(joined, weights_of((1,) * K))
     with pytest.raises(CampaignError, match="asks for no prior"):
         device.declaration(device.join(campaign()).campaign_id)
+
+
+# A level of one's own
+
+
+@pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
+def test_a_level_of_ones_own_is_declared_and_kept(open_device, place, data: bytes) -> None:
+    """The enrolment carries it, costs and beliefs are of the rule's channel at that level, and it holds for good."""
+    with open_device(place, lifetime=100, urandom=Dice(2)) as device:
+        joined = device.join(data).campaign_id
+        told = device.declaration(joined, PRIOR, 0.25)
+        channel = personal.lip_response((4, 2, 1, 1, 1, 1), NAT // 4)
+        assert told.cost_nanonats == certify(channel, Information(NAT // 4, (4, 2, 1, 1, 1, 1))).cost
+        factor = exact.exp_above(NAT // 4)
+        assert all(one.before / factor <= one.least <= one.most <= one.before * factor for one in told.values)
+        device.consent(joined, prior=PRIOR, level=0.25)
+        assert device.budget.reserved_nanonats == told.worst_case_nanonats
+        terms = device.terms(joined)
+        assert (terms.level, terms.promise.factor) == (0.25, Fraction(129, 100))  # e^0.25 = 1.2840, rounded up
+        sealed = Enrolment.open(envelope.decode(device.enrolment(joined)))
+        assert (sealed.prior, sealed.level) == ((4, 2, 1, 1, 1, 1), NAT // 4)
+        assert device.answer(joined, "none").cost_nanonats == told.cost_nanonats
+        device.forget(joined)
+        device.join(data)
+        with pytest.raises(CampaignError, match="holds"):
+            device.consent(joined, prior=PRIOR, level=0.5)
+        device.consent(joined)
+        assert Enrolment.open(envelope.decode(device.enrolment(joined))) == sealed
+
+
+def test_a_level_of_ones_own_is_at_most_the_campaigns(open_device) -> None:
+    """The campaign's level is no level of one's own; higher ones, lower than the least, and no prior are refused."""
+    device = open_device(lifetime=100)
+    joined = device.join(of_own()).campaign_id
+    assert device.declaration(joined, PRIOR, 1.0) == device.declaration(joined, PRIOR)
+    with pytest.raises(CampaignError, match="at most the campaign's, 1 nats"):
+        device.consent(joined, prior=PRIOR, level=1.5)
+    with pytest.raises(NotionError):
+        device.consent(joined, prior=PRIOR, level=0.0001)
+    with pytest.raises(ConsentMissing):
+        device.consent(joined, level=0.5)
+    with pytest.raises(CampaignError, match="asks for no prior"):
+        device.consent(device.join(campaign()).campaign_id, level=0.5)
+    assert not device.consented(joined)
+    device.consent(joined, prior=PRIOR, level=1.0)
+    assert Enrolment.open(envelope.decode(device.enrolment(joined))).level == 0
 
 
 # Chosen by charge
@@ -200,6 +246,9 @@ def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) 
     assert "value none  before 40%  least_after" in text
     assert "for good" in text
     assert run("preview", own, "none", "--prior", tmp_path / "prior.csv") == 2
+    assert run("preview", own, "--prior", tmp_path / "prior.csv", "--level", 0.5, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["believed"][0]["most_after"] < 0.4 * 1.65
+    assert run("preview", own, "--prior", tmp_path / "prior.csv", "--level", "nan") == 2
     capsys.readouterr()
     assert run("consent", own, "--choose-prior", 0.5, "--prior", tmp_path / "prior.csv", "--json") == 0
     printed = json.loads(capsys.readouterr().out)

@@ -84,15 +84,15 @@ def enrolment_target(payload: bytes) -> None:
         np.frombuffer(payload + TRAILER, dtype=np.uint8), np.frombuffer(named, dtype=np.uint8)[None], *_whole(payload)
     )
     try:
-        campaign, public, prior = Enrolment.fields(payload)
+        one = Enrolment.decode(payload)
     except BadData:
         assert not found.valid[0]
         return
     assert found.valid[0]
-    assert Enrolment(campaign, public, prior).encode() == payload
-    assert tuple(found.campaign[0]) == columns.halves(campaign)
-    assert found.public[0].tobytes() == public
-    assert (found.prior[0] is None) == (prior is None)
+    assert one.encode() == payload
+    assert tuple(found.campaign[0]) == columns.halves(one.campaign_id)
+    assert found.public[0].tobytes() == one.public
+    assert (found.prior[0] is None) == (one.prior is None)
 
 
 def _whole(payload: bytes) -> tuple[columns.Integers, columns.Integers]:

@@ -197,10 +197,11 @@ def check_enrolment(case: Case) -> None:
         assert signed.id == enrolment.campaign_id
         enrolment.require_fit(signed.terms)
         if enrolment.prior is not None:
-            own = signed.terms.notion.channel_of(enrolment.prior, signed.terms.channel)
+            own = signed.terms.notion.channel_of(enrolment.prior, signed.terms.channel, enrolment.level)
             assert codec.encode(own.encode()).hex() == case["channel"]
     assert (enrolment.campaign_id.hex(), enrolment.public.hex()) == (case["campaign_id"], case["public"])
     assert enrolment.prior == (tuple(case["prior"]) if case["prior"] is not None else None)
+    assert enrolment.level == case["level"]
 
 
 def check_answer(case: Case) -> None:
@@ -225,6 +226,7 @@ def check_answer(case: Case) -> None:
             joined,
             as_class=None if case["class"] is None else campaign.classes[case["class"]],
             prior=dict(zip(labels, case["prior"], strict=True)) if case["prior"] else None,
+            level=case["level"] / exact.NANONATS if case["level"] else None,
         )
         assert device.enrolment(joined).hex() == case["enrolment"]
         for one in answers:

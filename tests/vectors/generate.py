@@ -1919,11 +1919,11 @@ def report_cases() -> Iterator[Case]:
         yield refused(name, sets, key, codec.encode([campaign_id(sets), 0, 0, len(outputs), pack(outputs, bits)]))
 
 
-def _own_channel(made: Campaign, prior: tuple[int, ...]) -> Channel:
-    """The channel of whoever declares ``prior`` in a campaign for own priors."""
+def _own_channel(made: Campaign, prior: tuple[int, ...], level: int) -> Channel:
+    """The channel of whoever declares ``prior`` and a level in a campaign for own priors."""
     if not isinstance(made.notion, notions.OwnPrior):
         raise TypeError("only a campaign for people's own priors has channels of their own")
-    return made.notion.channel_of(prior, made.channel)
+    return made.notion.channel_of(prior, made.channel, level)
 
 
 def enrolment_cases() -> Iterator[Case]:
@@ -1934,22 +1934,28 @@ def enrolment_cases() -> Iterator[Case]:
         for data in (plain_campaign, own_campaign, offering_campaign)
     )
     near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-    for name, one, data, by, prior in (
-        ("a device introduces itself", plain_terms, plain_campaign, key, None),
-        ("a device declares a prior", own_terms, own_campaign, own_key, (1, 50, 7, 1)),
-        ("a declared prior of weights that sum to 2^20", own_terms, own_campaign, own_key, (2**20 - 3, 1, 1, 1)),
-        ("a uniform declared prior", own_terms, own_campaign, own_key, (1, 1, 1, 1)),
-        ("a prior under which the offered channel tells more", offering_terms, offering_campaign, offering_key, near),
-        ("a prior under which the response tells more", offering_terms, offering_campaign, offering_key, nearer),
+    own, offers = (own_terms, own_campaign, own_key), (offering_terms, offering_campaign, offering_key)
+    most = own_terms.notion.level - 1
+    for name, (one, data, by), prior, level in (
+        ("a device introduces itself", (plain_terms, plain_campaign, key), None, 0),
+        ("a device declares a prior", own, (1, 50, 7, 1), 0),
+        ("a declared prior of weights that sum to 2^20", own, (2**20 - 3, 1, 1, 1), 0),
+        ("a uniform declared prior", own, (1, 1, 1, 1), 0),
+        ("a prior under which the offered channel tells more", offers, near, 0),
+        ("a prior under which the response tells more", offers, nearer, 0),
+        ("a declared prior with the lowest level", own, (1, 50, 7, 1), exact.MIN_LEVEL),
+        ("a declared prior with a level a nanonat below the campaign's", own, (1, 50, 7, 1), most),
+        ("a level below that of the offered channel, which would tell more", offers, near, NAT // 2),
     ):
         yield {
             "name": name,
-            "enrolment": Enrolment(campaign_id(data), by.public, prior).seal(by).hex(),
+            "enrolment": Enrolment(campaign_id(data), by.public, prior, level).seal(by).hex(),
             "campaign": data.hex(),
             "campaign_id": campaign_id(data).hex(),
             "public": by.public.hex(),
             "prior": None if prior is None else list(prior),
-            "channel": None if prior is None else codec.encode(_own_channel(one, prior).encode()).hex(),
+            "level": level,
+            "channel": None if prior is None else codec.encode(_own_channel(one, prior, level).encode()).hex(),
         }
     longest = (2**12 - 1, 2**12 + 1) * 128
     yield {
@@ -1958,6 +1964,7 @@ def enrolment_cases() -> Iterator[Case]:
         "campaign_id": bytes(16).hex(),
         "public": key.public.hex(),
         "prior": list(longest),
+        "level": 0,
     }
     identity = (1).to_bytes(32, "little")
     campaign = campaign_id(plain_campaign)
@@ -1993,6 +2000,12 @@ def enrolment_cases() -> Iterator[Case]:
         ("a declared prior of weights that sum to 2^20 + 1", declaring([2**20 - 2, 1, 1, 1]), "report"),
         ("a declared prior with a factor in common", declaring([2, 4, 6, 8]), "report"),
         ("a declared prior with a float", declaring([1, 1, 1, 0.5]), "codec"),
+        ("a declared prior alone in an array", declaring([[1, 1, 1, 2]]), "report"),
+        ("a declared prior with a level of zero", declaring([[1, 1, 1, 2], 0]), "report"),
+        ("a declared prior with a level below the lowest", declaring([[1, 1, 1, 2], exact.MIN_LEVEL - 1]), "report"),
+        ("a declared prior with two levels", declaring([[1, 1, 1, 2], NAT // 2, NAT // 2]), "report"),
+        ("a declared prior with a factor in common and a level", declaring([[2, 2, 2, 4], NAT // 2]), "report"),
+        ("a level before the prior", declaring([NAT // 2, [1, 1, 1, 2]]), "report"),
         (
             "an enrolment longer than it may be",
             bytes.fromhex(wire([1, 2, key.id, codec.encode([campaign, key.public, [2**12] * 330]), bytes(64)])),
@@ -2009,6 +2022,8 @@ def enrolment_cases() -> Iterator[Case]:
             own_campaign,
         ),
         ("a declared prior of three values for a campaign of four", declaring([1, 2, 3]), own_campaign),
+        ("the campaign's level as one's own", declaring([[1, 1, 1, 2], most + 1]), own_campaign),
+        ("a level above the campaign's", declaring([[1, 1, 1, 2], most + 2]), own_campaign),
         ("a declared prior of five values for a campaign of four", declaring([1, 2, 3, 4, 5]), own_campaign),
     ):
         yield {"name": name, "enrolment": data.hex(), "campaign": campaign_data.hex(), "stage": "report"}
@@ -2052,6 +2067,8 @@ def answer_cases() -> Iterator[Case]:
     lives.append(("a map in two classes", map_, DEVICE_SECRET, 1, None, [(0, "1.2,0.4"), (2, "0.2,0.4")]))
     for place, (name, made, secret, class_, prior, answers) in enumerate(lives):
         yield _life(f"{name}, device {place}", made, secret, class_, prior, answers)
+    weeks = list(enumerate(own_priors().domain.label(x) for x in range(2)))
+    yield _life("a level of one's own", own_priors(), DEVICE_SECRET, None, (4, 3, 2, 1), weeks, NAT // 2)
 
 
 def _life(
@@ -2061,6 +2078,7 @@ def _life(
     class_: int | None,
     prior: tuple[int, ...] | None,
     answers: list[tuple[int, str]],
+    level: int = 0,
 ) -> Case:
     """One device's answers as (period, text), none of them given twice."""
     data = seal_campaign(made, ANALYST)
@@ -2075,7 +2093,7 @@ def _life(
         rand = hashlib.shake_128(f"{name} {number_}".encode()).digest(view.channel.rand_bytes)
         law, cost, notion = view.channel, proved.cost, made.notion
         if isinstance(notion, notions.OwnPrior) and prior is not None:
-            law, cost = notion.channel_of(prior, law), notion.certificate_of(prior, law).cost
+            law, cost = notion.channel_of(prior, law, level), notion.certificate_of(prior, law, level).cost
         if isinstance(notion, notions.TranscriptPrior):
             law = notion.channel_of(notion.prior_after(earlier, period))
         if class_ is not None:
@@ -2102,10 +2120,11 @@ def _life(
         "device_secret": secret.hex(),
         "class": class_,
         "prior": None if prior is None else list(prior),
+        "level": level,
         "dither": dither.hex(),
         "public": key.public.hex(),
         "view": place,
-        "enrolment": Enrolment(signed.id, key.public, prior).seal(key).hex(),
+        "enrolment": Enrolment(signed.id, key.public, prior, level).seal(key).hex(),
         "answers": given,
     }
 

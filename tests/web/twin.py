@@ -64,6 +64,8 @@ def _asked() -> list[Asked]:
             role["asClass"] = terms.classes[case["class"]]
         if case["prior"] is not None:
             role["prior"] = {terms.domain.label(x): weight for x, weight in enumerate(case["prior"])}
+            if case["level"]:
+                role["level"] = case["level"]
         answers = tuple(answer["answer"] for answer in case["answers"])
         known = found.get(data)
         found[data] = Asked(data, (known.answers if known else ()) + answers, role)
@@ -131,7 +133,8 @@ class Twin:
 
     def consent(self, asked: Asked, role: dict[str, Any] | None = None) -> None:
         role = role or {}
-        self.device.consent(asked.id, as_class=role.get("asClass"), prior=role.get("prior"))
+        level = role["level"] / exact.NANONATS if "level" in role else None
+        self.device.consent(asked.id, as_class=role.get("asClass"), prior=role.get("prior"), level=level)
 
     def answer(self, asked: Asked, text: str, reading: int | None) -> dict[str, Any]:
         value: Any = text

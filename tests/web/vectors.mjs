@@ -22,6 +22,9 @@ const shown = (value) =>
     typeof one === "bigint" ? `${one}n` : one instanceof Uint8Array ? `bytes ${codec.hex(one)}` : one,
   );
 
+/** What a case declares. */
+const declaredOf = ({ prior, level }) => prior && { prior, level: BigInt(level) };
+
 /** What node:assert calls deepStrictEqual and rejects. */
 function equal(found, expected, where = "") {
   if (shown(found) !== shown(expected)) throw new Error(`${where} ${shown(found)} is not ${shown(expected)}`);
@@ -137,11 +140,11 @@ const CHECKS = {
     const key = await campaignKey(await importDeviceSecret(bytes(it.device_secret)), campaign.id);
     const view = await campaign.viewOf(key.publicKey);
     equal([codec.hex(key.publicKey), view.index], [it.public, it.view]);
-    equal(codec.hex(await sealEnrolment(campaign, key, it.prior)), it.enrolment);
+    equal(codec.hex(await sealEnrolment(campaign, key, declaredOf(it))), it.enrolment);
     const earlier = [];
     for (const one of it.answers) {
       const memberOf = it.class ?? undefined;
-      const law = view.lawFor({ memberOf, prior: it.prior ?? undefined, earlier, period: one.period });
+      const law = view.lawFor({ memberOf, declared: declaredOf(it) ?? undefined, earlier, period: one.period });
       const x = await view.toInput(one.answer, bytes(it.dither), memberOf);
       equal(view.randomBytes, one.rand.length / 2);
       const output = law.draw(x, bytes(one.rand));
@@ -156,11 +159,11 @@ const CHECKS = {
     const campaign = it.campaign && (await opened(it.campaign));
     const found = await openEnrolment(bytes(it.enrolment), campaign);
     equal(
-      [codec.hex(found.campaignId), codec.hex(found.publicKey), found.prior],
-      [it.campaign_id, it.public, it.prior],
+      [codec.hex(found.campaignId), codec.hex(found.publicKey), found.declared],
+      [it.campaign_id, it.public, declaredOf(it)],
     );
-    if (campaign && found.prior) {
-      const own = campaign.ownPrior.channelOf(found.prior, campaign.views[0].channel);
+    if (campaign && found.declared) {
+      const own = campaign.ownPrior.channelOf(found.declared, campaign.views[0].channel);
       equal(codec.hex(codec.encode(own.wire)), it.channel);
     }
   },

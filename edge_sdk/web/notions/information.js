@@ -11,6 +11,7 @@ import { ldp } from "./pairwise.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 /** @typedef {import("./notion.js").Certificate} Certificate */
+/** @typedef {{prior: number[], level: bigint}} Declared a prior, and a level of one's own, 0n for the campaign's */
 
 const ONE = 1n << 96n;
 const MOST_OWN = 256;
@@ -91,6 +92,29 @@ export function requireDeclared(prior) {
 }
 
 /**
+ * A declared prior, and the level declared with it, as an enrolment writes them (SPEC 8.3).
+ * @param {Declared} declared
+ */
+export const declaredWire = ({ prior, level }) => (level ? [prior, level] : prior);
+
+/**
+ * The inverse of `declaredWire`.
+ * @param {any} wire @returns {Declared}
+ * @throws {ReportError} not a declared prior, or a level that is none
+ */
+export function declaredFrom(wire) {
+  let [weights, level] = [wire, 0n];
+  if (Array.isArray(wire) && Array.isArray(wire[0])) {
+    const parts = array(wire, "a declared prior with a level", ReportError, 2);
+    weights = parts[0];
+    level = BigInt(integer(parts[1], "a level of one's own", ReportError, 10 ** 6, 2 * 10 ** 10));
+  }
+  const prior = integers(weights, "a weight of a declared prior", ReportError, 1, 2 ** 20);
+  requireDeclared(prior);
+  return { prior, level };
+}
+
+/**
  * What an output tells of a person's histogram, over 2^64.
  * @param {number[]} prior @param {Channel} channel @returns {bigint}
  */
@@ -121,17 +145,26 @@ export class OwnPrior extends Notion {
     return keyOf(channel.wire) === keyOf(ruleFor(this.uniform.map(BigInt), this.level).wire);
   }
 
-  /** The channel of whoever declares a prior. @param {number[]} prior @param {Channel} campaigns @returns {Channel} */
-  channelOf(prior, campaigns) {
+  /** Refuse what nobody declares in this campaign. @param {Declared} declared @throws {ReportError} */
+  requireFit({ prior, level }) {
     requireDeclared(prior);
-    const rule = ruleFor(prior.map(BigInt), this.level);
     if (prior.length !== this.size) throw new ReportError(`this campaign's priors have ${this.size} values`);
-    return !this.isRule(campaigns) && gained(prior, campaigns) > gained(prior, rule) ? campaigns : rule;
+    if (level >= this.level) throw new ReportError("a level of one's own is below the campaign's");
   }
 
-  /** Its certificate, under that prior. @param {number[]} prior @param {Channel} campaigns @returns {Certificate} */
-  certificateOf(prior, campaigns) {
-    return certify(this.channelOf(prior, campaigns), new Information(["lip", this.level, prior, 0]));
+  /** The channel of whoever declares this. @param {Declared} declared @param {Channel} campaigns @returns {Channel} */
+  channelOf(declared, campaigns) {
+    this.requireFit(declared);
+    const { prior, level } = declared;
+    const rule = ruleFor(prior.map(BigInt), level || this.level);
+    if (level || this.isRule(campaigns)) return rule;
+    return gained(prior, campaigns) > gained(prior, rule) ? campaigns : rule;
+  }
+
+  /** Its certificate, under that prior. @param {Declared} declared @param {Channel} campaigns @returns {Certificate} */
+  certificateOf(declared, campaigns) {
+    const { prior, level } = declared;
+    return certify(this.channelOf(declared, campaigns), new Information(["lip", level || this.level, prior, 0]));
   }
 
   /** @param {Channel} channel */
