@@ -19,6 +19,7 @@ from typing import Any
 
 from aggregator.author.classes import DraftClasses, classes_of
 from aggregator.author.domain_section import domain_of
+from aggregator.author.firmware import FAMILIES_ENTRY, families_of, require_families
 from aggregator.author.form_section import DraftForm, form_of, form_views
 from aggregator.author.privacy_section import notion_of, part_of
 from aggregator.author.study_section import addresses_of, translations_of
@@ -111,7 +112,7 @@ def _whole_question(document: dict[str, Any], folder: Path) -> Question:
         for name in ("domain", "privacy", "prior", "analysis")
     ]
     domain = domain_of(sections[0])
-    question = _question(sections[1], sections[2], domain, folder, _bundled(document))
+    question = _question(sections[1], sections[2], domain, folder, document)
     question = _for_goal(question, *_goal(sections[3], domain))
     for section in sections:
         section.done()
@@ -203,6 +204,8 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
             question = rounded_for_mean(question)
             domain = question.domain
         mechanism, views = _views(top, sections["mechanism"], question, folder)
+    require_families(question, views)
+    sections["mechanism"].take("families", list, FAMILIES_ENTRY, [])
     schedule, limits, study = sections["schedule"], sections["limits"], sections["study"]
     opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
     if closes <= opens:
@@ -309,7 +312,7 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
         names = ("domain", "privacy", "prior", "mechanism")
         sections = [Section(name, top.take(name, dict, "a table of its own", {})) for name in names]
         domain = domain_of(sections[0])
-        question = _question(sections[1], sections[2], domain, folder, _bundled(document))
+        question = _question(sections[1], sections[2], domain, folder, document)
         channel = _mechanism(sections[3], question)[1]
         return Reported.of(domain).reader(channel)
 
@@ -329,19 +332,20 @@ def _asked(
         privacy, prior: the sections; with classes, the former is read class by class.
     """
     if "classes" not in top:
-        question = _question(privacy, prior, domain, folder, _bundled(document))
+        question = _question(privacy, prior, domain, folder, document)
         privacy.done()
         return question, ()
     if isinstance(domain, Form) and CLASS in domain.places:
         raise DraftError(f'[[question]] with [classes] no question is called "{CLASS}": give it another name')
     tables = top.take("classes", dict, "a table [classes.NAME] for each class")
     notion, names = classes_of(tables, document["privacy"], domain, folder)
-    return Question(domain, notion, bundled=_bundled(document)), names
+    return Question(domain, notion, bundled=_bundled(document), families=families_of(document)), names
 
 
-def _question(privacy: Section, prior: Section, domain: Domain, folder: Path, bundled: bool) -> Question:
+def _question(privacy: Section, prior: Section, domain: Domain, folder: Path, document: dict[str, Any]) -> Question:
     notion = notion_of(privacy, prior, domain, folder)
-    return Question(domain, notion, part_of(privacy, notion), bundled)
+    bundled, families = _bundled(document), families_of(document)
+    return Question(domain, notion, part_of(privacy, notion), bundled, families=families)
 
 
 def _bundled(document: dict[str, Any]) -> bool:

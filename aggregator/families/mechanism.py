@@ -14,7 +14,8 @@ from typing import TypeAlias
 from aggregator.estimate.reported import Reported
 from aggregator.families.lifts import scaled
 from protocol import exact
-from protocol.channels import Channel
+from protocol.channels import Blocks, Channel
+from protocol.channels.blocks.channel import Constant
 from protocol.domain import MAX_VALUES, Domain, Line
 from protocol.notions import Block, Geo, HighLow, Information, MutualInformation, Notion, Pairwise
 
@@ -42,6 +43,7 @@ class Question:
         bundled: whether a device has several answers a period, so that a report may carry many outputs.
         goal: what the estimate is wanted for, as of ``Campaign``; "" for the share of each value.
         reports: how many to expect.
+        families: of the channels that devices have, by their names on the wire; empty where they have all.
     """
 
     domain: Domain
@@ -50,6 +52,7 @@ class Question:
     bundled: bool = False
     goal: str = ""
     reports: int = REPORTS
+    families: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.part is not None and not (isinstance(self.notion, HighLow) and 0 < self.part < 1):
@@ -59,6 +62,12 @@ class Question:
     def size(self) -> int:
         """k, the number of the channel's inputs."""
         return self.notion.inputs or self.domain.size
+
+    def missing(self, channel: Channel) -> list[str]:
+        """The families that a channel is of, its blocks' among them, and that devices do not have."""
+        inner = channel.channels if isinstance(channel, Blocks) else ()
+        needed = {channel.family, *(one.family for one in inner if not isinstance(one, Constant))}
+        return sorted(needed - self.families) if self.families else []
 
     @property
     def reported(self) -> Reported:

@@ -8,7 +8,7 @@ What all of them cost side by side: plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -128,9 +128,20 @@ def candidates(
             yield mechanism, recipe
             continue
         try:
-            yield mechanism, weigh(mechanism, recipe(), question, p)
+            channel = recipe()
+            missing = question.missing(channel)
+            yield mechanism, _of_others(missing) if missing else weigh(mechanism, channel, question, p)
         except BadData as reason:
             yield mechanism, str(reason)
+
+
+def _listed(families: Iterable[str]) -> str:
+    return " or ".join(sorted(families))
+
+
+def _of_others(missing: Sequence[str]) -> str:
+    """Why a channel of other families than devices have does not serve."""
+    return f"its channel is of {' and '.join(missing)}, which the draft's families do not list"
 
 
 def weigh(
@@ -193,7 +204,8 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     short = [one for one in found if one.within(most_bits)]
     if not short:
         if not found:
-            raise Unsuited(f'no mechanism keeps notion "{question.notion.name}" for this question')
+            only = f" with channels of {_listed(question.families)}" if question.families else ""
+            raise Unsuited(f'no mechanism keeps notion "{question.notion.name}" for this question{only}')
         nearest = min(found, key=lambda one: one.channel.output_bits)
         raise Unsuited(
             f"no mechanism answers within {most_bits} bits; {nearest.mechanism.name} needs "
@@ -300,7 +312,10 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
         others = [one.name for one in CATALOGUE if not isinstance(one.recipe(question), str)]
         raise Unsuited(f'"{name}" does not serve this question: {recipe}. What does: {", ".join(others)}, table')
     try:
-        return weigh(mechanism, recipe(), question)
+        channel = recipe()
+        if missing := question.missing(channel):
+            raise Unsuited(f'"{name}" does not serve these devices: {_of_others(missing)}')
+        return weigh(mechanism, channel, question)
     except BadData as reason:
         raise Unsuited(f'"{name}" does not serve this question: {reason}') from None
 

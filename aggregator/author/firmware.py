@@ -1,0 +1,51 @@
+"""The entry ``families`` of ``[mechanism]``: which families of channels the firmware of the devices has.
+
+A fleet of sensors may have a few families only, and refuses every other campaign. With the entry ``auto`` chooses among
+these, and a draft that needs another is refused when it is written rather than by each device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from aggregator.author.toml_section import DraftError, shown, suggestion
+from aggregator.families.mechanism import Question
+from protocol.channels import FAMILIES
+from protocol.views import View
+
+FAMILIES_ENTRY = 'a list of names of families, such as ["response", "subset"]'
+
+
+def families_of(document: dict[str, Any]) -> frozenset[str]:
+    """The families that a draft lists; none where it lists none, and devices have all.
+
+    Raises:
+        DraftError: an empty list, or a name that no family has.
+    """
+    mechanism = document.get("mechanism")
+    listed = mechanism.get("families") if isinstance(mechanism, dict) else None
+    if listed is None:
+        return frozenset()
+    if not isinstance(listed, list) or not listed:
+        raise DraftError(f"[mechanism] families is {FAMILIES_ENTRY}")
+    for name in listed:
+        if not isinstance(name, str) or name.strip().lower() not in FAMILIES:
+            meant = suggestion(name, FAMILIES) if isinstance(name, str) else ""
+            raise DraftError(f"[mechanism] families: one of {', '.join(FAMILIES)}, not {shown(name)}{meant}")
+    return frozenset(name.strip().lower() for name in listed)
+
+
+def require_families(question: Question, views: Sequence[View]) -> None:
+    """Refuse views with channels of other families than the draft lists.
+
+    Raises:
+        DraftError
+    """
+    missing = sorted({name for view in views for name in question.missing(view.channel)})
+    if missing:
+        had = ", ".join(sorted(question.families))
+        raise DraftError(
+            f"[mechanism] families lists {had}, and the channel is of {' and '.join(missing)}: add it to the list, or "
+            "choose another mechanism or notion"
+        )

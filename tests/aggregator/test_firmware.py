@@ -1,0 +1,97 @@
+"""A draft that says which families of channels its devices have is made of these, or refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aggregator.author.draft import DraftError, read_draft, read_question
+from aggregator.planner.choice import candidates
+from protocol.channels import FAMILIES
+from tests.aggregator.command import run
+from tests.aggregator.test_design import DRAFT
+from tests.aggregator.test_form_section import FORM, drafted
+
+MANY = DRAFT.replace('"none", "primary", "secondary", "bachelor"', ", ".join(f'"{x}"' for x in range(40)))
+NUMBER = DRAFT.replace(
+    '"values"\nvalues = ["none", "primary", "secondary", "bachelor"]', '"number"\nlow = 0\nhigh = 30'
+)
+BLOCKS = MANY.replace('notion = "ldp"', 'notion = "high-low"\nsensitive = ["1", "2", "3"]')
+
+
+def written(folder: Path, families: str, draft: str = MANY, more: str = "") -> Path:
+    """The file of a draft whose devices have some families."""
+    file = folder / "draft.toml"
+    file.write_text(f"{draft}[mechanism]\nfamilies = {families}\n{more}", encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("draft", "families"),
+    [
+        *((MANY, [name]) for name in ("response", "hadamard", "projective", "subset", "bits", "triples")),
+        (MANY, ["Response", " hadamard "]), (NUMBER, ["response"]), (NUMBER, ["wave"]), (NUMBER, ["noise", "response"]),
+        (BLOCKS, ["blocks", "response"]), (BLOCKS, ["blocks", "response", "projective", "hadamard"]),
+        (MANY, list(FAMILIES)),
+    ],
+)  # fmt: skip
+def test_auto_chooses_among_the_families_of_the_devices(tmp_path: Path, draft: str, families: list[str]) -> None:
+    """The campaign's channels, and those inside of blocks, are of the families listed; of all, they are as of none."""
+    terms = read_draft(written(tmp_path, json.dumps(families), draft))
+    used = {one.family for view in terms.views for one in (view.channel, *getattr(view.channel, "channels", ()))}
+    assert used - {"constant"} <= {name.strip().lower() for name in families}
+    if len(families) == len(FAMILIES):
+        (tmp_path / "plain.toml").write_text(draft, encoding="utf-8")
+        assert terms == read_draft(tmp_path / "plain.toml")
+
+
+def test_the_choice_is_the_best_that_is_left(tmp_path: Path) -> None:
+    """Of the mechanisms that devices can follow, the draft has the one of least error; a plan says so of each other."""
+    file = written(tmp_path, '["bits", "response"]')
+    found = list(candidates(read_question(file)))
+    weighed = [one for _, one in found if not isinstance(one, str)]
+    assert {one.channel.family for one in weighed} == {"bits", "response"}
+    assert read_draft(file).channel == min(weighed, key=lambda one: one.error).channel
+    said = {mechanism.name: one for mechanism, one in found if isinstance(one, str)}
+    assert said["projective"] == "its channel is of projective, which the draft's families do not list"
+    assert "which the draft's families do not list" in run("plan", file, "--json").output
+
+
+def test_a_form_and_its_views_are_of_the_families_too(tmp_path: Path) -> None:
+    """Each view of a form, and each resolution of a number, has a channel of a family listed."""
+    form = read_draft(drafted(tmp_path, FORM, '[mechanism]\nfamilies = ["subset"]\n'))
+    assert {view.channel.family for view in form.views} == {"subset"}
+    views = written(tmp_path, '["hadamard"]', NUMBER, "[views]\nresolutions = [[10, 0.5], [1, 0.5]]\n")
+    assert {view.channel.family for view in read_draft(views).views} == {"hadamard"}
+
+
+@pytest.mark.parametrize(
+    ("families", "more", "said"),
+    [
+        ('["respnse"]', "", r"""one of table, response.*; did you mean ["']response"""),
+        ("[3]", "", "one of table, response"),
+        ("[]", "", "a list of names of families"),
+        ('"response"', "", "a list of names of families"),
+        ('["noise"]', "", 'no mechanism keeps notion "ldp" for this question with channels of noise'),
+        (
+            '["response"]',
+            'name = "projective"\n',
+            '"projective" does not serve these devices: its channel is of projective',
+        ),
+    ],
+)
+def test_families_that_cannot_be_are_refused(tmp_path: Path, families: str, more: str, said: str) -> None:
+    """A name of no family, no list, a list that keeps the notion with no channel, or a mechanism of another family."""
+    with pytest.raises(DraftError, match=said):
+        read_draft(written(tmp_path, families, MANY, more))
+
+
+def test_a_channel_that_the_author_wrote_is_of_the_families_too(tmp_path: Path) -> None:
+    """A table of the author's own is refused for devices that sample no tables."""
+    rows = "[[0.4,0.2,0.2,0.2],[0.2,0.4,0.2,0.2],[0.2,0.2,0.4,0.2],[0.2,0.2,0.2,0.4]]"
+    table = f'name = "table"\nrows = {rows}\n'
+    assert read_draft(written(tmp_path, '["table"]', DRAFT, table)).channel.family == "table"
+    with pytest.raises(DraftError, match="families lists response, and the channel is of table: add it"):
+        read_draft(written(tmp_path, '["response"]', DRAFT, table))
