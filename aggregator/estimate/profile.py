@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,12 +110,15 @@ class Profile:
         sizes = np.bincount(self._class, self.share)
         held = np.bincount(self._class, np.where(inside, self.share, 0))
         here = float(held.sum())
+        # The side that becomes smaller is exactly empty where t is 0 or 1.
         if t < here:
-            masses = held * t / here
+            within = held * t / here
+            without = sizes - within
         else:
-            masses = held + (sizes - held) * ((t - here) / (1 - here) if here < 1 else 0.0)
-        for number, mass in enumerate(masses):
-            for side, wanted in ((inside, mass), (~inside, sizes[number] - mass)):
+            without = (sizes - held) * ((1 - t) / max(1 - here, LEAST))
+            within = sizes - without
+        for side, masses in ((inside, within), (~inside, without)):
+            for number, wanted in enumerate(masses):
                 cell = side & (self._class == number)
                 found = np.where(cell, self.share, 0)
                 if found.sum() < LEAST:
@@ -165,7 +169,7 @@ class Profile:
         Args:
             p: one that has it.
         """
-        sides = [(side, mass) for side, mass in ((inside, t), (~inside, 1 - t)) if mass > 0]
+        sides = [(inside, t), (~inside, 1 - t)]
         for _ in range(MOST_ROUNDS):
             slope = self._slope(p)
             if (self._highest(slope, inside, t) - 1) * self._reports < NATS:
@@ -205,13 +209,12 @@ class Profile:
     def _newton(self, p: Floats, slope: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
         """(C K,) where the quadratic model of the log-likelihood at ``p`` is largest on the widened support."""
         support = p > 0
-        for side, _ in sides:
-            for number in range(self._classes):
-                places = np.flatnonzero(side & (self._class == number))
-                held = np.flatnonzero(p[places] > 0)
-                for first, stop in zip(np.r_[0, held], np.r_[held, len(places)], strict=True):
-                    if stop > first:
-                        support[places[first + slope[places[first:stop]].argmax()]] = True
+        for side, number in product([side for side, mass in sides if mass], range(self._classes)):
+            places = np.flatnonzero(side & (self._class == number))
+            held = np.flatnonzero(p[places] > 0)
+            for first, stop in zip(np.r_[0, held], np.r_[held, len(places)], strict=True):
+                if stop > first:
+                    support[places[first + slope[places[first:stop]].argmax()]] = True
         places = np.flatnonzero(support)
         law, heavy = p @ self._channel, HEAVY
         rows = (self._channel[places] * (np.sqrt(self._weights) / law)).T

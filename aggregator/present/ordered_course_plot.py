@@ -67,6 +67,8 @@ def course_figure(course: OrderedCourse) -> Figure:
         panels[place].set_title(f"{plain(side.words, 30)}: {side.reports:,} reports", loc="left", size=10)
         if shifted.get(side.name):
             _draw_shifts(below[place], found, shifted[side.name], first.words)
+            below[place].tick_params(labelleft=True)
+            panels[place].set_xlabel("")
         else:
             below[place].set_visible(False)
             panels[place].tick_params(labelbottom=True)

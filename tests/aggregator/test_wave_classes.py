@@ -142,6 +142,10 @@ def test_the_statistic_of_classes_is_that_of_slow_maxima():
         assert known.root(chosen, t) ** 2 == pytest.approx(ways.min(), abs=0.15)
         assert (known.root(chosen, t) > 0) == (t > here)
     assert known.root(chosen, here) == pytest.approx(0, abs=math.sqrt(2 * NATS))
+    for one in (*alone, profile, known):  # nobody and everybody are the ends of what the share can be
+        roots = [one.root(chosen, t) for t in (0.0, 0.001, 0.05, 0.95, 0.999, 1.0)]
+        assert roots == sorted(roots)
+        assert roots[-1] > roots[-2]
 
 
 def truth_of(p):
