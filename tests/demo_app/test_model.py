@@ -39,9 +39,10 @@ from protocol.texts import Texts
 from protocol.views import Coarse, Districts
 from tests.demo_app.screen import ROOT
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
+from tests.edge_sdk.test_form_classes import together
 from tests.edge_sdk.test_forms import MAPS as FORM_MAPS
 from tests.edge_sdk.test_forms import NAMES as FORM_NAMES
-from tests.edge_sdk.test_forms import asking
+from tests.edge_sdk.test_forms import NAT, asking
 from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_levels, of_own
 from tests.edge_sdk.test_views import dice_of
 from tests.families.blocks import high_low
@@ -328,6 +329,25 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
     assert answered(history.kind, history.given[0].label, history.card) == answers
     told = dict(model.told(of(terms)).questions)
     assert [told[one.text] > 0 for one in terms.questions] == [one.name in FORM_NAMES[view] for one in terms.questions]
+    model.close()
+
+
+@pytest.mark.parametrize("view", range(len(FORM_MAPS)))
+def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
+    """The person picks a class, then has the questions of their phone; an answer costs what it costs in the class."""
+    data = together(NAT, NAT // 2)
+    model = member(tmp_path / "store", data, view)
+    terms = joined(model, tmp_path, data)
+    assert [one.name for one in terms.terms.classes] == ["members", "guests"]
+    with pytest.raises(edge_sdk.errors.ConsentMissing):
+        model.consent(of(terms))
+    content = model.consent(of(terms), as_class="guests")
+    assert tuple(one.name for one in content.asked) == FORM_NAMES[view]
+    typed = {"vote": "yes", "age": "skipped", "home": "0.5,1.5"}
+    made = model.answer(of(terms), form_text({one.name: typed[one.name] for one in content.asked}))
+    assert 0.49 < model.gauge().spent <= 0.5
+    [history] = model.history().answers
+    assert history.given[0].label == made.value
     model.close()
 
 

@@ -23,14 +23,13 @@ CLASSES = ("members", "guests")
 each = pytest.mark.parametrize(("view", "place"), list(itertools.product(range(len(MAPS)), range(2))))
 
 
-def together() -> bytes:
-    """The form, whose members keep two nats and whose guests a half."""
-    return seal_campaign(
-        in_classes(*(open_campaign(asking(level=one), [AUTHOR.public]).terms for one in LEVELS)), AUTHOR
-    )
+def together(*levels: int) -> bytes:
+    """The form, whose members and guests keep these levels."""
+    alone = (open_campaign(asking(level=level), [AUTHOR.public]).terms for level in levels)
+    return seal_campaign(in_classes(*alone), AUTHOR)
 
 
-DATA = together()
+DATA = together(*LEVELS)
 SIGNED = open_campaign(DATA, [AUTHOR.public])
 
 

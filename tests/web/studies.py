@@ -80,6 +80,15 @@ FEW = study(
         View(1, Questions((1, 2)), response(30, NAT)),
     ),
 )  # fmt: skip
+FORM_CLASSES = study(
+    title="A form by class", question="A form", language="",
+    domain=Form((*FORM.questions, FormQuestion("late", "Were you late?", Values(("no", "yes"))))),
+    notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), classes=("careful", "open"),
+    views=tuple(
+        View(1, Questions(asked), Blocks(0, ((1, k), (2, k)), (response(k, NAT), response(k, 2 * NAT))))
+        for asked, k in (((0, 1), 30), ((0, 2), 4), ((1, 2), 30))
+    ),
+)  # fmt: skip
 CLASSES = study(
     title="By class", notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), classes=("careful", "open"),
     views=plain_views(Blocks(0, ((1, 6), (2, 6)), (personal.choice(6, NAT), personal.choice(6, 2 * NAT)))),

@@ -89,12 +89,15 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
     assert visitor.browser.study.came == [shown]
 
 
-def test_a_form_is_answered_page_by_page(visitor: Visitor) -> None:
+@pytest.mark.parametrize(("form", "touches"), [(studies.FEW, 6), (studies.FORM_CLASSES, 7)], ids=["form", "classes"])
+def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches: int) -> None:
     """Which questions this device is asked is told after the consent is stored; each has one page, and two questions
-    take two touches more than one."""
-    visitor.open(document(studies.FEW))
+    take two touches more than one. A class takes one."""
+    visitor.open(document(form))
     assert "Which one or two of its questions this device is asked, you see next." in visitor.text
     assert "questions are for you" not in visitor.text
+    if form == studies.FORM_CLASSES:
+        visitor.touch("open (at most 2)")
     visitor.touch("I agree")
     visitor.page.get_by_text("2 of the 3 questions are for you").wait_for()
     assert "no answer changes it" in visitor.text
@@ -110,7 +113,7 @@ def test_a_form_is_answered_page_by_page(visitor: Visitor) -> None:
     visitor.heading("What is sent")
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
-    assert visitor.touches == 6
+    assert visitor.touches == touches
 
 
 def typed(selector: str, text: str) -> Callable[[Visitor], None]:
