@@ -1,8 +1,9 @@
-"""The command inspect: show the content of a file, unverified."""
+"""The command inspect: show the content of a file."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,17 +12,29 @@ from aggregator.cli import shell
 from aggregator.cli.shell import halftruth
 from aggregator.inspection import CampaignFile, ClosingFile, certificate_facts, look_into, study_facts
 from aggregator.present.listing import batch_table, certificate_table
+from protocol import keys
+from protocol.campaign import open_campaign
+from protocol.keys import AuthorKey
 
 
 @halftruth.command()
 @click.argument("file", type=shell.existing)
+@click.option(
+    "--author",
+    "authors",
+    type=shell.existing,
+    multiple=True,
+    help="Public key of an author whom you know, NAME.pub; may be repeated.",
+)
 @shell.as_json
-def inspect(file: Path, as_json: bool) -> None:
+def inspect(file: Path, authors: tuple[Path, ...], as_json: bool) -> None:
     """Show the content of a campaign, a closing notice or a batch. No signature is verified.
 
     For a campaign, also show its certificate, computed from its integers; `halftruth audit` adds the expected errors.
+    Where the --author of a campaign is named, its signature is verified, and the author shown by name.
     """
-    found = look_into(file.read_bytes())
+    data = file.read_bytes()
+    found = look_into(data)
     if isinstance(found, CampaignFile):
         terms = found.terms
         claims = {
@@ -32,6 +45,7 @@ def inspect(file: Path, as_json: bool) -> None:
             **study_facts(terms),
             "id": found.id.hex(),
             "author": found.author.hex(),
+            **_verified(data, found.author, [shell.author_key(path) for path in authors]),
             "bytes": found.size,
             "opens": _date(terms.opens),
             "closes": _date(terms.closes),
@@ -65,6 +79,19 @@ def inspect(file: Path, as_json: bool) -> None:
         shell.print_json(found.as_json())
     else:
         shell.console().print(batch_table(found))
+
+
+def _verified(data: bytes, key_id: bytes, authors: Sequence[AuthorKey]) -> dict[str, str]:
+    """The name and the fingerprint of the known author who signed a campaign; nothing where none of them did.
+
+    Raises:
+        BadData: the campaign claims one of them, and the signature does not verify.
+    """
+    known = next((author for author in authors if keys.key_id(author.public) == key_id), None)
+    if known is None:
+        return {}
+    open_campaign(data, [known.public])
+    return {"signed_by": known.name or "an author without a name", "key": known.fingerprint}
 
 
 def _date(seconds: int) -> str:

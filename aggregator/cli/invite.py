@@ -45,13 +45,14 @@ def invite(
     Prints the link and its QR code; with --out, draws a poster of one A4 page with both. The link names the study's
     address, the campaign and its author's key, so that whoever follows it needs nothing else.
     """
-    campaign = signed.named_campaign(ctx, what, author).campaign
-    link = invitation(campaign, int(time.time()), address)
+    known = signed.named_campaign(ctx, what, author)
+    campaign = known.campaign
+    link = invitation(campaign, int(time.time()), address, known.closes)
     if out is not None:
         from aggregator.invite.content import PosterContent
         from aggregator.invite.poster import draw_poster, undrawn  # matplotlib takes a second to load
 
-        content = PosterContent.of(campaign, link, language)
+        content = PosterContent.of(campaign, link, language, known.closes)
         drawn = draw_poster(content, out.suffix.lower().removeprefix("."))
         with shell.new_file(out) as file:
             file.write(drawn)

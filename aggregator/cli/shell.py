@@ -225,8 +225,13 @@ def require_utf8(folder: str) -> None:
 
 def public_key(path: Path) -> bytes:
     """The public key of a key file."""
+    return author_key(path).public
+
+
+def author_key(path: Path) -> keys.AuthorKey:
+    """The public key of a key file, and its name."""
     try:
-        return keys.public_from_line(path.read_bytes().decode("utf-8"))
+        return keys.AuthorKey.from_line(path.read_bytes().decode("utf-8"))
     except UnicodeDecodeError:
         raise Failure(f"{path} is not a public key file", BAD_DATA) from None
 

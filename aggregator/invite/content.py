@@ -54,12 +54,15 @@ class PosterContent:
         )  # fmt: skip
 
     @classmethod
-    def of(cls, signed: SignedCampaign, link: Link, language: str | None = None) -> PosterContent:
+    def of(
+        cls, signed: SignedCampaign, link: Link, language: str | None = None, closes: int | None = None
+    ) -> PosterContent:
         """Return the texts of a campaign's poster.
 
         Args:
             language: of the reader, such as "de" or "de_AT"; None for the one that the campaign was written in. What
                 the campaign lacks in it is in its own; the fixed texts are in English where they are not in it.
+            closes: from when on the author closes it before its time, UTC seconds; None where they do not.
         """
         terms = signed.terms
         said, asked = terms.texts(language), terms.question_texts(language)
@@ -74,7 +77,10 @@ class PosterContent:
             ("notice", wording.notice, said.notice),
             ("key", wording.key, link.fingerprint_text),
         )
-        days = {"opens": wording.date(terms.opens), "closes": wording.date(terms.closes - 1)}
+        days = {
+            "opens": wording.date(terms.opens),
+            "closes": wording.date((terms.closes if closes is None else closes) - 1),
+        }
         return cls(
             language=spoken,
             head=wording.asks.format(organisation=said.organisation) if said.organisation else "",

@@ -16,7 +16,7 @@ class NoInvitation(HalftruthError):
     """Nobody can be invited to this campaign, or not to this address."""
 
 
-def invite(signed: SignedCampaign, now: int, address: str | None = None) -> Link:
+def invite(signed: SignedCampaign, now: int, address: str | None = None, closes: int | None = None) -> Link:
     """Return the link that invites people to a campaign.
 
     Args:
@@ -24,12 +24,13 @@ def invite(signed: SignedCampaign, now: int, address: str | None = None) -> Link
         now: UTC seconds.
         address: of the study. None takes the first that the campaign names; a campaign that names some leads to these
             and to no other.
+        closes: since when the author closed it before its time, UTC seconds; None where they did not.
     Raises:
         NoInvitation: the campaign is over, names no address and ``address`` is None, or names others.
         CampaignError: ``address`` is one that no device sends to.
     """
     terms = signed.terms
-    if now >= terms.closes:
+    if now >= (terms.closes if closes is None else closes):
         raise NoInvitation(f"{terms.title!r} is over: nobody can answer it any more")
     if address is not None:
         address = address.rstrip("/")

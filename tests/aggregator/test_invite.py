@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import html
 import io
 import json
@@ -90,8 +91,14 @@ def test_nobody_is_invited_where_no_report_would_go(changes, address, error, why
 
 
 def test_nobody_is_invited_once_it_is_over():
-    with pytest.raises(NoInvitation, match="over"):
-        invite(SIGNED, SIGNED.terms.closes)
+    """By the campaign's own end or by its author's earlier one, which a poster then names."""
+    for now, closes in ((SIGNED.terms.closes, None), (NOW, NOW)):
+        with pytest.raises(NoInvitation, match="over"):
+            invite(SIGNED, now, closes=closes)
+    tomorrow = NOW // DAY * DAY + 2 * DAY
+    said = PosterContent.of(SIGNED, invite(SIGNED, NOW, closes=tomorrow), closes=tomorrow).when
+    last = datetime.datetime.fromtimestamp(tomorrow - 1, datetime.UTC)
+    assert said.endswith(f"to {last.day} {last:%B} {last.year}")
 
 
 @pytest.mark.parametrize("length", [60, 100, 300])
@@ -233,3 +240,20 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
     assert "ends in .svg" in run(*of_file, "--out", tmp_path / "p.gif", code=2).output
     assert "author signed" in run(*of_file, "--address", "https://x.example", code=1).output
     assert "--study" in run("invite", tmp_path / "c.campaign", code=2).output
+
+
+def test_inspect_names_the_author_whose_signature_it_verified(tmp_path):
+    """With an author's key the signature is verified and the name shown; another key of that name shows nothing."""
+    campaign_file, altered = tmp_path / "c.campaign", tmp_path / "altered.campaign"
+    campaign_file.write_bytes(SIGNED.data)
+    altered.write_bytes(SIGNED.data[:-1] + bytes([SIGNED.data[-1] ^ 1]))
+    run("keygen", tmp_path / "twin", "--name", "Town library")
+    (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public, "Town library"))
+    named = json.loads(run("inspect", campaign_file, "--author", tmp_path / "author.pub", "--json").stdout)
+    assert (named["signed_by"], named["key"]) == ("Town library", keys.fingerprint_text(LINK.fingerprint))
+    assert "signed by" in run("inspect", campaign_file, "--author", tmp_path / "author.pub").stdout
+    assert "signed_by" not in json.loads(
+        run("inspect", campaign_file, "--author", tmp_path / "twin.pub", "--json").stdout
+    )
+    assert keys.AuthorKey.from_line((tmp_path / "twin.pub").read_text()).name == "Town library"
+    assert "does not verify" in run("inspect", altered, "--author", tmp_path / "author.pub", code=65).output
