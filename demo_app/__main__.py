@@ -52,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Config.set("input", "mouse", "mouse,disable_multitouch")
     from demo_app.app import HalftruthApp
 
-    app = HalftruthApp(options.store, options.page, options.language, options.dark, brought, options.ready)
+    app = HalftruthApp(
+        options.store, options.page, options.language, options.dark, brought, options.ready, options.link
+    )
     app.run()
     return 0
 
@@ -70,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--store", metavar="DIR", type=Path, help="the device's own folder; the system's place if left out"
     )
+    parser.add_argument("--link", metavar="LINK", default="", help="a link to a study, to be asked about and followed")
     parser.add_argument("--page", metavar="URL", default="", help="the address of a study to look at")
     parser.add_argument(
         "--trust", metavar="PUB", type=Path, action="append", default=[], help="the public key of an author to let in"

@@ -27,14 +27,17 @@ from demo_app import theme
 from demo_app.error_messages import notice_of
 from demo_app.idle_gc import Sweep
 from demo_app.model import Model
+from demo_app.opened_link import watch
 from demo_app.settings import Settings
-from demo_app.texts import say, speak
+from demo_app.texts import say, spaced, speak
 from demo_app.widgets.dialogs import ask, tell
 from demo_app.widgets.look import look
 from demo_app.worker import Worker
 
 if TYPE_CHECKING:  # loaded when something is sent
     from demo_app.content.post import Delivery
+    from demo_app.content.study import Agreement
+    from demo_app.model import LinkContent
 
 T = TypeVar("T")
 
@@ -108,6 +111,7 @@ class HalftruthApp(App):
         language, dark: take the place of what was saved; kept when the person next changes a setting.
         page: the address of a study, with which adding one begins.
         brought: key lines of authors that this run trusts.
+        link: a link to follow, as another program hands it over; "" for none.
         say_ready: whether to print a line once the first screen can be used.
     """
 
@@ -123,6 +127,7 @@ class HalftruthApp(App):
         dark: bool = False,
         brought: Iterable[str] = (),
         say_ready: bool = False,
+        link: str = "",
     ) -> None:
         super().__init__()
         self._folder = folder or Path(self.user_data_dir)
@@ -135,6 +140,7 @@ class HalftruthApp(App):
         self.page = page
         self._brought = tuple(brought)
         self._say_ready = say_ready
+        self._link = link
         self._way: list[tuple[str, tuple[Any, ...]]] = []
         self._doing = 0
         self._fetching = False
@@ -156,7 +162,8 @@ class HalftruthApp(App):
         return self._shell()
 
     def on_start(self) -> None:
-        """Open the store once there is a window."""
+        """Open the store once there is a window; then follow the link that the app was opened with."""
+        watch(lambda text: Clock.schedule_once(lambda _: self.open_link(text), 0))
         self.begin()
 
     def on_stop(self) -> None:
@@ -166,13 +173,27 @@ class HalftruthApp(App):
 
     def begin(self) -> None:
         """Open the store, and show the first screen."""
-        self.do(lambda model: model.open(), lambda _: self.home(), self._trouble)
+        self.do(lambda model: model.open(), lambda _: self._opened(), self._trouble)
+
+    def _opened(self) -> None:
+        """Show the first screen, and the link that the app was opened with."""
+        self.home()
+        link, self._link = self._link, ""
+        if link:
+            self.follow(link)
+
+    def open_link(self, text: str) -> None:
+        """Follow a link that another program hands over, now or once the store is open."""
+        if self._model.is_open:
+            self.follow(text)
+        else:
+            self._link = text
 
     def adopt(self) -> None:
         """Go on with a store that was restored, copied or damaged."""
 
         def adopt(_: object) -> None:
-            self.do(lambda model: model.adopt(), lambda _: self.home(), self._trouble)
+            self.do(lambda model: model.adopt(), lambda _: self._opened(), self._trouble)
 
         # Nobody else may have the store open meanwhile.
         self._network.ask(self._courier.close, adopt, self.notify)
@@ -201,8 +222,7 @@ class HalftruthApp(App):
         return not (self._doing or self._fetching) and getattr(view, "filled", True)
 
     def _made(self) -> Model:
-        settings = self.settings
-        return Model(self._folder, settings.authors, self._brought)
+        return Model(self._folder, self._brought)
 
     def _shell(self) -> Shell:
         shell = Shell(app=self)
@@ -269,6 +289,26 @@ class HalftruthApp(App):
 
         self.online(lambda courier: courier.send(), shown)
 
+    def follow(self, text: str) -> None:
+        """Ask the study of a link for its campaign, once the person has seen whom that asks and agreed."""
+
+        def shown(link: LinkContent) -> None:
+            whose = "known" if link.trusted else "stranger"
+            body = say(f"link.{whose}", host=link.host, name=link.name or say("link.unnamed"))
+            key = say("link.key", key=spaced(link.fingerprint))
+            ask(say("link.ask"), f"{body}\n\n{key}", say("link.follow"), lambda: fetch(link))
+
+        def fetch(link: LinkContent) -> None:
+            self.online(
+                lambda courier: courier.follow(link.text),
+                lambda invitation: self.do(lambda model: model.accept(invitation), joined),
+            )
+
+        def joined(agreement: Agreement) -> None:
+            self.go("terms", agreement.card.campaign_id, fresh=True)
+
+        self.do(lambda model: model.link(text), shown)
+
     def notify(self, error: Exception) -> None:
         """Say what was refused or went wrong, and offer what can be done."""
         notice = notice_of(error)
@@ -301,22 +341,6 @@ class HalftruthApp(App):
             Window.add_widget(self.root)
             self._swept.replaced()
             self._show()
-
-    def trust(self, line: str, done: Callable[[Any], object]) -> None:
-        """Let in campaigns of one more author."""
-        self._authors(lambda model: model.trust(line), done)
-
-    def distrust(self, line: str, done: Callable[[Any], object]) -> None:
-        """Let in no more campaigns of an author."""
-        self._authors(lambda model: model.distrust(line), done)
-
-    def _authors(self, work: Callable[[Model], Any], done: Callable[[Any], object]) -> None:
-        def kept(authors: Any) -> None:
-            lines = tuple(author.line for author in authors if not author.brought)
-            self._keep(replace(self.settings, authors=lines))
-            done(authors)
-
-        self.do(work, kept)
 
     def _keep(self, settings: Settings) -> None:
         self.settings = settings

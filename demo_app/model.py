@@ -20,12 +20,15 @@ from demo_app.content.budget import BudgetContent
 from demo_app.content.declaration import Statement
 from demo_app.content.study import Agreement, Overview, QuestionContent
 from demo_app.error_messages import NotAFile, NotTrusted
+from demo_app.texts import spaced
 from edge_sdk import BudgetPolicy, Device
 
 if TYPE_CHECKING:  # loaded when they are first shown
     from demo_app.content.answer import History, Leaving, StudyAnswers
     from demo_app.content.exposure import ExposureSummary
     from demo_app.content.post import Delivery, OutboxContent
+    from edge_sdk.campaigns.invitation import Invitation
+    from edge_sdk.presentation import AuthorKey
     from edge_sdk.transport.download import Offer
     from edge_sdk.transport.upload import Opener
 
@@ -38,14 +41,35 @@ class Author:
     """Somebody whose campaigns the person lets in.
 
     Attributes:
-        key_id: in hex.
-        line: the line of the key's file.
+        name: for the person to read; "" where there is none. Two may have one.
+        fingerprint: of the key, which tells them apart.
+        public: the key.
         brought: whether the app brought it, so that it cannot be removed.
     """
 
-    key_id: str
-    line: str
+    name: str
+    fingerprint: str
+    public: bytes
     brought: bool
+
+
+@dataclass(frozen=True)
+class LinkContent:
+    """A link, as the person is shown it before anybody is asked.
+
+    Attributes:
+        text: of the link.
+        host: whom following it asks.
+        fingerprint: of the author's key that it names.
+        name: of the author, where the person trusts that key and it has a name; else "".
+        trusted: whether the person trusts that key.
+    """
+
+    text: str
+    host: str
+    fingerprint: str
+    name: str
+    trusted: bool
 
 
 class Model:
@@ -53,15 +77,13 @@ class Model:
 
     Args:
         place: the device's own folder.
-        authors: key lines of the authors the person trusts.
-        brought: key lines that the app brings.
+        brought: key lines of authors that the app brings.
         clock, urandom, opener: as the SDK takes them.
     """
 
     def __init__(
         self,
         place: str | os.PathLike[str],
-        authors: Iterable[str] = (),
         brought: Iterable[str] = (),
         *,
         clock: Callable[[], float] = time.time,
@@ -69,7 +91,6 @@ class Model:
         opener: Opener | None = None,
     ) -> None:
         self._place = place
-        self._authors = tuple(dict.fromkeys(line.strip() for line in authors))
         self._brought = tuple(dict.fromkeys(line.strip() for line in brought))
         self._clock = clock
         self._urandom = urandom
@@ -79,7 +100,7 @@ class Model:
     # The store
 
     def open(self) -> None:
-        """Open the device's store, or open it again after the authors changed.
+        """Open the device's store.
 
         Raises:
             StoreRestored, StoreDamaged: ``adopt`` goes on with it.
@@ -119,20 +140,18 @@ class Model:
 
     # Whom the person trusts
 
-    def _keys(self) -> list[bytes]:
-        if not (self._authors or self._brought):
+    def _keys(self) -> list[AuthorKey]:
+        if not self._brought:
             return []  # the first start of all pays for no key
         from edge_sdk.presentation import author_key
 
-        return [author_key(line) for line in (*self._brought, *self._authors)]
+        return [author_key(line) for line in self._brought]
 
     def authors(self) -> tuple[Author, ...]:
-        """The authors whose campaigns may be joined."""
-        from edge_sdk.presentation import author_id, author_key
-
+        """The authors whose campaigns may be joined: those that the app brought first."""
+        brought = {key.public for key in self._keys()}
         return tuple(
-            Author(author_id(author_key(line)).hex(), line, line in self._brought)
-            for line in dict.fromkeys((*self._brought, *self._authors))
+            Author(key.name, key.fingerprint, key.public, key.public in brought) for key in self._device.trusted
         )
 
     def trust(self, line: str) -> tuple[Author, ...]:
@@ -143,15 +162,25 @@ class Model:
         """
         from edge_sdk.presentation import author_key
 
-        author_key(line)
-        self._authors = tuple(dict.fromkeys((*self._authors, line.strip())))
-        self.open()
+        self._device.trust_author(author_key(line))
         return self.authors()
 
-    def distrust(self, line: str) -> tuple[Author, ...]:
+    def trust_author_of(self, campaign_id: bytes, name: str = "") -> Agreement:
+        """Let in all campaigns of a joined campaign's author, not that one alone; its terms.
+
+        Args:
+            name: that the person gives the author.
+        Raises:
+            UnknownCampaign, KeyRefused
+        """
+        from edge_sdk.presentation import named_author
+
+        self._device.trust_author(named_author(self._device, campaign_id, name))
+        return self.agreement(campaign_id)
+
+    def distrust(self, public: bytes) -> tuple[Author, ...]:
         """Let in no more campaigns of an author; what is joined stays joined."""
-        self._authors = tuple(known for known in self._authors if known != line)
-        self.open()
+        self._device.distrust_author(public)
         return self.authors()
 
     # Campaigns
@@ -211,12 +240,46 @@ class Model:
             BudgetRefused, OutsideSchedule
             BadData: at the stage that fails.
         """
-        from edge_sdk.presentation import author_id, signer
+        from edge_sdk.presentation import signer
 
         signed_by = signer(data)
-        if signed_by not in map(author_id, self._keys()):
-            raise NotTrusted(signed_by.hex(" ", 2))
+        if not any(author.fingerprint.startswith(signed_by) for author in self._device.trusted):
+            raise NotTrusted(spaced(signed_by))
         return self.agreement(self._device.join(data, url).campaign_id)
+
+    def link(self, text: str) -> LinkContent:
+        """What a link that the person pasted or opened leads to, before anybody is asked.
+
+        Raises:
+            LinkRefused
+        """
+        from edge_sdk.presentation import read_link
+
+        link = read_link(text)
+        known = [author for author in self._device.trusted if author.fingerprint == link.fingerprint_text]
+        name = known[0].name if known else ""
+        return LinkContent(str(link), link.host, link.fingerprint_text, name, bool(known))
+
+    def follow(self, text: str) -> Invitation:
+        """What the study of a link answers, to be accepted. The person agreed to ask it. Needs only the network.
+
+        Raises:
+            LinkRefused, NoAnswer
+            InvitationRefused: the study sent something else than the link names.
+        """
+        from edge_sdk.presentation import read_link
+        from edge_sdk.transport import download
+
+        return download.fetch_invited(read_link(text), self._opener)
+
+    def accept(self, invitation: Invitation) -> Agreement:
+        """Join the campaign of a link, whose author is trusted for it alone, and show its terms.
+
+        Raises:
+            BudgetRefused, OutsideSchedule, InvitationRefused
+            BadData: at the stage that fails.
+        """
+        return self.agreement(self._device.accept(invitation).campaign_id)
 
     def set_address(self, campaign_id: bytes, url: str) -> OutboxContent:
         """Say where the reports of a study go whose author did not; what waits.

@@ -1,9 +1,9 @@
-"""What the app remembers beside the device's store: whom the person trusts, and how things look.
+"""What the app remembers beside the device's store: how things look.
 
 One small JSON file, written aside and renamed, and a file that cannot be read is as none. Nothing in it is a
 secret, and nothing in it says what anybody answered.
 
-What was answered and spent, and where each study is: the device's store.
+What was answered and spent, where each study is, and whom the person trusts: the device's store.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ class Settings:
     """Choices of the person.
 
     Attributes:
-        authors: key lines of the authors the person trusts, beside those the app brings.
         language: a catalogue's name; empty for the system's.
         look: one of ``LOOKS``.
     """
 
-    authors: tuple[str, ...] = ()
     language: str = ""
     look: str = "light"
 
@@ -44,10 +42,7 @@ class Settings:
         found: dict[str, Any] = {}
         for field in fields(self):
             value = saved.get(field.name)
-            if field.name == "authors":
-                lines = value if isinstance(value, list) else []
-                found["authors"] = tuple(line for line in lines if isinstance(line, str))
-            elif isinstance(value, str) and (field.name != "look" or value in LOOKS):
+            if isinstance(value, str) and (field.name != "look" or value in LOOKS):
                 found[field.name] = value
         return replace(self, **found)
 

@@ -23,7 +23,7 @@ from edge_sdk.answers.results import Collected, Receipt
 from edge_sdk.budget.ledger import LedgerEntry
 from edge_sdk.budget.policy import Budget, BudgetPolicy
 from edge_sdk.campaigns.consent import agree, choose, choose_prior, no_consent
-from edge_sdk.errors import AddressRefused, StoreDamaged, StoreRestored, UnknownCampaign
+from edge_sdk.errors import AddressRefused, InvitationRefused, StoreDamaged, StoreRestored, UnknownCampaign
 from edge_sdk.records import Records
 from edge_sdk.store.sqlite import MEMORY, Store
 from edge_sdk.timestamps import moment
@@ -228,7 +228,7 @@ class Device:
         Returns:
             What the person is told before they agree.
         Raises:
-            AddressRefused: the campaign's author signed addresses, and the link leads to another.
+            InvitationRefused: the campaign's author signed addresses, and the link leads to another.
             BadData, OutsideSchedule, BudgetRefused: as ``join``; nothing is kept.
         """
         return self._join(invitation.data, invitation.link.address, invitation.author)
@@ -250,7 +250,7 @@ class Device:
             joined = self._verified(data, invited_by)
         signed = joined.campaign.addresses
         if invited_by is not None and signed and given not in signed:
-            raise AddressRefused(
+            raise InvitationRefused(
                 f"the link leads to {given}, and the campaign's author signed another address: {' or '.join(signed)}"
             )
         _require_not_over(joined, now)

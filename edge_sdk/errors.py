@@ -8,7 +8,7 @@ What is wrong with bytes from outside: ``protocol.errors``.
 
 from __future__ import annotations
 
-from protocol.errors import HalftruthError, NotYet
+from protocol.errors import CampaignError, HalftruthError, NotYet
 
 
 class BudgetRefused(HalftruthError):
@@ -37,6 +37,10 @@ class OutboxFull(NotYet):
 
 class AddressRefused(HalftruthError):
     """An address that cannot be used: not https, not an address, or not the campaign's address."""
+
+
+class InvitationRefused(CampaignError):
+    """A study sent another key or campaign than the link names, or the link leads where its author did not sign."""
 
 
 class StoreError(HalftruthError):

@@ -23,7 +23,12 @@ from protocol.domain import DITHER_BYTES, Buckets, Dates, Domain, Form, Grid, It
 from protocol.domain.domain import decimal_of
 from protocol.envelope import decode
 from protocol.errors import CampaignError
+from protocol.keys import AuthorKey as AuthorKey
+from protocol.link import Link
 from protocol.views import Identity, Questions
+
+KNOWN_OF_FINGERPRINT = 8 * keys.KEY_ID_BYTES // 6
+"""Characters of a fingerprint that follow from a key id alone."""
 
 FEW_DAYS = 12
 """Days that an app lists, at most; of more, one is typed."""
@@ -194,36 +199,47 @@ def left(device: Device, campaign_id: bytes, period: int) -> int:
     return device.campaign(campaign_id).answers_per_period - device.records.readings.following(campaign, period)
 
 
-def author_of(device: Device, campaign_id: bytes) -> bytes:
-    """The id of the key that a joined campaign was signed with."""
-    return author_id(device.records.campaigns.find(campaign_id).signed.author)
-
-
 def even_prior(device: Device, campaign_id: bytes) -> dict[str, int]:
     """Return the uniform prior of a joined campaign, which says nothing about the person."""
     domain = device.campaign(campaign_id).domain
     return {domain.label(x): 1 for x in range(domain.size)}
 
 
-def author_key(line: str) -> bytes:
-    """The public key of an author, from the line of its file.
+def author_key(line: str) -> AuthorKey:
+    """The public key of an author and its name, from the line of its file.
 
     Raises:
         KeyRefused: not of that form, or a key that must not be used.
     """
-    return keys.public_from_line(line)
+    return AuthorKey.from_line(line)
 
 
-def author_id(key: bytes) -> bytes:
-    """The id of an author's key, 8 bytes, as ``signer`` gives it."""
-    return keys.key_id(key)
+def named_author(device: Device, campaign_id: bytes, name: str) -> AuthorKey:
+    """The author of a joined campaign, with a name that the person gives them."""
+    return AuthorKey(device.terms(campaign_id).author, name.strip())
 
 
-def signer(data: bytes) -> bytes:
-    """The id of the key that a campaign claims to be signed with; nothing is verified.
+def read_link(text: str) -> Link:
+    """The link that a person pasted or opened.
+
+    Raises:
+        LinkRefused: with what is wrong with it.
+    """
+    return Link.parse(text)
+
+
+def fingerprint_of(public: bytes) -> str:
+    """The fingerprint of a public key, as text."""
+    return keys.fingerprint_text(keys.fingerprint(public))
+
+
+def signer(data: bytes) -> str:
+    """The first ten characters of the fingerprint of the key that a campaign claims to be signed with.
+
+    Nothing is verified. A campaign's bytes tell no more of a fingerprint.
 
     Raises:
         BadData: not a campaign's bytes.
     """
     require_campaign(data)
-    return decode(data).key_id
+    return keys.fingerprint_text(decode(data).key_id)[:KNOWN_OF_FINGERPRINT]

@@ -200,7 +200,8 @@ class Agreement:
         questions: all questions of a form; empty where one thing is asked.
         preview: what one answer would tell; of the answer the audit found most exposed.
         answers: how many may be given in all.
-        author: the id of the key that signed it, in hex.
+        author: the fingerprint of the key that signed it.
+        trusted: whether the person lets in all campaigns of that author.
         gauge: the budget before agreeing.
         fits: whether the worst case fits under the lifetime cap.
         fitting: how the phone can choose the person's class or statement; None where it cannot.
@@ -213,6 +214,7 @@ class Agreement:
     preview: Preview
     answers: int
     author: str
+    trusted: bool
     gauge: BudgetContent
     fits: bool
     fitting: Fitting | None
@@ -221,7 +223,7 @@ class Agreement:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> Agreement:
         """The terms of a joined campaign."""
-        from edge_sdk.presentation import author_of, questions
+        from edge_sdk.presentation import fingerprint_of, questions
 
         terms, gauge = device.terms(campaign_id, spoken()), BudgetContent.of(device)
         periods = -(-(terms.closes - terms.opens) // terms.period_seconds)
@@ -231,7 +233,8 @@ class Agreement:
             questions(device, campaign_id, spoken()) if terms.questions else (),
             device.preview(campaign_id),
             periods * terms.answers_per_period,
-            author_of(device, campaign_id).hex(),
+            fingerprint_of(terms.author),
+            terms.author in {author.public for author in device.trusted},
             gauge,
             terms.worst_case <= gauge.remaining,
             Fitting.of(device, campaign_id),

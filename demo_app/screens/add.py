@@ -1,7 +1,7 @@
-"""Adding a study: from its address, or from a campaign's file.
+"""Adding a study: from a link, from its address, or from a campaign's file.
 
 A list that comes over the network is only ever a list; what the person is asked to agree to is what was
-signed by somebody they trust.
+signed by the author whom their link names, or by somebody they trust.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class AddView(PageView):
         self._found = Column(spacing=look.space)
 
     def come(self) -> None:
+        self._link = Field(name="link", label=say("add.link_label"), hint="https://")
+        self._link.bind(on_enter=lambda _: self._follow())
         self._address = Field(name="address", label=say("add.address"), text=self.app.page, hint="https://")
         self._address.bind(on_enter=lambda _: self._ask())
         self._file = Field(name="file", label=say("add.file_label"))
@@ -46,15 +48,24 @@ class AddView(PageView):
 
     def _parts(self) -> Iterator[Widget]:
         yield card(
+            words(say("add.link"), "title"),
+            words(say("add.link_how"), colour="muted"),
+            self._link,
+            action("follow", say("add.follow"), self._follow),
+        )
+        yield card(
             words(say("add.online"), "title"),
             words(say("add.online_how"), colour="muted"),
             self._address,
-            action("look", say("add.look"), self._ask),
+            action("look", say("add.look"), self._ask, "outlined"),
         )
         yield self._found
         read = action("read", say("add.read"), self._read, "outlined")
         yield card(words(say("add.file"), "title"), self._file, read)
         yield entry("authors", say("add.authors"), say("add.authors_below"), lambda: self.app.go("authors"))
+
+    def _follow(self) -> None:
+        self.app.follow(self._link.text)
 
     def _ask(self) -> None:
         self.app.page = url = self._address.text.strip()

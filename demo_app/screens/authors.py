@@ -11,7 +11,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.model import Author
 from demo_app.screens.view import PageView, action, card, words
-from demo_app.texts import say
+from demo_app.texts import say, spaced
 from demo_app.widgets.dialogs import ask
 from demo_app.widgets.field import Field
 from demo_app.widgets.words import Mono
@@ -43,24 +43,21 @@ class AuthorsView(PageView):
 
     def _card(self, author: Author) -> Widget:
         told = say("authors.brought") if author.brought else say("authors.named")
-        made = card(words(told, "small", "muted"), Mono(text=spaced(author.key_id)))
+        name = words(author.name, "title") if author.name else None
+        made = card(name, Mono(text=spaced(author.fingerprint)), words(told, "small", "muted"))
         if not author.brought:
             remove = say("authors.remove")
-            made.add_widget(action(f"remove:{author.key_id}", remove, lambda: self._remove(author), "outlined"))
+            made.add_widget(action(f"remove:{author.fingerprint}", remove, lambda: self._remove(author), "outlined"))
         return made
 
     def _trust(self) -> None:
-        self.app.trust(self._line.text, self.show)
+        line = self._line.text
+        self.app.do(lambda model: model.trust(line), self.show)
 
     def _remove(self, author: Author) -> None:
         ask(
             say("authors.remove_title"),
             say("authors.remove_body"),
             say("authors.remove"),
-            lambda: self.app.distrust(author.line, self.show),
+            lambda: self.app.do(lambda model: model.distrust(author.public), self.show),
         )
-
-
-def spaced(code: str) -> str:
-    """A key's id in groups of four, to be compared by eye."""
-    return " ".join(code[at : at + 4] for at in range(0, len(code), 4))

@@ -14,10 +14,9 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.declaration import Statement
 from demo_app.content.study import NEW, OPEN, Agreement
-from demo_app.screens.authors import spaced
 from demo_app.screens.studies import answering, state
 from demo_app.screens.view import PageView, action, card, words
-from demo_app.texts import above, below, date_of, day, say, spoken, written
+from demo_app.texts import above, below, date_of, day, say, spaced, spoken, written
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import Belief, Chances
 from demo_app.widgets.dialogs import ask
@@ -93,7 +92,13 @@ class TermsView(PageView):
         )
         if agreement.statement is not None and agreement.statement.holds:
             yield card(words(say("consent.prior_held"), "title"), *stated(agreement.statement))
-        yield card(words(say("terms.signed"), "small", "muted"), Mono(text=spaced(agreement.author), role="small"))
+        yield card(
+            words(say("terms.signed"), "small", "muted"),
+            words(terms.author_name, name="author") if terms.author_name else None,
+            Mono(text=spaced(agreement.author), role="small"),
+            None if agreement.trusted else words(say("terms.this_only"), "small", "muted", name="this only"),
+            None if agreement.trusted else action("trust", say("terms.trust"), lambda: self._trust(agreement), "plain"),
+        )
         yield from self._actions(agreement)
 
     def _actions(self, agreement: Agreement) -> Iterator[Widget]:
@@ -110,6 +115,18 @@ class TermsView(PageView):
 
     def _decline(self, agreement: Agreement) -> None:
         self.app.do(lambda model: model.forget(agreement.card.campaign_id), lambda _: self.app.home())
+
+    def _trust(self, agreement: Agreement) -> None:
+        name = agreement.terms.organisation
+        ask(
+            say("terms.trust_ask"),
+            say("terms.trust_what", name=name),
+            say("terms.trust"),
+            lambda: self.app.do(
+                lambda model: model.trust_author_of(agreement.card.campaign_id, name),
+                self.show,
+            ),
+        )
 
     def _forget(self, agreement: Agreement) -> None:
         ask(

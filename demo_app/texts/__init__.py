@@ -39,6 +39,11 @@ def speak(language: str) -> None:
         _spoken[section] = _spoken.get(section, {}) | texts
 
 
+def spaced(code: str) -> str:
+    """A key's fingerprint in groups of four, to be compared by eye."""
+    return " ".join(code[at : at + 4] for at in range(0, len(code), 4))
+
+
 def spoken() -> str:
     """The language that is spoken now."""
     return str(_words()["language"])

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from edge_sdk.errors import InvitationRefused
 from protocol.campaign import campaign_id
-from protocol.errors import CampaignError
 from protocol.keys import fingerprint, fingerprint_text, require_public
 from protocol.link import Link
 
@@ -33,7 +33,7 @@ class Invitation:
     def __post_init__(self) -> None:
         require_author(self.link, self.author)
         if campaign_id(self.data) != self.link.campaign_id:
-            raise CampaignError(
+            raise InvitationRefused(
                 f"{self.link.host} sent other bytes than the campaign that the link names: ask whoever sent the link"
             )
 
@@ -42,12 +42,12 @@ def require_author(link: Link, author: bytes) -> None:
     """Refuse a key that is not the one a link names.
 
     Raises:
-        CampaignError
+        InvitationRefused
         KeyRefused: a key that must not be used.
     """
     require_public(author)
     if fingerprint(author) != link.fingerprint:
-        raise CampaignError(
+        raise InvitationRefused(
             f"{link.host} sent another author's key than the link names ({fingerprint_text(fingerprint(author))}): the "
             "link or the study is not the organisation's"
         )

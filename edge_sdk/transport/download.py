@@ -47,6 +47,10 @@ class NoAnswer(NotYet):
     """The study gave no answer or an invalid one; a later attempt may succeed."""
 
 
+class NoCampaign(NoAnswer):
+    """The study does not know what it was asked about."""
+
+
 @dataclass(frozen=True)
 class Offer:
     """A campaign, as a study's list says; nothing of it is signed, so nobody agrees to an offer.
@@ -114,13 +118,18 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
     Returns:
         The invitation: its key has the link's fingerprint, and its campaign the link's id.
     Raises:
-        NoAnswer: the study has no such campaign, or did not answer.
-        KeyRefused, CampaignError: the study sent another key or another campaign than the link names.
+        NoCampaign: the study has no such campaign.
+        NoAnswer: it did not answer.
+        KeyRefused, InvitationRefused: it sent another key or another campaign than the link names.
     """
     to = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}/author")
-    author = _exchange(to, None, PUBLIC_BYTES, opener, "has no such campaign: ask whoever sent the link for a new one")
+    try:
+        author = _exchange(to, None, PUBLIC_BYTES, opener)
+    except NoCampaign:
+        raise NoCampaign(f"{link.host} has no such campaign: ask whoever sent the link for a new one") from None
     require_author(link, author)
-    return Invitation(link, fetch_campaign(link.address, link.campaign_id, opener), author)
+    at = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}")
+    return Invitation(link, _exchange(at, None, MOST_CAMPAIGN_BYTES, opener), author)
 
 
 def closing(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
@@ -202,12 +211,11 @@ def _at(url: str, path: str) -> Address:
     return replace(upload, path=upload.path.removesuffix(PATH) + path)
 
 
-def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None, missing: str = "") -> bytes:
+def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None) -> bytes:
     """Send one request; return the body of a 200 response. No redirect is followed.
 
-    Args:
-        missing: what is said of the study where it does not know the path; "" says the same as of any other failure.
     Raises:
+        NoCampaign: it answered 404.
         NoAnswer
     """
     try:
@@ -220,10 +228,9 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None,
             said = answer.read(most + 1)
     except (OSError, http.client.HTTPException, UnicodeError):  # the last: a name that no host can have
         raise NoAnswer(f"no answer from {to.host}: see that the address is right and the network is there") from None
-    if missing and answer.status == http.client.NOT_FOUND:
-        raise NoAnswer(f"{to.host} {missing}")
     if answer.status != http.client.OK:
-        raise NoAnswer(f"{to.host} answered {answer.status} and not 200: see that the address is right, or try later")
+        error = NoCampaign if answer.status == http.client.NOT_FOUND else NoAnswer
+        raise error(f"{to.host} answered {answer.status} and not 200: see that the address is right, or try later")
     if len(said) > most:
         raise NoAnswer(f"{to.host} answered with more than {most} bytes: this is not a study's answer")
     return said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -32,8 +33,9 @@ from protocol.campaign import campaign_id, open_campaign, seal_campaign
 from protocol.closing import seal_closing
 from protocol.domain import Buckets, Dates, Grid, Items, NumberRange
 from protocol.envelope import Kind, read_batch
-from protocol.errors import BadData, ClosedEarly, NotInDomain
-from protocol.keys import SigningKey, public_line
+from protocol.errors import BadData, ClosedEarly, HalftruthError, NotInDomain
+from protocol.keys import SigningKey, fingerprint, fingerprint_text, public_line
+from protocol.link import Link
 from protocol.notions import HighLow
 from protocol.texts import Texts
 from protocol.views import Coarse, Districts
@@ -65,11 +67,15 @@ class Study:
         self.knows = True
         self.said = b""
         self.closing = b""
+        self.author = AUTHOR.public
+        self.status = 200
+        self.paths: list[str] = []
 
     def __call__(self, to: object) -> Study:
         return self
 
     def request(self, method: str, path: str, body: bytes = b"", headers: object = None) -> None:
+        self.paths.append(path)
         if self.down:
             raise OSError(111, "Connection refused")
         if path == "/v1/campaigns":
@@ -80,6 +86,8 @@ class Study:
             self.said = json.dumps({"campaigns": listed}).encode()
         elif path.endswith("/closing"):
             self.said = self.closing
+        elif path.endswith("/author"):
+            self.said = self.author
         elif path.startswith("/v1/campaigns/"):
             self.said = self.campaigns[path.rpartition("/")[2]]
         elif path == "/v1/counted":
@@ -98,8 +106,6 @@ class Study:
 
     def getresponse(self) -> Study:
         return self
-
-    status = 200
 
     def read(self, most: int) -> bytes:
         return self.said[:most]
@@ -126,7 +132,7 @@ def study() -> Study:
 @pytest.fixture
 def model(tmp_path, clock, study):
     """A model whose person trusts ``AUTHOR``, open."""
-    made = Model(tmp_path / "store", [LINE], (), clock=clock, urandom=Dice(), opener=study)
+    made = Model(tmp_path / "store", [LINE], clock=clock, urandom=Dice(), opener=study)
     made.open()
     made.lower(lifetime=1000)
     yield made
@@ -296,7 +302,7 @@ def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_a
 
 def member(folder, data, view):
     """The model of a device that a form asks as one of its views does, open."""
-    made = Model(folder, [LINE], (), clock=Clock(), urandom=dice_of(data, view))
+    made = Model(folder, [LINE], clock=Clock(), urandom=dice_of(data, view))
     made.open()
     return made
 
@@ -414,7 +420,7 @@ def test_a_campaign_shows_where_it_stands(model, tmp_path, clock):
 def test_the_terms_say_what_it_may_cost(model, tmp_path):
     """The worst case is shown beside what remains, and what does not fit is said before anybody agrees."""
     terms = joined(model, tmp_path)
-    assert (terms.answers, terms.author) == (10, AUTHOR.id.hex())
+    assert (terms.answers, terms.author) == (10, fingerprint_text(fingerprint(AUTHOR.public)))
     assert terms.terms.worst_case == pytest.approx(6 * terms.terms.cost)  # six values are drawn for once each
     assert terms.terms.promise.factor == Fraction(28, 10)
     assert terms.fits
@@ -664,18 +670,21 @@ def test_what_its_study_does_not_know_or_nobody_addressed_is_shown(model, tmp_pa
 
 def test_only_whom_the_person_named_is_let_in(tmp_path, clock, study):
     """Without its author's key a campaign is refused and the key's id told; with it, it is joined; then it stays so."""
-    model = Model(tmp_path / "store", (), (), clock=clock, opener=study)
+    model = Model(tmp_path / "store", clock=clock, opener=study)
     model.open()
-    with pytest.raises(NotTrusted, match=AUTHOR.id.hex(" ", 2)) as refused:
+    with pytest.raises(NotTrusted, match=texts.spaced(fingerprint_text(AUTHOR.id)[:10])) as refused:
         model.join(model.fetch(URL, campaign_id(DATA)))
     assert notice_of(refused.value).offer == "authors"
     other = public_line(SigningKey(bytes(32)).public)
-    assert [author.line for author in model.trust(other)] == [other.strip()]
+    stranger = SigningKey(bytes(32)).public
+    assert [(author.public, author.name) for author in model.trust(other)] == [(stranger, "")]
     with pytest.raises(NotTrusted):
         model.join(model.fetch(URL, campaign_id(DATA)))
-    assert [author.brought for author in model.trust(f"  {LINE}\n")] == [False, False]
+    trusted = model.trust(f"  {LINE.strip()} Town library\n")
+    assert [(author.name, author.brought) for author in trusted] == [("", False), ("Town library", False)]
     terms = model.join(model.fetch(URL, campaign_id(DATA)))
-    assert [author.key_id for author in model.distrust(LINE.strip())] == [SigningKey(bytes(32)).id.hex()]
+    assert terms.terms.author_name == "Town library"
+    assert [author.public for author in model.distrust(AUTHOR.public)] == [stranger]
     assert model.agreement(of(terms)).card.state == NEW
     with pytest.raises(BadData) as wrong:
         model.trust("no key")
@@ -683,13 +692,57 @@ def test_only_whom_the_person_named_is_let_in(tmp_path, clock, study):
     model.close()
 
 
+def test_a_link_leads_to_the_terms_of_its_study(tmp_path, clock, study):
+    """Who trusts nobody is shown host and key before anything is asked, and joins by link; the author is trusted for
+    that study alone, until the person says otherwise."""
+    text = str(Link(URL, campaign_id(DATA), fingerprint(AUTHOR.public), for_app=True))
+    with contextlib.closing(Model(tmp_path / "store", clock=clock, opener=study)) as model:
+        model.open()
+        link = model.link(f" {text}\n")
+        assert (link.text, link.host, link.trusted, link.name) == (text, "study.example", False, "")
+        assert link.fingerprint == fingerprint_text(fingerprint(AUTHOR.public))
+        assert study.paths == []
+        terms = model.accept(model.follow(link.text))
+        assert (terms.author, terms.trusted, model.authors()) == (link.fingerprint, False, ())
+        with pytest.raises(NotTrusted):
+            model.join(campaign("Another"))
+        terms = model.trust_author_of(of(terms), "Town library")
+        assert (terms.trusted, terms.terms.author_name) == (True, "Town library")
+        assert (model.link(text).name, model.link(text).trusted) == ("Town library", True)
+        model.join(campaign("Another"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "key"),
+    [
+        ({"author": SigningKey(bytes(32)).public}, "invitation"),
+        ({"status": 404}, "absent"),
+        ({"status": 500}, "answer"),
+        ({"down": True}, "answer"),
+    ],
+)
+def test_a_link_that_leads_elsewhere_is_a_notice(tmp_path, clock, study, spoil, key):
+    """Another key, an unknown study, none at all: each has its notice, and nothing is kept."""
+    for name, value in spoil.items():
+        setattr(study, name, value)
+    with contextlib.closing(Model(tmp_path / "store", clock=clock, opener=study)) as model:
+        model.open()
+        with pytest.raises(HalftruthError) as refused:
+            model.follow(str(Link(URL, campaign_id(DATA), fingerprint(AUTHOR.public))))
+        assert notice_of(refused.value).key == key
+        with pytest.raises(HalftruthError) as refused:
+            model.link("https://study.example")
+        assert notice_of(refused.value).key == "link"
+        assert model.overview().cards == ()
+
+
 def test_what_the_app_brings_is_trusted_and_stays(tmp_path, clock):
     """A key that comes with the app lets its author's campaigns in, and is named as brought."""
-    model = Model(tmp_path / "store", [LINE], [LINE], clock=clock)
+    model = Model(tmp_path / "store", [LINE], clock=clock)
     model.open()
     assert [author.brought for author in model.authors()] == [True]
     joined(model, tmp_path)
-    assert [author.brought for author in model.distrust(LINE.strip())] == [True]
+    assert [author.brought for author in model.distrust(AUTHOR.public)] == [True]
     model.close()
 
 
@@ -798,14 +851,14 @@ def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
 def test_settings_come_back(tmp_path):
     """What was saved is loaded; what nobody saved is as at first."""
     assert Settings.load(tmp_path) == Settings()
-    chosen = Settings((LINE.strip(),), "de", "dark")
+    chosen = Settings("de", "dark")
     chosen.save(tmp_path / "made")
     assert Settings.load(tmp_path / "made") == chosen
     assert [path.name for path in (tmp_path / "made").iterdir()] == [FILE]
 
 
 @pytest.mark.parametrize(
-    "saved", [b"", b"{", b"[]", b"\xff", b'{"language": 1, "look": "pink", "authors": {}, "other": 1}', b"[" * 10**5]
+    "saved", [b"", b"{", b"[]", b"\xff", b'{"language": 1, "look": "pink", "other": 1}', b"[" * 10**5]
 )
 def test_settings_that_cannot_be_read_are_none(tmp_path, saved):
     """A file that is not of the form is as if there were none; the app starts."""

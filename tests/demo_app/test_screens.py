@@ -22,6 +22,7 @@ from tests.edge_sdk.test_roles import NAMES, of_classes, of_own
 from tests.edge_sdk.test_views import dice_of
 
 MICRO = 10**6
+LINK = f"halftruth://umfrage.stadtbuecherei.example:8443/s/{'0f' * 16}#k=ajmGIn8kqBCj46DY3utQvw"
 DAY = 86_400
 MANY = tuple(f"Occupation number {number}" for number in range(500))
 ASKED = {
@@ -141,6 +142,12 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
         tap(screen, "back")
         tap(screen, "place:studies")
         tap(screen, "add")
+        screen.fill("link", LINK)
+        seen("add")
+        tap(screen, "follow")
+        screen.wait("question")
+        screen.shot("link")
+        tap(screen, "refuse")
         screen.fill("file", str(tmp_path / "classes.campaign"))
         tap(screen, "read")
         seen("terms-classes")

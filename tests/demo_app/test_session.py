@@ -114,12 +114,15 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         tap(screen, "offer:Highest education")
         screen.wait("question")
         keep("unknown-author")
-        tap(screen, "agree")  # of the notice: name whom I trust
-        screen.fill("line", (desk / "analyst.pub").read_text(encoding="utf-8").strip())
-        tap(screen, "trust")
-        keep("trusted")
-        tap(screen, "back")
-        tap(screen, "offer:Highest education")  # the list is still there
+        tap(screen, "refuse")
+        link = json.loads(desk_says("invite", "education", "--address", url, "--json"))
+        screen.fill("link", link["link"])
+        keep("link")
+        tap(screen, "follow")
+        screen.wait("question")
+        keep("link-asked")
+        assert any(link["host"] in text for text in screen.texts())
+        tap(screen, "agree")
         screen.wait("values")
         keep("terms")
         told = "Whatever leaves the device is at most 2.8 times as likely with your answer as with any other."

@@ -14,9 +14,9 @@ from aggregator.study import Study
 from edge_sdk import BudgetPolicy, Device, fetch_invited
 from edge_sdk.__main__ import main
 from edge_sdk.campaigns.invitation import Invitation
-from edge_sdk.errors import AddressRefused, BudgetRefused, StoreRestored
+from edge_sdk.errors import BudgetRefused, InvitationRefused, StoreRestored
 from edge_sdk.store.sqlite import DATABASE_FILE
-from edge_sdk.transport.download import NoAnswer
+from edge_sdk.transport.download import NoAnswer, NoCampaign
 from protocol.campaign import campaign_id
 from protocol.errors import CampaignError, KeyRefused, OutsideSchedule
 from protocol.keys import AuthorKey, SigningKey, fingerprint
@@ -108,10 +108,10 @@ def failing(link, study):
 @pytest.mark.parametrize(
     ("spoil", "error", "why"),
     [
-        (other_data, CampaignError, "other bytes"),
-        (other_key, CampaignError, "another author's key than the link names"),
+        (other_data, InvitationRefused, "other bytes"),
+        (other_key, InvitationRefused, "another author's key than the link names"),
         (short_key, KeyRefused, "32 bytes"),
-        (unknown, NoAnswer, "no such campaign"),
+        (unknown, NoCampaign, "no such campaign"),
         (failing, NoAnswer, "answered 500"),
     ],
 )
@@ -141,11 +141,11 @@ def test_a_link_whose_key_did_not_sign_is_refused(device):
 def test_an_address_that_the_author_did_not_sign_is_refused(device):
     """A link through somebody else's server does not join a campaign that says where its reports go."""
     link = replace(link_to(SIGNED), address="https://mirror.example/a")
-    with pytest.raises(AddressRefused, match="signed another address"):
+    with pytest.raises(InvitationRefused, match="signed another address"):
         device.accept(fetch_invited(link, Answering(SIGNED)))
     assert device.campaigns == []
     device.accept(fetch_invited(link_to(SIGNED), Answering(SIGNED)))
-    with pytest.raises(AddressRefused):
+    with pytest.raises(InvitationRefused):
         device.accept(fetch_invited(link, Answering(SIGNED)))
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from edge_sdk.presentation import (
     AnswerChoices,
-    author_id,
     author_key,
-    author_of,
     even_prior,
+    fingerprint_of,
     fits_classes,
     given,
     left,
+    named_author,
     questions,
     signer,
 )
@@ -193,9 +193,11 @@ def test_an_author_is_known_by_the_key(open_device):
     device = open_device()
     data = campaign()
     joined = device.join(data).campaign_id
-    key = author_key(public_line(AUTHOR.public))
-    assert author_id(key) == signer(data) == author_of(device, joined) == AUTHOR.id
-    assert signer(campaign(author=SigningKey(bytes(32)))) != AUTHOR.id
+    key = author_key(public_line(AUTHOR.public, "Town library"))
+    assert (key.public, key.name, key.fingerprint) == (AUTHOR.public, "Town library", fingerprint_of(AUTHOR.public))
+    assert named_author(device, joined, " Town library ") == key
+    assert (len(signer(data)), key.fingerprint.startswith(signer(data))) == (10, True)
+    assert not key.fingerprint.startswith(signer(campaign(author=SigningKey(bytes(32)))))
     with pytest.raises(KeyRefused):
         author_key("halftruth-public-key:00")
     device.consent(joined)
