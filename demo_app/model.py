@@ -294,16 +294,20 @@ class Model:
         """The terms of a joined campaign."""
         return Agreement.of(self._device, campaign_id, self._now())
 
-    def statement(self, campaign_id: bytes, prior: Mapping[str, int]) -> Statement:
-        """What stating these weights publicly would tell and cost; nothing is stated yet.
+    def statement(self, campaign_id: bytes, prior: Mapping[str, int], level: float | None = None) -> Statement:
+        """What stating these weights, and a level of one's own, publicly would tell and cost; nothing is stated yet.
 
         Raises:
             CampaignError, ReportError
         """
-        return Statement.of(self._device, campaign_id, prior)
+        return Statement.of(self._device, campaign_id, prior, level)
 
     def consent(
-        self, campaign_id: bytes, as_class: str | None = None, prior: Mapping[str, int] | None = None
+        self,
+        campaign_id: bytes,
+        as_class: str | None = None,
+        prior: Mapping[str, int] | None = None,
+        level: float | None = None,
     ) -> QuestionContent:
         """The person agrees; the question.
 
@@ -311,10 +315,11 @@ class Model:
             as_class: their class, where the campaign has classes.
             prior: what they state of how likely each answer is, where the campaign asks for it; None where they stated
                 it before.
+            level: nats, of their own, stated with it; None for the study's.
         Raises:
             ConsentMissing, CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
         """
-        self._device.consent(campaign_id, as_class=as_class, prior=prior)
+        self._device.consent(campaign_id, as_class=as_class, prior=prior, level=level)
         return self.asked(campaign_id)
 
     def choose(self, campaign_id: bytes, level: float) -> QuestionContent:

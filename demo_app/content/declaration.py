@@ -47,6 +47,8 @@ class Statement:
         values: in the study's order.
         prior: the weights by label, as ``Device.consent`` takes them; None for the one that was declared before.
         holds: whether it was declared before: it cannot be changed.
+        level: nats that an answer is protected at: the study's, or a lower one of the person's own.
+        own: whether it is their own.
         worst_case: nats of all answers together.
         fits: whether that fits under the lifetime cap.
     """
@@ -54,6 +56,8 @@ class Statement:
     values: tuple[StatedValue, ...] = field(repr=False)
     prior: Mapping[str, int] | None = field(repr=False)
     holds: bool
+    level: float
+    own: bool
     worst_case: float
     fits: bool
 
@@ -68,11 +72,14 @@ class Statement:
         return not self.holds and len(self.values) <= MOST_TYPED
 
     @classmethod
-    def of(cls, device: Device, campaign_id: bytes, prior: Mapping[str, int] | None = None) -> Statement:
-        """The statement of these weights; without any, of the one that was declared before or else of the even one."""
+    def of(
+        cls, device: Device, campaign_id: bytes, prior: Mapping[str, int] | None = None, level: float | None = None
+    ) -> Statement:
+        """The statement of these weights and a level of one's own; without any, of what was declared before or else of
+        the even weights at the study's level."""
         from edge_sdk.presentation import even_prior
 
-        told = device.declaration(campaign_id, prior)
+        told = device.declaration(campaign_id, prior, level)
         terms = device.terms(campaign_id, spoken())
         names = dict(zip(terms.values, terms.shown, strict=True))
         remaining = device.budget.remaining
@@ -80,6 +87,8 @@ class Statement:
             tuple(StatedValue(names[one.label], one.before, one.least, one.most) for one in told.values),
             None if told.holds else prior or even_prior(device, campaign_id),
             told.holds,
+            told.level,
+            told.own_level,
             told.worst_case,
             device.consented(campaign_id) or told.worst_case <= remaining,
         )

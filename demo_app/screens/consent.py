@@ -120,7 +120,8 @@ class ConsentView(PageView):
         statement = self._agreement.statement
         if level is None:
             prior = None if statement is None else statement.prior
-            self.app.do(lambda model: model.consent(campaign_id, named, prior), self._agreed)
+            own = statement.level if statement is not None and statement.own and not statement.holds else None
+            self.app.do(lambda model: model.consent(campaign_id, named, prior, own), self._agreed)
         else:
             self.app.do(lambda model: model.choose(campaign_id, level), self._fitted)
 

@@ -12,9 +12,12 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.declaration import Statement, TypedShares, shares_of, weights_of
 from demo_app.content.study import Agreement
-from demo_app.screens.view import PageView, action, card, words
-from demo_app.texts import say, written
+from demo_app.screens.view import Choice, PageView, action, card, words
+from demo_app.texts import above, say, written
 from demo_app.widgets.field import Field
+
+STRICTER = (2, 4)
+"""Parts of the study's level that a person can take for their own."""
 
 
 class DeclarationView(PageView):
@@ -27,6 +30,7 @@ class DeclarationView(PageView):
             label: Field(label=name, name=f"share:{label}", hint=say("declaration.hint"), number=True)
             for label, name in zip(terms.values, terms.shown, strict=True)
         }
+        self._level: float | None = None
         self._sum = words("", name="sum")
         self._use = action("use", say("declaration.use"), self._do)
         for one in self._fields.values():
@@ -44,8 +48,22 @@ class DeclarationView(PageView):
         yield card(words(say("declaration.how")), words(say("declaration.careful"), colour="muted"), tone="tint")
         yield card(*self._fields.values())
         yield self._sum
+        yield card(
+            words(say("declaration.strict"), "title"),
+            words(say("declaration.strict_how"), colour="muted"),
+            Choice("strict", self._levels(), 0, self._strict),
+        )
         yield self._use
         yield action("back", say("declaration.back"), self.app.back, "plain")
+
+    def _levels(self) -> list[str]:
+        """How strictly the answers can be protected, the study's way first."""
+        level = self._agreement.terms.level
+        more = (say("declaration.strict_own", level=above(level / part)) for part in STRICTER)
+        return [say("declaration.strict_study", level=above(level)), *more]
+
+    def _strict(self, place: int) -> None:
+        self._level = self._agreement.terms.level / STRICTER[place - 1] if place else None
 
     def _typed(self) -> dict[str, str]:
         return {label: one.text for label, one in self._fields.items()}
@@ -57,8 +75,8 @@ class DeclarationView(PageView):
         self._use.disabled = bool(shares.wrong)
 
     def _do(self) -> None:
-        campaign_id, weights = self._agreement.card.campaign_id, weights_of(self._typed())
-        self.app.do(lambda model: model.statement(campaign_id, weights), self._stated)
+        campaign_id, weights, level = self._agreement.card.campaign_id, weights_of(self._typed()), self._level
+        self.app.do(lambda model: model.statement(campaign_id, weights, level), self._stated)
 
     def _stated(self, statement: Statement) -> None:
         self.app.go("consent", replace(self._agreement, statement=statement))

@@ -141,6 +141,8 @@ class TermsView(PageView):
 def stated(statement: Statement) -> Iterator[Widget]:
     """A public statement of how likely each answer is, and what it lets others believe."""
     values = statement.values
+    if statement.own:
+        yield words(say("consent.prior_level", level=above(statement.level)), name="stated level")
     if statement.even:
         least, most = min(one.least for one in values), max(one.most for one in values)
         believed = say("consent.prior_believed", least=percent(least, math.floor), most=percent(most, math.ceil))

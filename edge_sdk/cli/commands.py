@@ -276,6 +276,7 @@ def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace
         "campaign": campaign_id.hex(),
         "public": "the shares below, for good: whoever reads the study's keys reads them",
         "declared_before": told.holds,
+        "level": told.level,
         "cost": told.cost,
         "worst_case": told.worst_case,
         "believed": [

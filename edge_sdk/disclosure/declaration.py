@@ -44,6 +44,8 @@ class Declaration:
     Attributes:
         values: in the order of the campaign.
         holds: whether it was declared before: it holds for good, and no other one can be declared.
+        level_nanonats: what it is protected at.
+        own_level: whether that is a level of the person's own, and not the campaign's.
         cost_nanonats: of one fresh answer of whoever declares it.
         worst_case_nanonats: of all their answers together.
         candidates: how many priors the public list has that ``Device.choose_prior`` chooses from.
@@ -52,10 +54,17 @@ class Declaration:
 
     values: tuple[DeclaredValue, ...]
     holds: bool
+    level_nanonats: int
+    own_level: bool
     cost_nanonats: int
     worst_case_nanonats: int
     candidates: int
     chosen_worst_case_nanonats: int
+
+    @property
+    def level(self) -> float:
+        """Nats, of the campaign or of the person's own."""
+        return exact.nats(self.level_nanonats)
 
     @property
     def cost(self) -> float:
@@ -91,6 +100,8 @@ def declaration(
             for label, weight, beliefs in zip(labels, given, believed(known.channel, given), strict=True)
         ),
         records.consents.declared(number) is not None,
+        known.certificate.declared,
+        role.level > 0,
         known.certificate.cost,
         known.commitment.worst_case,
         len(listed),

@@ -449,7 +449,10 @@ def test_a_statement_is_shown_before_it_is_made_and_holds_after_forgetting(model
     statement = model.statement(of(terms), weights)
     assert [one.before for one in statement.values] == [Fraction(7, 10)] + [Fraction(6, 100)] * 5
     assert all(one.least < one.before < one.most for one in statement.values)
-    assert (statement.holds, statement.typed, statement.even) == (False, True, False)
+    assert (statement.holds, statement.typed, statement.even, statement.own) == (False, True, False, False)
+    stricter = model.statement(of(terms), weights, 0.25)
+    assert (stricter.level, stricter.own) == (0.25, True)
+    assert stricter.worst_case < statement.worst_case
     assert statement.worst_case != terms.statement.worst_case
     assert model.gauge().reserved == 0
     model.consent(of(terms), prior=statement.prior)

@@ -267,16 +267,19 @@ def test_a_statement_is_typed_and_seen_before_it_is_made(number, folder, tmp_pat
             screen.fill("share:none", typed)
             settle(screen)
             assert screen.read("use", "disabled") != taken
+        tap(screen, "strict:1")
+        fits(screen)
         tap(screen, "use")
         fits(screen)
         screen.shot("stated")
+        assert "Stufe 0,5." in screen.read("stated level", "text")
         assert screen.read("stated", "text") == "none: 70\N{NO-BREAK SPACE}%"
-        assert "62,3 bis 89\N{NO-BREAK SPACE}%" in screen.read("believed", "text")
+        assert "67,1 bis 81,9\N{NO-BREAK SPACE}%" in screen.read("believed", "text")
         tap(screen, "agree")
         assert screen.call("app.root.ids.screens.current") == "question"
     with Device.open(folder) as device:
         told = device.declaration(device.campaigns[-1])
-        assert (told.holds, told.values[0].before) == (True, Fraction(7, 10))
+        assert (told.holds, told.level, told.values[0].before) == (True, 0.5, Fraction(7, 10))
 
 
 def test_the_way_back_leads_home_and_then_out(number, folder):

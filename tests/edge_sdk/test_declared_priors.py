@@ -92,6 +92,7 @@ def test_a_level_of_ones_own_is_declared_and_kept(open_device, place, data: byte
         told = device.declaration(joined, PRIOR, 0.25)
         channel = personal.lip_response((4, 2, 1, 1, 1, 1), NAT // 4)
         assert told.cost_nanonats == certify(channel, Information(NAT // 4, (4, 2, 1, 1, 1, 1))).cost
+        assert (told.level, device.declaration(joined, PRIOR).level) == (0.25, 1.0)
         factor = exact.exp_above(NAT // 4)
         assert all(one.before / factor <= one.least <= one.most <= one.before * factor for one in told.values)
         device.consent(joined, prior=PRIOR, level=0.25)
