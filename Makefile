@@ -8,7 +8,7 @@ READY  := $(VENV)/ready
 # anew, which is 10 s, and each command that a test starts compiles the project.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo app check docs test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
+.PHONY: setup demo page app check docs test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
 
 # Made again when what is installed changes; reused otherwise.
 $(READY): pyproject.toml
@@ -21,6 +21,10 @@ setup: $(READY)
 
 demo: $(READY)
 	$(BIN)/halftruth demo --out demo-output
+
+# The page of a small study, served on this machine and opened in a browser where there is one; stop it with ctrl-C.
+page: $(READY)
+	$(BIN)/halftruth demo --page --out demo-output
 
 # The phone app in a window of this machine; its store is the system's place for it.
 app: $(READY)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -39,13 +39,18 @@ closes = {closes}
 
 [limits]
 minimum_reports = 1000
-enrolment = "enrolled"
+enrolment = "{enrolment}"
 
 [study]
-address = "https://study.example"
+address = "{address}"
 contact = "survey@library.example"
 retention = "until the classes begin"
 """
+
+FROM_AFAR = {"enrolment": "enrolled", "address": "https://study.example"}
+"""What a draft says of its devices, and of where they send."""
+FEW = 40
+"""One of so many of the data set's people has answered before the page is opened."""
 
 ATTACKS = 400
 """Forged reports of each sort."""
@@ -80,12 +85,14 @@ def people(column: str = "education") -> PublicCounts:
     return PublicCounts(values, tuple(int(a) + b for a, b in zip(first, published, strict=True)), published)
 
 
-def draft(title: str, notion: str, opens: str, closes: str, prior: bool) -> str:
+def draft(title: str, notion: str, opens: str, closes: str, prior: bool, where: Mapping[str, str] = FROM_AFAR) -> str:
     """The TOML of a campaign that asks for the education; with the published counts as prior where asked."""
     counts = people()
     values = ", ".join(f'"{value}"' for value in counts.values)
     domain = f'kind = "values"\nvalues = [{values}]'
-    text = DRAFT.format(title=title, question=EDUCATION, domain=domain, notion=notion, opens=opens, closes=closes)
+    text = DRAFT.format(
+        title=title, question=EDUCATION, domain=domain, notion=notion, opens=opens, closes=closes, **where
+    )
     if prior:
         text += f'\n[prior]\nkind = "campaign"\ncounts = {list(counts.published)}\n'
     return text
@@ -95,13 +102,17 @@ def age_draft(opens: str, closes: str) -> str:
     """The TOML of a campaign that asks for the age, a number."""
     values = people("age").values
     domain = RANGE.format(low=values[0], high=values[-1])
-    return DRAFT.format(title="Age", question=AGE, domain=domain, notion="ldp", opens=opens, closes=closes)
+    return DRAFT.format(title="Age", question=AGE, domain=domain, notion="ldp", opens=opens, closes=closes, **FROM_AFAR)
 
 
-def truth_csv(column: str = "education") -> str:
-    """The true counts, as `simulate --truth` reads them."""
+def truth_csv(column: str = "education", every: int = 1) -> str:
+    """The true counts, as `simulate --truth` reads them.
+
+    Args:
+        every: one of so many people is counted.
+    """
     counts = people(column)
-    rows = (f"{value},{count}" for value, count in zip(counts.values, counts.counts, strict=True))
+    rows = (f"{value},{count // every}" for value, count in zip(counts.values, counts.counts, strict=True))
     return "\n".join(("value,count", *rows, ""))
 
 
@@ -172,3 +183,11 @@ def write_inputs(folder: Path, opens: str, closes: str) -> None:
     (folder / "counts.csv").write_text(truth_csv(), encoding="utf-8")
     (folder / "age.toml").write_text(age_draft(opens, closes), encoding="utf-8")
     (folder / "ages.csv").write_text(truth_csv("age"), encoding="utf-8")
+
+
+def write_page_inputs(folder: Path, address: str, opens: str, closes: str) -> None:
+    """The files of a study with a page: a draft that anybody may answer at an address, and the counts of a few."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = draft("Highest education", "ldp", opens, closes, False, {"enrolment": "open", "address": address})
+    (folder / "education.toml").write_text(text, encoding="utf-8")
+    (folder / "counts.csv").write_text(truth_csv(every=FEW), encoding="utf-8")

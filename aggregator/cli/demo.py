@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import os
 import shlex
+import sys
 import time
+import webbrowser
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,11 @@ from aggregator import demo as demonstration
 from aggregator.cli import shell
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.estimate.result import Estimate
+from aggregator.invite.invitation import invite
 from aggregator.present.table import total_variation
+from aggregator.receive import inbox
+from aggregator.receive.app import application
+from aggregator.receive.server import bind, serve, server, url
 from aggregator.simulation import read_truth
 from aggregator.study import Study
 from protocol.domain import Line
@@ -29,12 +36,21 @@ from protocol.domain import Line
     show_default=True,
     help="New folder for the session's files.",
 )
-def demo(out: Path) -> None:
-    """Run a complete session on real answers: 48,842 people of the UCI Adult data set, and an attacker."""
+@click.option("--page", is_flag=True, help="Make a small study instead, and serve its page on this machine.")
+def demo(out: Path, page: bool) -> None:
+    """Run a complete session on real answers: 48,842 people of the UCI Adult data set, and an attacker.
+
+    With --page, serve the page of a study until stopped (ctrl-C), in a browser where there is one; then count what was
+    answered there, among some simulated people.
+    """
     folder = out / time.strftime("%Y%m%d-%H%M%S")
     today = datetime.datetime.now(datetime.UTC).date()
     month = datetime.timedelta(days=30)
-    demonstration.write_inputs(folder, str(today - month), str(today + month))
+    days = str(today - month), str(today + month)
+    if page:
+        _serve_page(folder, *days)
+        return
+    demonstration.write_inputs(folder, *days)
     shell.say(f"Every file below is kept in {folder}, and every command can be repeated there.")
     with contextlib.chdir(folder):
         _author_and_answer()
@@ -46,6 +62,38 @@ def demo(out: Path) -> None:
         _ask_a_number()
     pictures = ", ".join(str(folder / f"{name}.png") for name in ("education", "education-lip", "age"))
     shell.say(f"\nPictures: {pictures}")
+    shell.say("To answer such a question yourself, in a browser: make page")
+
+
+def _serve_page(folder: Path, *days: str) -> None:
+    """Make a study with a page, and serve it on this machine until told to stop."""
+    with bind("127.0.0.1:0") as listening:
+        demonstration.write_page_inputs(folder, url(listening, None), *days)
+        shell.say(f"Every file below is kept in {folder}, and every command can be repeated there.")
+        with contextlib.chdir(folder):
+            _tell("An analyst writes a question that anybody may answer. Some simulated people already did.")
+            _run("keygen", "analyst")
+            _run("campaign", "education.toml", "--key", "analyst.key", "--out", "education.campaign")
+            _run("--study", "lib", "import", "education.campaign", "--trust", "analyst.pub")
+            _run("simulate", "education.campaign", "--truth", "counts.csv", "--out", "batch.htr")
+            _run("--study", "lib", "ingest", "batch.htr")
+            study = Study.open(Path("lib"))
+            inbox.prepare(study.path)
+            link = invite(study.campaign("education"), int(time.time()))
+            running = server(application(study))
+            _tell("Answer on the page; stop with ctrl-C, and your report is counted with theirs.")
+            shell.say(str(link))
+            _open(str(link))
+            serve(running, listening)
+            _tell("What came is counted.")
+            _run("--study", "lib", "ingest")
+            _run("--study", "lib", "estimate", "education", "--truth", "counts.csv")
+
+
+def _open(link: str) -> None:
+    """Open a link in a browser with windows, if there is one; one for terminals would take this terminal."""
+    if sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(link)
 
 
 def _author_and_answer() -> None:

@@ -1,9 +1,12 @@
 """The demonstration says what it shows, and shows it: all people, every attack in its class, three pictures."""
 
 import dataclasses
+import os
 import re
+import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -60,3 +63,19 @@ def test_the_people_are_those_of_the_data_set():
     for column, size in (("education", 16), ("age", 74)):
         counts = demo.people(column)
         assert (len(counts.values), sum(counts.counts), sum(counts.published)) == (size, 48_842, 16_281)
+
+
+def test_a_page_is_served_until_it_is_stopped(tmp_path):
+    """`demo --page` prints a link that leads to a page; stopped, it counts what is there and ends well."""
+    halftruth = Path(sys.executable).with_name("halftruth")
+    told = os.environ | {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    words = [halftruth, "demo", "--page", "--out", tmp_path]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=told) as running:
+        link = next(line for line in running.stdout if re.match(r"http://127\.0\.0\.1:\d+/s/[0-9a-f]{32}#k=", line))
+        with urllib.request.urlopen(link.strip()) as answered:  # noqa: S310  # on loopback
+            page = answered.read().decode()
+        running.send_signal(signal.SIGINT)
+        rest = running.stdout.read()
+    assert running.returncode == 0
+    assert "<title>Highest education</title>" in page
+    assert f"{sum(count // demo.FEW for count in demo.people().counts):,} reports" in rest
