@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -17,6 +18,7 @@ from aggregator.present.table import percent
 from protocol import exact
 from protocol.domain import Items, Line
 from protocol.notions import Information
+from protocol.notions.information import RADIUS_UNITS
 
 if TYPE_CHECKING:
     from aggregator.families.mechanism import Question
@@ -159,8 +161,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
     table = Table(
         box=None,
         pad_edge=False,
-        title=f"{_size(question)}, {question.notion.name} at {exact.in_nats(question.notion.level)}, "
-        f"{reports:,} reports",
+        title=f"{_size(question)}, {_promised(question)}, {reports:,} reports",
         title_justify="left",
         caption=Text(_unsuited(rows) if unsuited else _left_out(rows)),
         caption_justify="left",
@@ -183,6 +184,15 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
         cells.append("-" if math.isnan(one.weight) else f"{one.weight:.3g}")
         table.add_row(Text(cells[0], "bold" if row.chosen else ""), *map(Text, [*cells[1:], row.reason]))
     return table
+
+
+def _promised(question: Question) -> str:
+    """The notion and its level, and for how far around a prior it is kept."""
+    notion = question.notion
+    words = f"{notion.name} at {exact.in_nats(notion.level)}"
+    if isinstance(notion, Information) and notion.radius:
+        words += f" for every prior within {exact.written(Fraction(notion.radius, RADIUS_UNITS))}"
+    return words
 
 
 def _size(question: Question) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -15,17 +16,20 @@ from scipy.spatial import HalfspaceIntersection
 from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.families.lifts import lift_range, scaled
 from aggregator.families.mechanism import Question
+from aggregator.families.projective.recipe import projective
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.table import ball
 from aggregator.families.table.ball import Staircases, of_two
 from aggregator.families.table.column_generation import best_mixture
 from aggregator.families.table.prior_table import optimal_table, telling_table
+from aggregator.families.windows.recipe import windows
 from aggregator.planner.choice import candidates, chosen
 from protocol.domain import Values
 from protocol.errors import Uncertified
 from protocol.exact import NANONATS
 from protocol.notions import Information, certify
 from protocol.notions.information import RADIUS_UNITS
+from tests.aggregator.command import run
 
 SEED = 20261122
 
@@ -201,3 +205,29 @@ def test_auto_designs_for_the_ball(size):
     best = lip_mse(channel, prior)
     assert all(best <= 1.01 * error for error in errors.values())
     assert all(best < error for name, error in errors.items() if name in ("lip-centre", "lip-response", "projective"))
+
+
+@pytest.mark.long
+def test_many_values_keep_a_ball():
+    """Of 2,000 values a device can walk over all windows, and they tell more under the prior than plain LDP can."""
+    prior = zipf(2000, 1)
+    channel = windows(prior, NANONATS, 5 * 10**7)
+    assert certify(channel, Information(NANONATS, prior, 5 * 10**7)).ball <= NANONATS
+    told, plain = (prior_mse(prior) - lip_mse(one, prior) for one in (channel, projective(2000, NANONATS)))
+    assert told > 2 * plain > 0
+
+
+def test_plan_takes_a_radius(tmp_path):
+    """``plan --prior --radius`` plans for the ball, says so, and shows the channel for the centre beside it."""
+    file = tmp_path / "prior.csv"
+    file.write_text("value,count\n1,40\n2,30\n3,20\n4,10\n")
+    words = ("plan", "--values", 4, "--epsilon", 1, "--prior", file)
+    assert "lip at 1 nat for every prior within 0.05" in run(*words, "--radius", 0.05).output
+    near, exactly = (
+        {row["mechanism"]: row for row in json.loads(run(*words, *more, "--json").output)}
+        for more in (("--radius", 0.05), ())
+    )
+    assert near["lip-table"]["person_mse"] < near["lip-centre"]["person_mse"]
+    assert near["lip-table"]["person_mse"] > exactly["lip-table"]["person_mse"]
+    assert near["lip-table"]["level"] < exactly["lip-table"]["level"] == pytest.approx(1)
+    assert not exactly["lip-centre"]["serves"]

@@ -150,6 +150,8 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         for cells in _cells(split):
             part = _part(split, cells, prior)
             made = _rounded(_planned(split, cells, part), prior, orders=1)
+            if radius and found and not _affordable(made, notion):
+                continue  # a ball takes a walk over all windows, so of many values few heavy inputs are told apart
             found.append((_error(made, law), replace(made, orders=_orders(made, notion)).outputs, heavies, cells, part))
     if len(prior) <= MOST_INPUTS:
         dearest = DEARER * min(found)[0]
@@ -162,10 +164,11 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         made = replace(made, orders=_orders(made, notion))
         try:
             certify(made, notion)
-        except Uncertified:
+        except Uncertified as error:
+            reason = error
             continue
         return made
-    raise Uncertified(f"no rounding of the windows keeps {exact.in_nats(level)}")
+    raise Uncertified(f"no rounding of the windows keeps {exact.in_nats(level)}: {reason}")
 
 
 def _split(law: Floats, notion: Information, shrink: float, heavies: int) -> _Split:
