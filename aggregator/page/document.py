@@ -22,9 +22,8 @@ from pathlib import Path
 from aggregator.page.bundle import bundle
 from aggregator.page.tokens import BundleError
 from aggregator.present.markup import Html, tag
-from edge_sdk.texts import texts_of_page
+from edge_sdk.texts.page import texts_of_page
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.notions import Classes, Notion
 
 _NO_SCRIPT = (
     ("en", "This page perturbs your answer in your browser, before it leaves. It needs JavaScript for that."),
@@ -115,7 +114,7 @@ def document(signed: SignedCampaign, code: PageCode, *, closing: bytes = b"", se
         "authorName": None,
         "closing": base64.b64encode(closing).decode("ascii") if closing else None,
         "served": served,
-        "texts": texts_of_page(_notions(signed.terms.notion)),
+        "texts": texts_of_page(signed.terms),
     }
     inside = policy(signed.terms, code, served=False)
     return html_document(
@@ -154,11 +153,6 @@ def html_document(title: str, body: Html, style: str, *first: Html) -> str:
 def _paragraphs(texts: Iterable[tuple[str, str]]) -> Iterator[Html]:
     """Texts by their languages."""
     return (tag("p", text, lang=language) for language, text in texts)
-
-
-def _notions(notion: Notion) -> set[str]:
-    """Names of a notion and of those of its classes."""
-    return {notion.name, *(one.name for one in (notion.notions if isinstance(notion, Classes) else ()))}
 
 
 def _json(data: object) -> str:

@@ -1,57 +1,27 @@
-"""A study's page in a browser, and the steps of a person who reads it.
-
-The document is written here as the builder writes it: the modules as they are, under a policy as strict.
-"""
+"""A study's page in a browser, and the steps of a person who reads it."""
 
 from __future__ import annotations
 
 import base64
-import json
-from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Page, Request
 
-from edge_sdk.texts import texts_of_page
+from aggregator.page.document import document as build
+from aggregator.page.document import page_code, policy
 from protocol.campaign import open_campaign
-from protocol.keys import SigningKey
+from protocol.errors import BadData
 from tests.edge_sdk.conftest import AUTHOR
 from tests.web.chromium import Chromium
-
-PAGE = Path(__file__).parents[2] / "edge_sdk" / "web" / "page"
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-)
+from tests.web.studies import EDUCATION
 
 
-def kinds_of(notion: Any) -> set[str]:
-    """The names of a notion, and of those of its classes."""
-    return {notion.name, *(one.name for one in getattr(notion, "notions", ()))}
-
-
-def document(data: bytes, author: SigningKey = AUTHOR, served: bool = True, closing: bytes | None = None) -> str:
-    """The page of a campaign, whose bytes need not be right."""
+def document(data: bytes, served: bool = True, closing: bytes = b"") -> str:
+    """The page of a campaign, as a study serves it; where its bytes are not right, as a server that is not would."""
     try:
-        kinds = kinds_of(open_campaign(data, [author.public]).terms.notion)
-    except Exception:  # whatever is wrong with it, the page says it
-        kinds = {"ldp"}
-    study = {
-        "campaign": base64.b64encode(data).decode(),
-        "author": author.public.hex(),
-        "authorName": None,
-        "closing": None if closing is None else base64.b64encode(closing).decode(),
-        "served": served,
-        "texts": texts_of_page(kinds),
-    }
-    told = json.dumps(study, ensure_ascii=False).replace("<", "\\u003c")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>halftruth</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        '<link rel="stylesheet" href="/edge_sdk/web/page/page.css"></head><body><main id="page"></main>'
-        f'<script type="application/json" id="study">{told}</script>'
-        '<script type="module" src="/edge_sdk/web/page/main.js"></script></body></html>'
-    )
+        return build(open_campaign(data, [AUTHOR.public]), page_code(), closing=closing, served=served)
+    except BadData:
+        right = build(open_campaign(EDUCATION, [AUTHOR.public]), page_code(), served=served)
+        return right.replace(base64.b64encode(EDUCATION).decode(), base64.b64encode(data).decode())
 
 
 class Visitor:
@@ -78,7 +48,8 @@ class Visitor:
 
     def open(self, told: str, fragment: str = "", path: str = "/s/study") -> Visitor:
         """Follow the link to a page of this document."""
-        headers = {"Content-Security-Policy": POLICY}
+        terms = open_campaign(EDUCATION, [AUTHOR.public]).terms
+        headers = {"Content-Security-Policy": policy(terms, page_code(), served=True)}
         self.page.route(f"**{path}", lambda route: route.fulfill(body=told, content_type="text/html", headers=headers))
         self.page.goto(f"{self.browser.origin}{path}{fragment}")
         self.page.wait_for_selector("h1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -114,6 +114,9 @@ def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches:
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
     assert visitor.touches == touches
+    visitor.touch("History and budget")
+    visitor.heading("A form")
+    assert any(words in visitor.text for words in ("Did you vote? yes", "Were you late? yes"))
 
 
 def typed(selector: str, text: str) -> Callable[[Visitor], None]:
@@ -153,7 +156,15 @@ FORMS: dict[str, tuple[bytes, Callable[[Visitor], None], str]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+QUICK = ("search", "number", "keys", "set", "class", "forged", "false promise", "wrong link", "early", "no signatures")
+
+
+def quick(names: Iterable[str]) -> list[Any]:
+    """All of these, of which the others are long."""
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in names]
+
+
+@pytest.mark.parametrize("form", quick(FORMS))
 def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
     """By a search, a field, a slider, the keys of the keyboard or a touch; what was counted stands in the history."""
     data, answer, counted = FORMS[form]
@@ -177,6 +188,11 @@ def edited(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
+NO_ED25519 = """const own = SubtleCrypto.prototype.importKey;
+SubtleCrypto.prototype.importKey = function (form, key, name, ...rest) {
+  if (name === "Ed25519") return Promise.reject(new DOMException("", "NotSupportedError"));
+  return own.call(this, form, key, name, ...rest);
+};"""
 STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "forged": (edited(studies.EDUCATION), {}, "The signature is not right."),
     "false promise": (studies.LIAR, {}, "This study does not keep its promise."),
@@ -185,22 +201,40 @@ STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "over": (studies.OVER, {}, "This study is closed."),
     "early": (studies.EDUCATION, {"closing": studies.EARLY}, "Highest education"),
     "too dear": (studies.DEAR, {}, "Your budget has no room for it."),
+    "no signatures": (studies.EDUCATION, {"script": NO_ED25519}, "This browser cannot take part."),
     "no locks": (studies.EDUCATION, {"script": "delete Navigator.prototype.locks"}, "This browser cannot take part."),
     "no storage": (studies.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "The store cannot be"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", quick(STATES))
 def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> None:
     """What cannot be answered says why, and nothing is spent or sent."""
     data, given, heading = STATES[state]
     if "script" in given:
         visitor.page.add_init_script(given["script"])
-    visitor.open(document(data, closing=given.get("closing")), given.get("fragment", ""))
+    visitor.open(document(data, closing=given.get("closing", b"")), given.get("fragment", ""))
     visitor.heading(heading)
     assert not visitor.page.get_by_role("button", name="I agree").count()
     if state == "early":
         assert "Closed early by the study" in visitor.text
+    assert visitor.browser.study.came == []
+
+
+def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
+    """Where the browser gives no room the answer is not taken, and nothing leaves; with room it is asked for again.
+    A real quota: test_browser."""
+    answering(visitor, studies.EDUCATION, "bachelor")
+    visitor.page.evaluate(
+        "() => { window.put = IDBObjectStore.prototype.put;"
+        "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') } }"
+    )
+    visitor.touch("Send it now")
+    visitor.heading("The store cannot be used.")
+    assert "Nothing was spent and nothing was sent." in visitor.text
+    visitor.page.evaluate("() => { IDBObjectStore.prototype.put = window.put }")
+    visitor.touch("Try again")
+    visitor.heading("What is the highest level")
     assert visitor.browser.study.came == []
 
 

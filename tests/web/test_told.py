@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -10,7 +11,8 @@ import pytest
 from playwright.sync_api import Page
 
 from edge_sdk.disclosure.posterior import belief, fits
-from edge_sdk.texts import LANGUAGES, texts_of_page
+from edge_sdk.texts import LANGUAGES, catalogue
+from edge_sdk.texts.page import texts_of_page
 from protocol import exact
 from protocol.campaign import SignedCampaign, open_campaign
 from protocol.notions import Promise
@@ -42,8 +44,8 @@ def ask(page: Page, what: str, *given: object) -> list:
 
 def test_a_promise_is_told_in_pythons_words(page: Page) -> None:
     """Of every campaign of the vectors, for every class, in every language."""
-    kinds = {key.split(".")[0] for key in SENTENCES["en"]}
-    found = ask(page, "promises", CAMPAIGNS, TRUST, texts_of_page(kinds))
+    texts = {language: catalogue(language) | {"promise": SENTENCES[language]} for language in LANGUAGES}
+    found = ask(page, "promises", CAMPAIGNS, TRUST, texts)
     expected = []
     for data in CAMPAIGNS:
         terms = signed(data).terms
@@ -53,6 +55,24 @@ def test_a_promise_is_told_in_pythons_words(page: Page) -> None:
             expected.append([Promise.of(terms.notion, proved, place).told(language) for language in LANGUAGES])
     assert found == expected
     assert len({open_campaign(bytes.fromhex(data), twin.TRUST).terms.notion.name for data in CAMPAIGNS}) > 4
+
+
+def test_a_page_has_each_sentence_of_its_promise() -> None:
+    """In the document of a campaign are all sentences that its promise consists of, to whichever class."""
+    for data in CAMPAIGNS:
+        terms = signed(data).terms
+        whole = terms.view_certificates[0]
+        for language, texts in texts_of_page(terms).items():
+            for place in (None, *range(len(terms.classes))):
+                told = Promise.of(terms.notion, whole if place is None else whole.classes[place], place)
+                words = [
+                    text if isinstance(text, str) else text[told.sensitive != 1] for text in texts["promise"].values()
+                ]
+                parts = [re.split(r"\{.*?\}", text) for text in words]
+                rest = told.told(language)
+                for part in sorted((part for one in parts for part in one), key=len, reverse=True):
+                    rest = rest.replace(part, " ")
+                assert not re.search(r"[a-zA-Z]", rest), (language, rest)
 
 
 def test_a_factor_is_pythons(page: Page) -> None:

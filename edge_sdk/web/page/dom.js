@@ -59,6 +59,9 @@ export function show(title, parts, foot) {
   scrollTo(0, 0);
 }
 
+/** Say whether something is under way. @param {boolean} now */
+export const busy = (now) => document.getElementById("page")?.setAttribute("aria-busy", String(now));
+
 /** Have something read aloud. @param {string} words */
 export function hear(words) {
   heard.textContent = words;

@@ -9,7 +9,7 @@ import { Device } from "../device.js";
 import { REPORT, decodeEnvelope } from "../envelope.js";
 import { OutsideSchedule } from "../errors.js";
 import { sha256 } from "../keys.js";
-import { button, el, p, show } from "./dom.js";
+import { busy, button, el, p, show } from "./dom.js";
 import { leaving } from "./leaving.js";
 import { own } from "./own.js";
 import { question } from "./question.js";
@@ -164,12 +164,14 @@ export class Visit {
   async do(work) {
     if (this.busy) return;
     this.busy = true;
+    busy(true);
     try {
       await work();
     } catch (error) {
       trouble(this, error);
     } finally {
       this.busy = false;
+      busy(false);
     }
   }
 

@@ -5,6 +5,7 @@ import { above, below, day, number, say } from "./say.js";
 import { button, card, el, more, p, svg } from "./dom.js";
 import { enrolment } from "./sent.js";
 import { factorAbove } from "../promise.js";
+import { questionsOf } from "./question.js";
 import { spelled } from "./leaving.js";
 
 /** Where a study stands, in a sentence. @param {any} told @returns {string} */
@@ -16,12 +17,27 @@ export function standing({ opens, closes, closedEarly, left, following }) {
   return following === null ? say("state.last") : say("state.answered", { day: day(following) });
 }
 
+/** A value that was answered, as a person reads it; what a view made of it has a name of its own. @param {string} label @param {any} told @returns {string} */
+function named(label, told) {
+  const { domain, texts, views } = told;
+  if (domain.kind === "form") {
+    const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
+    return questionsOf(told)
+      .map(({ name, text, domain: own }) => {
+        const value = given.get(name) ?? "";
+        return `${text} ${spelled(value === "skipped" && !own.labels?.includes(value) ? null : value, own, [])}`;
+      })
+      .join(" · ");
+  }
+  if (domain.kind === "items" && label.startsWith("(none ")) return say("leaving.empty");
+  return views > 1 ? label : spelled(label, domain, texts.labels);
+}
+
 /** @param {import("./main.js").Visit} visit */
 export async function own(visit) {
   const { device, id } = visit;
   const [told, budget] = [await visit.terms(), await device.budget()];
   const [answers, waits] = [Object.entries(await device.answers(id)), await visit.waits()];
-  const named = (/** @type {string} */ label) => (told.views > 1 || told.domain.kind === "form" ? label : spelled(label, told.domain, told.texts.labels));
   const entries = (await device.history()).reverse().slice(0, 60);
   visit.show(told.texts.title, [
     el("div.card", {}, p(standing(told)), waits.length > 0 && p(say("delivered.waits", { count: waits.length }))),
@@ -35,7 +51,7 @@ export async function own(visit) {
       say("history.title"),
       p(say("history.private"), "small"),
       !answers.length && p(say("history.nothing")),
-      ...answers.map(([label, times]) => p(`${named(label)} (${times}×)`)),
+      ...answers.map(([label, times]) => p(`${named(label, told)} (${times}×)`)),
     ),
     gauge(budget),
     card(

@@ -40,7 +40,7 @@ export async function terms(visit) {
     ),
     when(told),
     card(say("page.limits"), el("ul", {}, list("page.limits_how").map((one) => el("li", {}, one)), !visit.study.served && el("li", {}, say("page.file")))),
-    more(say("terms.signed"), el("p.code", {}, hex(visit.author)), p(say(visit.named ? "page.matches" : "page.unnamed"), "small")),
+    more(say("terms.signed"), visit.study.authorName && p(visit.study.authorName), el("p.code", {}, hex(visit.author)), p(say(visit.named ? "page.matches" : "page.unnamed"), "small")),
     told.needsPrior && p(say("consent.prior"), "card"),
     told.enrolled && p(say("consent.enrol"), "card"),
     !told.consented &&

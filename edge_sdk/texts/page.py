@@ -1,0 +1,71 @@
+"""What the page of one campaign says: the catalogue without what only other campaigns' pages say, and its promise."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+from edge_sdk.texts import LANGUAGES, catalogue
+from protocol.campaign import Campaign
+from protocol.domain import Form
+from protocol.notions import Classes, OwnPrior
+from protocol.notions.sentences import SENTENCES
+
+ONLY = {
+    "list": ("choice.search", "choice.none", "page.more", "terms.more"),
+    "items": ("choice.chosen", "leaving.empty"),
+    "grid": ("map.", "answer.position", "terms.place"),
+    "number": ("number.", "terms.number", "page.number"),
+    "date": ("day.", "terms.day"),
+    "form": (
+        "terms.form", "terms.form_how", "terms.chances_any", "consent.form", "selection.", "question.on",
+        "question.place", "question.skip", "answer.skipped", "leaving.stay", "leaving.together", "bar.",
+    ),
+    "one": ("terms.question", "terms.chances_how", "terms.values"),
+    "classes": ("consent.class", "consent.class_how", "consent.class_cost"),
+    "own": ("consent.prior",),
+    "enrolled": ("consent.enrol", "page.enrolment"),
+}  # fmt: skip
+"""Texts that a page says only of a campaign with this feature: keys, or a section with its point."""
+
+_LISTS = {"values": {"list"}, "ordered": {"list"}, "items": {"list", "items"}, "date": {"list", "date"}}
+"""Features of domains; a date of few days is a list. Every other domain is one of its own kind, buckets are numbers."""
+
+
+def texts_of_page(terms: Campaign) -> dict[str, dict[str, Any]]:
+    """Return what the page of a campaign says in every language: nothing that another campaign's page alone would say.
+
+    Returns:
+        Texts by language, as the page's script reads them; ``promise`` has the sentences of the campaign's notions.
+    """
+    has = _features(terms)
+    left = tuple(key for feature, keys in ONLY.items() if feature not in has for key in keys)
+    kinds = {terms.notion.name}
+    if isinstance(terms.notion, Classes):
+        kinds |= {one.name for one in terms.notion.notions} | {"class"}
+    told = kinds | {"ball", "everybody"} | ({"pairwise"} if kinds & {"minid", "avgid"} else set())
+    return {language: _said(language, left) | {"promise": _promises(language, told)} for language in LANGUAGES}
+
+
+def _features(terms: Campaign) -> set[str]:
+    form = isinstance(terms.domain, Form)
+    domains = [one.domain for one in terms.domain.questions] if isinstance(terms.domain, Form) else [terms.domain]
+    kinds = {"number" if domain.kind == "buckets" else domain.kind for domain in domains}
+    found = {feature for kind in kinds for feature in _LISTS.get(kind, {kind})}
+    beside = {"classes": terms.classes, "own": isinstance(terms.notion, OwnPrior), "form": form, "one": not form}
+    beside["enrolled"] = terms.enrolment == "enrolled"
+    return found | {feature for feature, there in beside.items() if there}
+
+
+def _said(language: str, left: tuple[str, ...]) -> dict[str, Any]:
+    """The catalogue without some keys and sections."""
+    sections = {
+        section: {key: text for key, text in texts.items() if f"{section}.{key}" not in left}
+        for section, texts in catalogue(language).items()
+        if f"{section}." not in left
+    }
+    return {section: texts for section, texts in sections.items() if texts}
+
+
+def _promises(language: str, told: Set[str]) -> dict[str, str | tuple[str, str]]:
+    return {key: text for key, text in SENTENCES[language].items() if key.split(".")[0] in told}
