@@ -60,7 +60,7 @@ def demo(out: Path, page: bool) -> None:
         with_prior = _estimate("education-lip")
         _compare(without, with_prior)
         _ask_a_number()
-    pictures = ", ".join(str(folder / f"{name}.png") for name in ("education", "education-lip", "age"))
+    pictures = ", ".join(str(folder / f"{name}.png") for name in ("poster", "education", "education-lip", "age"))
     shell.say(f"\nPictures: {pictures}")
     shell.say("To answer such a question yourself, in a browser: make page")
 
@@ -98,9 +98,11 @@ def _open(link: str) -> None:
 
 def _author_and_answer() -> None:
     _tell("An analyst writes a question and signs it as a campaign. Its privacy is audited on its integers.")
-    _run("keygen", "analyst")
+    _run("keygen", "analyst", "--name", "Town library")
     _run("campaign", "education.toml", "--key", "analyst.key", "--out", "education.campaign")
     _run("--study", "lib", "import", "education.campaign", "--trust", "analyst.pub")
+    _tell("A poster invites people: a link and its QR code, what is asked and what is promised.")
+    _run("--study", "lib", "invite", "education", "--out", "poster.png")
     _tell("48,842 people answer, each with a key and dice of their own. No true answer leaves a device.")
     _run("simulate", "education.campaign", "--truth", "counts.csv", "--out", "batch.htr", "--keys", "devices.pub")
     _run("--study", "lib", "enrol", "devices.pub")

@@ -30,7 +30,7 @@ def require_shown(said: str, folder: Path, crowd: int, aged: int) -> None:
     without, with_prior = map(float, re.findall(r"([\d.]+)% with", said)[-2:])
     assert with_prior < without
     (made,) = folder.iterdir()
-    for picture in ("education.png", "education-lip.png", "age.png"):
+    for picture in ("poster.png", "education.png", "education-lip.png", "age.png"):
         assert (made / picture).read_bytes().startswith(b"\x89PNG")
 
 
