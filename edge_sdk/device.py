@@ -22,7 +22,7 @@ from edge_sdk.answers.answering import bundle, give, known_past, set_clock
 from edge_sdk.answers.results import Collected, Receipt
 from edge_sdk.budget.ledger import LedgerEntry
 from edge_sdk.budget.policy import Budget, BudgetPolicy
-from edge_sdk.campaigns.consent import agree, choose, choose_prior, no_consent
+from edge_sdk.campaigns.consent import agree, choose, choose_prior, no_consent, present_code
 from edge_sdk.errors import AddressRefused, InvitationRefused, StoreDamaged, StoreRestored, UnknownCampaign
 from edge_sdk.records import Records
 from edge_sdk.store.sqlite import MEMORY, Store
@@ -223,6 +223,8 @@ class Device:
     def accept(self, invitation: Invitation) -> Terms:
         """Join the campaign of a link, as ``join`` does. Its author is trusted for this campaign and for no other.
 
+        The code in the link is kept as by ``present_code``, where the campaign takes enrolled devices only.
+
         Args:
             invitation: what the link's study answered, ``download.fetch_invited``.
         Returns:
@@ -231,7 +233,11 @@ class Device:
             InvitationRefused: the campaign's author signed addresses, and the link leads to another.
             BadData, OutsideSchedule, BudgetRefused: as ``join``; nothing is kept.
         """
-        return self._join(invitation.data, invitation.link.address, invitation.author)
+        link = invitation.link
+        terms = self._join(invitation.data, link.address, invitation.author)
+        if link.code and terms.enrolment == "enrolled":
+            self.present_code(terms.campaign_id, link.code)
+        return self.terms(terms.campaign_id)
 
     def _join(self, data: bytes, given: str | None, invited_by: bytes | None = None) -> Terms:
         """Join a campaign.
@@ -350,7 +356,9 @@ class Device:
             terms = replace(terms, map=None)
         campaigns, campaign_id = self.records.campaigns, joined.signed.id
         closed, addresses = campaigns.closed_early(campaign_id), self.addresses(campaign_id)
-        return replace(terms, addresses=addresses, closed_early=closed, author_name=self._name_of(terms.author))
+        coded = bool(self.records.outbox.code(campaigns.number(campaign_id)))
+        author_name = self._name_of(terms.author)
+        return replace(terms, addresses=addresses, closed_early=closed, author_name=author_name, coded=coded)
 
     def _name_of(self, public: bytes) -> str:
         """The name of a trusted author; "" of one that has none, or is not trusted."""
@@ -534,6 +542,22 @@ class Device:
         if not self.consented(campaign_id):
             raise no_consent(joined)
         return joined.enrolment()
+
+    def present_code(self, campaign_id: bytes, code: str) -> None:
+        """Keep the code by which the study of an enrolled campaign lets this device in; ``send`` redeems it.
+
+        It is redeemed with the first upload after consent, whose enrolment the device then sends itself, and forgotten
+        once the study has let the device in. Another code replaces one that the study refused.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+            code: as the invitation has it.
+        Raises:
+            CampaignError: no code; or the campaign takes reports of anybody.
+            UnknownCampaign: this device has not joined it.
+            OutboxFull
+        """
+        present_code(self.records, self.records.campaigns.find(campaign_id), code)
 
     # Answers
 

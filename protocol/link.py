@@ -22,6 +22,11 @@ _ID = re.compile(r"[0-9a-f]{32}")
 _CODE = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_CODE}}}")
 
 
+def is_code(text: str) -> bool:
+    """Whether a text can be the code in a link."""
+    return _CODE.fullmatch(text) is not None
+
+
 @dataclass(frozen=True)
 class Link:
     """An invitation to one campaign. Its repr shows no code.
@@ -47,7 +52,7 @@ class Link:
             raise LinkRefused(f"the link leads to no study: {error}") from None
         if len(self.campaign_id) != 16 or len(self.fingerprint) != keys.FINGERPRINT_BYTES:
             raise LinkRefused("a link names a campaign by 16 bytes and its author's key by 16 bytes")
-        if self.code and not _CODE.fullmatch(self.code):
+        if self.code and not is_code(self.code):
             raise LinkRefused(f"the code in a link is 1 to {MAX_CODE} letters, digits, - and _")
         if self.for_app and not self.address.startswith(_SECURE):
             raise LinkRefused(f"a link that begins with {_APP} leads to an address with https")

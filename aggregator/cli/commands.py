@@ -64,6 +64,11 @@ COMMANDS = {
     "page": CommandEntry(
         "page", "Write the page on which people answer, as one file.", "--study lib page education --out page.html"
     ),
+    "codes": CommandEntry(
+        "codes",
+        "Make single-use codes that let devices into a campaign.",
+        "--study lib codes education --count 500 --out cards.pdf",
+    ),
     "receive": CommandEntry("receive", "Receive uploads over HTTP.", "--study lib receive --listen 127.0.0.1:8700"),
     "ingest": CommandEntry("desk", "Verify reports and count each one once.", "--study lib ingest uploads/ --json"),
     "status": CommandEntry("status", "Show the study's campaigns, keys, reports and refusals.", "--study lib status"),

@@ -146,6 +146,9 @@ def ingest(
     """
     study = Study.open(shell.study_folder(ctx))
     uploads = [] if paths else inbox.waiting(study.path)
+    if admitted := inbox.admitted(study.path):
+        study.enrol(b"".join(file.read_bytes() for file in admitted), threads=threads)
+        inbox.put_away_admitted(study.path, admitted)
     if not paths and not uploads:
         shell.warn(f"nothing waits in {inbox.inbox_of(study.path)}; name files or folders to read others")
     files: list[Place] = [*uploads]

@@ -61,6 +61,8 @@ def invite(
             shell.warn(f"Warning: the poster cannot show these letters as they are written: {' '.join(missing)}")
     if link.address.startswith("http:"):
         shell.warn(f"Warning: {link.host} is this machine: the link leads nobody else to the study")
+    if campaign.terms.enrolment == "enrolled":
+        shell.warn("Warning: the campaign takes enrolled devices only: codes let them in, see `halftruth codes --help`")
     if as_json:
         told = {"link": str(link), "address": link.address, "host": link.host, "id": campaign.id.hex()}
         fingerprint = link.fingerprint_text

@@ -24,7 +24,7 @@ from aggregator.counting import periods
 from aggregator.intake import enrolments
 from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import IngestResult, ingest
-from aggregator.receive import inbox
+from aggregator.receive import codes, inbox
 from aggregator.storage import tables
 from aggregator.storage.places import Place, sync
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, Damaged, StudyError
@@ -119,7 +119,7 @@ def rebuild(
             bench = _Bench(old, path, Study.create(path), batches, now, threads, progress)
             bench.take_campaigns(sources)
             bench.take_reports(afresh=afresh)
-            bench.take_keys(sources.keys, revoked_too=not count_revoked)
+            bench.take_keys([*inbox.kept_enrolments(old), *sources.keys], revoked_too=not count_revoked)
             bench.take_refusals(afresh=afresh)
             bench.count()
             if count_revoked:
@@ -302,11 +302,11 @@ class _Bench:
                     )
 
     def take_inbox(self) -> None:
-        """Copies of the uploads that wait and of the batches that were kept."""
+        """Copies of the uploads that wait, of the batches that were kept, and of the codes."""
         inbox.prepare(self.path)
-        for folder_of in (inbox.inbox_of, inbox.done_of) if isinstance(self.old, Path) else ():
-            for file in sorted(folder_of(self.old).glob(f"[!.]*{inbox.ENDING}")):
-                shutil.copy2(file, folder_of(self.path) / file.name)  # with the time, which inbox has taken out
+        if isinstance(self.old, Path):
+            inbox.copy(self.old, self.path)
+            codes.copy(self.old, self.path)
 
     def _of_known_campaigns(self, rows: pa.Table, what: str) -> pa.Table:
         known = pc.is_in(rows["campaign"], pa.array(self.study.ids(), pa.string()))

@@ -146,7 +146,7 @@ def _head(content: PosterContent, scale: float) -> _Section:
     if not content.head:
         return _Section(9.0, boxes=(DrawnBox(0, 0, WIDE, 9.0, ACCENT),))
     style = LetterStyle(17 * scale, "bold", PAPER)
-    lines, high = _block(content.head, style, EDGE, COLUMN, 9.0)
+    lines, high = block(content.head, style, EDGE, COLUMN, 9.0)
     high += 7.0
     return _Section(high, lines, (DrawnBox(0, 0, WIDE, high, ACCENT),))
 
@@ -167,7 +167,7 @@ def _texts(*texts: tuple[str, LetterStyle, float]) -> _Section:
     high = 0.0
     for text, style, below in texts:
         if text:
-            made, high = _block(text, style, EDGE, COLUMN, high)
+            made, high = block(text, style, EDGE, COLUMN, high)
             lines += made
             high += below
     return _Section(high, tuple(lines))
@@ -180,23 +180,23 @@ def _code(content: PosterContent, scale: float) -> _Section:
     above = max(0.0, quiet - LEAST_GAP * scale)
     left, gap, disc = EDGE + side + quiet, 3.4 * scale, 7.2 * scale
     wide = WIDE - EDGE - left
-    lines, high = _block(content.part, LetterStyle(16 * scale, "bold"), left, wide, 0.0)
+    lines, high = block(content.part, LetterStyle(16 * scale, "bold"), left, wide, 0.0)
     high += gap
     boxes: list[DrawnBox] = []
     for number, step in enumerate(content.steps, 1):
-        made, below = _block(step, LetterStyle(11.5 * scale), left + disc + 3.5, wide - disc - 3.5, high)
+        made, below = block(step, LetterStyle(11.5 * scale), left + disc + 3.5, wide - disc - 3.5, high)
         middle = high + disc / 2
         boxes.append(DrawnBox(left, high - 0.6 * scale, disc, disc, ACCENT, disc / 2))
         digit = LetterStyle(11 * scale, "bold", PAPER)
         centre = middle - 0.6 * scale + 0.36 * digit.size * POINT
         lines = (*lines, DrawnLine(left + disc / 2, centre, str(number), digit, centred=True), *made)
         high = max(below, high + disc) + gap
-    made, high = _block(content.when, LetterStyle(11.5 * scale, "bold", ACCENT), left, wide, high + gap / 2)
+    made, high = block(content.when, LetterStyle(11.5 * scale, "bold", ACCENT), left, wide, high + gap / 2)
     top = above + max(0.0, (side - high) / 2)
     lines = tuple(replace(line, y=line.y + top) for line in (*lines, *made))
     boxes = [replace(box, y=box.y + top) for box in boxes]
     high = max(high + top + 5.0 * scale, above + side + quiet)
-    link, high = _block(
+    link, high = block(
         content.link, LetterStyle(10 * min(scale, 1.0), mono=True), EDGE, COLUMN, high, leads=content.link
     )
     return _Section(high, (*lines, *link), tuple(boxes), (EDGE, above, side))
@@ -204,12 +204,8 @@ def _code(content: PosterContent, scale: float) -> _Section:
 
 def _promise(content: PosterContent, scale: float) -> _Section:
     inside = 5.5
-    lines, high = _block(
-        content.promised, LetterStyle(12.5 * scale, "bold"), EDGE + inside, COLUMN - 2 * inside, inside
-    )
-    text, high = _block(
-        content.promise, LetterStyle(11 * scale), EDGE + inside, COLUMN - 2 * inside, high + 1.8 * scale
-    )
+    lines, high = block(content.promised, LetterStyle(12.5 * scale, "bold"), EDGE + inside, COLUMN - 2 * inside, inside)
+    text, high = block(content.promise, LetterStyle(11 * scale), EDGE + inside, COLUMN - 2 * inside, high + 1.8 * scale)
     return _Section(high + inside, (*lines, *text), (DrawnBox(EDGE, 0.0, COLUMN, high + inside, TINT, 3.0),))
 
 
@@ -218,10 +214,10 @@ def _foot(content: PosterContent, scale: float) -> _Section:
     return replace(part, high=part.high + EDGE * 0.75)
 
 
-def _block(
+def block(
     text: str, style: LetterStyle, x: float, wide: float, top: float, leads: str = ""
 ) -> tuple[tuple[DrawnLine, ...], float]:
-    """The lines of a text that begins at ``top``, and where it ends."""
+    """Return the lines of a text that begins at ``top``, and where it ends."""
     lines = []
     y = top
     for words in _wrapped(text, style, wide):

@@ -10,8 +10,10 @@ from __future__ import annotations
 import io
 import unicodedata
 import warnings
+from collections.abc import Iterable
 
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Circle, FancyBboxPatch, Patch, PathPatch
@@ -19,7 +21,7 @@ from matplotlib.path import Path
 
 from aggregator.invite.code import modules_of, runs
 from aggregator.invite.content import PosterContent
-from aggregator.invite.layout import HIGH, INK, PAPER, WIDE, DrawnBox, LetterStyle, PosterPage, page_of
+from aggregator.invite.layout import HIGH, INK, PAPER, WIDE, DrawnBox, DrawnLine, LetterStyle, PosterPage, page_of
 from aggregator.present.markup import Html, tag
 
 FORMATS = ("svg", "pdf", "png", "html")
@@ -69,15 +71,27 @@ def undrawn(content: PosterContent) -> list[str]:
 
 
 def _figure(page: PosterPage, link: str) -> Figure:
+    figure, axes = blank_page()
+    for box in page.boxes:
+        axes.add_patch(_shape(box))
+    axes.add_patch(PathPatch(outline(link, *page.code), facecolor=INK, linewidth=0))
+    draw_lines(axes, page.lines)
+    return figure
+
+
+def blank_page() -> tuple[Figure, Axes]:
+    """An A4 page whose axes are in millimetres from its top left."""
     figure = Figure(figsize=(WIDE / INCH, HIGH / INCH), dpi=DOTS_PER_INCH, facecolor=PAPER)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0, WIDE)
     axes.set_ylim(HIGH, 0)
     axes.axis("off")
-    for box in page.boxes:
-        axes.add_patch(_shape(box))
-    axes.add_patch(PathPatch(_outline(link, *page.code), facecolor=INK, linewidth=0))
-    for line in page.lines:
+    return figure, axes
+
+
+def draw_lines(axes: Axes, lines: Iterable[DrawnLine]) -> None:
+    """Draw lines of text."""
+    for line in lines:
         axes.text(
             line.x,
             line.y,
@@ -89,7 +103,6 @@ def _figure(page: PosterPage, link: str) -> Figure:
             parse_math=False,
             url=line.leads or None,
         )
-    return figure
 
 
 def _shape(box: DrawnBox) -> Patch:
@@ -99,7 +112,7 @@ def _shape(box: DrawnBox) -> Patch:
     return FancyBboxPatch((box.x, box.y), box.wide, box.high, boxstyle=style, facecolor=box.colour, linewidth=0)
 
 
-def _outline(link: str, left: float, top: float, side: float) -> Path:
+def outline(link: str, left: float, top: float, side: float) -> Path:
     """The dark runs of a link's code as one path, so that nothing shows between neighbours."""
     modules = modules_of(link)
     unit = side / len(modules)

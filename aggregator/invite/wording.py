@@ -23,6 +23,7 @@ class Wording:
         promise: over the promise.
         contact, kept, notice, key: before what the campaign says, and the fingerprint.
         form: of a form, how much of it each device is asked.
+        card: what a card with a single-use code says below the code; two sentences.
         months: of the year, in order.
         day: a date.
     """
@@ -39,6 +40,7 @@ class Wording:
     notice: str
     key: str
     form: str
+    card: str
     months: tuple[str, ...]
     day: str
 
@@ -66,6 +68,8 @@ WORDINGS = {
         notice="Legal notice: {notice}",
         key="Key of the author, as an app shows it: {key}",
         form="{count} questions, of which each phone is asked one or two.",
+        card="The code lets in one device, until {closes}. Whoever handed you this card could learn which reports are "
+        "yours; what they say stays protected.",
         months=(
             "January", "February", "March", "April", "May", "June",
             "July", "August", "September", "October", "November", "December",
@@ -90,6 +94,8 @@ WORDINGS = {
         notice="Rechtlicher Hinweis: {notice}",
         key="Schlüssel des Autors, wie ihn eine App zeigt: {key}",
         form="{count} Fragen, von denen jedes Telefon eine oder zwei bekommt.",
+        card="Der Code lässt ein einziges Gerät zu, bis zum {closes}. Wer Ihnen diese Karte gab, könnte herausfinden, "
+        "welche Antworten von Ihnen sind; was sie sagen, bleibt geschützt.",
         months=(
             "Januar", "Februar", "März", "April", "Mai", "Juni",
             "Juli", "August", "September", "Oktober", "November", "Dezember",

@@ -30,12 +30,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aggregator.intake.signatures import Verifier
 from aggregator.receive import inbox, origins, receipts
+from aggregator.receive.codes import Codes
 from aggregator.receive.limits import Limits
 from aggregator.receive.pages import refusal_page
 from aggregator.receive.view import StudySnapshot
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
+from protocol.envelope import Envelope, Kind, read_batch
 from protocol.errors import BadData
+from protocol.report import Enrolment
 
 MAX_BYTES = 2**18
 """Of an upload; what a device's outbox holds at most."""
@@ -54,6 +57,8 @@ DAY = 86_400
 BATCH = "application/octet-stream"
 PAGES = "/s/"
 """Before the id of a campaign, in the path of its page."""
+CODE = "halftruth-code"
+"""The header of an upload that redeems a code (SPEC 9.4)."""
 _FOR_GOOD = {"cache-control": f"public, max-age={365 * DAY}, immutable"}
 _STAGES = {404: "path", 405: "method"}
 _log = logging.getLogger("halftruth.receive")
@@ -122,6 +127,7 @@ class _Service:
         self.view = view
         self.max_bytes = max_bytes
         self.patience = patience
+        self.codes = Codes(study.path)
         self.verifier = Verifier(ThreadPoolExecutor(1, thread_name_prefix="verify"))
         self.questions = 0
 
@@ -131,12 +137,36 @@ class _Service:
         return JSONResponse({"ok": True})
 
     async def reports(self, request: Request) -> Response:
-        """Keep what an upload has for this study, then give its receipt."""
+        """Keep what an upload has for this study, then give its receipt.
+
+        With a code, first let in the key that the upload introduces.
+        """
         upload = await self._upload(request)
         kept, receipt = upload.divide(await self.view.own(upload.named, ANSWER_SECONDS))
+        code = request.headers.get(CODE)
+        if kept and code is not None:
+            await asyncio.to_thread(self._admit, kept, code)
         if kept:
             await asyncio.to_thread(inbox.put, self.study.path, kept)
         return _private(receipt.as_json())
+
+    def _admit(self, kept: bytes, code: str) -> None:
+        """Redeem a code for the one key that an upload introduces, and keep the enrolment for the study to register."""
+        sealed = (one for one in read_batch(kept) if isinstance(one, Envelope))
+        introduced = [one for one in sealed if one.kind is Kind.ENROLMENT]
+        if len(introduced) != 1:
+            raise Refused(400, "report", f"a code lets in one key, and this upload introduces {len(introduced)}")
+        try:
+            enrolment = Enrolment.open(introduced[0])
+            terms = self.view.campaigns[enrolment.campaign_id.hex()].terms
+            enrolment.require_fit(terms)
+        except BadData as error:
+            raise Refused(400, error.stage, str(error)) from None
+        if terms.enrolment != "enrolled":
+            raise Refused(400, "code", "this campaign takes reports of anybody: send them without a code")
+        if not self.codes.redeem(enrolment.campaign_id, code, enrolment.public):
+            raise Refused(403, "code", "the code is none of this campaign's, or another device used it")
+        inbox.admit(self.study.path, introduced[0].encode())
 
     async def counted(self, request: Request) -> Response:
         """Whether the reports of a batch, shown again as they were sent, were counted."""

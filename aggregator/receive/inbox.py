@@ -5,6 +5,8 @@ Once ingested, uploads are put away as batches in which the envelopes of many ar
 envelopes together, which would join a device's keys, is not kept, and neither is when. What is put away is enough to
 build the study anew.
 
+Enrolments that codes let in (codes) wait beside it, apart from what came with them.
+
 What is in an upload: receipts. How it is counted: intake.
 """
 
@@ -59,13 +61,18 @@ def done_of(study: Place) -> Path:
     return inbox_of(study) / "done"
 
 
+def admitted_of(study: Place) -> Path:
+    """The folder of the enrolments that codes let in, which the study has yet to register."""
+    return inbox_of(study).parent / "admitted"
+
+
 def prepare(study: Place) -> None:
     """Make the folders where they are missing.
 
     Raises:
         OSError
     """
-    for folder in (inbox_of(study), done_of(study)):
+    for folder in _folders(study):
         folder.mkdir(mode=0o700, exist_ok=True)  # an upload tells which keys are one device's
         _sync(folder.parent)
 
@@ -78,7 +85,7 @@ def sweep(study: Place, now: float) -> None:
     Raises:
         OSError
     """
-    for folder in (inbox_of(study), done_of(study)):
+    for folder in _folders(study):
         for part in folder.glob(f".*{UNFINISHED}"):
             with suppress(FileNotFoundError):
                 if part.stat().st_ctime < now - ABANDONED:
@@ -103,9 +110,23 @@ def put(study: Place, body: bytes) -> Path:
         InboxFull
         OSError: then nothing was kept either.
     """
+    return _put(study, inbox_of(study), body)
+
+
+def admit(study: Place, enrolment: bytes) -> Path:
+    """Keep the enrolment of a key that a code let in; it is on the disk when this returns.
+
+    Raises:
+        InboxFull
+        OSError: then nothing was kept either.
+    """
+    return _put(study, admitted_of(study), enrolment)
+
+
+def _put(study: Place, folder: Path, body: bytes) -> Path:
     require_room(study, len(body))
     try:
-        return _write(inbox_of(study), body)
+        return _write(folder, body)
     except OSError as error:
         if error.errno in _FULL:
             raise InboxFull("no room for the upload") from None
@@ -115,6 +136,37 @@ def put(study: Place, body: bytes) -> Path:
 def waiting(study: Place) -> list[Path]:
     """The uploads that wait to be ingested, and whatever batches somebody has put beside them."""
     return sorted(path for path in inbox_of(study).glob(f"[!.]*{ENDING}") if path.is_file())
+
+
+def admitted(study: Place) -> list[Path]:
+    """The enrolments that codes let in and that the study has yet to register."""
+    if isinstance(study, Remote):
+        return []
+    return sorted(admitted_of(study).glob(f"[!.]*{ENDING}"))
+
+
+def kept_enrolments(study: Place) -> list[Path]:
+    """All enrolments that codes let in: those that the study registered, in batches, and those that it has yet to."""
+    if isinstance(study, Remote):
+        return []
+    return [*sorted((admitted_of(study) / "done").glob(f"[!.]*{ENDING}")), *admitted(study)]
+
+
+def put_away_admitted(study: Place, files: Iterable[Path]) -> None:
+    """Keep registered enrolments as one sorted batch, out of the way of the next ingest.
+
+    A crash on the way leaves them where they were, perhaps put away as well; registered again, they change nothing.
+
+    Raises:
+        OSError
+    """
+    prepare(study)
+    taken = list(files)
+    if taken:
+        _write(admitted_of(study) / "done", b"".join(sorted(file.read_bytes() for file in taken)))
+    for file in taken:
+        file.unlink(missing_ok=True)
+    _sync(admitted_of(study))
 
 
 def kept(study: Place) -> list[Path]:
@@ -158,6 +210,21 @@ def put_away(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) 
             pile, taken, size = set(), [], 0
     _put_away_mixed(study, pile, taken)
     _sync(inbox_of(study))
+
+
+def copy(old: Path, new: Path) -> None:
+    """Copy all that is kept here of a study to another one, which ``prepare`` was called for.
+
+    Raises:
+        OSError
+    """
+    for here, there in zip(_folders(old), _folders(new), strict=True):
+        for file in sorted(here.glob(f"[!.]*{ENDING}")):
+            shutil.copy2(file, there / file.name)  # with its time, which says nothing
+
+
+def _folders(study: Place) -> tuple[Path, ...]:
+    return inbox_of(study), done_of(study), admitted_of(study), admitted_of(study) / "done"
 
 
 def _put_away_mixed(study: Place, pile: set[bytes], taken: list[Path]) -> None:

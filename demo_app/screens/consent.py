@@ -42,7 +42,7 @@ class ConsentView(PageView):
             words(say("consent.form"), name="form") if terms.questions else None,
             words(say("consent.leave")),
             words(say("consent.told")),
-            words(say("consent.enrol")) if terms.enrolment == "enrolled" else None,
+            words(say("consent.code" if terms.coded else "consent.enrol")) if terms.enrolment == "enrolled" else None,
         )
         if statement is not None:
             yield from self._statement(statement)

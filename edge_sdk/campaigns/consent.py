@@ -16,6 +16,7 @@ from edge_sdk.budget.consents import Consent
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.role import Role, candidates_of, counts_of, declared_of, incomplete, level_of, priors_of
 from edge_sdk.errors import ConsentMissing
+from protocol import link
 from protocol.errors import CampaignError
 
 if TYPE_CHECKING:  # loaded with the first campaign
@@ -83,7 +84,7 @@ def choose(
             return names[consent.role.place or 0]
         # What is refused may not depend on the draw: room for the choice and for the costliest class.
         records.caps.require_room(campaign, joined.commitments, now, choice=asked)
-        _require_introduction(records, joined)
+        _require_introduction(records, joined, campaign)
         counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
         place = channel.sample(personal.nearest(counts, priors), rand)
         _agree(records, joined.of(Role(place)), campaign, now, dither, choice=asked)
@@ -114,13 +115,29 @@ def choose_prior(
         if role is None:
             # What is refused may not depend on the draw: room for the choice and for the costliest prior.
             records.caps.require_room(campaign, [most], now, choice=asked)
-            _require_introduction(records, joined)
+            _require_introduction(records, joined, campaign)
             counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
             role, charged = Role(prior=listed[channel.sample(personal.nearest(counts, listed), rand)]), asked
             records.consents.declare(campaign, role)
         if records.consents.find(campaign) is None:
             _agree(records, joined.of(role), campaign, now, dither, charged)
     return role.prior or listed[0]
+
+
+def present_code(records: Records, joined: Joined, code: str) -> None:
+    """``Device.present_code``."""
+    if joined.campaign.enrolment == "open":
+        raise CampaignError(f"{joined.campaign.title!r} takes reports of anybody, without a code")
+    if not link.is_code(code):
+        raise CampaignError(f"a code is 1 to {link.MAX_CODE} letters, digits, - and _: copy it whole")
+    with records.store.transaction():
+        campaign = records.campaigns.require_joined(joined.signed.id)
+        if records.outbox.code(campaign) == code:
+            return
+        if not records.outbox.code(campaign) and records.consents.find(campaign) is not None:
+            records.outbox.require_room(joined.longest_enrolment)
+            records.outbox.enqueue(campaign, records.member(joined.signed.id).enrolment())
+        records.outbox.set_code(campaign, code)
 
 
 def no_consent(joined: Joined) -> ConsentMissing:
@@ -137,18 +154,23 @@ def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: by
         )
     commitment = joined.commitment
     records.caps.require_room(campaign, joined.commitments, now, choice)
-    _require_introduction(records, joined)
+    _require_introduction(records, joined, campaign)
     records.ledger.add(campaign, EntryKind.RESERVE, now, commitment.worst_case + choice)
     if choice:
         records.ledger.add(campaign, EntryKind.CHARGE, now, choice)
     records.consents.add(campaign, Consent(now, dither, joined.role, commitment, choice, now, now))
-    if joined.campaign.enrolment == "open":
+    if introduces(records, joined, campaign):
         records.outbox.enqueue(campaign, joined.enrolment())
 
 
-def _require_introduction(records: Records, joined: Joined) -> None:
+def introduces(records: Records, joined: Joined, campaign: int) -> bool:
+    """Whether the device sends its enrolment itself: where anybody may answer, or by a code."""
+    return joined.campaign.enrolment == "open" or bool(records.outbox.code(campaign))
+
+
+def _require_introduction(records: Records, joined: Joined, campaign: int) -> None:
     """Refuse if the queue has no room for the enrolment, which is equally long in every class."""
-    if joined.campaign.enrolment == "open":
+    if introduces(records, joined, campaign):
         records.outbox.require_room(joined.longest_enrolment)
 
 

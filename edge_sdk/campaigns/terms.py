@@ -82,6 +82,7 @@ class Terms:
         notice: a link to the legal notice; "" where there is none.
         opens, closes, period_seconds, answers_per_period: when and how often, in UTC seconds.
         enrolment: "open" or "enrolled" (only keys that the study has registered).
+        coded: whether a code is to let this device in: whoever handed it out could learn which reports are its.
         level: what the campaign declares, nats; to the person's class, once they have named it; their own, once they
             declared one.
         cost, cost_nanonats: of one fresh answer, for the view where it costs most.
@@ -138,6 +139,7 @@ class Terms:
     declares_prior: bool
     closed_early: int | None = None
     author_name: str = ""
+    coded: bool = False
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -207,6 +209,7 @@ class Terms:
             "period_seconds": self.period_seconds,
             "answers_per_period": self.answers_per_period,
             "enrolment": self.enrolment,
+            "coded": self.coded,
             "level": self.level,
             "cost": self.cost,
             "worst_case": self.worst_case,

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from edge_sdk.answers.transcripts import as_drawn
-from edge_sdk.campaigns.consent import no_consent
+from edge_sdk.campaigns.consent import introduces, no_consent
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
 from edge_sdk.disclosure.posterior import Posterior, belief, bounded, fits
 from protocol import exact
@@ -85,7 +85,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     if isinstance(joined.campaign.domain, Form) and records.consents.find(campaign) is None:
         if value is not None:
             raise no_consent(joined)  # the numbers would tell which questions this device is asked
-        return _of_every_view(joined)
+        return _of_every_view(joined, introduces(records, joined, campaign))
     earlier, period = records.transcripts.of(campaign), _period_near(joined.campaign, now)
     if earlier:
         joined = joined.following(earlier, max(period, earlier[-1][0] + 1))
@@ -100,7 +100,8 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     # The same answer in the same period is the same report again, and nothing more waits.
     waits = again and joined.campaign.answers_per_period == 1
     beside = sum(map(len, records.outbox.waiting(campaign)))
-    if joined.campaign.enrolment == "open" and records.consents.find(campaign) is None:
+    introduced = introduces(records, joined, campaign)
+    if introduced and records.consents.find(campaign) is None:
         beside += joined.longest_enrolment
     exposed = certificate.witness.x if x is None else x
     return Preview(
@@ -113,11 +114,15 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     )
 
 
-def _of_every_view(joined: Joined) -> Preview:
+def _of_every_view(joined: Joined, introduced: bool) -> Preview:
     """The preview of the view, and of the class, where a report tells most, the same for every device: nobody agreed
-    yet."""
+    yet.
+
+    Args:
+        introduced: whether an enrolment will leave as well.
+    """
     campaign = joined.campaign
-    beside = joined.longest_enrolment if campaign.enrolment == "open" else 0
+    beside = joined.longest_enrolment if introduced else 0
     places = range(max(1, len(campaign.classes)))
     laws: dict[Channel, Certificate] = {
         campaign.channel_of(place, view): campaign.certificate_of(place, view)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -54,6 +54,7 @@ class Upload:
         failures: attempts that were not acknowledged.
         not_before: the time of the next one, in whole seconds; 0 before the first.
         trouble: what the latest attempt found.
+        code: by which the study is to let the device in; "" where it was let in, or needs no code.
     """
 
     campaign: int
@@ -62,6 +63,7 @@ class Upload:
     failures: int = 0
     not_before: int = 0
     trouble: Trouble = Trouble.NONE
+    code: str = field(default="", repr=False)
 
     @property
     def envelopes(self) -> int:
@@ -134,6 +136,17 @@ class UploadQueue:
         """Delete a campaign's waiting envelopes; part of the caller's transaction."""
         self.store.execute("DELETE FROM outbox WHERE campaign = ?", campaign)
         self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
+        self.store.execute("DELETE FROM code WHERE campaign = ?", campaign)
+
+    def code(self, campaign: int) -> str:
+        """Return the code by which a campaign's study is to let the device in; "" where none waits."""
+        row = self.store.row("SELECT code FROM code WHERE campaign = ?", campaign)
+        return "" if row is None else str(row[0])
+
+    def set_code(self, campaign: int, code: str) -> None:
+        """Keep the code that the next upload redeems; part of the caller's transaction."""
+        self.store.execute("INSERT OR REPLACE INTO code VALUES (?, ?)", campaign, code)
+        self.begin_anew(campaign)
 
     def waiting(self, campaign: int, most: int = MOST_ENVELOPES) -> list[Sealed]:
         """Return the first ``most`` waiting envelopes of a campaign, in order."""
@@ -197,6 +210,7 @@ class UploadQueue:
                     )
                 else:
                     self.store.execute("DELETE FROM upload WHERE campaign = ?", sent.campaign)
+                    self.store.execute("DELETE FROM code WHERE campaign = ? AND code = ?", sent.campaign, sent.code)
         return left
 
     def postpone(self, sent: Upload, until: int, foreign: bool) -> int:
@@ -217,7 +231,7 @@ class UploadQueue:
         return until if row is None else int(row[0])
 
     def begin_anew(self, campaign: int) -> None:
-        """Forget earlier failures, since the study's address has changed; part of the caller's transaction."""
+        """Forget earlier failures, since the address or the code has changed; part of the caller's transaction."""
         self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
 
     def refuse(self, sent: Upload) -> None:
@@ -241,7 +255,8 @@ class UploadQueue:
         if not waiting:
             return None
         [campaign_id] = self.store.row("SELECT id FROM known WHERE number = ?", campaign) or [b""]
-        return Upload(campaign, campaign_id, tuple(waiting), int(failures), int(not_before), Trouble(trouble))
+        state = int(failures), int(not_before), Trouble(trouble)
+        return Upload(campaign, campaign_id, tuple(waiting), *state, self.code(campaign))
 
     def _numbers(self, upload: Upload) -> list[int]:
         """The queue's numbers of an upload's envelopes, in order."""

@@ -38,8 +38,12 @@ FIRST_SECONDS, MOST_SECONDS = 60, 24 * 3600
 JITTER_BYTES = 8
 MOST_ANSWER_BYTES = 4096
 BATCH = "application/octet-stream"
+CODE = "Halftruth-Code"
+"""The header by which an upload redeems a code (SPEC 9.4)."""
 HOPELESS = ("codec", "envelope")
 """Stages at which the same bytes fail every time."""
+
+_NOT_LET_IN = "refused the code, which is none of this campaign's or was used by another device"
 
 Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
 """Makes the connection of one upload: for an app that trusts one certificate only, or goes through a proxy."""
@@ -211,6 +215,8 @@ def _due(upload: Upload, now: float) -> bool:
 def _put_off(upload: Upload) -> Attempt:
     if upload.trouble is Trouble.HOPELESS:
         reason = "the study refused these bytes, and would again: export them to look at them, or forget the campaign"
+        if upload.code:
+            reason = f"the study {_NOT_LET_IN}: give another code, or forget the campaign"
         return Attempt(upload.campaign_id, upload.envelopes, Outcome.REFUSED, reason)
     why = "its study does not have this campaign" if upload.trouble is Trouble.FOREIGN else "it was not acknowledged"
     reason = f"attempt {upload.failures} failed ({why}), and it is not time for the next one"
@@ -244,7 +250,8 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     body = upload.body
     try:
         with contextlib.closing(opener(to)) as connection:
-            connection.request("POST", to.path, body, {"Content-Type": BATCH})
+            code = {CODE: upload.code} if upload.code else {}
+            connection.request("POST", to.path, body, {"Content-Type": BATCH} | code)
             answer = connection.getresponse()
             said = answer.read(MOST_ANSWER_BYTES)
     except (OSError, http.client.HTTPException, UnicodeError) as error:  # the last: a name that no host can have
@@ -257,6 +264,8 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
         return refused
     if status == http.client.BAD_REQUEST and stated.get("stage") in HOPELESS:
         raise _Hopeless(f"{to.host} says that these are not reports and enrolments; they are kept, and not sent again")
+    if status == http.client.FORBIDDEN and stated.get("stage") == "code" and upload.code:
+        raise _Hopeless(f"{to.host} {_NOT_LET_IN}; everything is kept until another code is given")
     raise _Failed(f"{to.host} answered {status}", retry_after(answer.getheader("Retry-After"), now))
 
 

@@ -222,7 +222,7 @@ export class Device {
       const charge = joined.charge(role);
       requireRoom(state, kept, joined.worst(role));
       kept.declared = role.declared ?? null;
-      if (!campaign.enrolled) {
+      if (!campaign.enrolled || kept.code) {
         const enrolment = await joined.enrolment(kept);
         requireSpace(state, enrolment.length);
         kept.outbox.push(enrolment);
@@ -238,6 +238,28 @@ export class Device {
     const [joined, kept] = await this.found(id);
     consentOf(joined, kept);
     return joined.enrolment(kept);
+  }
+
+  /**
+   * Keep the code by which the study of an enrolled campaign lets this device in; `send` redeems it. Another code replaces
+   * one that the study refused.
+   * @param {Uint8Array} id @param {string} code
+   */
+  async presentCode(id, code) {
+    const joined = await this.member(id);
+    if (!joined.campaign.enrolled) throw new CampaignError(`"${joined.title}" takes reports of anybody, without a code`);
+    if (!/^[A-Za-z0-9_-]{1,64}$/.test(code)) throw new CampaignError("a code is 1 to 64 letters, digits, - and _: copy it whole");
+    await this.store.change(id, async (kept, state) => {
+      requireJoined(kept);
+      if (kept.code === code || kept.admitted) return;
+      if (kept.consent && !kept.code) {
+        const enrolment = await joined.enrolment(kept);
+        requireSpace(state, enrolment.length);
+        kept.outbox.push(enrolment);
+      }
+      kept.code = code;
+      beginAnew(kept);
+    });
   }
 
   // Answers
@@ -312,7 +334,7 @@ export class Device {
     if (joined.view.questions.length) consentOf(joined, kept); // what fits would tell which questions this device is asked
     const x = value === undefined ? null : await joined.view.toInput(value, consent?.dither ?? new Uint8Array(8), consent?.memberOf);
     const paid = x !== null && !joined.campaign.transcript && kept.memo.has(x);
-    const introduces = !consent && !joined.campaign.enrolled && !joined.campaign.ownPrior;
+    const introduces = !consent && (!joined.campaign.enrolled || kept.code) && !joined.campaign.ownPrior;
     const waiting = [...kept.outbox, ...(introduces ? [await joined.enrolment(kept)] : [])];
     const waitingBytes = waiting.reduce((sum, { length }) => sum + length, 0);
     const charge = consent?.charge ?? joined.campaign.charge;
@@ -387,7 +409,7 @@ export class Device {
         }
         forgetAnswers(kept);
         beginAnew(kept);
-        Object.assign(kept, { joined: null, consent: null, outbox: [] });
+        Object.assign(kept, { joined: null, consent: null, outbox: [], code: "" });
       });
       this.opened.delete(hex(one));
     }

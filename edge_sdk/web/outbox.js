@@ -63,5 +63,9 @@ export const unchanged = (kept, sent) =>
 export function acknowledge(kept, sent, refused) {
   kept.outbox = [...refused.map((place) => sent[place]), ...kept.outbox.slice(sent.length)];
   if (refused.length) kept.upload.envelopes = refused.length;
-  else beginAnew(kept);
+  else {
+    beginAnew(kept);
+    kept.admitted ||= kept.code !== "";
+    kept.code = "";
+  }
 }

@@ -25,6 +25,8 @@ import { importDeviceSecret } from "./keys.js";
  * @property {Map<number, Drawn>} memo by input
  * @property {[number, number][]} transcript period and output of each report, where each builds on the earlier ones
  * @property {Uint8Array[]} outbox sealed envelopes in order
+ * @property {string} code by which the study is to let the device in; "" where none waits
+ * @property {boolean} admitted whether the study let the device in by a code
  * @property {Upload} upload
  *
  * @typedef {{author: Uint8Array, address: string | null}} Membership
@@ -95,6 +97,8 @@ const nothing = (/** @type {Uint8Array} */ id) => ({
   memo: new Map(),
   transcript: [],
   outbox: [],
+  code: "",
+  admitted: false,
   upload: { envelopes: 0, failures: 0, notBefore: 0, trouble: "" },
 });
 

@@ -53,6 +53,7 @@ export function termsOf(joined, kept, now, language) {
     /** When the next period begins; null after the last. */
     following: next < closes ? next : null,
     enrolled: campaign.enrolled,
+    coded: kept.code !== "" || kept.admitted,
     classes: campaign.classes,
     /** What all answers of each class cost at worst; of everybody, where there are none. */
     worstCharges: campaign.costs.map(({ worstCharge }) => worstCharge),

@@ -63,17 +63,18 @@ async function stated(response) {
 
 /**
  * Post an upload once. No redirect is followed, no cookie and no address of the page goes along.
- * @param {string} address @param {Uint8Array[]} sent @param {number} now
+ * @param {string} address @param {Uint8Array[]} sent @param {string} code by which the study is to let the device in, or ""
+ * @param {number} now
  * @returns {Promise<{refused?: number[], hopeless?: boolean, wait: number, reason: string}>} refused where there is a receipt
  */
-async function exchange(address, sent, now) {
+async function exchange(address, sent, code, now) {
   const body = concat(...sent);
   const { host } = new URL(address);
   try {
     const response = await fetch(`${address}/v1/reports`, {
       method: "POST",
       body,
-      headers: { "Content-Type": "application/octet-stream" },
+      headers: { "Content-Type": "application/octet-stream", ...(code && { "Halftruth-Code": code }) },
       credentials: "omit",
       cache: "no-store",
       redirect: "error",
@@ -87,6 +88,8 @@ async function exchange(address, sent, now) {
     }
     if (response.status === 400 && HOPELESS.includes(said?.stage))
       return { hopeless: true, wait: 0, reason: `${host} says that these are no reports; they are kept, and not sent again` };
+    if (response.status === 403 && code && said?.stage === "code")
+      return { hopeless: true, wait: 0, reason: `${host} refused the code: it is none of this campaign's, or was used by another device` };
     return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered ${response.status}` };
   } catch (error) {
     return { wait: 0, reason: `no answer from ${host}: ${/** @type {Error} */ (error).name}` };
@@ -124,7 +127,7 @@ export async function send(store, kept, addresses, now, rand) {
   const reasons = [];
   let [wait, foreign, hopeless] = [0, false, true];
   for (const address of addresses) {
-    const answer = await exchange(address, sent, now);
+    const answer = await exchange(address, sent, standing.code, now);
     const { refused } = answer;
     reasons.push(answer.reason);
     if (refused) {

@@ -36,7 +36,7 @@ def test_a_page_of_any_origin_may_upload(study, path):
         assert (status, body) == (204, b"")
         assert allowed(headers) == READABLE | {
             "access-control-allow-methods": "POST, GET",
-            "access-control-allow-headers": "content-type",
+            "access-control-allow-headers": "content-type, halftruth-code",
             "access-control-max-age": "86400",
         }
         for upload, kind, expected in (

@@ -23,6 +23,7 @@ COMMAND = {
     "enrol": ["devices"],
     "revoke": ["noise"],
     "invite": ["it"],
+    "codes": ["it"],
     "page": ["it", "--out", "out.html"],
     "ingest": ["batch"],
     "status": [],

@@ -18,9 +18,12 @@ from aggregator.intake.ingest import ingest
 from aggregator.page.alone import page_file
 from aggregator.receive import inbox
 from aggregator.receive.app import application
+from aggregator.receive.codes import Codes
 from aggregator.receive.server import bind, server
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign, open_campaign, seal_campaign
+from protocol.keys import fingerprint
+from protocol.link import Link
 from tests.edge_sdk.conftest import AUTHOR, campaign
 from tests.web.chromium import CHROMIUM, Chromium, chromium
 
@@ -211,3 +214,26 @@ def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service
     assert len(sent) >= 2
     assert len(set(sent)) == 1
     assert service.counted() == (1, {})
+
+
+def test_a_code_lets_in_one_browser(browser: Chromium, service: Service, page: Page) -> None:
+    """Of two browsers that follow the same link with a code, the first is counted; the second reads why it is not."""
+    signed = asked_now(enrolment="enrolled")
+    seen(service.study, signed, page, f"{service.origin}/s/{signed.id.hex()}")
+    [code] = Codes(service.study.path).make(signed.id, 1)
+    link = str(Link(service.origin, signed.id, fingerprint(AUTHOR.public), code))
+    for title, refused in (("Your report has arrived.", 0), ("Your report waits on this device", 1)):
+        with browser.private() as within:
+            tab = within.new_page()
+            tab.goto(link)
+            tab.get_by_text("Whoever handed you the code could learn").wait_for(timeout=5000)
+            answer(tab, "bachelor")
+            tab.get_by_role("heading", name=title).wait_for(timeout=5000)
+            assert tab.get_by_text("refused the code").count() == refused
+            tab.goto("about:blank")
+            tab.goto(link)  # once more, with the code of before
+            tab.get_by_role("heading", name=signed.terms.title, exact=True).wait_for(timeout=5000)
+    [admitted] = inbox.admitted(service.study.path)
+    service.study.enrol(admitted.read_bytes())
+    assert service.counted() == (1, {})
+    assert Codes(service.study.path).counts(signed.id).redeemed == 1

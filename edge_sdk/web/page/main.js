@@ -69,6 +69,8 @@ export class Visit {
     this.id = (await sha256(data)).slice(0, 16);
     try {
       await this.device.join(data, study.served ? location.origin : undefined);
+      const code = new URLSearchParams(location.hash.slice(1)).get("c");
+      if (code && (await this.terms()).enrolled) await this.device.presentCode(this.id, code);
       if (study.closing) await this.device.closeEarly(this.id, fromBase64(study.closing));
     } catch (error) {
       const known = (await this.device.campaigns()).some((one) => hex(one) === hex(this.id));

@@ -66,7 +66,7 @@ export async function own(visit) {
         }),
       ),
     ),
-    told.enrolled && (await enrolment(visit)),
+    told.enrolled && !told.coded && (await enrolment(visit)),
     more(
       say("forget.ask", { title: told.texts.title }),
       p(say("forget.what"), "small"),

@@ -31,7 +31,7 @@ export async function sending(visit) {
     return visit.show(say("page.done"), [
       el("div.card.good", {}, p(say("delivered.all", { count: all || count })), told.following !== null && !told.left && p(say("page.again", { day: day(told.following) }))),
       spent,
-      told.enrolled && (await enrolment(visit)),
+      told.enrolled && !told.coded && (await enrolment(visit)),
       el("div.actions", {}, told.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question())), own),
     ]);
   }

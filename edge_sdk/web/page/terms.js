@@ -42,7 +42,7 @@ export async function terms(visit) {
     card(say("page.limits"), el("ul", {}, list("page.limits_how").map((one) => el("li", {}, one)), !visit.study.served && el("li", {}, say("page.file")))),
     more(say("terms.signed"), visit.study.authorName && p(visit.study.authorName), el("p.code", {}, hex(visit.author)), p(say(visit.named ? "page.matches" : "page.unnamed"), "small")),
     told.needsPrior && p(say("consent.prior"), "card"),
-    told.enrolled && p(say("consent.enrol"), "card"),
+    told.enrolled && p(say(told.coded ? "consent.code" : "consent.enrol"), "card"),
     !told.consented &&
       classes.length > 0 &&
       el(

@@ -1,0 +1,103 @@
+"""The command codes: single-use codes that let devices into a campaign, as links, CSV or cards to print."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from aggregator.cli import shell
+from aggregator.cli.completion import CampaignName
+from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.invite.invitation import invite
+from aggregator.receive.codes import MOST_CODES, Codes, grouped
+from aggregator.study import Study
+from protocol.campaign import SignedCampaign
+from protocol.link import Link
+
+FORMATS = ("csv", "pdf")
+
+
+def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a name that promises another kind of file than codes are written to."""
+    if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
+        raise click.BadParameter(f"codes are written to a .csv, and cards to a .pdf, not to {path.name}", ctx, param)
+    return path
+
+
+@halftruth.command()
+@click.argument("campaign", type=CampaignName())
+@click.option("--count", type=click.IntRange(1, MOST_CODES), help="Codes to make. [default: say how many there are]")
+@click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
+@click.option("--language", metavar="TAG", help="Language of the cards, such as de. [default: the campaign's]")
+@click.option(
+    "--out",
+    type=shell.writable,
+    callback=_require_form,
+    help="File to write: a .csv for mailing, or a .pdf of cards.",
+)
+@shell.as_json
+@shell.in_study
+def codes(
+    ctx: click.Context,
+    campaign: str,
+    count: int | None,
+    address: str | None,
+    language: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Make single-use codes for CAMPAIGN, which takes enrolled devices only.
+
+    Each code is a link that lets in one device. They are printed, or written to --out, and kept nowhere else: the study
+    has only their hashes. Without --count, says how many codes were made and how many were used.
+
+    Keep no list of who has which code: whoever has it could learn which reports are a person's. What the reports say
+    stays protected.
+    """
+    study = Study.open(shell.study_folder(ctx))
+    signed = study.campaign(campaign)
+    kept = Codes(study.path)
+    if count is None:
+        if out is not None:
+            raise click.UsageError("say how many codes to make: --count")
+        counts = kept.counts(signed.id)
+        if as_json:
+            shell.print_json({"id": signed.id.hex(), "made": counts.made, "redeemed": counts.redeemed})
+        else:
+            shell.say(f"{counts.made:,} codes made, {counts.redeemed:,} used")
+        return
+    if signed.terms.enrolment != "enrolled":
+        raise Failure(f"{signed.terms.title!r} takes reports of anybody: it needs no codes", FAILED)
+    link = invite(signed, int(time.time()), address)
+    with shell.new_file(out, 0o600) if out else nullcontext() as file:
+        links = [replace(link, code=code) for code in kept.make(signed.id, count)]
+        if file is not None and out is not None:
+            file.write(_drawn(signed, links, out, language))
+    if as_json:
+        told = {"id": signed.id.hex(), "made": count, "file": None if out is None else str(out)}
+        shell.print_json(told | {"links": [] if out else [str(one) for one in links]})
+    elif out is not None:
+        shell.say(f"{out}  {count:,} codes, each for one device")
+    else:
+        for one in links:
+            shell.say(str(one))
+
+
+def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str | None) -> bytes:
+    """The bytes of a file of codes."""
+    if out.suffix.lower() == ".csv":
+        written = io.StringIO()
+        table = csv.writer(written, lineterminator="\n")
+        table.writerow(("code", "link"))
+        table.writerows((grouped(one.code), str(one)) for one in links)
+        return written.getvalue().encode()
+    from aggregator.invite.cards import CardTexts, draw_cards  # matplotlib takes a second to load
+
+    with shell.progress("drawing", len(links)) as advance:
+        return draw_cards(CardTexts.of(signed, language), [(one, grouped(one.code)) for one in links], advance)

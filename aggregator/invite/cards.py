@@ -1,0 +1,99 @@
+"""Cards with single-use codes, eight on an A4 page, to be cut apart: a QR code with the link, and what it is for.
+
+What a code is: aggregator.receive.codes. What a link is: protocol.link.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_pdf import PdfPages
+from matplotlib.patches import PathPatch
+
+from aggregator.invite.code import QUIET, modules_of
+from aggregator.invite.layout import ACCENT, HIGH, INK, MUTED, WIDE, DrawnLine, LetterStyle, block
+from aggregator.invite.poster import blank_page, draw_lines, outline
+from aggregator.invite.wording import WORDINGS
+from protocol.campaign import SignedCampaign
+from protocol.link import Link
+from protocol.texts import best
+
+COLUMNS, ROWS = 2, 4
+EDGE, SIDE = 6.0, 44.0
+"""Millimetres around what stands on a card, and the side of its QR code."""
+
+
+@dataclass(frozen=True)
+class CardTexts:
+    """The words on every card of a campaign."""
+
+    head: str
+    title: str
+    below: str
+
+    @classmethod
+    def of(cls, signed: SignedCampaign, language: str | None = None) -> CardTexts:
+        """Return the words in one language.
+
+        Args:
+            language: of the reader, such as "de"; None for the one that the campaign was written in.
+        """
+        terms = signed.terms
+        said = terms.texts(language)
+        wording = WORDINGS[best(language or said.language, list(WORDINGS)) or "en"]
+        head = wording.asks.format(organisation=said.organisation) if said.organisation else ""
+        return cls(head, said.title, wording.card.format(closes=wording.date(terms.closes - 1)))
+
+
+def draw_cards(texts: CardTexts, links: Sequence[tuple[Link, str]], progress: Callable[[int], None]) -> bytes:
+    """Return the cards as the bytes of a PDF file; the same cards give the same bytes.
+
+    Args:
+        links: of each card, with the code as it is printed.
+        progress: called with how many cards were drawn since the last call.
+    """
+    file = io.BytesIO()
+    each = COLUMNS * ROWS
+    with rc_context({"pdf.fonttype": 42}), PdfPages(file, metadata={"Title": texts.title, "CreationDate": None}) as pdf:
+        for first in range(0, len(links), each):
+            figure, axes = blank_page()
+            for place, (link, code) in enumerate(links[first : first + each]):
+                row, column = divmod(place, COLUMNS)
+                _draw_card(axes, texts, link, code, column * WIDE / COLUMNS, row * HIGH / ROWS)
+            for column in range(1, COLUMNS):
+                axes.axvline(column * WIDE / COLUMNS, color=MUTED, linewidth=0.3, linestyle=(0, (4, 4)))
+            for row in range(1, ROWS):
+                axes.axhline(row * HIGH / ROWS, color=MUTED, linewidth=0.3, linestyle=(0, (4, 4)))
+            pdf.savefig(figure)
+            progress(len(links[first : first + each]))
+    return file.getvalue()
+
+
+def _draw_card(axes: Axes, texts: CardTexts, link: Link, code: str, left: float, top: float) -> None:
+    wide = WIDE / COLUMNS - 2 * EDGE
+    quiet = QUIET * SIDE / len(modules_of(str(link)))
+    beside = left + EDGE + SIDE + quiet
+    lines: list[DrawnLine] = []
+    y = top + EDGE
+    for text, style in (
+        (texts.head, LetterStyle(7.5, "bold", ACCENT)),
+        (texts.title, LetterStyle(10, "bold", leading=1.2)),
+    ):
+        if text:
+            made, y = block(text, style, left + EDGE, wide, y)
+            lines += made[:2]
+            y = min(y, top + EDGE + 15.0)
+    y += 2.0
+    axes.add_patch(PathPatch(outline(str(link), left + EDGE, y, SIDE), facecolor=INK, linewidth=0))
+    room = left + WIDE / COLUMNS - EDGE / 2 - beside
+    made, below = block("\n".join(code.split("-")), LetterStyle(12, "bold", mono=True), beside, room, y)
+    lines += made
+    made, _ = block(texts.below, LetterStyle(6.6, colour=MUTED), beside, room, below + 2.0)
+    lines += made
+    made, _ = block(f"{link.address}/s/", LetterStyle(5.5, colour=MUTED, mono=True), left + EDGE, wide, y + SIDE + 2.0)
+    lines += made[:1]
+    draw_lines(axes, lines)

@@ -1,0 +1,203 @@
+"""Laws of single-use codes: one device each, redeemed in one piece, and no pair of code and key in the study."""
+
+from __future__ import annotations
+
+import csv
+import io
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.cli.shell import halftruth
+from aggregator.intake.ingest import ingest
+from aggregator.receive import inbox
+from aggregator.receive.codes import CODE_LETTERS, LETTERS, CodeCounts, Codes, grouped, normal
+from aggregator.study import Study
+from edge_sdk import Device
+from edge_sdk.campaigns.invitation import Invitation
+from edge_sdk.transport.upload import Outcome
+from protocol.keys import fingerprint
+from protocol.link import Link
+from tests.aggregator import crowd
+from tests.aggregator.crowd import AUTHOR, NOW, campaign, device, enrolment, report
+from tests.aggregator.test_receive import post, served
+
+ENROLLED = campaign()
+OPEN = campaign(enrolment="open", title="Open")
+KEYS = [device(number, ENROLLED).public for number in range(3)]
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of one campaign that takes enrolled devices only, and of one that anybody may answer."""
+    made = crowd.study(tmp_path / "lib", ENROLLED)
+    made.import_campaign(OPEN.data, [AUTHOR.public], "open")
+    return made
+
+
+@pytest.fixture
+def code(study):
+    [made] = Codes(study.path).make(ENROLLED.id, 1)
+    return made
+
+
+def test_a_code_lets_in_one_key_and_the_same_again(study, code):
+    codes = Codes(study.path)
+    assert codes.redeem(ENROLLED.id, code, KEYS[0])
+    assert codes.redeem(ENROLLED.id, grouped(code).lower(), KEYS[0])
+    assert not codes.redeem(ENROLLED.id, code, KEYS[1])
+    assert not codes.redeem(OPEN.id, code, KEYS[0])  # of another campaign
+    assert codes.counts(ENROLLED.id) == CodeCounts(1, 1)
+
+
+@pytest.mark.parametrize("text", ["", "0", "0" * CODE_LETTERS, "U" * CODE_LETTERS, "é" * CODE_LETTERS, "0" * 500])
+def test_what_is_no_code_lets_nobody_in(study, code, text):
+    codes = Codes(study.path)
+    assert not codes.redeem(ENROLLED.id, text, KEYS[0])
+    assert codes.counts(ENROLLED.id) == CodeCounts(1, 0)
+
+
+@given(st.binary(min_size=10, max_size=10))
+def test_a_code_is_read_as_people_write_it(octets):
+    """All 80 random bits are in the code, and dashes, small letters and mistaken letters make no difference."""
+    number = int.from_bytes(octets, "big")
+    code = "".join(LETTERS[number >> 5 * place & 31] for place in reversed(range(CODE_LETTERS)))
+    assert normal(code) == code
+    for mistaken in (grouped(code), code.lower(), code.replace("0", "o").replace("1", "l"), f" {grouped(code)} "):
+        assert normal(mistaken) == code
+
+
+def test_of_many_devices_at_once_one_is_let_in(study, code):
+    """Sixteen keys present one code at the same time, each by itself: exactly one succeeds."""
+    keys = [device(number, ENROLLED).public for number in range(16)]
+    with ThreadPoolExecutor(16) as pool:
+        let_in = list(pool.map(lambda key: Codes(study.path).redeem(ENROLLED.id, code, key), keys))
+    assert sum(let_in) == 1
+    winner = keys[let_in.index(True)]
+    assert [Codes(study.path).redeem(ENROLLED.id, code, key) for key in keys] == [key == winner for key in keys]
+
+
+def test_the_study_keeps_no_pair_of_code_and_key(study, code):
+    """After redemption and ingest no file of the study has the code, and none but the keys' own table has the key."""
+    with served(study) as address:
+        status, _ = post(
+            address, enrolment(0, ENROLLED) + report(0, ENROLLED), headers={"halftruth-code": grouped(code)}
+        )
+    assert status == 200
+    files = [file for file in study.path.rglob("*") if file.is_file()]
+    for file in files:
+        assert code.encode() not in file.read_bytes()
+        assert KEYS[0] not in file.read_bytes() or file.suffix == inbox.ENDING  # signed envelopes without a code
+    assert KEYS[0] not in (study.path / "codes.sqlite").read_bytes()
+
+
+def test_a_redeemed_key_counts_and_others_do_not(study, code):
+    """Uploads with a code, with a used one, with none and with a wrong one: the first is counted, the others not."""
+    with served(study) as address:
+        first = enrolment(0, ENROLLED) + report(0, ENROLLED)
+        assert post(address, first, headers={"halftruth-code": code})[0] == 200
+        assert post(address, first, headers={"halftruth-code": code})[0] == 200  # its receipt was lost
+        second = enrolment(1, ENROLLED) + report(1, ENROLLED)
+        for wrong in (code, "0" * CODE_LETTERS, "%"):
+            status, said = post(address, second, headers={"halftruth-code": wrong})
+            assert (status, said["stage"]) == (403, "code")
+        assert post(address, enrolment(2, ENROLLED) + report(2, ENROLLED))[0] == 200  # without a code: as ever
+    run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"])
+    assert run.exit_code == 0, run.output
+    study = Study.open(study.path)
+    assert study.registry(ENROLLED.id.hex()).public.tobytes() == KEYS[0]
+    assert ingest(study, [], now=NOW).accepted == 0
+    assert Codes(study.path).counts(ENROLLED.id) == CodeCounts(1, 1)
+    # What was let in outlives the tables.
+    again = CliRunner().invoke(
+        halftruth, ["--study", str(study.path), "rebuild", "--afresh", "--out", str(study.path.with_name("new"))]
+    )
+    assert again.exit_code == 0, again.output
+    rebuilt = Study.open(study.path.with_name("new"))
+    assert rebuilt.registry(ENROLLED.id.hex()).public.tobytes() == KEYS[0]
+    assert Codes(rebuilt.path).counts(ENROLLED.id) == CodeCounts(1, 1)
+    assert not Codes(rebuilt.path).redeem(ENROLLED.id, code, KEYS[1])
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "stage"),
+    [
+        (lambda: report(0, ENROLLED), 400, "report"),  # introduces nobody
+        (lambda: enrolment(0, ENROLLED) + enrolment(1, ENROLLED), 400, "report"),
+        (lambda: enrolment(0, OPEN), 400, "code"),
+        (lambda: enrolment(0, ENROLLED)[:-1] + b"\0", 400, "signature"),
+    ],
+)
+def test_what_a_code_does_not_fit_is_refused(study, code, body, status, stage):
+    """And the code is as good as before."""
+    with served(study) as address:
+        answered, said = post(address, body(), headers={"halftruth-code": code})
+    assert (answered, said["stage"]) == (status, stage)
+    assert inbox.waiting(study.path) == [] == inbox.admitted(study.path)
+    assert Codes(study.path).counts(ENROLLED.id) == CodeCounts(1, 0)
+
+
+@pytest.fixture
+def joined(tmp_path, study):
+    """Opens devices that followed a link with a code, each in a store of its own."""
+    opened = []
+
+    def join(address, code):
+        made = Device.open(tmp_path / f"device{len(opened)}", clock=lambda: NOW)
+        opened.append(made)
+        link = Link(address, ENROLLED.id, fingerprint(AUTHOR.public), code)
+        terms = made.accept(Invitation(link, ENROLLED.data, AUTHOR.public))
+        return made, terms.campaign_id
+
+    yield join
+    for one in opened:
+        one.close()
+
+
+def test_a_device_redeems_the_code_of_its_link(study, code, joined):
+    """The first device is let in; the second keeps what it answered until it has a code of its own."""
+    [other] = Codes(study.path).make(ENROLLED.id, 1)
+    with served(study) as (host, port):
+        address = f"http://{host}:{port}"
+        first, campaign_id = joined(address, code)
+        second, _ = joined(address, code)
+        for one in (first, second):
+            assert one.preview(campaign_id).waiting_bytes > one.preview(campaign_id).report_bytes
+            one.consent(campaign_id)
+            one.answer(campaign_id, "3")
+        assert first.outbox.send().envelopes == 2
+        [attempt] = second.outbox.send().attempts
+        assert attempt.outcome is Outcome.REFUSED
+        assert "used by another device" in attempt.reason
+        assert "give another code" in second.outbox.send().attempts[0].reason  # and asks nobody again
+        second.present_code(campaign_id, other)
+        assert second.outbox.send().envelopes == 2
+        assert first.outbox.send().attempts == second.outbox.send().attempts == ()
+    assert len(inbox.admitted(study.path)) == 2
+    assert Codes(study.path).counts(ENROLLED.id) == CodeCounts(2, 2)
+
+
+def test_codes_are_written_once_and_kept_nowhere(study, tmp_path):
+    """CSV and cards: as many different codes as asked for, of which the study has hashes only."""
+    out = tmp_path / "codes.csv"
+    options = ["--study", str(study.path), "codes", "education"]
+    made = [*options, "--count", "7", "--address", "https://study.example"]
+    run = CliRunner().invoke(halftruth, [*made, "--out", str(out)])
+    assert run.exit_code == 0, run.output
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    links = [Link.parse(row["link"]) for row in rows]
+    assert len({link.code for link in links}) == 7
+    assert [grouped(link.code) for link in links] == [row["code"] for row in rows]
+    assert out.stat().st_mode & 0o077 == 0
+    assert CliRunner().invoke(halftruth, [*made, "--out", str(out)]).exit_code != 0  # never in place of another
+    assert CliRunner().invoke(halftruth, options).output == "7 codes made, 0 used\n"
+    assert Codes(study.path).redeem(ENROLLED.id, links[6].code, KEYS[0])
+    cards = tmp_path / "cards.pdf"
+    assert CliRunner().invoke(halftruth, [*made, "--out", str(cards)]).exit_code == 0
+    assert cards.read_bytes().startswith(b"%PDF")
+    refused = CliRunner().invoke(halftruth, ["--study", str(study.path), "codes", "open", "--count", "1"])
+    assert refused.exit_code == 1
+    assert "needs no codes" in refused.output
