@@ -27,7 +27,7 @@ from itertools import combinations
 
 from aggregator.author.domain_section import domain_of
 from aggregator.author.toml_section import DraftError, Section, shown
-from aggregator.author.views_section import channel_of
+from aggregator.author.views_section import channel_of, named_once
 from aggregator.families.mechanism import Question
 from protocol.channels import Channel
 from protocol.domain import Form, FormQuestion, Line, NumberRange
@@ -102,8 +102,8 @@ def form_views(analysis: Section, mechanism: str, form: Form, question: Question
         size = map_.inputs(form)
         if size not in made:  # the channel depends on the number of answers alone
             made[size] = channel_of(mechanism, question, map_)
-    names = dict.fromkeys(name for name, _ in made.values())
-    return ", ".join(names), tuple(View(1, map_, made[map_.inputs(form)][1]) for map_ in maps)
+    views = tuple(View(1, map_, made[map_.inputs(form)][1]) for map_ in maps)
+    return named_once(name for name, _ in made.values()), views
 
 
 def _question(table: dict[str, object]) -> FormQuestion:

@@ -14,7 +14,7 @@ How the shares are chosen: aggregator.planner.resolutions. What a view is: proto
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -87,7 +87,12 @@ def views_of(
     classes = len(notions) if isinstance(question.notion, Classes) else 0
     weights = _weights(given) if given else chosen_weights(channels, devices, classes)
     views = tuple(View(weight, map_, channel) for weight, map_, channel in zip(weights, maps, channels, strict=True))
-    return ", ".join(dict.fromkeys(name for name, _ in made)), views
+    return named_once(name for name, _ in made), views
+
+
+def named_once(names: Iterable[str]) -> str:
+    """Return the names of mechanisms, each once; one of a view with classes may name several."""
+    return ", ".join(dict.fromkeys(one for name in names for one in name.split(", ")))
 
 
 def chosen_weights(channels: Sequence[Channel], devices: int, classes: int = 0) -> tuple[int, ...]:

@@ -194,7 +194,7 @@ def estimate(
         conflicts += [("mean", mean), ("sum", total), ("weights", weights)]
         conflicts += [("report", report), ("forged", forged), ("population", population), ("format", form in FILES)]
         conflicts += [(name, by and given) for name, given in (("plot", plot), ("truth", truth_files))]
-        conflicts += [("margins", by == "class" and margins_file), ("period", by == "class" and period is not None)]
+        conflicts += [("margins", by == "class" and margins_file)]
         conflicts += [
             (name, True) for name in Ranges(quantiles, cdf, bins, above, None if by == "period" else between).named
         ]

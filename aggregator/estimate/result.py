@@ -341,7 +341,7 @@ def estimate(
             )
         if pool != POOLS[0]:
             raise NotShared("a campaign that asks for views pools its classes by heads: leave out --pool")
-        return _of_views(terms, signed.id if signed else b"", tally, method, level, forged)
+        return _of_views(terms, signed.id if signed else b"", tally, method, level, forged, where)
     decoder, prior = reader_of(terms, tally)
     reported = Reported.of(terms.domain)
 
@@ -435,7 +435,13 @@ def _weighted_method(method: str | None, pool: str, where: str | None, *, by_val
 
 
 def _of_views(
-    terms: Campaign, campaign_id: bytes, tally: Tally, method: str | None, level: float, forged: int | None
+    terms: Campaign,
+    campaign_id: bytes,
+    tally: Tally,
+    method: str | None,
+    level: float,
+    forged: int | None,
+    where: str | None,
 ) -> Estimate:
     """The estimate of a campaign whose devices are asked for views, with every resolution of it."""
     require_enough(terms, tally)
@@ -473,7 +479,7 @@ def _of_views(
     return Estimate(
         terms, campaign_id, tally.reports, method, level, finest.share, finest.raw, finest.se, finest.low, finest.high,
         finest.all_low, finest.all_high, tally.rejected, tally.version, Influence(weight, tally.reports, forged),
-        tuple(warnings), devices_of(tally), rough=finest.rough, resolutions=tuple(found),
+        tuple(warnings), devices_of(tally), where=where, rough=finest.rough, resolutions=tuple(found),
     )  # fmt: skip
 
 

@@ -163,6 +163,7 @@ def test_two_classes_of_one_level_are_the_map_without_classes() -> None:
     together = ViewsTally.of_parts(
         [Tally.of(part.counts.reshape(2, -1).sum(axis=0)) for part in tally.by_view], {}, None
     )
+    assert estimate(*within(made, tally, "guests"), where="guests").where == "guests"
     mine, theirs = estimate(made, tally), estimate(alone, together)
     for name in ("raw", "se", "share", "low", "high", "all_low", "all_high"):
         assert np.allclose(getattr(mine, name), getattr(theirs, name), atol=1e-9), name
@@ -481,6 +482,8 @@ def test_from_a_draft_in_classes_to_differences(tmp_path: Path) -> None:
     lines = run(*words, "--cross", "home,vote", "--by", "class", "--format", "csv").splitlines()
     assert lines[0].startswith("class,home_value,vote_value,estimate,")
     assert len(lines) == 1 + 2 * 6
+    now = json.loads(run(*words, "--question", "vote", "--by", "class", "--period", 1, "--json"))
+    assert now["classes"] == alone, "everybody's latest answer is of this period"
     table = run(*words, "--cross", "home,vote", "--by", "class")
     assert "guests less members" in table
     assert "members: " in table
