@@ -13,6 +13,8 @@ from scipy.optimize import linprog
 from aggregator.estimate.error import lip_mse, report_mae
 from aggregator.families.response.recipe import lip_response, published_lip_response, randomized_response
 from aggregator.families.table.prior_table import optimal_table
+from aggregator.reproduce.data import DataFolder
+from aggregator.reproduce.experiment import Setting
 from aggregator.reproduce.lip import people
 from aggregator.reproduce.lip.published import (
     bit,
@@ -26,6 +28,7 @@ from aggregator.reproduce.lip.published import (
     warner,
 )
 from aggregator.reproduce.lip.report_error import least_mae
+from aggregator.reproduce.lip.rough_prior import rough_prior
 from aggregator.reproduce.lip.summation import best_for_sum, sum_mse
 from protocol import personal
 from protocol.notions import Information, certify
@@ -227,3 +230,16 @@ def test_the_rare_bit_is_the_unary_encoding_of_one_bit():
     assert Fraction(table.weight(1, 1), 2**62) == Fraction(1, 2)
     assert table.weight(0, 1) / 2**62 == pytest.approx(1 / (math.e + 1))
     certify(table, Ldp(NAT))
+
+
+def test_the_costs_of_a_rough_prior_are_the_designs():
+    """At radius 0 the curve is the legal optimum of the prior, for two values at radius 1 randomised response; it grows
+    with the radius, and is never above the scaled channel of the centre, LDP or no report."""
+    found = rough_prior(Setting(DataFolder(None), np.random.default_rng(1), 1, True, lambda _: None))
+    for panel in found.panels:
+        ours, scaled, plain, alone = (np.array(curve.y) for curve in panel.curves)
+        assert (np.diff(ours) >= -1e-9).all()
+        assert (ours <= np.minimum(np.minimum(scaled, plain), alone) + 1e-6).all()
+    binary = found.panels[0].curves
+    assert binary[0].y[0] == pytest.approx(2 * local_mse(0.3, 1.0), abs=1e-7)
+    assert binary[0].y[-1] == pytest.approx(binary[2].y[-1], abs=1e-7)

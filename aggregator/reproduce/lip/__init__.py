@@ -13,6 +13,7 @@ from aggregator.reproduce.experiment import Experiment
 from aggregator.reproduce.lip.bits import example_1, figure_5, figure_6_cns, figure_9a, legality, numbers
 from aggregator.reproduce.lip.people import figure_8, figure_8b_cns, figure_9b, one_step
 from aggregator.reproduce.lip.report_error import report_error
+from aggregator.reproduce.lip.rough_prior import rough_prior
 from aggregator.reproduce.lip.values import figure_6a, figure_6b, figure_7
 
 EXPERIMENTS = (
@@ -29,5 +30,6 @@ EXPERIMENTS = (
     Experiment("fig9a", "A9", "Fig. 9a: popular pages of Kosarak", figure_9a, needs=("kosarak",)),
     Experiment("fig9b", "A9", "Fig. 9b: last check-ins of Gowalla", figure_9b, 100, 4, needs=("gowalla-last",)),
     Experiment("fig8b-cns", "A9", "Fig. 8b of the first version: one district", figure_8b_cns, needs=("gowalla-last",)),
+    Experiment("rough-prior", "A5", "Priors that are only roughly known", rough_prior),
     Experiment("one-step", "A9", "The estimate is one step from the prior", one_step, 5, 2),
 )
