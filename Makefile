@@ -94,6 +94,7 @@ results: $(READY)
 # Draw the pictures in README anew, by running what they show; the app's screens need Xvfb, as its tests do.
 pictures: $(READY)
 	$(BIN)/python -m tests.demo_app.pictures
+	$(BIN)/python -m tests.web.pictures
 
 # Write the test vectors anew; `make test` only checks that they are current.
 vectors: $(READY)
