@@ -1,8 +1,8 @@
 """Links JavaScript modules into one classic script, so that a page is one file and its script has one hash.
 
-The modules stand one after another, each after those it imports from, in one function. Comments and blank space are
-left out and names are shortened; nothing else is changed, and the same modules give the same script on every machine.
-The linker knows few forms and refuses every other:
+The modules stand one after another, each after those it imports from, in one function. Comments, blank space and
+functions that nothing calls are left out, and names are shortened; nothing else is changed, and the same modules give
+the same script on every machine. The linker knows few forms and refuses every other:
 
     import { a, b as c } from "./x.js";          export function f() {}   (also async, generators)
     import * as x from "./x.js";                 export class C {}
@@ -99,6 +99,9 @@ def _joined(found: Mapping[Path, _Module]) -> Iterator[str]:
         uses.update({(path, name): names[path].uses[name] for name in names[path].whole})
         uses.update({declared(of): names[path].uses[here] for of, here in module.taken()})
         kept |= names[path].kept([here for _, here in module.taken()])
+    for path in found:
+        once = {name for name in names[path].whole if uses[path, name] == 1 and (path, "*") not in uses}
+        names[path] = names[path].without(once)
     stay = {(path, name) for path in found for name in names[path].classes}
     order = sorted(uses.keys() - stay, key=lambda of: (-uses[of], places[of[0]], of[1]))
     news = dict(zip(order, fresh(string.ascii_uppercase, kept), strict=False))

@@ -67,6 +67,17 @@ class ModuleNames:
         """Names in it that it does not declare: what every browser has, and what cannot be told from it."""
         return (self.uses.keys() - self.whole - set(imported)).difference(*self._local.values())
 
+    def without(self, functions: Collection[str]) -> ModuleNames:
+        """The module without some of its functions, which nothing calls."""
+        begins = {part: place for place, part in reversed(list(enumerate(self._parts)))}
+        dropped = set()
+        for part, place in begins.items():
+            place += self.body[place].text == "async"
+            words = [token.text for token in self.body[place : place + 2]]
+            if words[0] == "function" and words[-1] in functions:
+                dropped.add(part)
+        return ModuleNames([token for token, part in zip(self.body, self._parts, strict=True) if part not in dropped])
+
     def shortened(self, new: Mapping[str, str], kept: Collection[str]) -> list[Token]:
         """Return its tokens with short names.
 

@@ -156,6 +156,17 @@ def test_names_mean_the_same(tmp_path: Path) -> None:
     assert "computed" not in bundle(entry)
 
 
+def test_a_function_that_nothing_calls_is_left_out(tmp_path: Path) -> None:
+    """What is exported and taken by nobody is not in the bundle, unless a module takes all of the other."""
+    other = 'export const one = 1;\nexport async function two() { return "uncalled"; }\n'
+    (tmp_path / "other.js").write_text(other, encoding="utf-8")
+    entry = tmp_path / "entry.js"
+    entry.write_text('import { one } from "./other.js";\nglobalThis.told = one;\n', encoding="utf-8")
+    assert bundle(entry) == '(function(){"use strict";const A=1;;globalThis.told=A;})();\n'
+    entry.write_text('import * as all from "./other.js";\nglobalThis.told = all;\n', encoding="utf-8")
+    assert "uncalled" in bundle(entry)
+
+
 REFUSED = {
     'import x from "./other.js";': "{ is expected",
     'import "./other.js";': "{ is expected",
