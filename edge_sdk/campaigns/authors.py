@@ -8,12 +8,17 @@ What decides is the key. The name is for people.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge_sdk.store.sqlite import Store
 
 if TYPE_CHECKING:  # loaded with the first key
     from protocol.keys import AuthorKey
+
+
+MOST_KEY_BYTES = 1024
+"""Longer files are not read to their end: no key's line is as long."""
 
 
 class Authors:
@@ -43,3 +48,16 @@ class Authors:
     def remove(self, public: bytes) -> None:
         """Trust a key no more."""
         self.store.execute("DELETE FROM trusted WHERE public = ?", public)
+
+
+def key_file(path: Path) -> AuthorKey:
+    """The author's key of a file, with its name.
+
+    Raises:
+        KeyRefused: not a key's line.
+        OSError: the file cannot be read.
+    """
+    from protocol.keys import AuthorKey
+
+    with path.open("rb") as file:
+        return AuthorKey.from_line(file.read(MOST_KEY_BYTES).decode("utf-8", "replace"))

@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edge_sdk.campaigns.authors import key_file
 from edge_sdk.cli.exit_codes import FAILED, NOT_YET
 from edge_sdk.cli.output import Printed, Undone, Usage
 from edge_sdk.device import Device
@@ -70,15 +71,6 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
     print("It learns your network address. Ask it for the campaign? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Undone("nothing was asked, and nothing is kept", {}, FAILED)
-
-
-def key_file(path: Path) -> keys.AuthorKey:
-    """The author's key of a file.
-
-    Raises:
-        KeyRefused, OSError
-    """
-    return keys.AuthorKey.from_line(path.read_bytes()[:1024].decode("utf-8", "replace"))
 
 
 def trust(options: argparse.Namespace) -> Printed:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from edge_sdk.campaigns.authors import key_file
 from edge_sdk.device import Device
 from edge_sdk.transport.address import address
 from edge_sdk.unit.config import DEFAULT_TIMEOUT, Configuration, ConfigurationRefused, Source
@@ -20,13 +21,14 @@ from edge_sdk.unit.sensor import NOTHING, Reader, answer_of
 if TYPE_CHECKING:
     from protocol.campaign import Campaign
     from protocol.domain import Answer
+    from protocol.keys import AuthorKey
 
 SETTLE_SECONDS = 0.25
 """For a reading to be on the disk."""
 
 TOLD = (
-    "campaign", "title", "question", "purpose", "organisation", "addresses", "contact", "retention", "notice",
-    "withdrawal", "opens", "closes", "cost", "worst_case", "notion", "answers", "values",
+    "campaign", "title", "question", "purpose", "organisation", "author", "author_name", "addresses", "contact",
+    "retention", "notice", "withdrawal", "opens", "closes", "cost", "worst_case", "notion", "answers", "values",
 )  # fmt: skip
 """Of the campaign's terms, what an owner reads who agrees for a unit."""
 
@@ -37,15 +39,13 @@ _ASKED = (
 )
 
 
-def trusted(configuration: Configuration) -> list[bytes]:
-    """The public keys of the authors that the owner trusts.
+def trusted(configuration: Configuration) -> list[AuthorKey]:
+    """The public keys of the authors that the owner trusts, with their names.
 
     Raises:
         KeyRefused, OSError
     """
-    from protocol.keys import public_from_line
-
-    return [public_from_line(path.read_bytes()[:1024].decode("ascii", "replace")) for path in configuration.trust]
+    return [key_file(path) for path in configuration.trust]
 
 
 def campaign_file(configuration: Configuration) -> bytes:
@@ -147,7 +147,7 @@ def tried(configuration: Configuration) -> str:
         return "standard input, not read now"
     from protocol.campaign import open_campaign
 
-    terms = open_campaign(campaign_file(configuration), trusted(configuration)).terms
+    terms = open_campaign(campaign_file(configuration), [one.public for one in trusted(configuration)]).terms
     never, other = os.pipe()
     try:
         text, reason = Reader(configuration.source, never).read(configuration.source.timeout or DEFAULT_TIMEOUT)
