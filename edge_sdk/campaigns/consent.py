@@ -16,7 +16,6 @@ from edge_sdk.budget.consents import Consent
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.role import Role, candidates_of, counts_of, declared_of, incomplete, level_of, priors_of
 from edge_sdk.errors import ConsentMissing
-from protocol import link
 from protocol.errors import CampaignError
 
 if TYPE_CHECKING:  # loaded with the first campaign
@@ -128,6 +127,8 @@ def present_code(records: Records, joined: Joined, code: str) -> None:
     """``Device.present_code``."""
     if joined.campaign.enrolment == "open":
         raise CampaignError(f"{joined.campaign.title!r} takes reports of anybody, without a code")
+    from protocol import link  # which hashes, and a unit takes its own digests first
+
     if not link.is_code(code):
         raise CampaignError(f"a code is 1 to {link.MAX_CODE} letters, digits, - and _: copy it whole")
     with records.store.transaction():
