@@ -303,6 +303,7 @@ def test_a_language_is_the_readers(browser: Chromium) -> None:
             assert words in visitor.text
         visitor.touch("Ich stimme zu")
         visitor.heading("Was ist Ihr höchster Bildungsabschluss?")
+        assert visitor.page.locator("h1").get_attribute("lang") == "de"
         visitor.touch("English")
         visitor.heading("What is the highest level")
         assert visitor.faults == []

@@ -47,9 +47,10 @@ const [screen, heard] = [el("div"), el("p.heard", { role: "status" })];
 /**
  * Show a screen in place of the one before, and move the focus to its heading.
  * @param {string} title @param {(Part | Part[])[]} parts @param {Part} foot what stands below every screen
+ * @param {string} [lang] of the title, where it is not the page's
  */
-export function show(title, parts, foot) {
-  const heading = el("h1", { tabindex: -1, id: "asked" }, title);
+export function show(title, parts, foot, lang) {
+  const heading = el("h1", { tabindex: -1, id: "asked", lang: lang || null }, title);
   screen.replaceChildren(heading, ...el("div", {}, ...parts).childNodes, foot || "");
   const main = /** @type {HTMLElement} */ (document.getElementById("page"));
   if (!screen.parentNode) main.replaceChildren(screen, heard);

@@ -177,12 +177,12 @@ export class Visit {
     }
   }
 
-  /** @param {string} title @param {any[]} parts */
-  show(title, parts) {
+  /** @param {string} title @param {any[]} parts @param {string} [lang] of the title, where it is the study's */
+  show(title, parts, lang) {
     stop();
     this.leave.abort();
     this.leave = new AbortController();
-    show(title, parts, this.foot());
+    show(title, parts, this.foot(), lang);
   }
 
   foot() {

@@ -72,7 +72,7 @@ export async function own(visit) {
       p(say("forget.what"), "small"),
       button(say("forget.do"), () => visit.do(() => visit.forget()), "grave"),
     ),
-  ]);
+  ], told.texts.language);
 }
 
 /** @param {{lifetime: bigint, spent: bigint, reserved: bigint, remaining: bigint}} budget */

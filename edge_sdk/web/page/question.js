@@ -53,12 +53,5 @@ export async function question(visit, place = 0, answers = {}) {
       skippable && button(say("question.skip"), () => visit.do(skip), "plain"),
       place > 0 && button(say("bar.back"), () => visit.do(() => question(visit, place - 1, answers)), "plain"),
     ),
-  ]);
+  ], told.texts.language);
 }
-
-/** @param {any} told @param {{[name: string]: any}} answers @param {(value: any, domain: any, shown: string[]) => string} spelled @returns {[string, string][]} question and answer */
-export const spelledAll = (told, answers, spelled) =>
-  questionsOf(told).map(({ name, text, domain, shown }) => [
-    text,
-    answers[name] === null ? say("answer.skipped") : spelled(answers[name], domain, shown),
-  ]);

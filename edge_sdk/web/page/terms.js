@@ -15,6 +15,7 @@ export async function terms(visit) {
   const [told, budget, found] = [await visit.terms(), await device.budget(), await device.reveals(id)];
   const { texts, domain, classes } = told;
   const form = domain.kind === "form";
+  const lang = texts.language || null;
   const fits = told.worstCharge <= budget.remaining;
   /** @type {any} */
   let asClass;
@@ -25,7 +26,7 @@ export async function terms(visit) {
     el(
       "div.card",
       {},
-      form ? el("p.asked", {}, texts.title) : el("p.asked", {}, say("terms.question", { question: texts.question })),
+      el("p.asked", { lang }, form ? texts.title : say("terms.question", { question: texts.question })),
       texts.purpose && p(say("terms.why", { purpose: texts.purpose })),
     ),
     form ? questions(told) : card(say("terms.values"), p(possible(domain, texts.labels, MOST_NAMED))),
