@@ -32,6 +32,7 @@ SLOWEST_FIRST = (
     "aggregator/test_object_storage.py",
     "aggregator/test_engine_dask.py",
     "web/test_browser.py",
+    "web/test_served_page.py",
     "demo_app/test_screens.py",
     "aggregator/test_receive.py",
     "aggregator/test_upkeep.py",
