@@ -238,6 +238,24 @@ def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
     assert visitor.browser.study.came == []
 
 
+def test_what_was_spent_is_not_denied(visitor: Visitor) -> None:
+    """A report that was made is charged: where the browser fails after that, the page does not say that nothing was."""
+    answering(visitor, studies.EDUCATION, "bachelor")
+    visitor.touch("Make the report and show me every byte")
+    visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
+    visitor.page.evaluate(
+        "() => { window.put = IDBObjectStore.prototype.put;"
+        "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') } }"
+    )
+    visitor.touch("Send it now")
+    visitor.heading("The store cannot be used.")
+    assert "Nothing was spent" not in visitor.text
+    visitor.page.evaluate("() => { IDBObjectStore.prototype.put = window.put }")
+    visitor.touch("Try again")
+    visitor.heading("Highest education")
+    assert "2 envelopes still wait" in visitor.text
+
+
 def test_a_study_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -> None:
     visitor.open(document(studies.UPCOMING))
     assert "Opens on" in visitor.text
