@@ -142,8 +142,18 @@ def test_the_statistic_of_classes_is_that_of_slow_maxima():
         assert known.root(chosen, t) ** 2 == pytest.approx(ways.min(), abs=0.15)
         assert (known.root(chosen, t) > 0) == (t > here)
     assert known.root(chosen, here) == pytest.approx(0, abs=math.sqrt(2 * NATS))
-    for one in (*alone, profile, known):  # nobody and everybody are the ends of what the share can be
-        roots = [one.root(chosen, t) for t in (0.0, 0.001, 0.05, 0.95, 0.999, 1.0)]
+
+
+def test_nobody_and_everybody_are_the_ends_of_a_share():
+    """The statistic rises from a share of none to a share of all: in crowds where rounding once left a trace of people
+    on the side that should be empty, of one class and of both."""
+    signed = of_classes(NANONATS, 2 * NANONATS)
+    for seed, together, cut in ((4, False, 3), (7, False, 3), (18, False, 3), (16, True, 7)):
+        tally = drawn(signed, (700, 500), (law(4), law(9)), np.random.default_rng(seed))
+        counts = np.split(tally.counts, [signed.terms.channel.channels[0].outputs])
+        parts = [Merged.of(decoder_of(one), n) for one, n in zip(signed.terms.channel.channels, counts, strict=True)]
+        profile = Profile(Merged.joined(parts) if together else parts[0])
+        roots = [profile.root(np.arange(K) < cut, t) for t in (0.0, 0.001, 0.05, 0.95, 0.999, 1.0)]
         assert roots == sorted(roots)
         assert roots[-1] > roots[-2]
 
