@@ -172,7 +172,7 @@ class Joined:
             return [self.commitment]
         place, views = self._place, range(len(self.campaign.views))
         found = [self._commitment(self.campaign.certificate_of(place, view).cost, view) for view in views]
-        return sorted(set(found), key=lambda one: -one.worst_case)
+        return sorted(set(found), key=lambda one: (-one.worst_case, -one.cost))
 
     def most_commitment(self, priors: Iterable[tuple[int, ...]]) -> Commitment:
         """The commitment of whoever declares the costliest of ``priors``, or a higher one.

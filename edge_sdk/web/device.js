@@ -6,33 +6,27 @@
  * report and never hides one. The random bytes are drawn before the answer is looked at and are always as many.
  */
 
-import { encode, hex } from "./codec.js";
+import { consentOf, give } from "./answering.js";
+import { budget, costOf, requireRoom, requireWindows, tightened } from "./caps.js";
+import { hex } from "./codec.js";
 import { openClosing, requireOpen } from "./closing.js";
-import { AddressRefused, BadData, CampaignError, ConsentMissing, OutsideSchedule, QuotaReached, UnknownCampaign } from "./errors.js";
+import { CHOICE_BYTES, agree, chooseClass, choosePrior } from "./consent.js";
+import { AddressRefused, BadData, CampaignError, UnknownCampaign } from "./errors.js";
 import { requireAddress } from "./address.js";
 import { Joined } from "./joined.js";
 import { requirePublic, sha256 } from "./keys.js";
-import { budget, enter, fold, requireKept, requireRoom, tighten } from "./ledger.js";
-import { fill, filledWith, following, forgetAnswers, remember, usedSlots } from "./memo.js";
+import { fold } from "./ledger.js";
+import { forgetAnswers, usedSlots } from "./memo.js";
 import { beginAnew, requireSpace } from "./outbox.js";
+import { countsOf } from "./role.js";
 import { Store } from "./store.js";
 import { addressesOf, revealsOf, termsOf } from "./terms.js";
 import { send } from "./upload.js";
 
-/** @typedef {import("./notions/information.js").Declared} Declared */
 /** @typedef {import("./store.js").Kept} Kept */
-/** @typedef {import("./store.js").State} State */
 /** @typedef {import("./domain/domain.js").Answer} Answer */
 
-/**
- * What became of an answer.
- * @typedef {object} Receipt
- * @property {number} period
- * @property {number} slot
- * @property {Uint8Array} envelope the signed report that carries it, as it was queued
- * @property {bigint} charged now, nanonats
- * @property {boolean} repeated whether this very report was queued before, and nothing was now
- */
+/** @typedef {import("./answering.js").Receipt} Receipt */
 
 const NOT_JOINED = "this browser has not joined the campaign, or forgot it";
 
@@ -83,9 +77,9 @@ export class Device {
 
   // The caps, and what became of them
 
-  /** Tighten the caps; of two, the lower one holds. @param {import("./store.js").Caps} caps nanonats */
-  tighten(caps) {
-    return this.store.changeCaps((known) => tighten(known, caps));
+  /** Add caps; of two of a kind, and of two for windows of one length, the lower one holds. @param {import("./caps.js").Policy} policy nanonats */
+  tighten(policy) {
+    return this.store.changeCaps((caps) => tightened(caps, policy));
   }
 
   /** The caps in force, what was spent, and what remains. */
@@ -122,7 +116,7 @@ export class Device {
       async (kept, state) => {
         this.requireNotOver(joined, kept);
         if (!kept.joined) {
-          requireRoom(state, kept, joined.worst({}));
+          requireRoom(state, kept, joined.commitments({}), this.now);
           kept.joined = { author: campaign.author, address: null };
         }
         if (address === undefined || campaign.addresses.length || address === kept.joined.address) return;
@@ -198,39 +192,74 @@ export class Device {
    * @param {number | bigint} [as.level] nanonats, with a prior: of their own, at most the campaign's; public with it
    * @throws {ConsentMissing | CampaignError | import("./errors.js").BudgetRefused | import("./errors.js").OutboxFull}
    */
-  async consent(id, { asClass, prior, level } = {}) {
+  async consent(id, as = {}) {
+    await this.decide(id, (decision) => agree(decision, as));
+  }
+
+  /**
+   * The person agrees as a class drawn at random: the one whose prior is nearest to their history with probability
+   * e^level / (e^level + C - 1), each other with 1 / (e^level + C - 1). It is drawn once and charged `level` at once, beside
+   * the worst case of any class; who agreed already keeps their class. After forgetting it is drawn and charged anew.
+   * @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may tell
+   * @param {import("./role.js").Counts} [history] how often each value was the person's; else this device's own answers to
+   *   campaigns that ask for the same. It never leaves.
+   * @returns {Promise<string>} the class
+   * @throws {import("./errors.js").HalftruthError} CampaignError where no class has a prior; NotionError, NotInDomain,
+   *   BudgetRefused, OutboxFull, OutsideSchedule
+   */
+  async chooseClass(id, level, history) {
+    const rand = this.random(CHOICE_BYTES); // before the history is looked at
+    return this.decide(id, (decision) => chooseClass(decision, level, rand, () => this.countsFor(decision, history)));
+  }
+
+  /**
+   * The person agrees under a declared prior drawn in the same way among k + 1: the even one and, for each value, the one
+   * that gives it three quarters. It is public for good: who declared one keeps it, and nothing is drawn or charged.
+   * @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may tell
+   * @param {import("./role.js").Counts} [history] as in `chooseClass`
+   * @returns {Promise<import("./role.js").Counts>} the declared weights by label
+   * @throws {import("./errors.js").HalftruthError} CampaignError where no prior is asked for; else as `chooseClass`
+   */
+  async choosePrior(id, level, history) {
+    const rand = this.random(CHOICE_BYTES);
+    const prior = await this.decide(id, (decision) =>
+      choosePrior(decision, level, rand, () => this.countsFor(decision, history)),
+    );
+    const { domain } = (await this.member(id)).campaign;
+    return Object.fromEntries(prior.map((weight, x) => [domain.label(x), weight]));
+  }
+
+  /**
+   * Change what is kept by a person's decision about a campaign that is not over.
+   * @template T @param {Uint8Array} id @param {(decision: import("./consent.js").Decision) => Promise<T>} work
+   * @returns {Promise<T>} once it is on the disk
+   */
+  async decide(id, work) {
     const joined = await this.member(id);
-    const { campaign, view } = joined;
-    const asked = await joined.roleOf(asClass ?? null, prior ?? null, level ?? null);
     const [now, dither] = [this.now, this.random(8)];
-    await this.store.change(id, async (kept, state) => {
+    const decided = await this.store.change(id, async (kept, state) => {
       requireJoined(kept);
       this.requireNotOver(joined, kept, now);
-      const { declared } = kept;
-      const written = (/** @type {Declared} */ { prior, level }) => hex(encode([prior, level || declared?.level || 0n]));
-      if (asked.declared && declared && written(asked.declared) !== written(declared))
-        throw new CampaignError("another prior was declared in this campaign before, and it holds: leave it out now");
-      const role = { memberOf: asked.memberOf, declared: declared ?? asked.declared };
-      if (kept.consent) {
-        if (asked.memberOf !== undefined && asked.memberOf !== kept.consent.memberOf)
-          throw new CampaignError("the person agreed as another class: forget the campaign first");
-        return;
-      }
-      joined.requireComplete(role);
-      if (campaign.transcript && usedSlots(kept))
-        throw new CampaignError(`"${joined.title}" was forgotten after an answer, which later ones build on: it cannot be answered again`);
-      const charge = joined.charge(role);
-      requireRoom(state, kept, joined.worst(role));
-      kept.declared = role.declared ?? null;
-      if (!campaign.enrolled || kept.code) {
-        const enrolment = await joined.enrolment(kept);
-        requireSpace(state, enrolment.length);
-        kept.outbox.push(enrolment);
-      }
-      enter(state, kept, "reserve", now, charge * view.draws);
-      kept.consent = { time: now, dither, charge, draws: view.draws, latest: now, memberOf: role.memberOf };
+      return work({ joined, kept, state, now, dither });
     });
     await navigator.storage?.persist?.();
+    return decided;
+  }
+
+  /**
+   * How often each value was the person's, by input: as they say, or as all their campaigns that ask for it as it is know.
+   * @param {import("./consent.js").Decision} decision @param {import("./role.js").Counts} [history]
+   */
+  async countsFor({ joined: { campaign }, state }, history) {
+    if (history) return countsOf(campaign, history);
+    const counts = Array(campaign.domain.size).fill(0n);
+    for (const { id, joined, memo } of state.campaigns.values()) {
+      if (!joined) continue;
+      const known = await this.member(id);
+      if (!known.asksAsItIs(campaign)) continue;
+      for (const [x, { times }] of memo) counts[x % campaign.domain.size] += BigInt(times);
+    }
+    return counts;
   }
 
   /** The sealed enrolment of a campaign agreed to, to be handed to the organisation. @param {Uint8Array} id */
@@ -285,40 +314,7 @@ export class Device {
     return this.store.change(id, async (kept, state) => {
       requireJoined(kept);
       if (kept.closes !== null) requireOpen(campaign, kept.closes, now);
-      const consent = consentOf(joined, kept);
-      if (now < consent.time) throw new OutsideSchedule("the clock shows a time before the consent: set it right, and answer again");
-      requireKept(state, kept);
-      requireSpace(state, joined.longestReport);
-      const x = await view.toInput(value, consent.dither, consent.memberOf);
-      const known = kept.memo.get(x);
-      const free = following(kept, period);
-      const place = reading ?? (most === 1 ? 0 : free);
-      if (place < free) {
-        const slot = again(campaign.transcript !== null, kept, period, place, x, most);
-        if (slot === null || !known) throw quotaReached(joined, period, place, free, now);
-        const envelope = await joined.report(period, slot, known.output);
-        return { period, slot, envelope, charged: 0n, repeated: true };
-      }
-      if (place >= most) throw quotaReached(joined, period, place, free, now);
-      let [slot, fresh] = [place, !known];
-      if (campaign.transcript) {
-        if (kept.transcript.some(([then]) => then >= period))
-          throw new OutsideSchedule("the clock shows a time before the latest report: set it right, and answer again");
-        [slot, fresh] = [kept.transcript.length, true];
-      }
-      const { memberOf } = consent;
-      const law = view.lawFor({ memberOf, declared: kept.declared ?? undefined, earlier: kept.transcript, period });
-      const drawn = law.draw(x, rand);
-      const output = fresh || !known ? drawn : known.output;
-      const charged = fresh ? law.charge : 0n;
-      enter(state, kept, "charge", now, charged);
-      consent.latest = Math.max(consent.latest, now);
-      remember(kept, x, output, period, slot);
-      fill(kept, period, place, x);
-      if (campaign.transcript) kept.transcript.push([period, Number(output)]);
-      const envelope = await joined.report(period, slot, output);
-      kept.outbox.push(envelope);
-      return { period, slot, envelope, charged, repeated: false };
+      return give({ joined, kept, state, now, period, rand }, value, reading);
     });
   }
 
@@ -337,7 +333,7 @@ export class Device {
     const introduces = !consent && (!joined.campaign.enrolled || kept.code) && !joined.campaign.ownPrior;
     const waiting = [...kept.outbox, ...(introduces ? [await joined.enrolment(kept)] : [])];
     const waitingBytes = waiting.reduce((sum, { length }) => sum + length, 0);
-    const charge = consent?.charge ?? joined.campaign.charge;
+    const charge = consent?.commitment.charge ?? joined.campaign.charge;
     return { reportBytes: joined.longestReport, waitingBytes, charge: paid ? 0n : charge };
   }
 
@@ -403,9 +399,8 @@ export class Device {
       const now = this.now;
       await this.store.change(one, async (kept, state) => {
         if (kept.consent) {
-          const { charge, draws, latest } = kept.consent;
-          const used = BigInt(usedSlots(kept));
-          fold(state, kept, Math.max(now, latest), charge * (used < draws ? used : draws));
+          const { commitment, choice, latest } = kept.consent;
+          fold(state, kept, Math.max(now, latest), choice + costOf(commitment, usedSlots(kept)));
         }
         forgetAnswers(kept);
         beginAnew(kept);
@@ -413,6 +408,31 @@ export class Device {
       });
       this.opened.delete(hex(one));
     }
+  }
+
+  /**
+   * Accept the clock's present time, if it was ahead before: what was agreed to under a later date takes answers again. What
+   * was spent and the slots that were used stay so. With caps for windows of time, what was answered under later dates
+   * counts beside the worst case from now on.
+   * @returns {Promise<Uint8Array[]>} ids of the campaigns that had a later time; transcripts still go on only after their
+   *   latest report
+   * @throws {import("./errors.js").BudgetRefused} a window's cap leaves no room: wait, or forget a campaign
+   */
+  setClock() {
+    const now = this.now;
+    return this.store.changeAll(async (state) => {
+      const late = [];
+      let ahead = 0n;
+      for (const kept of state.campaigns.values()) {
+        if (!kept.consent) continue;
+        const { opens, periodSeconds } = (await this.member(kept.id)).campaign;
+        ahead += costOf(kept.consent.commitment, usedSlots(kept, Math.floor((now - opens) / periodSeconds)));
+        if (kept.consent.floor > now) late.push(kept);
+      }
+      if (late.length) requireWindows(state, now, ahead);
+      for (const { consent } of late) Object.assign(consent ?? {}, { time: Math.min(consent?.time ?? now, now), floor: now });
+      return late.map(({ id }) => id);
+    });
   }
 
   /** @param {Joined} joined @param {Kept} kept */
@@ -434,31 +454,4 @@ function required(address) {
 /** Another tab may have forgotten it meanwhile. @param {Kept} kept */
 function requireJoined(kept) {
   if (!kept.joined) throw new UnknownCampaign(NOT_JOINED);
-}
-
-/** @param {Joined} joined @param {Kept} kept */
-function consentOf(joined, { consent }) {
-  if (!consent) throw new ConsentMissing(`nobody agreed to "${joined.title}" yet: consent first`);
-  return consent;
-}
-
-/**
- * The slot of a reading that was given with this very input before; null where it was not, or is not remembered.
- * @param {boolean} transcript @param {Kept} kept @param {number} period @param {number} place @param {number} x @param {number} most
- */
-function again(transcript, kept, period, place, x, most) {
-  const filled = filledWith(kept, period, place);
-  const known = kept.memo.get(x);
-  if (filled === null || transcript) return most === 1 && known?.period === period ? known.slot : null;
-  return filled === x ? place : null;
-}
-
-/** Why a reading is not taken, for every value in the same words. @param {Joined} joined @param {number} period @param {number} place @param {number} free @param {number} now */
-function quotaReached({ campaign, title }, period, place, free, now) {
-  const most = campaign.answersPerPeriod;
-  if (free < most)
-    return new QuotaReached(`reading ${place} of this period is given already or was passed over: the next one is ${free}`);
-  const next = campaign.opens + (period + 1) * campaign.periodSeconds;
-  const when = next < campaign.closes ? `the next begins in ${next - now} seconds` : "it was the last";
-  return new QuotaReached(`"${title}" takes ${most === 1 ? "1 answer" : `${most} answers`} a period; ${when}`);
 }

@@ -40,6 +40,10 @@ export async function seal(kind, key, payload) {
   return encode([1, kind, key.keyId, payload, await key.sign(signedMessage(kind, key.keyId, payload))]);
 }
 
+/** Bytes of the envelope around a payload; none is signed for it. @param {number} kind @param {Uint8Array} payload */
+export const sealedLength = (kind, payload) =>
+  encode([1, kind, new Uint8Array(8), payload, new Uint8Array(64)]).length;
+
 /**
  * The envelope that fills the bytes.
  * @param {Uint8Array} data

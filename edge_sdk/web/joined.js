@@ -4,20 +4,20 @@
  * It turns an input and random bytes into a sealed report, and knows nothing of stores, clocks or budgets.
  */
 
-import { encode } from "./codec.js";
 import { openCampaign } from "./campaign.js";
-import { REPORT } from "./envelope.js";
-import { CampaignError, ConsentMissing } from "./errors.js";
-import { gcd } from "./exact.js";
+import { worstCase } from "./caps.js";
+import { keyOf } from "./channels/key.js";
+import { encode } from "./codec.js";
+import { ENROLMENT, REPORT, sealedLength } from "./envelope.js";
 import { campaignKey } from "./keys.js";
-import { levelFrom } from "./notions/notion.js";
-import { sealEnrolment, sealReport } from "./report.js";
+import { enrolmentPayload, sealEnrolment, sealReport } from "./report.js";
+import { ownOf } from "./role.js";
 
 /** @typedef {import("./campaign.js").Campaign} Campaign */
 /** @typedef {import("./campaign.js").DeviceView} DeviceView */
 /** @typedef {import("./store.js").Kept} Kept */
-/** @typedef {import("./notions/information.js").Declared} Declared */
-/** @typedef {{memberOf?: number, declared?: Declared}} Role what a person answers as; public */
+/** @typedef {import("./role.js").Role} Role */
+/** @typedef {import("./caps.js").Commitment} Commitment */
 
 export class Joined {
   /** @param {Campaign} campaign @param {import("./keys.js").Signer} key @param {DeviceView} view */
@@ -48,66 +48,55 @@ export class Joined {
   }
 
   /**
-   * What one fresh draw costs a person; before they said what they answer as, in the costliest class.
-   * @param {Role} role
-   * @returns {bigint} nanonats
+   * What the device can cost in its view; before the person said what they answer as, in the costliest class.
+   * @param {Role} role @returns {Commitment}
    */
-  charge(role) {
+  commitment(role) {
     const { campaign, view } = this;
-    if (campaign.classes.length && role.memberOf === undefined) return campaign.charge;
-    if (campaign.ownPrior && !role.declared) return view.charge;
-    return view.lawFor(role).charge;
+    if (campaign.ownPrior && !role.declared) return this.committing(view.charge, view.index);
+    return this.committing(view.lawFor({ ...role, memberOf: this.placeOf(role) }).charge, view.index);
   }
 
   /**
-   * What there must be room for before a person takes part: the worst case of the costliest view in their class, whichever
-   * view the device has, so that whether it takes part does not tell its view.
-   * @param {Role} role
-   * @returns {bigint} nanonats
+   * What there must be room for before a person takes part: of each view in their class, whichever view the device has, so
+   * that whether it takes part does not tell its view; the costliest first.
+   * @param {Role} role @returns {Commitment[]}
    */
-  worst(role) {
-    const { campaign, view } = this;
-    if (campaign.views.length === 1) return this.charge(role) * view.draws;
-    return role.memberOf === undefined ? campaign.worstCharge : campaign.costs[role.memberOf].worstCharge;
+  commitments(role) {
+    const { campaign } = this;
+    if (campaign.views.length === 1) return [this.commitment(role)];
+    const place = this.placeOf(role);
+    const all = campaign.views.map((_, view) => this.committing(campaign.certificateOf(view, place).cost, view));
+    const different = new Map(all.map((one) => [`${one.charge} ${one.draws}`, one]));
+    const above = (/** @type {bigint} */ one, /** @type {bigint} */ other) => Number(other > one) - Number(one > other);
+    return [...different.values()].sort((one, other) => above(worstCase(one), worstCase(other)) || above(one.charge, other.charge));
   }
 
   /**
-   * What a person answers as, from what they say.
-   * @param {string | null} asClass @param {{[label: string]: number} | null} weights
-   * @param {number | bigint | null} level of their own, nanonats, with the weights
-   * @returns {Promise<Role>}
+   * What the device can cost who declares the costliest of some priors, or more.
+   * @param {number[][]} priors @returns {Commitment}
    */
-  async roleOf(asClass, weights, level) {
-    const { campaign } = this;
-    /** @type {Role} */
-    const role = {};
-    if (asClass !== null) {
-      const place = campaign.classes.indexOf(asClass);
-      if (place < 0) throw new CampaignError(`the classes of "${this.title}" are: ${campaign.classes.join(", ") || "none"}`);
-      role.memberOf = place;
-    }
-    if (weights !== null) {
-      if (!campaign.ownPrior) throw new CampaignError(`"${this.title}" asks for no prior: leave it out`);
-      const counts = Array(campaign.ownPrior.size).fill(0);
-      for (const [label, weight] of Object.entries(weights)) {
-        if (!Number.isSafeInteger(weight) || weight < 0) throw new CampaignError("a weight is a whole number, not below zero");
-        counts[await campaign.domain.indexOf(label, new Uint8Array(8))] += weight;
-      }
-      const shared = Number(counts.map(BigInt).reduce(gcd)) || 1;
-      const own = level === null ? 0n : levelFrom(level);
-      role.declared = { prior: counts.map((weight) => weight / shared), level: own === campaign.ownPrior.level ? 0n : own };
-      campaign.ownPrior.requireFit(role.declared);
-    } else if (level !== null) throw new CampaignError("a level of one's own is declared with a prior");
-    return role;
+  mostCommitment(priors) {
+    const { channel, index } = this.view;
+    return this.committing(ownOf(this.campaign).mostCost(priors, channel), index);
   }
 
-  /** Refuse a role that is not all that the campaign asks for. @param {Role} role @throws {ConsentMissing} */
-  requireComplete(role) {
-    const { campaign } = this;
-    if (campaign.classes.length && role.memberOf === undefined)
-      throw new ConsentMissing(`"${this.title}" has classes of people: consent as one of ${campaign.classes.join(", ")}`);
-    if (campaign.ownPrior && !role.declared)
-      throw new ConsentMissing(`"${this.title}" is for people's own priors: consent with a weight for every value`);
+  /** The place of the class, 0 where there are none; before one is named, of the costliest. @param {Role} role */
+  placeOf({ memberOf }) {
+    const { costs, worstCharge } = this.campaign;
+    return memberOf ?? costs.findIndex((one) => one.worstCharge === worstCharge);
+  }
+
+  /** @param {bigint} charge @param {number} view @returns {Commitment} */
+  committing(charge, view) {
+    const { answersPerPeriod, periodSeconds, periods } = this.campaign;
+    return { charge, draws: this.campaign.drawsOf(view), answersPerPeriod, periodSeconds, periods };
+  }
+
+  /** Whether the device answers another campaign's question here, as it is. @param {Campaign} other */
+  asksAsItIs(other) {
+    const { campaign, view } = this;
+    return campaign.views[view.index].map.name === "identity" && keyOf(campaign.fields.domain) === keyOf(other.fields.domain);
   }
 
   /** Bytes of the longest report of one output; none is made for it. @returns {number} */
@@ -117,7 +106,16 @@ export class Joined {
     const slots = campaign.transcript ? last + 1 : campaign.answersPerPeriod;
     const packed = new Uint8Array(Math.ceil(campaign.outputBits / 8));
     const payload = encode([this.id, last, slots - 1, 1, packed]);
-    return encode([1, REPORT, new Uint8Array(8), payload, new Uint8Array(64)]).length;
+    return sealedLength(REPORT, payload);
+  }
+
+  /** Bytes of the enrolment; before a prior was declared, of one with the longest. @param {Kept} kept @returns {number} */
+  longestEnrolment({ declared }) {
+    const length = sealedLength(ENROLMENT, enrolmentPayload(this.campaign, this.key, declared));
+    const size = this.campaign.ownPrior?.size ?? 0;
+    // A weight of 2^16 or more takes five bytes, and 2^20 in all has room for 16 of these; others take three. A level stands
+    // with it in an array of its own: one byte and up to nine.
+    return declared || !size ? length : length + 10 + 3 + 3 * size + 2 * Math.min(size, 16);
   }
 
   /** The sealed report of one output. @param {number} period @param {number} slot @param {number | bigint} output */

@@ -11,8 +11,9 @@
 /** The next free slot of a period; those below it are filled or were passed over, even if forgotten since. @param {Kept} kept @param {number} period */
 export const following = (kept, period) => kept.used.get(period) ?? 0;
 
-/** How many slots are filled or were passed over, in all periods. @param {Kept} kept */
-export const usedSlots = (kept) => [...kept.used.values()].reduce((sum, slots) => sum + slots, 0);
+/** How many slots are filled or were passed over, in the periods after one. @param {Kept} kept @param {number} [after] */
+export const usedSlots = (kept, after = -1) =>
+  [...kept.used].reduce((sum, [period, slots]) => (period > after ? sum + slots : sum), 0);
 
 /** What fills a slot, where that is remembered still. @param {Kept} kept @param {number} period @param {number} slot */
 export const filledWith = (kept, period, slot) =>

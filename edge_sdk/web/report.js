@@ -100,6 +100,10 @@ function requirePrior(campaign, declared) {
   if (declared) campaign.ownPrior?.requireFit(declared);
 }
 
+/** @param {Campaign} campaign @param {Signer} key @param {Declared | null} declared */
+export const enrolmentPayload = ({ id }, { publicKey }, declared) =>
+  encode([id, publicKey, ...(declared ? [declaredWire(declared)] : [])]);
+
 /**
  * The signed envelope with which a device introduces its key.
  * @param {Campaign} campaign @param {Signer} key
@@ -108,7 +112,7 @@ function requirePrior(campaign, declared) {
  */
 export async function sealEnrolment(campaign, key, declared = null) {
   requirePrior(campaign, declared);
-  return seal(ENROLMENT, key, encode([campaign.id, key.publicKey, ...(declared ? [declaredWire(declared)] : [])]));
+  return seal(ENROLMENT, key, enrolmentPayload(campaign, key, declared));
 }
 
 /**

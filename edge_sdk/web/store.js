@@ -34,9 +34,11 @@ import { importDeviceSecret } from "./keys.js";
  * @property {number} time UTC seconds
  * @property {Uint8Array} dither
  * @property {number} [memberOf]
- * @property {bigint} charge of one fresh draw, nanonats
- * @property {bigint} draws the most fresh draws
+ * @property {import("./caps.js").Commitment} commitment what it can cost
+ * @property {bigint} choice nanonats that the choice of their class or prior was charged
  * @property {number} latest time of the latest answer
+ * @property {number} floor a time that is known to be past, unless the clock ran ahead: that of the consent, or the beginning
+ *   of the period of the latest answer
  * @typedef {{number: number, time: number, kind: "reserve" | "charge" | "release" | "carry", nanonats: bigint}} Entry
  * @typedef {{output: number | bigint, period: number, slot: number, times: number}} Drawn
  * @typedef {object} Upload
@@ -45,8 +47,8 @@ import { importDeviceSecret } from "./keys.js";
  * @property {number} notBefore of the next one, UTC seconds
  * @property {"" | "hopeless" | "foreign"} trouble
  *
- * @typedef {{lifetime?: bigint, campaign?: bigint}} Caps nanonats
- * @typedef {{secret: CryptoKey, caps: Caps, revision: number, campaigns: Map<string, Kept>}} State
+ * @typedef {{kind: "campaign" | "lifetime" | "window", seconds: number, nanonats: bigint}} Cap seconds of a window; else 0
+ * @typedef {{secret: CryptoKey, caps: Cap[], revision: number, campaigns: Map<string, Kept>}} State
  */
 
 const DEVICE = "device";
@@ -159,7 +161,7 @@ export class Store {
         done(device.get("revision")),
         done(reading.objectStore(CAMPAIGNS).getAll()),
       ]);
-      const [secret, caps = {}, revision = 0, records] = found;
+      const [secret, caps = [], revision = 0, records] = found;
       const campaigns = new Map(records.map((/** @type {Kept} */ kept) => [hex(kept.id), kept]));
       return { secret, caps, revision, campaigns };
     });
@@ -195,12 +197,26 @@ export class Store {
     });
   }
 
-  /** Change the caps. @param {(caps: Caps) => void} work @returns {Promise<void>} */
+  /**
+   * Change what is kept of all campaigns: all of it or, where the work throws, nothing.
+   * @template T @param {(state: State) => Promise<T>} work changes what is kept of campaigns, and nothing else
+   * @returns {Promise<T>} once it is on the disk
+   */
+  changeAll(work) {
+    return this.locked(async () => {
+      const state = await this.read();
+      const result = await work(state);
+      await this.commit(state.revision, (_, campaigns) => state.campaigns.forEach((kept, key) => campaigns.put(kept, key)));
+      return result;
+    });
+  }
+
+  /** Change the caps. @param {(caps: Cap[]) => Cap[]} work @returns {Promise<void>} */
   changeCaps(work) {
     return this.locked(async () => {
       const { caps, revision } = await this.read();
-      work(caps);
-      await this.commit(revision, (device) => device.put(caps, "caps"));
+      const changed = work(caps);
+      await this.commit(revision, (device) => device.put(changed, "caps"));
     });
   }
 

@@ -1,5 +1,6 @@
 /** What a person is told of a joined campaign: its terms, and what one report could reveal. Nothing here changes anything. */
 
+import { worstCase } from "./caps.js";
 import { less, revealed } from "./disclosure.js";
 import { larger } from "./exact.js";
 import { following } from "./memo.js";
@@ -26,7 +27,7 @@ export function termsOf(joined, kept, now, language) {
   const { campaign, view } = joined;
   const { consent } = kept;
   const { opens, periodSeconds, answersPerPeriod } = campaign;
-  const charge = consent?.charge ?? campaign.charge;
+  const charge = consent?.commitment.charge ?? campaign.charge;
   const closes = Math.min(kept.closes ?? Infinity, campaign.closes);
   const period = periodNear(campaign, now);
   const next = opens + (period + Number(now >= opens)) * periodSeconds;
@@ -41,7 +42,7 @@ export function termsOf(joined, kept, now, language) {
     audited: campaign.audited,
     ldp: campaign.ldp,
     charge,
-    worstCharge: consent ? charge * consent.draws : campaign.worstCharge,
+    worstCharge: consent ? worstCase(consent.commitment) : campaign.worstCharge,
     opens,
     closes: campaign.closes,
     closedEarly: kept.closes,

@@ -14,7 +14,12 @@ const plain = (value) =>
   );
 
 const given = (one) => (one?.bytes === undefined ? (one ?? undefined) : bytes(one.bytes));
-const levels = (caps) => Object.fromEntries(Object.entries(caps).map(([name, level]) => [name, BigInt(level)]));
+/** Caps with levels as BigInt. */
+const levels = ({ lifetime, campaign, window }) => ({
+  lifetime: BigInt(lifetime),
+  campaign: campaign && BigInt(campaign),
+  window: window && { seconds: window.seconds, nanonats: BigInt(window.nanonats) },
+});
 
 /**
  * Do steps one after another, each at its time; a refusal is the name of its error. Where steps tell `rand`, each draw of

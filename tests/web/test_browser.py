@@ -18,7 +18,7 @@ from aggregator.simulation import Truth, dice, population, shuffled
 from aggregator.study import Study
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
 from tests.vectors import generate
 from tests.web import twin
 from tests.web.chromium import CHROMIUM, Chromium, chromium
@@ -143,6 +143,44 @@ def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, 
             assert set(browser.study.said) <= came
             assert len(came) - 1 == charges(held)
     assert len(browser.study.said) > kills / 2, "tabs answer before they die, or nothing is tested"
+
+
+def test_a_clock_that_is_set_back_and_ahead_spends_nothing_uncounted(tab: Tab) -> None:
+    """Set back before the consent, weeks ahead, and back: what is refused says why, every report that leaves is charged
+    or a kept output again, no slot is filled twice, and `setClock` takes back the later time and gives back nothing."""
+    data = campaign(periods=10)
+    weeks = (3, 1, 7, 7, 2, 3, 1, 0, 9)
+    at_times = [OPENS + WEEK * week for week in weeks]
+    consented, early, *later = at_times
+    caps = {"lifetime": str(100 * 10**9)}
+    begin = [{"now": OPENS}, at(OPENS, "tighten", caps), at(OPENS, "join", {"bytes": data.hex()})]
+    begin += [at(consented, "consent", known(data)), at(early, "answer", known(data), "none")]
+    [*_, refused], held = tab.run(begin)
+    assert refused == {
+        "refused": "OutsideSchedule",
+        "message": "the clock shows a time before the consent: set it right, and answer again",
+    }
+    assert charges(held) == 0
+    labels = iter(LABELS)
+    steps = [step for now in later[:3] for step in (at(now, "answer", known(data), next(labels)), at(now, "budget"))]
+    found, held = tab.run([{"now": OPENS}, *steps, at(early, "setClock"), at(early, "setClock")])
+    first, spent, again, *_ = found
+    assert (first["period"], first["charged"], spent["spent"]) == (7, str(10**9), str(10**9))
+    assert again["refused"] == "QuotaReached"
+    assert "takes 1 answer a period" in again["message"]
+    assert found[4]["refused"] == "OutsideSchedule", "week 2 lies before the consent of week 3"
+    assert found[-2:] == [[campaign_id(data).hex()], []]
+    after = [
+        at(now, "answer", known(data), value)
+        for now, value in zip(later[3:], ("none", "none", "primary", "primary"), strict=True)
+    ]
+    receipts, held = tab.run([{"now": OPENS}, *after, at(later[0], "answer", known(data), "secondary")])
+    *told, ahead = receipts
+    assert [one.get("period") for one in told] == [3, 1, None, 9]
+    assert ahead["refused"] == "QuotaReached", "what was answered ahead of time stays answered when its time comes"
+    sent = held["campaigns"][campaign_id(data).hex()][0]
+    assert len(sent) - 1 == 4
+    assert charges(held) == 2, "two values were drawn for, whatever the clock showed"
 
 
 AT_ONCE = """([told, steps, start]) => {

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from protocol import channels, codec, domain, exact, notions
+from protocol import channels, codec, domain, exact, notions, personal
 from protocol.channels import Noise, Table, Windows
 from protocol.channels.windows.arrangement import Type
 from protocol.errors import BadData, NotInDomain
@@ -127,6 +127,23 @@ def test_draws_are_those_of_python() -> None:
         cases.append({"wire": vector["wire"], "draws": draws})
     assert len(cases) > 50
     assert [fault for fault in run({"draw": cases})["draw"] if fault] == []
+
+
+def test_choices_are_those_of_python() -> None:
+    """1,000 choices of a class by its prior, and of a declared prior, by seeded histories and chance; many are ties."""
+    chance = random.Random(4)
+    cases = []
+    for number in range(1000):
+        k, level = chance.randrange(2, 7), chance.randrange(10**6, 4 * 10**9)
+        priors = [[chance.randrange(1, 5) for _ in range(k)] for _ in range(chance.randrange(2, 6))]
+        listed = priors if number % 2 else personal.candidates(k)
+        counts = [chance.choice((0, 0, 1, 2, 10**15)) for _ in range(k)]
+        rand = chance.randbytes(8)
+        place = personal.choice(len(listed), level).sample(personal.nearest(counts, listed), rand)
+        case = {"counts": counts, "level": level, "rand": rand.hex(), "place": place}
+        cases.append(case | ({"priors": priors} if number % 2 else {}))
+    assert len({case["place"] for case in cases}) > 5
+    assert [fault for fault in run({"choice": cases})["choice"] if fault] == []
 
 
 def test_answers_become_the_inputs_of_python() -> None:

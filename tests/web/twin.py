@@ -13,7 +13,8 @@ from edge_sdk import BudgetPolicy, Device
 from protocol import exact
 from protocol.campaign import campaign_id, open_campaign
 from protocol.errors import HalftruthError
-from tests.edge_sdk.conftest import AUTHOR, OPENS, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
+from tests.edge_sdk.test_roles import of_classes, of_own
 from tests.vectors import generate
 
 VECTORS = Path(__file__).parents[1] / "vectors"
@@ -50,7 +51,9 @@ class Step:
         given = list(self.given)
         if self.campaign is not None:
             given.insert(0, {"bytes": (self.campaign.data if self.what == "join" else self.campaign.id).hex()})
-        return {"now": self.now, "what": self.what, "given": given, "rand": self.rand.hex()}
+        first, *rest = self.what.split("_")
+        what = first + "".join(word.capitalize() for word in rest)
+        return {"now": self.now, "what": what, "given": given, "rand": self.rand.hex()}
 
 
 def _asked() -> list[Asked]:
@@ -69,41 +72,104 @@ def _asked() -> list[Asked]:
         answers = tuple(answer["answer"] for answer in case["answers"])
         known = found.get(data)
         found[data] = Asked(data, (known.answers if known else ()) + answers, role)
-    for answers_a_period in (1, 3):
-        data = campaign(answers=answers_a_period, title=f"{answers_a_period} a week")
-        found[data] = Asked(data, ("none", "primary", "master"), {})
-    return list(found.values())
+    return [*found.values(), *CHOOSING]
 
 
+def _choosing() -> list[Asked]:
+    """Campaigns about the same six values: with one answer a period and with three, of classes with priors, and for
+    people's own priors."""
+    own = {"prior": {label: 1 + place for place, label in enumerate(LABELS)}}
+    made: list[tuple[bytes, dict[str, Any]]] = [
+        *((campaign(answers=answers, title=f"{answers} a week"), {}) for answers in (1, 3)),
+        (of_classes(), {"asClass": "students"}),
+        (of_own(), own),
+        (of_own(title="At a level of one's own"), {**own, "level": exact.NANONATS // 2}),
+    ]
+    return [Asked(data, ("none", "primary", "master"), role) for data, role in made]
+
+
+CHOOSING = _choosing()
 ASKED = _asked()
+WRONG: tuple[dict[str, Any], ...] = (
+    {"asClass": "strangers"}, {"asClass": "workers"}, {"prior": {"none": 1}}, {"prior": {"none": -1}},
+    {"prior": {"nowhere": 1}}, {"prior": dict.fromkeys(LABELS, 3)}, {"level": 10**12}, {"level": 3 * 10**8},
+)  # fmt: skip
+"""What some campaigns refuse that a person says of themselves."""
+HISTORIES: tuple[dict[str, int] | None, ...] = (
+    None,
+    None,
+    {},
+    {"doctoral": 9, "none": 1},
+    {"none": -1},
+    {"nowhere": 1},
+)
+
+
+def _caps(chance: random.Random) -> dict[str, Any]:
+    """The caps of an owner, nanonats."""
+    caps: dict[str, Any] = {"lifetime": exact.NANONATS * chance.choice((9, 100, 100, 500))}
+    if chance.random() < 0.3:
+        caps["campaign"] = exact.NANONATS * chance.choice((7, 30, 100))
+    if chance.random() < 0.4:
+        seconds = chance.choice((1, WEEK, WEEK + 2, 3 * WEEK, 52 * WEEK))
+        caps["window"] = {"seconds": seconds, "nanonats": exact.NANONATS // 10 * chance.choice((25, 60, 200, 900))}
+    return caps
+
+
+def _first(some: list[Asked], chooses: bool) -> list[tuple[str, Asked, tuple[Any, ...]]]:
+    """How it begins: both are joined and agreed to, else most of what follows is refused.
+
+    Args:
+        chooses: by what was answered to the other, a class or prior is chosen, and the choice forgotten.
+    """
+    one, other = some
+    if not chooses:
+        return [(what, each, ()) for what in ("join", "consent") for each in some]
+    chosen = (_choice_in(one), one, (3 * exact.NANONATS, None))
+    answered, again = (("answer", each, (each.answers[-1], None)) for each in (other, one))
+    joined = [(what, other, ()) for what in ("join", "consent")]
+    return [*joined, answered, ("join", one, ()), chosen, again, again, ("forget", one, ()), ("join", one, ()), chosen]
+
+
+def _choice_in(one: Asked) -> str:
+    return "choose_prior" if "prior" in one.role else "choose_class"
 
 
 def steps(seed: int, length: int = 40) -> list[Step]:
     """What somebody does with two campaigns, in any order, with a clock that also goes back."""
     chance = random.Random(seed)
-    some = chance.sample(ASKED, 2)
+    chooses = seed % 3 == 0
+    some = [CHOOSING[2 + seed // 3 % 3], chance.choice(CHOOSING[:2])] if chooses else chance.sample(ASKED, 2)
     terms = {one.id: open_campaign(one.data, TRUST).terms for one in some}
-    caps = {"lifetime": exact.NANONATS * chance.choice((9, 30, 100, 500))}
-    if chance.random() < 0.3:
-        caps["campaign"] = exact.NANONATS * chance.choice((7, 30, 100))
+    caps = {"lifetime": 500 * exact.NANONATS} if seed % 6 == 0 else _caps(chance)
     found = [Step(OPENS, "tighten", None, (caps,), b"")]
+    for place, (what, one, given) in enumerate(_first(some, chooses)):
+        now = terms[one.id].opens + terms[one.id].period_seconds * (
+            place // 6
+        )  # the same value again is the next period's
+        found.append(Step(now, what, one, given, chance.randbytes(CHANCE)))
     periods = {one.id: 0 for one in some}
-    for number in range(length):
+    for _ in range(length):
         one = chance.choice(some)
         about = terms[one.id]
         periods[one.id] = min(about.periods, max(-1, periods[one.id] + chance.choice((0, 0, 0, 1, 1, 1, -1))))
         now = about.opens + about.period_seconds * periods[one.id] + chance.randrange(about.period_seconds)
-        what = chance.choices(("answer", "consent", "join", "forget", "budget"), (14, 2, 2, 0.4, 1))[0]
-        if number < 4:  # else most of what follows is refused
-            one, what = some[number % 2], ("join", "consent")[number // 2]
-            now = terms[one.id].opens
+        doing = {"answer": 14, "consent": 2, "join": 2, "forget": 0.4, "budget": 1, "set_clock": 1, "tighten": 0.2}
+        what = chance.choices(list(doing), list(doing.values()))[0]
+        if what == "consent" and chance.random() < (0.5 if one.role else 0.1):
+            what = _choice_in(one)
         given: tuple[Any, ...] = ()
         if what == "answer":
             reading = chance.choice((None, None, None, None, None, 0, 0, 1))
             given = (chance.choice((*one.answers, *one.answers, *one.answers, "no such answer")), reading)
+        if what == "tighten":
+            given = (_caps(chance),)
         if what == "consent" and chance.random() < 0.9:
-            given = (one.role,)
-        found.append(Step(now, what, None if what == "budget" else one, given, chance.randbytes(CHANCE)))
+            given = (one.role if chance.random() < 0.8 else one.role | chance.choice(WRONG),)
+        if what in ("choose_class", "choose_prior"):
+            given = (chance.choice((10**5, 10**8, exact.NANONATS, 3 * exact.NANONATS)), chance.choice(HISTORIES))
+        of_none = what in ("budget", "set_clock", "tighten")
+        found.append(Step(now, what, None if of_none else one, given, chance.randbytes(CHANCE)))
     return found
 
 
@@ -120,20 +186,26 @@ class Twin:
         try:
             return getattr(self, step.what)(step.campaign, *step.given)
         except HalftruthError as error:
-            return {"refused": type(error).__name__}
+            return {"refused": type(error).__name__, "message": str(error)}
         except ValueError:  # a reading that no period has
             return {"refused": "RangeError"}
 
-    def tighten(self, _: None, caps: dict[str, int]) -> None:
-        nats = {name: level // exact.NANONATS for name, level in caps.items()}
-        self.device.tighten(BudgetPolicy(lifetime=nats["lifetime"], per_campaign=nats.get("campaign")))
+    def tighten(self, _: None, caps: dict[str, Any]) -> None:
+        window = caps.get("window")
+        self.device.tighten(
+            BudgetPolicy(
+                lifetime=exact.nats(caps["lifetime"]),
+                per_campaign=exact.nats(caps["campaign"]) if "campaign" in caps else None,
+                window=window and (window["seconds"], exact.nats(window["nanonats"])),
+            )
+        )
 
     def join(self, asked: Asked) -> None:
         self.device.join(asked.data)
 
     def consent(self, asked: Asked, role: dict[str, Any] | None = None) -> None:
         role = role or {}
-        level = role["level"] / exact.NANONATS if "level" in role else None
+        level = exact.nats(role["level"]) if "level" in role else None
         self.device.consent(asked.id, as_class=role.get("asClass"), prior=role.get("prior"), level=level)
 
     def answer(self, asked: Asked, text: str, reading: int | None) -> dict[str, Any]:
@@ -152,10 +224,27 @@ class Twin:
     def forget(self, asked: Asked) -> None:
         self.device.forget(asked.id)
 
-    def budget(self, _: None) -> dict[str, str]:
+    def choose_class(self, asked: Asked, level: int, history: dict[str, int] | None) -> str:
+        return self.device.choose_class(asked.id, exact.nats(level), history)
+
+    def choose_prior(self, asked: Asked, level: int, history: dict[str, int] | None) -> dict[str, int]:
+        return self.device.choose_prior(asked.id, exact.nats(level), history)
+
+    def set_clock(self, _: None) -> list[str]:
+        return [one.hex() for one in self.device.set_clock()]
+
+    def budget(self, _: None) -> dict[str, Any]:
         found = self.device.budget
-        levels = (found.spent_nanonats, found.reserved_nanonats, found.remaining_nanonats)
-        return dict(zip(("spent", "reserved", "remaining"), map(str, levels), strict=True))
+        levels = {cap.kind: str(cap.nanonats) for cap in found.caps if cap.kind != "window"}
+        windows = [(cap.seconds, str(cap.nanonats)) for cap in found.caps if cap.kind == "window"]
+        return {
+            "lifetime": levels["lifetime"],
+            "campaign": levels.get("campaign"),
+            "windows": [{"seconds": seconds, "nanonats": level} for seconds, level in windows],
+            "spent": str(found.spent_nanonats),
+            "reserved": str(found.reserved_nanonats),
+            "remaining": str(found.remaining_nanonats),
+        }
 
     def held(self) -> dict[str, Any]:
         """All that is there at the end: the ledger, and of each campaign what waits and what was answered."""
@@ -175,14 +264,16 @@ class Twin:
         }
 
 
-def alike(given: Any) -> Any:
-    """What Python's device and a page's both tell of a step: no text of a refusal, nothing of the terms."""
-    if not isinstance(given, dict):
-        return None
-    if "refused" in given:
-        return {"refused": given["refused"]}
-    names = ("period", "slot", "envelope", "charged", "repeated", "spent", "reserved", "remaining")
-    return {name: given[name] for name in names if name in given} or None
+def alike(what: str, given: Any) -> Any:
+    """What Python's device and a page's both tell of a step: of a refusal's text what a cap says, nothing of terms."""
+    if isinstance(given, dict) and "refused" in given:
+        said = given["message"] if given["refused"] == "BudgetRefused" else ""
+        return {"refused": given["refused"], "said": said}
+    if what == "answer":
+        return {name: given[name] for name in ("period", "slot", "envelope", "charged", "repeated")}
+    if what == "set_clock":
+        return sorted(given)
+    return given if what in ("budget", "choose_class", "choose_prior") else None
 
 
 Page = Callable[[list[dict[str, Any]]], tuple[list[Any], dict[str, Any]]]
@@ -196,10 +287,11 @@ def difference(seed: int, page: Page) -> tuple[int, int]:
     """
     secret = random.Random(-seed).randbytes(32)
     twin, done = Twin(secret), steps(seed)
-    expected = [alike(twin.do(step)) for step in done]
+    expected = [alike(step.what, twin.do(step)) for step in done]
     found, held = page([{"now": OPENS, "rand": secret.hex()}, *(step.told() for step in done)])
     for step, one, other in zip(done, expected, found, strict=True):
-        assert alike(other) == one, (seed, step, other)
+        assert alike(step.what, other) == one, (seed, step, other)
     assert held == twin.held(), seed
     twin.device.close()
-    return sum("envelope" in (one or {}) for one in expected), sum("refused" in (one or {}) for one in expected)
+    dicts = [one for one in expected if isinstance(one, dict)]
+    return sum("envelope" in one for one in dicts), sum("refused" in one for one in dicts)

@@ -11,6 +11,7 @@ import { BadData, NotInDomain } from "../../edge_sdk/web/errors.js";
 import { expLower, levelOf } from "../../edge_sdk/web/exact.js";
 import { notionFrom } from "../../edge_sdk/web/notions/index.js";
 import { certify } from "../../edge_sdk/web/notions/notion.js";
+import { candidates, choice, nearest } from "../../edge_sdk/web/personal.js";
 import { openEnrolment, openReport, pack, sealEnrolment, sealReport, unpack } from "../../edge_sdk/web/report.js";
 import { campaignKey, importDeviceSecret, requireSignature, signerOf } from "../../edge_sdk/web/keys.js";
 
@@ -229,6 +230,12 @@ const CHECKS = {
       found,
       it.draws.map(({ output }) => output),
     );
+  },
+
+  /** Which class or prior Python chooses. */
+  choice(it) {
+    const priors = it.priors ?? candidates(it.counts.length);
+    equal(choice(priors.length, BigInt(it.level)).sample(nearest(it.counts.map(BigInt), priors), bytes(it.rand)), it.place);
   },
 
   /** What Python makes of answers; null where it refuses one. */

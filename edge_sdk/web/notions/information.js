@@ -167,6 +167,20 @@ export class OwnPrior extends Notion {
     return certify(this.channelOf(declared, campaigns), new Information(["lip", level || this.level, prior, 0]));
   }
 
+  /**
+   * What one fresh answer costs whoever declares one of some priors, at most. The rule treats all values alike, so priors
+   * that differ in the order of their weights cost the same.
+   * @param {number[][]} priors @param {Channel} campaigns @returns {bigint} nanonats
+   */
+  mostCost(priors, campaigns) {
+    const different = new Map(priors.map((prior) => [[...prior].sort((one, other) => one - other).join(), prior]));
+    const costs = [...different.values()].map((prior) => {
+      const rule = ruleFor(prior.map(BigInt), this.level);
+      return certify(rule, new Information(["lip", this.level, prior, 0])).cost;
+    });
+    return [this.certificate(campaigns).cost, ...costs].reduce((one, other) => (one > other ? one : other));
+  }
+
   /** @param {Channel} channel */
   auditSteps(channel) {
     return 32 * channel.inputs;

@@ -1,0 +1,46 @@
+/** How a person's class or prior is chosen by what only their device knows, at a level of its own (SPEC 9). */
+
+import { Response } from "./channels/response.js";
+import { ceilDiv, expLower } from "./exact.js";
+
+const ONE = 1n << 96n;
+
+/**
+ * The channel of a choice among so many: randomised response, with the cover rounded up.
+ * @param {number} count @param {bigint} level nanonats
+ * @returns {Response}
+ */
+export const choice = (count, level) =>
+  new Response(["response", count, [ceilDiv(ONE << 64n, expLower(level) + BigInt(count - 1) * ONE)]]);
+
+/**
+ * The public list from which a prior may be chosen: the even one, and for each value the one that gives it three quarters
+ * and all others the same.
+ * @param {number} size @returns {number[][]}
+ */
+export const candidates = (size) =>
+  Array.from({ length: size + 1 }, (_, place) =>
+    Array.from({ length: size }, (_, x) => (x === place - 1 ? 3 * (size - 1) : 1)),
+  );
+
+/**
+ * The place of the prior that is nearest to the shares of counts in total variation; the first, of several.
+ * @param {bigint[]} counts all zero is as near to every prior @param {number[][]} priors
+ * @returns {number}
+ */
+export function nearest(counts, priors) {
+  const whole = counts.reduce((one, other) => one + other);
+  const distances = priors.map((prior) => {
+    const weights = prior.map(BigInt);
+    const total = weights.reduce((one, other) => one + other);
+    const apart = counts.reduce((sum, count, x) => {
+      const difference = count * total - weights[x] * whole;
+      return sum + (difference < 0n ? -difference : difference);
+    }, 0n);
+    return { apart, total };
+  });
+  return distances.reduce(
+    (best, { apart, total }, place) => (apart * distances[best].total < distances[best].apart * total ? place : best),
+    0,
+  );
+}

@@ -1,0 +1,97 @@
+/**
+ * The role: the class or the declared prior as which a person answers. It is public, and no answer may decide it; the law
+ * of their answers follows from it and from the signed campaign alone.
+ */
+
+import { hex, encode } from "./codec.js";
+import { CampaignError, ConsentMissing, ReportError } from "./errors.js";
+import { gcd } from "./exact.js";
+import { Classes } from "./notions/classes.js";
+import { Information, requireDeclared } from "./notions/information.js";
+import { levelFrom } from "./notions/notion.js";
+
+/** @typedef {import("./campaign.js").Campaign} Campaign */
+/** @typedef {import("./notions/information.js").Declared} Declared */
+/** @typedef {{memberOf?: number, declared?: Declared}} Role */
+/** @typedef {{[label: string]: number}} Counts by label */
+
+/** @param {Campaign} campaign */
+const title = ({ ownTexts }) => ownTexts.title;
+
+/**
+ * Counts by label as counts by input.
+ * @param {Campaign} campaign @param {Counts} counts @returns {Promise<bigint[]>}
+ * @throws {ReportError | import("./errors.js").NotInDomain} the text does not repeat them
+ */
+export async function countsOf({ domain }, counts) {
+  const found = Array(domain.size).fill(0n);
+  for (const [label, count] of Object.entries(counts)) {
+    if (!Number.isSafeInteger(count) || count < 0) throw new ReportError("a count is a whole number, not below zero");
+    found[await domain.indexOf(label, new Uint8Array(8))] += BigInt(count);
+  }
+  return found;
+}
+
+/** The notion of people's own priors. @param {Campaign} campaign @throws {CampaignError} the campaign has another one */
+export function ownOf(campaign) {
+  if (!campaign.ownPrior) throw new CampaignError(`"${title(campaign)}" asks for no prior: leave it out`);
+  return campaign.ownPrior;
+}
+
+/** The prior of each class. @param {Campaign} campaign @returns {number[][]} @throws {CampaignError} there are none */
+export function priorsOf(campaign) {
+  const { notion } = campaign;
+  return (notion instanceof Classes ? notion.notions : [null]).map((inner) => {
+    if (inner instanceof Information) return inner.prior;
+    throw new CampaignError(`"${title(campaign)}" has no classes with priors to choose by: consent as a class`);
+  });
+}
+
+/** @param {Campaign} campaign @param {Counts} weights */
+async function priorFrom(campaign, weights) {
+  ownOf(campaign);
+  const counts = await countsOf(campaign, weights);
+  const shared = counts.reduce(gcd) || 1n;
+  const prior = counts.map((count) => Number(count / shared));
+  requireDeclared(prior);
+  return prior;
+}
+
+/** @param {Campaign} campaign @param {number | bigint} level @returns {bigint} 0n for the campaign's */
+function ownLevel(campaign, level) {
+  const [own, asked] = [ownOf(campaign), levelFrom(level)];
+  if (asked > own.level) throw new CampaignError("a level of one's own is at most the campaign's");
+  return asked < own.level ? asked : 0n;
+}
+
+/**
+ * What a person answers as, from what they say and what they declared before, which holds.
+ * @param {Campaign} campaign @param {Declared | null} known
+ * @param {{asClass?: string, prior?: Counts, level?: number | bigint}} said
+ * @returns {Promise<Role>}
+ * @throws {CampaignError | ReportError | import("./errors.js").NotInDomain | import("./errors.js").NotionError}
+ */
+export async function roleOf(campaign, known, { asClass, prior, level }) {
+  /** @type {Role} */
+  const role = {};
+  if (asClass !== undefined) {
+    role.memberOf = campaign.classes.indexOf(asClass);
+    if (role.memberOf < 0)
+      throw new CampaignError(`the classes of "${title(campaign)}" are: ${campaign.classes.join(", ") || "none"}`);
+  }
+  const weights = prior && (await priorFrom(campaign, prior));
+  const own = level === undefined ? 0n : ownLevel(campaign, level);
+  role.declared = known ?? (weights && { prior: weights, level: own });
+  const written = (/** @type {Declared} */ { prior, level }) => hex(encode([prior, level]));
+  if (known && written({ prior: weights ?? known.prior, level: own || known.level }) !== written(known))
+    throw new CampaignError("another prior was declared in this campaign before, and it holds: leave it out now");
+  return role;
+}
+
+/** Refuse a role that is not all that the campaign asks for. @param {Campaign} campaign @param {Role} role @throws {ConsentMissing} */
+export function requireComplete(campaign, role) {
+  if (campaign.classes.length && role.memberOf === undefined)
+    throw new ConsentMissing(`"${title(campaign)}" has classes of people: consent as one of ${campaign.classes.join(", ")}`);
+  if (campaign.ownPrior && !role.declared)
+    throw new ConsentMissing(`"${title(campaign)}" is for people's own priors: consent with a weight for every value`);
+}
